@@ -1,0 +1,160 @@
+// `npm run bench`: Troupe (release build) beside @playwright/mcp as it comes from npm, on the same browser binary and the
+// same local page, in turns. Prints a table of medians and ratios with the bounds that the project has set itself, and
+// writes bench/results.json.
+//   --rounds N           turns (10)
+//   --only click,type    these rows only
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { arch, cpus, loadavg, platform } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { ROOT, StepFailed, dim, red, since } from '../scripts/run.mjs'
+import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
+import { serverMemory } from './memory.mjs'
+import { findBrowser, servers } from './servers.mjs'
+import { ROWS } from './rows.mjs'
+import { serveSite } from './site.mjs'
+import { textOf } from './stdio-client.mjs'
+import { Samples, table } from './table.mjs'
+
+/** @typedef {import('./servers.mjs').Server} Server */
+/** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
+/** @typedef {import('./rows.mjs').Row} Row */
+
+/** A call that is repeated within its turn, until so many are made or so much time is spent. */
+const REPEAT = { times: 5, milliseconds: 250 }
+await runScript(async () => {
+  const { rounds, only } = options()
+  await setup()
+  const addon = await releaseAddon()
+  const browser = findBrowser()
+  if (!browser) throw new StepFailed('no browser for both sides: install chromium-headless-shell')
+  const site = await serveSite()
+  const compared = servers({ browser, addon })
+  const samples = new Samples()
+  const rows = ROWS.filter((row) => only.length === 0 || only.includes(row.id))
+  console.log(`${rounds} rounds on ${browser}, ${cpus().length} × ${cpus()[0].model}`)
+  if (loadavg()[0] > cpus().length / 2) {
+    console.log(red(`! the machine is busy (load ${loadavg()[0].toFixed(1)}): trust the ratios, not the times`))
+  }
+  const started = performance.now()
+  try {
+    await measureStarts(rows, compared, rounds, samples, site.url)
+    await measureCalls(rows, compared, rounds, samples, site.url)
+  } finally {
+    site.close()
+  }
+  console.log(`\n${table(rows, compared, samples)}\n${dim(`measured in ${since(started)}`)}`)
+  save(rows, compared, samples, { rounds, browser })
+})
+
+function options() {
+  const { values } = parseArgs({ options: { rounds: { type: 'string' }, only: { type: 'string' } } })
+  const rounds = Number(values.rounds ?? 10)
+  if (!Number.isInteger(rounds) || rounds < 1) throw new StepFailed(`--rounds wants a number, not \`${values.rounds}\``)
+  const only = values.only?.split(',') ?? []
+  const unknown = only.filter((id) => !ROWS.some((row) => row.id === id))
+  if (unknown.length > 0) {
+    throw new StepFailed(`--only knows ${ROWS.map((row) => row.id).join(', ')}, not \`${unknown.join(', ')}\``)
+  }
+  return { rounds, only }
+}
+
+/** Whoever goes first in a round differs from round to round.
+ * @template T @param {T[]} list @param {number} round @returns {T[]} */
+function rotated(list, round) {
+  return list.map((_, place) => list[(place + round) % list.length])
+}
+
+/** @param {Row[]} rows @param {Server[]} compared @param {number} rounds @param {Samples} samples @param {string} url */
+async function measureStarts(rows, compared, rounds, samples, url) {
+  const has = (id) => rows.some((row) => row.id === id)
+  for (let round = 0; round < rounds; round++) {
+    progress(`starts, round ${round + 1} of ${rounds}`)
+    for (const server of rotated(compared, round)) {
+      if (has('list')) {
+        const client = server.start()
+        await client.initialize()
+        const listed = await client.request('tools/list')
+        samples.add('list', server.name, performance.now() - client.spawned)
+        samples.bytes.set(`list ${server.name}`, Buffer.byteLength(JSON.stringify(listed)))
+        await client.close()
+      }
+      if (has('first')) {
+        const client = server.start()
+        await client.initialize()
+        await server.createSession(client)
+        await client.call(...server.tools.navigate(`${url}/`))
+        samples.add('first', server.name, performance.now() - client.spawned)
+        await client.close()
+      }
+    }
+  }
+}
+
+/** @param {Row[]} rows @param {Server[]} compared @param {number} rounds @param {Samples} samples @param {string} url */
+async function measureCalls(rows, compared, rounds, samples, url) {
+  const measured = rows.filter((row) => row.page || row.id === 'memory')
+  if (measured.length === 0) return
+  const running = await Promise.all(
+    compared.map(async (server) => {
+      const client = server.start()
+      await client.initialize()
+      const { tools } = await client.request('tools/list')
+      await server.createSession(client)
+      await client.call(...server.tools.navigate(`${url}/`))
+      return { server, client, names: new Set(tools.map((tool) => tool.name)) }
+    })
+  )
+  try {
+    // One round more, of which nothing is kept: the first calls of a server load and compile.
+    for (let round = 0; round <= rounds; round++) {
+      progress(round === 0 ? 'calls, warming up' : `calls, round ${round} of ${rounds}`)
+      for (const row of measured.filter(({ page }) => page)) {
+        for (const { server, client, names } of rotated(running, round)) {
+          if (names.has(server.tools[row.action]()[0])) await measureRow(row, server, client, round > 0, samples, url)
+        }
+      }
+    }
+    for (const { server, client } of running) samples.add('memory', server.name, serverMemory(client.pid))
+  } finally {
+    await Promise.all(running.map(({ client }) => client.close()))
+  }
+}
+
+/** @param {Row} row @param {Server} server @param {StdioClient} client @param {boolean} keep
+ * @param {Samples} samples @param {string} url */
+async function measureRow(row, server, client, keep, samples, url) {
+  await client.call(...server.tools.navigate(url + row.page))
+  const until = performance.now() + REPEAT.milliseconds
+  for (let time = 0; time < REPEAT.times && performance.now() < until; time++) {
+    // There and back: to navigate to the page that is shown already is something else.
+    const argument = row.action === 'navigate' ? url + (time % 2 ? row.page : '/other') : row.argument
+    const started = performance.now()
+    const result = await client.call(...server.tools[row.action](argument))
+    if (keep) samples.add(row.id, server.name, performance.now() - started)
+    if (row.bytes) samples.bytes.set(`${row.id} ${server.name}`, Buffer.byteLength(textOf(result)))
+  }
+}
+
+/** @param {Row[]} rows @param {Server[]} compared @param {Samples} samples @param {{ rounds: number, browser: string }} run */
+function save(rows, compared, samples, run) {
+  const results = rows.map(({ id, title, unit, bounds }) => ({
+    id,
+    title,
+    unit,
+    bounds,
+    medians: Object.fromEntries(compared.map(({ name }) => [name, samples.median(id, name)])),
+    bytes: Object.fromEntries(compared.map(({ name }) => [name, samples.bytes.get(`${id} ${name}`)]))
+  }))
+  mkdirSync(join(ROOT, 'bench'), { recursive: true })
+  const machine = { platform: platform(), arch: arch(), cpu: cpus()[0].model, cores: cpus().length, node: process.version }
+  const file = join(ROOT, 'bench/results.json')
+  writeFileSync(file, `${JSON.stringify({ ...run, machine, results }, null, 2)}\n`)
+  console.log(dim(`written to ${file}`))
+}
+
+/** @param {string} text */
+function progress(text) {
+  if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${dim(text)}`)
+  else console.log(text)
+}

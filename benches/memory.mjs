@@ -1,0 +1,47 @@
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
+
+/**
+ * Memory of a server in MiB: the proportional set size of its process and of all below it, but for browsers (they are
+ * the same program on both sides). Linux only.
+ * @param {number} pid
+ */
+export function serverMemory(pid) {
+  const children = childrenByParent()
+  const total = (process) => pss(process) + (children.get(process) ?? []).filter(isServer).reduce((sum, child) => sum + total(child), 0)
+  return total(pid) / 1024
+}
+
+/** @returns {Map<number, number[]>} */
+function childrenByParent() {
+  const children = new Map()
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    const stat = read(`/proc/${pid}/stat`)
+    // "pid (name, that may hold anything) state parent …"
+    const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+    children.set(parent, [...(children.get(parent) ?? []), Number(pid)])
+  }
+  return children
+}
+
+/** @param {number} pid */
+function isServer(pid) {
+  try {
+    return !/chrom|headless/.test(readlinkSync(`/proc/${pid}/exe`))
+  } catch {
+    return false
+  }
+}
+
+/** @param {number} pid in KiB */
+function pss(pid) {
+  return Number(/^Pss:\s+(\d+)/m.exec(read(`/proc/${pid}/smaps_rollup`))?.[1] ?? 0)
+}
+
+/** @param {string} path */
+function read(path) {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,73 @@
+// The servers that are compared, and how each is asked for the same thing.
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from '../scripts/run.mjs'
+import { StdioClient } from './stdio-client.mjs'
+
+/**
+ * One server: how it is started, and the tool and arguments that an action is there.
+ * @typedef {{ name: string, title: string, start: () => StdioClient, createSession: (client: StdioClient) => Promise<unknown>,
+ *   tools: Record<Action, (argument?: string) => [string, object]> }} Server
+ * @typedef {'navigate' | 'click' | 'evaluate' | 'type' | 'snapshot' | 'screenshot'} Action
+ */
+
+/** @param {{ browser: string, addon: string }} options @returns {Server[]} */
+export function servers({ browser, addon }) {
+  // Chromium refuses to run sandboxed as root.
+  const same = ['--headless', '--executable-path', browser, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])]
+  const peer = [process.execPath, join(ROOT, 'node_modules/@playwright/mcp/cli.js'), ...same]
+  // The one with its defaults has its profile on disk; a second beside it would fight over that.
+  const peerFast = [...peer, '--isolated', '--timeout-settle', '0', '--snapshot-mode', 'none']
+  return [
+    {
+      name: 'troupe',
+      title: 'Troupe',
+      // The loader takes the release addon from there and leaves the quick one of the tests alone.
+      start: () =>
+        new StdioClient([process.execPath, join(ROOT, 'bin/troupe.js'), ...same], { NAPI_RS_NATIVE_LIBRARY_PATH: addon }),
+      createSession: (client) => client.call('create_session', {}),
+      tools: {
+        navigate: (url) => ['navigate', { url }],
+        click: () => ['click', { selector: '#count' }],
+        evaluate: () => ['evaluate', { script: 'document.title' }],
+        type: (text) => ['type', { selector: '#name', text, clear: true }],
+        snapshot: () => ['snapshot', {}],
+        screenshot: () => ['screenshot', {}]
+      }
+    },
+    playwright('peer', `@playwright/mcp ${peerVersion()}`, peer),
+    playwright('peerFast', '… settle 0, no snapshots', peerFast)
+  ]
+}
+
+/** @param {string} name @param {string} title @param {string[]} command @returns {Server} */
+function playwright(name, title, command) {
+  return {
+    name,
+    title,
+    start: () => new StdioClient(command),
+    createSession: async () => {},
+    tools: {
+      navigate: (url) => ['browser_navigate', { url }],
+      click: () => ['browser_click', { element: 'Count', target: '#count' }],
+      evaluate: () => ['browser_evaluate', { function: '() => document.title' }],
+      type: (text) => ['browser_type', { element: 'Name', target: '#name', text }],
+      snapshot: () => ['browser_snapshot', {}],
+      screenshot: () => ['browser_take_screenshot', { scale: 'css' }]
+    }
+  }
+}
+
+function peerVersion() {
+  return JSON.parse(readFileSync(join(ROOT, 'node_modules/@playwright/mcp/package.json'), 'utf8')).version
+}
+
+/** The headless shell if there is one, else what `TROUPE_BENCH_BROWSER` or the PATH names. */
+export function findBrowser() {
+  const given = process.env.TROUPE_BENCH_BROWSER
+  const folders = (process.env.PATH ?? '').split(':')
+  const found = ['chromium-headless-shell', 'chromium', 'google-chrome'].flatMap((name) =>
+    folders.map((folder) => join(folder, name)).filter(existsSync)
+  )
+  return given ?? found[0]
+}

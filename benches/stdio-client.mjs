@@ -1,0 +1,89 @@
+// A JSON-RPC client over stdio that does as little as it can, so that what is measured is the server: one line out, one
+// line in, no schema validation.
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+
+/** @typedef {{ content: { type: string, text?: string, data?: string }[], structuredContent?: any, isError?: boolean }} ToolResult */
+
+export class StdioClient {
+  #child
+  #nextId = 1
+  /** @type {Map<number, { resolve: (message: any) => void, reject: (error: Error) => void }>} */
+  #pending = new Map()
+  /** The end of what the server said on stderr, for the error that tells of its death. */
+  #stderr = ''
+
+  /** @param {string[]} command @param {Record<string, string>} [env] */
+  constructor([program, ...args], env = {}) {
+    this.spawned = performance.now()
+    this.#child = spawn(program, args, { stdio: 'pipe', env: { ...process.env, ...env } })
+    this.exited = new Promise((resolve) => this.#child.on('close', resolve))
+    this.#child.stderr.on('data', (data) => (this.#stderr = (this.#stderr + data).slice(-2000)))
+    this.#child.stdin.on('error', () => {})
+    createInterface({ input: this.#child.stdout }).on('line', (line) => this.#receive(JSON.parse(line)))
+    this.exited.then((code) => {
+      for (const { reject } of this.#pending.values()) {
+        reject(new Error(`\`${[program, ...args].join(' ')}\` ended with ${code}: ${this.#stderr}`))
+      }
+    })
+  }
+
+  get pid() {
+    return /** @type {number} */ (this.#child.pid)
+  }
+
+  async initialize() {
+    await this.request('initialize', {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 'troupe-bench', version: '0' }
+    })
+    this.#send({ method: 'notifications/initialized' })
+  }
+
+  /** @param {string} method @param {object} [params] */
+  async request(method, params = {}) {
+    const id = this.#nextId++
+    const answer = new Promise((resolve, reject) => this.#pending.set(id, { resolve, reject }))
+    this.#send({ id, method, params })
+    const { result, error } = await answer
+    if (error) throw new Error(`${method}: ${JSON.stringify(error)}`)
+    return result
+  }
+
+  /** @param {string} name @param {object} args @returns {Promise<ToolResult>} */
+  async call(name, args) {
+    const result = await this.request('tools/call', { name, arguments: args })
+    if (result.isError) throw new Error(`${name}: ${textOf(result)}`)
+    return result
+  }
+
+  /** Ends the server as a client does, by closing its stdin, and waits until it is gone. */
+  async close() {
+    this.#child.stdin.end()
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), 10_000)
+    await this.exited
+    clearTimeout(timer)
+  }
+
+  /** @param {object} message */
+  #send(message) {
+    this.#child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+  }
+
+  /** @param {any} message */
+  #receive(message) {
+    if (message.method) {
+      // Whatever the server asks (a ping, roots): it gets an answer and is not kept waiting.
+      if (message.id !== undefined) this.#send({ id: message.id, result: {} })
+      return
+    }
+    this.#pending.get(message.id)?.resolve(message)
+    this.#pending.delete(message.id)
+  }
+}
+
+/** @param {ToolResult} result */
+export function textOf(result) {
+  return result.content.map((part) => part.text ?? '').join('\n')
+}

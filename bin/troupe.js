@@ -1,0 +1,35 @@
+#!/usr/bin/env node
+'use strict'
+
+// The launcher. It requires the addon and nothing else, because every start of a client waits for it, and it never
+// touches process.stdin or process.stdout: Node would make the pipes non-blocking under the addon that serves them.
+
+/** Signals belong to JavaScript (tokio's own handlers livelock inside Node); the code is for a second, impatient one. */
+const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }
+
+async function main() {
+  let native
+  try {
+    native = require('../native.js')
+  } catch (error) {
+    console.error(`troupe: ${require('../lib/addon-error.js')(error)}`)
+    return 1
+  }
+  let stopping = false
+  for (const [signal, code] of Object.entries(SIGNALS)) {
+    process.on(signal, () => {
+      if (stopping) process.exit(code)
+      stopping = true
+      native.stopCli()
+    })
+  }
+  return native.runCli(process.argv.slice(2))
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error) => {
+    console.error(`troupe: ${error?.message ?? error}`)
+    process.exit(70)
+  }
+)

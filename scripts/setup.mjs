@@ -1,0 +1,177 @@
+// Brings a fresh checkout to where the demo and the tests run: npm packages, the addon, a browser; for the tests also
+// their other clients. Looks first and does only what is missing, so that running it again costs nothing noticeable.
+// It runs before there are npm packages: Node built-ins only.
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { ROOT, StepFailed, canRun, exitCode, onPath, red, step } from './run.mjs'
+
+const CACHE = join(ROOT, '.cache')
+const ADDON_SOURCES = ['src', 'Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/config.toml']
+/** What the Python test of the stdio server speaks MCP with. */
+const PYTHON_CLIENT = 'mcp==2.2.0'
+
+/** @param {{ forTests?: boolean }} [options] */
+export async function setup({ forTests = false } = {}) {
+  await npmPackages(ROOT, 'npm packages')
+  await addon()
+  if (forTests) {
+    await testPrograms()
+    await npmPackages(join(ROOT, '__test__/clients'), 'MCP Inspector and the Node 22 that it needs')
+    await pythonClient()
+  }
+  await browser()
+}
+
+/** @param {string} folder @param {string} title */
+async function npmPackages(folder, title) {
+  const lock = readFileSync(join(folder, 'package-lock.json'))
+  const stamp = join(folder, 'node_modules/.troupe-lock')
+  if (isStamped(stamp, lock)) return
+  const reason = existsSync(join(folder, 'node_modules')) ? 'the lockfile is another' : 'not installed yet'
+  const command = ['npm', 'ci', '--no-audit', '--no-fund', '--loglevel=error']
+  // swagger-ui-dist brings a package that reports each installation to its maker.
+  await step(title, reason, command, { cwd: folder, env: { SCARF_ANALYTICS: 'false' } })
+  writeStamp(stamp, lock)
+}
+
+async function addon() {
+  const { digest, changed } = addonSources()
+  const stamp = join(CACHE, 'addon')
+  const built = newestAddon(ROOT)
+  // Built by these scripts from these very sources, or by hand (`npm run build`) after the last change.
+  if (built && (isStamped(stamp, digest) || built > changed)) return
+  await buildAddon('native addon', built ? 'the sources have changed' : 'not built yet, a few minutes', ['build'])
+  writeStamp(stamp, digest)
+}
+
+/**
+ * The release build of the addon, for measuring. It lives apart, so that the quick build of the tests stays.
+ * @returns {Promise<string>} its path
+ */
+export async function releaseAddon() {
+  const { digest } = addonSources()
+  const folder = join(CACHE, 'release')
+  const stamp = join(folder, 'stamp')
+  if (!isStamped(stamp, digest)) {
+    const reason = 'what is measured is what is published; some minutes'
+    await buildAddon('release build of the addon', reason, ['build:release', '--', '--output-dir', folder])
+    writeStamp(stamp, digest)
+  }
+  const file = readdirSync(folder).find((name) => name.endsWith('.node'))
+  return join(folder, /** @type {string} */ (file))
+}
+
+/** @param {string} title @param {string} reason @param {string[]} script the npm script and its arguments */
+async function buildAddon(title, reason, script) {
+  if (!onPath('cargo')) throw new StepFailed('Rust is missing (`cargo`): install it from https://rustup.rs')
+  if (!onPath('cc')) await aptInstall(['build-essential'], 'Rust links with a C compiler')
+  await step(title, reason, ['npm', 'run', '--silent', ...script])
+}
+
+/** What the addon is made of: a digest of it all, and when it last changed. */
+function addonSources() {
+  const files = ADDON_SOURCES.flatMap(filesUnder)
+  const digest = createHash('sha256')
+  for (const file of files) digest.update(`${file}\0`).update(readFileSync(join(ROOT, file)))
+  const changed = Math.max(...files.map((file) => statSync(join(ROOT, file)).mtimeMs))
+  return { digest: digest.digest('hex'), changed }
+}
+
+/** When the addon in this folder was built, if it was. @param {string} folder */
+function newestAddon(folder) {
+  if (!existsSync(join(folder, 'native.js'))) return 0
+  const addons = readdirSync(folder).filter((file) => file.startsWith('troupe.') && file.endsWith('.node'))
+  return Math.max(0, ...addons.map((file) => statSync(join(folder, file)).mtimeMs))
+}
+
+/** A browser that the product finds; where there is none, the product's own installer gets one. */
+async function browser() {
+  if (['chromium-headless-shell', 'chromium', 'google-chrome', 'chrome'].some(onPath)) return
+  await step('a browser', 'none on the PATH', [process.execPath, 'bin/troupe.js', 'install', 'chromium'])
+}
+
+/** What some tests need of the system: full Chromium and Xvfb for headed mode, Python for its MCP client. */
+async function testPrograms() {
+  const packages = {
+    'chromium-headless-shell': 'chromium-headless-shell',
+    chromium: 'chromium',
+    Xvfb: 'xvfb',
+    python3: 'python3-venv'
+  }
+  const missing = Object.keys(packages).filter((program) => !onPath(program))
+  if (missing.length > 0) await aptInstall(missing.map((program) => packages[program]), `missing: ${missing.join(', ')}`)
+}
+
+async function pythonClient() {
+  const stamp = join(CACHE, 'venv/.troupe-client')
+  if (isStamped(stamp, PYTHON_CLIENT)) return
+  const folder = join(CACHE, 'venv')
+  const python = join(folder, process.platform === 'win32' ? 'Scripts/python.exe' : 'bin/python')
+  rmSync(folder, { recursive: true, force: true })
+  // Debian's python3 comes without the module that puts pip into a venv.
+  if ((await exitCode('python3', ['-c', 'import ensurepip'], { stdio: 'ignore' })) !== 0) {
+    await aptInstall(['python3-venv'], 'the Python client of the tests lives in a virtual environment')
+  }
+  const reason = 'one of the MCP clients of the tests'
+  await step('Python environment', reason, ['python3', '-m', 'venv', folder])
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', PYTHON_CLIENT]
+  await step('Python MCP client', reason, [python, ...pip])
+  writeStamp(stamp, PYTHON_CLIENT)
+}
+
+/** @param {string[]} packages @param {string} reason */
+async function aptInstall(packages, reason) {
+  if (process.getuid?.() !== 0 || !canRun('/usr/bin/apt-get')) {
+    console.warn(red(`! ${reason}. Install what gives ${packages.join(', ')} (here only root on Debian can).`))
+    return
+  }
+  const env = { DEBIAN_FRONTEND: 'noninteractive' }
+  await step('package lists', reason, ['apt-get', 'update', '-qq'], { env })
+  await step('Debian packages', reason, ['apt-get', 'install', '-y', '-qq', '--no-install-recommends', ...packages], {
+    env
+  })
+}
+
+/** @param {string} path relative to the root @returns {string[]} */
+function filesUnder(path) {
+  const stat = statSync(join(ROOT, path), { throwIfNoEntry: false })
+  if (!stat) return []
+  if (!stat.isDirectory()) return [path]
+  return readdirSync(join(ROOT, path))
+    .sort()
+    .flatMap((name) => filesUnder(`${path}/${name}`))
+}
+
+/** @param {string} stamp @param {string | Buffer} content */
+function isStamped(stamp, content) {
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === digestOf(content)
+}
+
+/** @param {string} stamp @param {string | Buffer} content */
+function writeStamp(stamp, content) {
+  mkdirSync(join(stamp, '..'), { recursive: true })
+  writeFileSync(stamp, digestOf(content))
+}
+
+/** @param {string | Buffer} content */
+function digestOf(content) {
+  return createHash('sha256').update(content).digest('hex')
+}
+
+/** Runs what a script does after the set-up; a failed step is one line and exit code 1, no stack trace.
+ * @param {() => Promise<number | void>} main */
+export async function runScript(main) {
+  try {
+    process.exitCode = (await main()) || 0
+  } catch (error) {
+    if (!(error instanceof StepFailed)) throw error
+    console.error(red(`✗ ${error.message}`))
+    process.exitCode = 1
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  await runScript(() => setup({ forTests: true }))
+}

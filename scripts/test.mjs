@@ -1,0 +1,121 @@
+// `npm test`: sets up what is missing, then checks everything that must hold, each part under its heading. All parts run,
+// whatever fails before them.
+//   npm test -- rust            this part alone: format, clippy, rust, js, node
+//   npm test -- node session    of the end-to-end tests the files with this word in their path
+import { spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
+import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
+import { runScript, setup } from './setup.mjs'
+
+const [only, ...words] = process.argv.slice(2)
+
+/** The engine in memory and the clock that stands still: what `npm run build` builds, and a release never has. */
+const TESTING = ['--features', 'testing']
+
+/** Counted over all parts; a linter counts as one check. */
+const total = { passed: 0, failed: 0, skipped: 0 }
+
+const PARTS = {
+  format: ['Rust formatting', () => check('cargo', ['fmt', '--check'])],
+  clippy: ['Rust lints', () => check('cargo', ['clippy', '--all-targets', '--quiet', ...TESTING, '--', '-D', 'warnings'])],
+  rust: ['Rust tests', rustTests],
+  js: ['JavaScript lints and types', () => check('npm', ['run', '--silent', 'lint:js'])],
+  node: ['End-to-end tests', nodeTests]
+}
+
+await runScript(async () => {
+  if (only && !(only in PARTS)) throw new StepFailed(`the parts are ${Object.keys(PARTS).join(', ')}, not \`${only}\``)
+  const started = performance.now()
+  await setup({ forTests: true })
+  const failed = []
+  for (const [name, [title, test]] of Object.entries(PARTS)) {
+    if (only && only !== name) continue
+    console.log(`\n${cyan('▸')} ${bold(title)}`)
+    const begun = performance.now()
+    const before = total.failed
+    await test()
+    const fine = total.failed === before
+    if (!fine) failed.push(title)
+    console.log(`${fine ? green('✓') : red('✗')} ${title}, ${since(begun)}`)
+  }
+  console.log(dim(`\nall in ${since(started)}`))
+  if (failed.length > 0) console.log(red(`failed: ${failed.join(', ')}`))
+  const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : ''
+  console.log(`${total.passed} passed, ${total.failed} failed${skipped}`)
+  return failed.length > 0 ? 1 : 0
+})
+
+/** @param {string} program @param {string[]} args */
+async function check(program, args) {
+  console.log(dim(`  $ ${[program, ...args].join(' ')}`))
+  const fine = (await exitCode(program, args, { stdio: 'inherit' })) === 0
+  total[fine ? 'passed' : 'failed']++
+}
+
+async function rustTests() {
+  if (!onPath('cargo-nextest')) {
+    await counted('cargo', ['test', '--quiet', ...TESTING], /(\d+) passed; (\d+) failed; (\d+) ignored/g)
+    return
+  }
+  const summary = /tests run: (\d+) passed(?: \([^)]*\))?(?:, (\d+) failed)?(?:, (\d+) skipped)?/g
+  await counted('cargo', ['nextest', 'run', ...TESTING, '--no-tests=pass', '--color=never'], summary)
+}
+
+/**
+ * Runs a program whose own summary holds the counts; without a count it is one check, passed or failed.
+ * @param {string} program @param {string[]} args @param {RegExp} summary its groups are passed, failed, skipped
+ */
+async function counted(program, args, summary) {
+  console.log(dim(`  $ ${[program, ...args].join(' ')}`))
+  const child = spawn(program, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const [from, to] of /** @type {const} */ ([[child.stdout, process.stdout], [child.stderr, process.stderr]])) {
+    from.on('data', (data) => {
+      output += data
+      to.write(data)
+    })
+  }
+  const code = await new Promise((resolve) => {
+    child.on('error', () => resolve(1))
+    child.on('close', resolve)
+  })
+  const failedBefore = total.failed
+  for (const [, passed, failed = 0, skipped = 0] of output.matchAll(summary)) {
+    total.passed += Number(passed)
+    total.failed += Number(failed)
+    total.skipped += Number(skipped)
+  }
+  // It did not compile, say.
+  if (code !== 0 && total.failed === failedBefore) total.failed++
+}
+
+async function nodeTests() {
+  const files = testFiles('__test__').filter((file) => words.every((word) => file.includes(word)))
+  if (files.length === 0) throw new StepFailed(`no test file has \`${words.join(' ')}\` in its path`)
+  // One file at a time: what they share is the machine, and some measure time. None may hang for ever.
+  const events = run({ files: files.map((file) => join(ROOT, file)), concurrency: 1, timeout: 300_000 })
+  const key = { pass: 'passed', fail: 'failed', cancelled: 'failed', skipped: 'skipped', todo: 'skipped' }
+  events.on('test:diagnostic', ({ message, nesting }) => {
+    const [, name, count] = /^(\w+) (\d+)$/.exec(message) ?? []
+    if (nesting === 0 && name in key) total[key[name]] += Number(count)
+  })
+  await new Promise((resolve) => {
+    const report = events.compose(spec)
+    report.pipe(process.stdout, { end: false })
+    report.on('end', resolve)
+  })
+}
+
+/** The soak tests run by `npm run test:soak` alone. @param {string} folder @returns {string[]} */
+function testFiles(folder) {
+  return readdirSync(join(ROOT, folder), { withFileTypes: true })
+    .filter(({ name }) => !['node_modules', 'soak'].includes(name))
+    .flatMap((entry) => {
+      const path = `${folder}/${entry.name}`
+      return entry.isDirectory() ? testFiles(path) : path.endsWith('.test.mjs') ? [path] : []
+    })
+    .sort()
+}

@@ -1,0 +1,241 @@
+//! clap's arguments, made from the table of options.
+//!
+//! Before clap sees them, the arguments are put into the one form that it can read without guessing:
+//! kebab names, and `=` where an argument's neighbour may or may not be its value.
+
+use clap::builder::ValueRange;
+use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
+use serde_json::Value;
+
+use super::usage::Usage;
+use crate::config::{Config, ConfigOption, Kind, OPTIONS, option_of_flag};
+
+/// The subcommands, as messages list them.
+pub(super) const COMMANDS: &[&str] = &["install", "doctor", "call", "config"];
+
+/// Options that take several values one after the other, as in @playwright/mcp.
+const VARIADIC: &[&str] = &["grant-permissions", "init-script"];
+/// Options whose value may look like an option.
+const OF_HYPHENS: &[&str] = &["browser-arg", "browser-args"];
+
+/// Flags in the order in which they were given: names without dashes, and their texts.
+pub(super) type Given = Vec<(String, String)>;
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Parsed {
+    /// `--help` or `--version`.
+    Text(String),
+    Run {
+        command: Command,
+        given: Given,
+    },
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Command {
+    Serve,
+    Install { browser: String },
+    Doctor { json: bool },
+    Call { tool: String, arguments: String },
+    Config { client: String },
+}
+
+pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
+    let args = plain(args)?;
+    let matches = match application().try_get_matches_from(args) {
+        Ok(matches) => matches,
+        Err(error) if !error.use_stderr() => return Ok(Parsed::Text(error.to_string())),
+        Err(error) => return Err(Usage::from_clap(&error)),
+    };
+    let mut given = given(&matches);
+    let text = |matches: &ArgMatches, name: &str| matches.get_one::<String>(name).cloned();
+    let command = match matches.subcommand() {
+        None => Command::Serve,
+        Some((name, matches)) => {
+            given.extend(self::given(matches));
+            match name {
+                "install" => Command::Install {
+                    browser: text(matches, "BROWSER").unwrap_or_else(|| "chromium".to_owned()),
+                },
+                "doctor" => Command::Doctor { json: matches.get_flag("json") },
+                "call" => Command::Call {
+                    tool: text(matches, "TOOL")
+                        .ok_or(Usage::Missing { command: "call", what: "a tool's name, as `navigate`" })?,
+                    arguments: text(matches, "JSON").unwrap_or_else(|| "{}".to_owned()),
+                },
+                _ => Command::Config {
+                    client: text(matches, "CLIENT").ok_or(Usage::Missing {
+                        command: "config",
+                        what: "a client's name, as `claude-code`",
+                    })?,
+                },
+            }
+        }
+    };
+    Ok(Parsed::Run { command, given })
+}
+
+/// The arguments in the form that clap reads: `--sessionTimeout` becomes `--session-timeout`,
+/// `--headless false` becomes `--headless=false`.
+fn plain(args: Vec<String>) -> Result<Vec<String>, Usage> {
+    let mut plain = Vec::with_capacity(args.len());
+    let mut args = args.into_iter().peekable();
+    while let Some(argument) = args.next() {
+        if argument == "--" {
+            plain.push(argument);
+            plain.extend(args);
+            break;
+        }
+        // `-headless` would be read as the short options -h, -e, -a…
+        let letters = argument.strip_prefix('-').unwrap_or_default();
+        if letters.len() > 1 && letters.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            return Err(Usage::OneDash { flag: argument });
+        }
+        let Some((option, negated, value)) = option_and_value(&argument) else {
+            plain.push(argument);
+            continue;
+        };
+        let name = if negated { format!("--no-{}", option.name) } else { option.flag() };
+        let value = value.map(str::to_owned).or_else(|| match option.kind {
+            Kind::Switch => args.next_if(|next| option.kind.is_switch_word(next)),
+            _ if OF_HYPHENS.contains(&option.name) => args.next(),
+            _ => None,
+        });
+        plain.push(match value {
+            Some(value) => format!("{name}={value}"),
+            None => name,
+        });
+    }
+    Ok(plain)
+}
+
+fn option_and_value(argument: &str) -> Option<(&'static ConfigOption, bool, Option<&str>)> {
+    let body = argument.strip_prefix("--")?;
+    let (name, value) = body.split_once('=').map_or((body, None), |(name, value)| (name, Some(value)));
+    let (option, negated) = option_of_flag(name)?;
+    Some((option, negated, value))
+}
+
+/// What was given, in order, so that the last one can win.
+fn given(matches: &ArgMatches) -> Given {
+    let mut found: Vec<(usize, String, String)> = Vec::new();
+    for option in OPTIONS {
+        let names = [Some(option.name.to_owned()), option.negatable.then(|| format!("no-{}", option.name))];
+        for name in names.into_iter().flatten() {
+            let (Some(places), Some(texts)) = (matches.indices_of(&name), matches.get_many::<String>(&name))
+            else {
+                continue;
+            };
+            found.extend(places.zip(texts).map(|(place, text)| (place, name.clone(), text.clone())));
+        }
+    }
+    found.sort();
+    found.into_iter().map(|(_, name, text)| (name, text)).collect()
+}
+
+fn application() -> Clap {
+    let main = with_options(
+        Clap::new("troupe")
+            .version(env!("CARGO_PKG_VERSION"))
+            .about("Browser automation for AI agents: an MCP server on stdio, with many isolated sessions")
+            .after_help(
+                "Each option is also an environment variable (TROUPE_MAX_SESSIONS) and a key of the --config file \
+                 (maxSessions). The command line wins over the environment, that over the file.",
+            )
+            .no_binary_name(true)
+            .disable_help_subcommand(true)
+            .args_override_self(true)
+            .max_term_width(100),
+        false,
+    );
+    main.subcommand(command(
+        Clap::new("install")
+            .about("Make sure that a browser is there: look for one, else fetch it")
+            .arg(Arg::new("BROWSER").help("chromium (default), firefox or webkit")),
+    ))
+    .subcommand(command(
+        Clap::new("doctor")
+            .about("Tell what is found, what is missing and what to type")
+            .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("As JSON, for programs")),
+    ))
+    .subcommand(command(
+        Clap::new("call")
+            .about("Call one tool and print its result")
+            .arg(Arg::new("TOOL").help("The tool's name, as navigate"))
+            .arg(Arg::new("JSON").help("Its arguments, as '{\"url\": \"https://example.com\"}'")),
+    ))
+    .subcommand(command(
+        Clap::new("config")
+            .about("Print what to put into the configuration of a client")
+            .arg(Arg::new("CLIENT").help(super::client::names().join(", "))),
+    ))
+}
+
+/// A subcommand takes every option too, but its help need not repeat them all.
+fn command(command: Clap) -> Clap {
+    with_options(
+        command.after_help("Takes every option of `troupe --help` too.").args_override_self(true),
+        true,
+    )
+}
+
+fn with_options(mut command: Clap, hidden: bool) -> Clap {
+    let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
+    for option in OPTIONS {
+        let help = match default(&defaults, option) {
+            Some(default) => format!("{} [{default}]", option.help),
+            None => option.help.to_owned(),
+        };
+        // Only the name that changes something is shown.
+        command = command
+            .arg(argument(option, option.name.to_owned(), hidden || option.negatable).help(help.clone()));
+        if option.negatable {
+            let off = format!("Not: {}", option.help);
+            command = command.arg(argument(option, format!("no-{}", option.name), hidden).help(off));
+        }
+    }
+    command
+}
+
+fn argument(option: &'static ConfigOption, name: String, hidden: bool) -> Arg {
+    // clap wants names that live for ever; there are some sixty of them, once per process.
+    let name: &'static str = Box::leak(name.into_boxed_str());
+    let argument =
+        Arg::new(name).long(name).help_heading(option.group).hide(hidden).action(ArgAction::Append);
+    let values = if VARIADIC.contains(&option.name) { ValueRange::from(1..) } else { ValueRange::from(1) };
+    match option.kind {
+        Kind::Switch => argument
+            .value_name("true|false")
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true"),
+        _ => argument.value_name(value_name(option.kind)).num_args(values).allow_negative_numbers(true),
+    }
+}
+
+fn value_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Switch => "true|false",
+        Kind::Text | Kind::Locale => "TEXT",
+        Kind::Path | Kind::File => "PATH",
+        Kind::Choice(_) => "NAME",
+        Kind::Number { .. } => "N",
+        Kind::Millis { .. } => "MS",
+        Kind::Bytes => "BYTES",
+        Kind::Size => "WxH",
+        Kind::Url(_) | Kind::Proxy => "URL",
+        Kind::List { .. } => "LIST",
+    }
+}
+
+/// What holds without the option, where that says something.
+fn default(defaults: &Value, option: &ConfigOption) -> Option<String> {
+    let value = option.at.split('.').try_fold(defaults, |value, key| value.get(key))?;
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(true) if !option.negatable => Some("true".to_owned()),
+        Value::Array(items) => items.first()?.as_str().map(str::to_owned),
+        _ => None,
+    }
+}

@@ -1,0 +1,178 @@
+//! `troupe doctor [--json]`: what is found, what is missing, what to type. Starts nothing but
+//! `BROWSER --version`.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::screen::Screen;
+use super::{FAILED, OK};
+use crate::config::{Config, display_present};
+use crate::engine::install::{self, Browser, browsers_folder, find};
+
+#[derive(Serialize)]
+struct Report {
+    usable: bool,
+    /// What starts a server that works here.
+    command: String,
+    checks: Vec<Check>,
+}
+
+#[derive(Serialize)]
+struct Check {
+    name: &'static str,
+    state: State,
+    found: String,
+    /// What to type or to change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<String>,
+}
+
+#[derive(Serialize, Clone, Copy, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Fine,
+    /// Works, but not for everything, or only with an option.
+    Limited,
+    Missing,
+}
+
+pub(super) async fn run(config: &Config, json: bool, screen: &Screen) -> i32 {
+    let report = examine(config).await;
+    if json {
+        screen.out(&serde_json::to_string_pretty(&report).unwrap_or_default());
+    } else {
+        screen.out(&text(&report));
+    }
+    if report.usable { OK } else { FAILED }
+}
+
+async fn examine(config: &Config) -> Report {
+    let display = display_present();
+    let mode = config.effective_headless(display);
+    let headless = mode.as_ref().is_ok_and(|(headless, _)| *headless);
+    let needed = browser("browser", config, headless, State::Missing).await;
+    let other = if headless {
+        browser("browser with a window", config, false, State::Limited).await
+    } else {
+        browser("headless browser", config, true, State::Limited).await
+    };
+    let mut checks = vec![needed, other];
+    checks.push(match (&mode, display) {
+        (Err(error), _) => check("display", State::Missing, &error.to_string(), Some("--headless")),
+        (Ok(_), true) => check("display", State::Fine, "a window can be shown", None),
+        (Ok(_), false) => check("display", State::Limited, "none: the browser runs headless", None),
+    });
+    let sandbox = sandbox(config);
+    let needs_no_sandbox = sandbox.state != State::Fine;
+    checks.push(sandbox);
+    checks.push(writable("temporary folder", &std::env::temp_dir(), State::Missing));
+    if let Some(folder) = browsers_folder() {
+        checks.push(writable("folder for installed browsers", &folder, State::Limited));
+    }
+    let mut command = "npx -y troupe".to_owned();
+    if needs_no_sandbox {
+        command.push_str(" --no-sandbox");
+    }
+    if mode.is_err() || (!display && config.headless.is_none()) {
+        command.push_str(" --headless");
+    }
+    Report { usable: checks.iter().all(|check| check.state != State::Missing), command, checks }
+}
+
+async fn browser(name: &'static str, config: &Config, headless: bool, otherwise: State) -> Check {
+    if let Some(endpoint) = &config.browser_endpoint {
+        return check(name, State::Fine, &format!("attaches to {endpoint} (not tried)"), None);
+    }
+    match find(config.browser, headless, config) {
+        Err(error) => check(name, otherwise, &error.to_string(), error.suggestion()),
+        Ok(Browser { path, source, .. }) => match install::version(&path).await {
+            Ok(version) => {
+                let found = format!("{version}: {} ({})", path.display(), source.as_str());
+                check(name, State::Fine, &found, None)
+            }
+            Err(why) => {
+                let found = format!("{} does not run ({why})", path.display());
+                check(
+                    name,
+                    otherwise,
+                    &found,
+                    Some("npx -y troupe install chromium, or --executable-path PATH"),
+                )
+            }
+        },
+    }
+}
+
+fn sandbox(config: &Config) -> Check {
+    const NAME: &str = "sandbox";
+    const ADVICE: &str = "--no-sandbox, or run as a user who may use one";
+    if !config.sandbox {
+        return check(NAME, State::Fine, "switched off (--no-sandbox)", None);
+    }
+    match obstacle_to_sandbox() {
+        Some(obstacle) => check(NAME, State::Limited, obstacle, Some(ADVICE)),
+        None => check(NAME, State::Fine, "can be used", None),
+    }
+}
+
+/// Why Chromium would refuse to start its sandbox here; the kernel's own switches, read, not tried.
+fn obstacle_to_sandbox() -> Option<&'static str> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        if std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0) {
+            return Some("this is root, as whom Chromium has no sandbox");
+        }
+    }
+    let is = |file: &str, value: &str| std::fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
+    if is("/proc/sys/kernel/unprivileged_userns_clone", "0") || is("/proc/sys/user/max_user_namespaces", "0")
+    {
+        return Some("this system allows users no namespaces, which the sandbox needs");
+    }
+    if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
+        return Some("AppArmor restricts namespaces, which the sandbox of an unpackaged browser needs");
+    }
+    None
+}
+
+fn writable(name: &'static str, folder: &Path, otherwise: State) -> Check {
+    // A folder that is not there yet is made when it is needed: until then the nearest one above counts.
+    let there = folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(folder);
+    let probe = there.join(format!(".troupe-doctor-{}", std::process::id()));
+    let written = std::fs::write(&probe, "");
+    let _ = std::fs::remove_file(&probe);
+    let shown = folder.display();
+    match written {
+        Ok(()) => check(name, State::Fine, &format!("{shown} can be written"), None),
+        Err(error) => check(name, otherwise, &format!("{shown} cannot be written ({error})"), None),
+    }
+}
+
+fn check(name: &'static str, state: State, found: &str, advice: Option<&str>) -> Check {
+    Check { name, state, found: found.to_owned(), advice: advice.map(str::to_owned) }
+}
+
+fn text(report: &Report) -> String {
+    let mut lines = Vec::new();
+    for check in &report.checks {
+        let mark = match check.state {
+            State::Fine => "ok     ",
+            State::Limited => "limited",
+            State::Missing => "MISSING",
+        };
+        lines.push(format!("{mark}  {}: {}", check.name, check.found));
+        if let Some(advice) = &check.advice {
+            lines.push(format!("         what to do: {advice}"));
+        }
+    }
+    lines.push(if report.usable {
+        format!("\nUsable. Start it with: {}", report.command)
+    } else {
+        "\nNot usable yet: see MISSING above.".to_owned()
+    });
+    lines.join("\n")
+}

@@ -1,0 +1,29 @@
+//! `troupe install [chromium|firefox|webkit]`: makes sure that a browser is there.
+
+use super::screen::Screen;
+use super::usage::Usage;
+use super::{FAILED, OK, misused};
+use crate::config::{BrowserKind, Config, display_present};
+use crate::engine::install;
+
+pub(super) async fn run(config: &Config, browser: &str, screen: &Screen) -> i32 {
+    let kind = match browser {
+        "chromium" => BrowserKind::Chromium,
+        "firefox" => BrowserKind::Firefox,
+        "webkit" => BrowserKind::Webkit,
+        _ => return misused(screen, &Usage::UnknownBrowser { name: browser.to_owned() }),
+    };
+    // A browser with a window is worth its size only where a window can be shown.
+    let headless = config.effective_headless(display_present()).is_ok_and(|(headless, _)| headless);
+    match install::install(kind, headless, &|line| screen.err(line)).await {
+        Ok(browser) => {
+            screen.out(&browser.path.display().to_string());
+            OK
+        }
+        Err(error) => {
+            let suggestion = error.suggestion().map(|text| format!("; {text}")).unwrap_or_default();
+            screen.err(&format!("troupe: {error}{suggestion}"));
+            FAILED
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The command line: arguments in, exit code out. The only place that knows clap, and the only one that
+//! writes to stdout besides the transport. One thin file per subcommand.
+
+mod arguments;
+mod call;
+mod client;
+mod doctor;
+mod install;
+mod logging;
+mod screen;
+mod serve;
+#[cfg(test)]
+mod tests;
+mod usage;
+
+use tokio_util::sync::CancellationToken;
+
+use self::arguments::{Command, Parsed};
+use self::screen::Screen;
+use self::usage::Usage;
+use crate::config::{Config, Setting};
+
+const OK: i32 = 0;
+const FAILED: i32 = 1;
+/// The arguments, the environment or the configuration file are wrong.
+const MISUSED: i32 = 2;
+/// Stopped before it was done, as a shell tells it of SIGINT.
+const STOPPED: i32 = 130;
+
+/// Runs the command that the arguments (without the program's name) ask for, and gives the exit code.
+pub async fn run(args: Vec<String>, stop: CancellationToken) -> i32 {
+    // A variable that is no text cannot be one of ours.
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    run_with(args, environment.collect(), &Screen::of_this_process(), stop).await
+}
+
+/// As [`run`], with everything that it touches handed in.
+async fn run_with(
+    args: Vec<String>,
+    environment: Vec<(String, String)>,
+    screen: &Screen,
+    stop: CancellationToken,
+) -> i32 {
+    let prepared = match arguments::parse(args) {
+        Ok(Parsed::Text(text)) => {
+            screen.out(&text);
+            return OK;
+        }
+        Ok(Parsed::Run { command, given }) => {
+            let flags: Result<Vec<_>, _> =
+                given.iter().map(|(name, text)| Setting::from_flag(name, text)).collect();
+            flags
+                .and_then(|flags| Config::load(flags, environment))
+                .map(|config| (command, given, config))
+                .map_err(Usage::from)
+        }
+        Err(usage) => Err(usage),
+    };
+    match prepared {
+        Err(usage) => misused(screen, &usage),
+        Ok((Command::Serve, _, config)) => serve::run(config, screen, stop).await,
+        Ok((Command::Call { tool, arguments }, _, config)) => {
+            call::run(config, &tool, &arguments, screen, stop).await
+        }
+        Ok((Command::Config { client }, given, _)) => client::run(&client, &given, screen),
+        Ok((Command::Install { browser }, _, config)) => {
+            until_stopped(install::run(&config, &browser, screen), stop).await
+        }
+        Ok((Command::Doctor { json }, _, config)) => {
+            until_stopped(doctor::run(&config, json, screen), stop).await
+        }
+    }
+}
+
+fn misused(screen: &Screen, usage: &Usage) -> i32 {
+    screen.err(&format!("troupe: {usage}"));
+    MISUSED
+}
+
+async fn until_stopped(work: impl Future<Output = i32>, stop: CancellationToken) -> i32 {
+    tokio::select! {
+        code = work => code,
+        () = stop.cancelled() => STOPPED,
+    }
+}

@@ -1,0 +1,53 @@
+//! stdout and stderr, or two buffers in their place.
+
+use std::io::{self, ErrorKind, Write};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+type Stream = Mutex<Box<dyn Write + Send>>;
+
+/// Where a command writes: results to `out`, everything about them to `err`.
+pub(super) struct Screen {
+    out: Stream,
+    err: Stream,
+}
+
+impl Screen {
+    pub(super) fn of_this_process() -> Self {
+        Self::new(Box::new(io::stdout()), Box::new(io::stderr()))
+    }
+
+    pub(super) fn new(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>) -> Self {
+        Self { out: Mutex::new(out), err: Mutex::new(err) }
+    }
+
+    /// Writes a text, with a line end if it has none.
+    pub(super) fn out(&self, text: &str) {
+        write(&self.out, text);
+    }
+
+    pub(super) fn err(&self, text: &str) {
+        write(&self.err, text);
+    }
+}
+
+/// A reader that went away (`troupe --help | head -1`) is not our error, so failures end the writing
+/// silently.
+fn write(stream: &Stream, text: &str) {
+    let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
+    let line = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
+    let mut rest = line.as_bytes();
+    while !rest.is_empty() {
+        match stream.write(rest) {
+            Ok(0) => return,
+            Ok(written) => rest = &rest[written..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // Node may have made a pipe non-blocking; `write_all` would lose the rest.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_millis(1))
+            }
+            Err(_) => return,
+        }
+    }
+    let _ = stream.flush();
+}

@@ -1,0 +1,85 @@
+//! What can be wrong with a command line, a line each.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::arguments::COMMANDS;
+use crate::config::{self, ConfigError, OPTIONS, Setting};
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Usage {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error("unknown command `{name}`{}", match near {
+        Some(near) => format!(", did you mean `{near}`?"),
+        None => format!(": it is one of {}, or none to serve", COMMANDS.join(", ")),
+    })]
+    UnknownCommand { name: String, near: Option<&'static str> },
+    #[error("unknown option `{flag}`, did you mean `-{flag}`?")]
+    OneDash { flag: String },
+    #[error("unexpected argument `{argument}`")]
+    Unexpected { argument: String },
+    #[error("`{flag}` needs a value: {allowed}")]
+    NeedsValue { flag: String, allowed: String },
+    #[error("`troupe {command}` needs {what}")]
+    Missing { command: &'static str, what: &'static str },
+    #[error("unknown client `{name}`: it is one of {}", known.join(", "))]
+    UnknownClient { name: String, known: Vec<&'static str> },
+    #[error("unknown browser `{name}`: it is one of chromium, firefox, webkit")]
+    UnknownBrowser { name: String },
+    #[error("the arguments of the tool must be a JSON object ({why}): `{text}`")]
+    NotJson { text: String, why: String },
+    #[error("the log file cannot be written ({why}): `{path}`")]
+    LogFile { path: String, why: String },
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Usage {
+    /// clap's errors are several lines with a usage dump; this keeps what happened.
+    pub(super) fn from_clap(error: &clap::Error) -> Self {
+        let context = |kind| match error.get(kind) {
+            Some(ContextValue::String(text)) => text.clone(),
+            Some(ContextValue::Strings(texts)) => texts.join(", "),
+            _ => String::new(),
+        };
+        let argument = context(ContextKind::InvalidArg);
+        match error.kind() {
+            ErrorKind::UnknownArgument => Self::unknown(&argument),
+            ErrorKind::InvalidSubcommand => Self::unknown(&context(ContextKind::InvalidSubcommand)),
+            ErrorKind::InvalidValue
+            | ErrorKind::NoEquals
+            | ErrorKind::TooFewValues
+            | ErrorKind::WrongNumberOfValues => {
+                // "--session-timeout <MS>" names the value as well.
+                let flag = argument.split([' ', '=', '[']).next().unwrap_or_default().to_owned();
+                let option = OPTIONS.iter().find(|option| option.flag() == flag);
+                Self::NeedsValue {
+                    flag,
+                    allowed: option.map(|option| option.kind.allowed()).unwrap_or_default(),
+                }
+            }
+            _ => {
+                let text = error.to_string();
+                let line = text.lines().next().unwrap_or_default();
+                Self::Other(line.trim_start_matches("error: ").to_owned())
+            }
+        }
+    }
+
+    fn unknown(argument: &str) -> Self {
+        if let Some(name) = argument.strip_prefix("--") {
+            // The table's own word on it, with the nearest name.
+            let name = name.split('=').next().unwrap_or_default();
+            return match Setting::from_flag(name, "") {
+                Err(error @ ConfigError::UnknownOption { .. }) => Self::Config(error),
+                _ => Self::Unexpected { argument: argument.to_owned() },
+            };
+        }
+        if argument.starts_with('-') {
+            return Self::Unexpected { argument: argument.to_owned() };
+        }
+        let near = config::nearest(argument, COMMANDS.iter().copied());
+        let near = near.and_then(|near| COMMANDS.iter().find(|command| **command == near)).copied();
+        Self::UnknownCommand { name: argument.to_owned(), near }
+    }
+}

@@ -1,0 +1,59 @@
+//! What can be wrong with a setting. Each is one line for the user.
+
+use std::path::PathBuf;
+
+use super::layer::Origin;
+
+/// A start that was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("unknown option `--{name}`{}", hint(near.as_deref()))]
+    UnknownOption { name: String, near: Option<String> },
+    #[error("unknown environment variable `{name}`{}", hint(near.as_deref()))]
+    UnknownVariable { name: String, near: Option<String> },
+    #[error("unknown key `{key}`{}{}", in_file(file.as_ref()), hint(near.as_deref()))]
+    UnknownKey { key: String, file: Option<PathBuf>, near: Option<String> },
+    #[error("{origin} must be {allowed}, but it is `{}`", one_line(value))]
+    InvalidValue { origin: Origin, value: String, allowed: String },
+    #[error("{origin} names an unknown device: `{}`, known ones {}: {}", one_line(name), if *all { "are" } else { "like it are" }, known.join(", "))]
+    UnknownDevice { origin: Origin, name: String, known: Vec<&'static str>, all: bool },
+    #[error("{first} and {second} say the same thing twice: keep one of them")]
+    Twice { first: Origin, second: Origin },
+    #[error("{first} and {second} contradict each other: {why}")]
+    Contradiction { first: Origin, second: Origin, why: &'static str },
+    #[error("{origin} needs `--{needed}`: {why}")]
+    Needs { origin: Origin, needed: &'static str, why: &'static str },
+    #[error("{origin} is not built yet in this version")]
+    NotBuilt { origin: Origin },
+    #[error("the configuration file cannot be read ({source}): `{}`", path.display())]
+    FileUnreadable { path: PathBuf, source: std::io::Error },
+    #[error("not valid JSON{} ({why})", in_file(file.as_ref()))]
+    NotJson { file: Option<PathBuf>, why: String },
+    #[error("the configuration{} must be a JSON object", in_file(file.as_ref()))]
+    NotAnObject { file: Option<PathBuf> },
+    #[error(
+        "`--headless false` needs a display, and neither DISPLAY nor WAYLAND_DISPLAY names one: start an X server (`xvfb-run troupe …`) or use `--headless`"
+    )]
+    NoDisplay,
+    /// The table and the struct disagree: a mistake of ours, which the tests look for.
+    #[error("the settings do not fit together ({0})")]
+    Inconsistent(String),
+}
+
+fn hint(near: Option<&str>) -> String {
+    near.map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
+}
+
+fn in_file(file: Option<&PathBuf>) -> String {
+    file.map(|path| format!(" in `{}`", path.display())).unwrap_or_default()
+}
+
+/// A value as part of one line: no line breaks, not endless.
+pub fn one_line(text: &str) -> String {
+    const LONGEST: usize = 120;
+    let mut line: String = text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().count() > LONGEST {
+        line.push('…');
+    }
+    line
+}

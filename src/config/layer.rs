@@ -1,0 +1,166 @@
+//! What one source said: a list of settings, each knowing whence it came, which figment takes as one
+//! layer of the merge.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use figment::value::{Dict, Map as Profiles, Value as FigmentValue};
+use figment::{Metadata, Profile, Provider};
+use serde_json::{Map, Value};
+
+use super::error::ConfigError;
+use super::options::{self, ConfigOption};
+use super::value::Medium;
+
+/// Where a value was written, as its author spelled it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    Flag(String),
+    Variable(String),
+    Key { key: String, file: Option<PathBuf> },
+    Default(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => write!(f, "`{flag}`"),
+            Self::Variable(name) => write!(f, "environment variable `{name}`"),
+            Self::Key { key, file: None } => write!(f, "`{key}`"),
+            Self::Key { key, file: Some(file) } => write!(f, "`{key}` in `{}`", file.display()),
+            Self::Default(name) => write!(f, "the default of `--{name}`"),
+        }
+    }
+}
+
+/// One option with a checked value.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    pub option: &'static ConfigOption,
+    pub value: Value,
+    pub origin: Origin,
+}
+
+impl Setting {
+    /// A setting of the command line. `name` is the flag without its dashes in any spelling.
+    pub fn from_flag(name: &str, text: &str) -> Result<Self, ConfigError> {
+        let Some((option, negated)) = options::by_flag(name) else {
+            return Err(ConfigError::UnknownOption { name: name.to_owned(), near: near_flag(name) });
+        };
+        Self::from_text(option, negated, text, Medium::Flag, Origin::Flag(format!("--{name}")))
+    }
+
+    pub(super) fn from_text(
+        option: &'static ConfigOption,
+        negated: bool,
+        text: &str,
+        medium: Medium,
+        origin: Origin,
+    ) -> Result<Self, ConfigError> {
+        match option.kind.parse(text, medium) {
+            Some(value) => Ok(Self { option, value: negate(value, negated), origin }),
+            None => Err(ConfigError::InvalidValue {
+                origin,
+                // A token is refused only when it is empty: nothing of it can show here.
+                value: text.to_owned(),
+                allowed: option.kind.allowed(),
+            }),
+        }
+    }
+
+    pub(super) fn from_json(
+        option: &'static ConfigOption,
+        negated: bool,
+        value: &Value,
+        origin: Origin,
+    ) -> Result<Self, ConfigError> {
+        match option.kind.check(value) {
+            Some(value) => Ok(Self { option, value: negate(value, negated), origin }),
+            None => Err(ConfigError::InvalidValue {
+                origin,
+                value: value.to_string(),
+                allowed: option.kind.allowed(),
+            }),
+        }
+    }
+}
+
+fn negate(value: Value, negated: bool) -> Value {
+    match value {
+        Value::Bool(on) if negated => Value::Bool(!on),
+        other => other,
+    }
+}
+
+/// The flag that a mistyped one was most likely meant to be, with its dashes.
+fn near_flag(name: &str) -> Option<String> {
+    let known: Vec<String> = options::OPTIONS
+        .iter()
+        .flat_map(|option| {
+            let negated = option.negatable.then(|| format!("no-{}", option.name));
+            option.names().map(str::to_owned).chain(negated)
+        })
+        .collect();
+    super::nearest(name, known.iter().map(String::as_str)).map(|name| format!("--{name}"))
+}
+
+/// The file that `--config` names in this layer.
+pub(super) fn config_file(settings: &[Setting]) -> Option<PathBuf> {
+    settings.iter().rev().find(|setting| setting.option.at.is_empty())?.value.as_str().map(PathBuf::from)
+}
+
+/// A list given several times on one command line is one list.
+pub(super) fn joined(settings: Vec<Setting>) -> Vec<Setting> {
+    let mut result: Vec<Setting> = Vec::new();
+    for setting in settings {
+        let earlier = result.iter().position(|other| std::ptr::eq(other.option, setting.option));
+        match (earlier, &setting.value) {
+            (Some(position), Value::Array(more)) => {
+                if let Value::Array(items) = &mut result[position].value {
+                    items.extend(more.iter().cloned());
+                }
+            }
+            (Some(position), _) => result[position] = setting,
+            (None, _) => result.push(setting),
+        }
+    }
+    result
+}
+
+/// One source's settings for figment.
+pub(super) struct Layer<'a> {
+    pub name: &'static str,
+    pub settings: &'a [Setting],
+}
+
+impl Provider for Layer<'_> {
+    fn metadata(&self) -> Metadata {
+        Metadata::named(self.name)
+    }
+
+    fn data(&self) -> Result<Profiles<Profile, Dict>, figment::Error> {
+        let mut root = Map::new();
+        for setting in self.settings.iter().filter(|setting| !setting.option.at.is_empty()) {
+            insert(&mut root, setting.option.at, setting.value.clone());
+        }
+        let dict = match FigmentValue::serialize(root)? {
+            FigmentValue::Dict(_, dict) => dict,
+            _ => Dict::new(),
+        };
+        Ok(Profile::Default.collect(dict))
+    }
+}
+
+fn insert(object: &mut Map<String, Value>, path: &str, value: Value) {
+    match path.split_once('.') {
+        None => {
+            object.insert(path.to_owned(), value);
+        }
+        Some((head, rest)) => {
+            let inner = object.entry(head).or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(inner) = inner {
+                insert(inner, rest, value);
+            }
+        }
+    }
+}

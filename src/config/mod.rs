@@ -1,0 +1,262 @@
+//! One [`Config`], merged from command line over environment over file over default. Ground: knows no
+//! other module of the crate.
+//!
+//! Everything that can be set is a row of [`OPTIONS`] (`options.rs`): flags, environment names, file
+//! keys, `--help` and the checks are read from it, so an option is written down once. A row says where
+//! in [`Config`] its value goes; figment merges the layers and fills the struct.
+
+mod device;
+mod environment;
+mod error;
+mod file;
+mod finish;
+mod layer;
+mod options;
+mod spelling;
+#[cfg(test)]
+mod tests;
+mod types;
+mod value;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::error::{ConfigError, one_line};
+pub use self::layer::{Origin, Setting};
+pub use self::options::{ConfigOption, OPTIONS, by_flag as option_of_flag};
+pub use self::spelling::{near, nearest};
+pub use self::types::{
+    AfterAction, BrowserKind, Expiry, LogFormat, LogLevel, Masked, Responses, Transport, UpstreamTransport,
+    Viewport,
+};
+pub use self::value::Kind;
+
+/// Everything that can be set, as plain data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Config {
+    pub browser: BrowserKind,
+    /// `None` is headed, unless no display is there; see [`Config::effective_headless`].
+    pub headless: Option<bool>,
+    pub executable_path: Option<PathBuf>,
+    /// Further arguments of the browser. `--no-sandbox` is not among them: it becomes `sandbox: false`.
+    pub browser_args: Vec<String>,
+    pub sandbox: bool,
+    /// A profile that stays; sessions are isolated in memory without it.
+    pub user_data_dir: Option<PathBuf>,
+    /// Accepted because lines for @playwright/mcp carry it: sessions are isolated anyway.
+    pub isolated: bool,
+    /// A running browser to attach to instead of launching one.
+    pub browser_endpoint: Option<String>,
+    pub download_path: Option<PathBuf>,
+    pub context: ContextConfig,
+
+    #[serde(with = "types::millis")]
+    pub session_timeout: Duration,
+    pub session_expiry: Expiry,
+    pub max_sessions: usize,
+    /// How long a `create_session` over the limit waits for a place; zero: not at all.
+    #[serde(with = "types::millis")]
+    pub queue_timeout: Duration,
+    pub persistent_sessions: bool,
+    #[serde(with = "types::millis")]
+    pub timeout_action: Duration,
+    #[serde(with = "types::millis")]
+    pub timeout_navigation: Duration,
+    #[serde(with = "types::millis")]
+    pub timeout_settle: Duration,
+    pub pool: PoolConfig,
+    /// Browser contexts made ahead, so that a new session finds one ready.
+    pub warm_contexts: usize,
+
+    pub transport: Transport,
+    pub host: String,
+    pub port: u16,
+    pub auth_token: Option<Masked>,
+    pub auth_token_file: Option<PathBuf>,
+    pub connect: Option<String>,
+    #[serde(with = "types::millis")]
+    pub idle_timeout: Duration,
+
+    pub tools: Vec<String>,
+    pub no_tools: Vec<String>,
+    pub caps: Vec<String>,
+    pub prompts: Option<PathBuf>,
+    pub after_action: AfterAction,
+    /// Characters of one result.
+    pub result_budget: usize,
+    pub responses: Responses,
+    /// Whether page content is marked as untrusted in results.
+    pub boundaries: bool,
+
+    /// `none`, `memory`, a path or a URL; `None` is the file in the OS state folder.
+    pub store: Option<String>,
+    pub retention: Option<String>,
+    pub upstream: Option<String>,
+    pub upstream_transport: UpstreamTransport,
+    pub security: SecurityConfig,
+    pub output_dir: Option<PathBuf>,
+    pub log: LogConfig,
+
+    /// What the user should know of what was read; whoever starts the server logs each as one line.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
+}
+
+/// What every new browser context gets; `--device` is resolved into it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextConfig {
+    /// The device's name; what it stands for is already in the fields below.
+    pub device: Option<String>,
+    pub viewport: Option<Viewport>,
+    pub device_scale_factor: Option<f64>,
+    pub is_mobile: bool,
+    pub has_touch: bool,
+    pub user_agent: Option<String>,
+    pub locale: Option<String>,
+    pub timezone: Option<String>,
+    pub proxy_server: Option<String>,
+    /// Domains that go past the proxy, comma-separated.
+    pub proxy_bypass: Option<String>,
+    pub ignore_https_errors: bool,
+    pub storage_state: Option<PathBuf>,
+    pub init_scripts: Vec<PathBuf>,
+    pub permissions: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PoolConfig {
+    pub min_browsers: usize,
+    pub max_browsers: usize,
+    /// `None`: a browser without sessions keeps running.
+    #[serde(with = "types::optional_millis")]
+    pub idle_timeout: Option<Duration>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecurityConfig {
+    pub allowed_domains: Vec<String>,
+    pub blocked_domains: Vec<String>,
+    pub allow_private_network: bool,
+    pub allow_file_access: bool,
+    pub enable_script_evaluation: bool,
+    pub enable_file_upload: bool,
+    /// Bytes.
+    pub max_screenshot_size: u64,
+    pub secrets: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LogConfig {
+    pub level: LogLevel,
+    pub format: LogFormat,
+    /// `None`: stderr.
+    pub file: Option<PathBuf>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            browser: BrowserKind::Chromium,
+            headless: None,
+            executable_path: None,
+            browser_args: Vec::new(),
+            sandbox: true,
+            user_data_dir: None,
+            isolated: false,
+            browser_endpoint: None,
+            download_path: None,
+            context: ContextConfig::default(),
+            session_timeout: Duration::from_millis(300_000),
+            session_expiry: Expiry::Fixed,
+            max_sessions: 10,
+            queue_timeout: Duration::ZERO,
+            persistent_sessions: true,
+            timeout_action: Duration::from_millis(5_000),
+            timeout_navigation: Duration::from_millis(30_000),
+            timeout_settle: Duration::from_millis(2_000),
+            pool: PoolConfig { min_browsers: 1, max_browsers: 1, idle_timeout: None },
+            warm_contexts: 0,
+            transport: Transport::Stdio,
+            host: "127.0.0.1".to_owned(),
+            port: 4000,
+            auth_token: None,
+            auth_token_file: None,
+            connect: None,
+            idle_timeout: Duration::from_millis(60_000),
+            tools: vec!["native".to_owned()],
+            no_tools: Vec::new(),
+            caps: Vec::new(),
+            prompts: None,
+            after_action: AfterAction::Changes,
+            result_budget: 25_000,
+            responses: Responses::Full,
+            boundaries: true,
+            store: None,
+            retention: None,
+            upstream: None,
+            upstream_transport: UpstreamTransport::Stdio,
+            security: SecurityConfig {
+                allowed_domains: Vec::new(),
+                blocked_domains: Vec::new(),
+                allow_private_network: false,
+                allow_file_access: false,
+                enable_script_evaluation: true,
+                enable_file_upload: true,
+                max_screenshot_size: 10 * 1024 * 1024,
+                secrets: None,
+            },
+            output_dir: None,
+            log: LogConfig { level: LogLevel::Info, format: LogFormat::Text, file: None },
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl Config {
+    /// Merges what was given: `flags` (in order, the last one wins), the environment (names that do not
+    /// begin with `TROUPE_` are passed over), the file that one of them names, and the defaults.
+    pub fn load(
+        flags: Vec<Setting>,
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigError> {
+        let environment = environment::settings(environment)?;
+        let file = match [&flags, &environment].into_iter().find_map(|layer| layer::config_file(layer)) {
+            Some(path) => file::read(&path)?,
+            None => file::FileSettings::default(),
+        };
+        finish::finish(&file.settings, &environment, flags, file.warnings)
+    }
+
+    /// Reads the same shapes as a file, for the Node library.
+    pub fn from_json(text: &str) -> Result<Self, ConfigError> {
+        let file = file::parse(text, None)?;
+        finish::finish(&file.settings, &[], Vec::new(), file.warnings)
+    }
+
+    /// Whether to launch headless, and the one line to warn with. Headed needs a display; off Linux one
+    /// is always there.
+    pub fn effective_headless(&self, display_present: bool) -> Result<(bool, Option<String>), ConfigError> {
+        match self.headless {
+            Some(true) => Ok((true, None)),
+            _ if display_present => Ok((false, None)),
+            Some(false) => Err(ConfigError::NoDisplay),
+            None => Ok((
+                true,
+                Some("no display is there, so the browser runs headless; `--headless` says so without this line".to_owned()),
+            )),
+        }
+    }
+}
+
+/// Whether a window can be shown: on Linux an X or Wayland display must be named, elsewhere there is one.
+pub fn display_present() -> bool {
+    let named = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !cfg!(target_os = "linux") || named("DISPLAY") || named("WAYLAND_DISPLAY")
+}

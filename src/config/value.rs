@@ -1,0 +1,231 @@
+//! What a value of an option must look like, in text (flags, environment) and in JSON (files). Both
+//! become the same JSON, from which [`super::Config`] is filled.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use url::Url;
+
+/// A hundred years of milliseconds: more than any clock here has to hold.
+const LONGEST: u64 = 3_155_760_000_000;
+const LARGEST_VIEWPORT: u64 = 16_384;
+
+/// The form of a value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    Switch,
+    Text,
+    Path,
+    /// A file that must be there at the start.
+    File,
+    Choice(&'static [&'static str]),
+    Number {
+        min: u64,
+        max: u64,
+    },
+    Millis {
+        min: u64,
+    },
+    Bytes,
+    /// `1280x720`.
+    Size,
+    /// A URL with one of these schemes.
+    Url(&'static [&'static str]),
+    /// `http://host:port`, or without a scheme.
+    Proxy,
+    Locale,
+    /// Several texts. One argument of the command line is split at `flag`, an environment value at
+    /// `environment` (white space for `' '`).
+    List {
+        flag: Option<char>,
+        environment: char,
+        item: Item,
+    },
+}
+
+/// What each text of a list must be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Item {
+    Text,
+    File,
+    Choice(&'static [&'static str]),
+}
+
+/// Whence a text comes: lists are split differently.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Medium {
+    Flag,
+    Environment,
+}
+
+impl Kind {
+    /// Reads a text. `None` where it does not fit; [`Kind::allowed`] says what would.
+    pub fn parse(&self, text: &str, medium: Medium) -> Option<Value> {
+        match *self {
+            Self::Switch => match text.to_ascii_lowercase().as_str() {
+                "true" | "1" | "yes" | "on" => Some(json!(true)),
+                "false" | "0" | "no" | "off" => Some(json!(false)),
+                _ => None,
+            },
+            Self::Number { .. } | Self::Millis { .. } => self.check(&json!(text.trim().parse::<u64>().ok()?)),
+            Self::Bytes => self.check(&json!(bytes(text.trim())?)),
+            Self::List { flag, environment, .. } => {
+                let separator = match medium {
+                    Medium::Flag => flag,
+                    Medium::Environment if text.trim_start().starts_with('[') => {
+                        return self.check(&serde_json::from_str(text).ok()?);
+                    }
+                    Medium::Environment => Some(environment),
+                };
+                self.check(&Value::Array(split(text, separator)))
+            }
+            _ => self.check(&json!(text)),
+        }
+    }
+
+    /// Checks a JSON value and gives it in the form in which the config holds it.
+    pub fn check(&self, value: &Value) -> Option<Value> {
+        match *self {
+            Self::Switch => value.as_bool().map(|_| value.clone()),
+            Self::Text | Self::Path => not_empty(value),
+            Self::File => not_empty(value).filter(is_file),
+            Self::Choice(names) => value.as_str().filter(|name| names.contains(name)).map(|_| value.clone()),
+            Self::Number { min, max } => whole(value).filter(|n| (min..=max).contains(n)).map(|n| json!(n)),
+            Self::Millis { min } => whole(value).filter(|n| (min..=LONGEST).contains(n)).map(|n| json!(n)),
+            Self::Bytes => whole(value).filter(|n| *n >= 1).map(|n| json!(n)),
+            Self::Size => size(value),
+            Self::Url(schemes) => {
+                let url = Url::parse(value.as_str()?).ok()?;
+                (schemes.contains(&url.scheme()) && url.has_host()).then(|| value.clone())
+            }
+            Self::Proxy => proxy(value.as_str()?).then(|| value.clone()),
+            Self::Locale => locale(value.as_str()?).then(|| value.clone()),
+            Self::List { item, .. } => {
+                let fits = |value: &Value| match item {
+                    Item::Text => not_empty(value).is_some(),
+                    Item::File => is_file(value),
+                    Item::Choice(names) => value.as_str().is_some_and(|name| names.contains(&name)),
+                };
+                value.as_array()?.iter().all(fits).then(|| value.clone())
+            }
+        }
+    }
+
+    /// What fits, for the sentence "must be …".
+    pub fn allowed(&self) -> String {
+        match *self {
+            Self::Switch => "`true` or `false`".to_owned(),
+            Self::Text | Self::Path => "a text that is not empty".to_owned(),
+            Self::File => "the path of a file that is there".to_owned(),
+            Self::Choice(names) => choice(names),
+            Self::Number { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Millis { min } => format!("a whole number of milliseconds from {min} to {LONGEST}"),
+            Self::Bytes => "a number of bytes of at least 1, as `1048576` or `10MiB`".to_owned(),
+            Self::Size => format!("a width and a height from 1 to {LARGEST_VIEWPORT}, as `1280x720`"),
+            Self::Url(schemes) => {
+                let forms: Vec<_> = schemes.iter().map(|scheme| format!("`{scheme}://…`")).collect();
+                format!("a URL ({})", forms.join(", "))
+            }
+            Self::Proxy => {
+                "a proxy's address, as `http://host:3128`, `socks5://host:1080` or `host:3128`".to_owned()
+            }
+            Self::Locale => "a language tag, as `en-GB`".to_owned(),
+            Self::List { item: Item::Text, .. } => "a list of texts".to_owned(),
+            Self::List { item: Item::File, .. } => "a list of paths of files that are there".to_owned(),
+            Self::List { item: Item::Choice(names), .. } => format!("a list, each of it {}", choice(names)),
+        }
+    }
+
+    /// Whether a word after a switch is its value, rather than the next argument.
+    pub fn is_switch_word(&self, text: &str) -> bool {
+        *self == Self::Switch && self.parse(text, Medium::Flag).is_some()
+    }
+}
+
+fn choice(names: &[&str]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+fn not_empty(value: &Value) -> Option<Value> {
+    value.as_str().filter(|text| !text.trim().is_empty()).map(|_| value.clone())
+}
+
+fn is_file(value: &Value) -> bool {
+    value.as_str().is_some_and(|path| Path::new(path).is_file())
+}
+
+/// A whole number, also where JavaScript wrote it as `5.0` or `1e3`.
+fn whole(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| {
+        let number = value.as_f64()?;
+        // 2^53: beyond it a double no longer names one whole number.
+        (number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number)).then_some(number as u64)
+    })
+}
+
+/// `10MiB`, `512 KiB`, `1GiB` or a plain number.
+fn bytes(text: &str) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor: u64 = match unit.trim() {
+        "" | "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+fn size(value: &Value) -> Option<Value> {
+    let (width, height) = match value {
+        Value::String(text) => {
+            let (width, height) = text.split_once(['x', ','])?;
+            (width.trim().parse().ok()?, height.trim().parse().ok()?)
+        }
+        Value::Object(object) => {
+            let known =
+                |object: &Map<String, Value>| object.keys().all(|key| key == "width" || key == "height");
+            if !known(object) {
+                return None;
+            }
+            (whole(object.get("width")?)?, whole(object.get("height")?)?)
+        }
+        _ => return None,
+    };
+    let fits = |side: u64| (1..=LARGEST_VIEWPORT).contains(&side);
+    (fits(width) && fits(height)).then(|| json!({ "width": width, "height": height }))
+}
+
+fn proxy(text: &str) -> bool {
+    let url = if text.contains("://") { Url::parse(text) } else { Url::parse(&format!("http://{text}")) };
+    url.is_ok_and(|url| matches!(url.scheme(), "http" | "https" | "socks4" | "socks5") && url.has_host())
+}
+
+/// The shape of a BCP 47 tag; whether the browser knows the language is its own business.
+fn locale(text: &str) -> bool {
+    let mut parts = text.split('-');
+    let language = parts
+        .next()
+        .is_some_and(|part| (2..=8).contains(&part.len()) && part.chars().all(|c| c.is_ascii_alphabetic()));
+    language
+        && parts.all(|part| (1..=8).contains(&part.len()) && part.chars().all(|c| c.is_ascii_alphanumeric()))
+}
+
+fn split(text: &str, separator: Option<char>) -> Vec<Value> {
+    match separator {
+        None => vec![json!(text)],
+        Some(' ') => text.split_whitespace().map(|part| json!(part)).collect(),
+        Some(separator) => text
+            .split(separator)
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .map(|part| json!(part))
+            .collect(),
+    }
+}

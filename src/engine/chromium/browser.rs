@@ -1,0 +1,445 @@
+//! The browser and its contexts: which target belongs to whom.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use chromiumoxide::cdp::{
+    browser_protocol::{
+        browser::{
+            CloseParams, GetVersionParams, PermissionDescriptor, PermissionSetting,
+            SetDownloadBehaviorBehavior, SetDownloadBehaviorParams, SetPermissionParams,
+        },
+        target::{
+            CreateBrowserContextParams, CreateTargetParams, DetachFromTargetParams,
+            DisposeBrowserContextParams, FilterEntry, SetAutoAttachParams, TargetFilter,
+        },
+    },
+    js_protocol::runtime::RunIfWaitingForDebuggerParams,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Link,
+    launch::{Process, Stderr},
+    page::{ChromiumPage, PageSetup},
+};
+use crate::{
+    config::Config,
+    engine::{
+        Browser, Context, ContextObserver, ContextOptions, DownloadStart, EngineError, EngineResult, Page, PageEvent,
+        wire::Listener,
+    },
+};
+
+const LAUNCH_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A Chromium that answers.
+pub(super) struct ChromiumBrowser {
+    version: String,
+    pid: Option<u32>,
+    shared: Arc<Shared>,
+    end: Mutex<Option<oneshot::Sender<oneshot::Sender<()>>>>,
+    exited: CancellationToken,
+}
+
+/// What the listener and the contexts share.
+pub(super) struct Shared {
+    pub link: Link,
+    pub config: Arc<Config>,
+    windowed: bool,
+    /// Where downloads are kept under their ids until they are told of.
+    downloads: PathBuf,
+    targets: Mutex<Targets>,
+}
+
+#[derive(Default)]
+struct Targets {
+    /// By browser context id; the default context is there under the empty name.
+    contexts: HashMap<Arc<str>, Arc<ContextShared>>,
+    /// By target id, which is also the id of the page's main frame.
+    pages: HashMap<Arc<str>, Arc<ChromiumPage>>,
+    /// Target id by CDP session.
+    sessions: HashMap<Arc<str>, Arc<str>>,
+    /// Who awaits a target that it has asked for.
+    expected: HashMap<Arc<str>, oneshot::Sender<Arc<ChromiumPage>>>,
+}
+
+struct ContextShared {
+    options: ContextOptions,
+    observer: Arc<dyn ContextObserver>,
+}
+
+/// An isolated browser context.
+struct ChromiumContext {
+    id: Option<Arc<str>>,
+    shared: Arc<Shared>,
+    closed: AtomicBool,
+}
+
+impl Shared {
+    fn targets(&self) -> MutexGuard<'_, Targets> {
+        self.targets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ChromiumBrowser {
+    /// Greets the browser and starts to follow its targets.
+    pub async fn open(process: Process, config: Arc<Config>) -> EngineResult<Arc<dyn Browser>> {
+        let link = Link { wire: process.wire, session: None };
+        let shared = Arc::new(Shared {
+            link: link.clone(),
+            config,
+            windowed: process.windowed,
+            downloads: process.downloads,
+            targets: Mutex::default(),
+        });
+        link.wire.listen(None, Arc::new(BrowserListener { shared: Arc::downgrade(&shared) }));
+        let greeting = async {
+            // Pages only: their frames are followed page by page.
+            let mut attach = SetAutoAttachParams::new(true, true);
+            attach.flatten = Some(true);
+            attach.filter = Some(only("page"));
+            let attached = link.post(attach)?;
+            let version: Version = link.execute(GetVersionParams {}).await?;
+            attached.raw().await?;
+            Ok::<_, EngineError>(version.product)
+        };
+        let version = match tokio::time::timeout(LAUNCH_TIMEOUT, greeting).await {
+            Ok(Ok(version)) => version,
+            Ok(Err(_)) => return Err(died(&process.stderr, &process.exited, "it ended at once").await),
+            Err(_) => return Err(died(&process.stderr, &process.exited, "it did not answer within 30 s").await),
+        };
+        tracing::info!(version, pid = process.pid, "the browser is ready");
+        Ok(Arc::new(Self {
+            version,
+            pid: process.pid,
+            shared,
+            end: Mutex::new(process.end),
+            exited: process.exited,
+        }))
+    }
+}
+
+/// A filter that lets one type of target through.
+pub(super) fn only(kind: &str) -> TargetFilter {
+    TargetFilter::new(vec![
+        FilterEntry { exclude: Some(false), r#type: Some(kind.to_owned()) },
+        FilterEntry { exclude: Some(true), r#type: None },
+    ])
+}
+
+/// Why a browser did not come up, in its own last words.
+async fn died(stderr: &Stderr, exited: &CancellationToken, what: &str) -> EngineError {
+    let _ = tokio::time::timeout(Duration::from_millis(500), exited.cancelled()).await;
+    let said = stderr.text();
+    let suggestion = if said.contains("--no-sandbox") {
+        Some("root cannot use the browser's sandbox: pass --no-sandbox, or run as another user".to_owned())
+    } else if said.contains("sandbox") {
+        Some("the browser's sandbox does not work here: pass --no-sandbox".to_owned())
+    } else {
+        Some("troupe doctor tells what is missing".to_owned())
+    };
+    // Its log lines begin with the time and the place in its sources.
+    let said: Vec<&str> = said
+        .lines()
+        .map(|line| line.rsplit_once(")] ").map_or(line, |(_, text)| text).trim())
+        .filter(|line| !line.is_empty())
+        .collect();
+    let said = said.iter().rev().take(3).rev().copied().collect::<Vec<_>>().join("; ");
+    let reason = if said.is_empty() { what.to_owned() } else { format!("{what}: {said}") };
+    EngineError::Launch { reason, suggestion }
+}
+
+#[derive(Deserialize)]
+struct Version {
+    product: String,
+}
+
+#[async_trait]
+impl Browser for ChromiumBrowser {
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.pid
+    }
+
+    fn gone(&self) -> CancellationToken {
+        self.shared.link.wire.closed()
+    }
+
+    async fn new_context(
+        &self,
+        options: &ContextOptions,
+        observer: Arc<dyn ContextObserver>,
+    ) -> EngineResult<Arc<dyn Context>> {
+        let shared = &self.shared;
+        let id: Option<Arc<str>> = if shared.config.user_data_dir.is_some() {
+            None
+        } else {
+            let created: CreatedContext = shared
+                .link
+                .execute(CreateBrowserContextParams {
+                    dispose_on_detach: Some(true),
+                    proxy_server: options.config.proxy_server.clone(),
+                    proxy_bypass_list: options.config.proxy_bypass.clone(),
+                    origins_with_universal_network_access: None,
+                })
+                .await?;
+            Some(created.browser_context_id.into())
+        };
+        let mut behavior = SetDownloadBehaviorParams::new(SetDownloadBehaviorBehavior::AllowAndName);
+        behavior.browser_context_id = id.as_deref().map(|id| id.to_owned().into());
+        behavior.download_path = Some(shared.downloads.display().to_string());
+        behavior.events_enabled = Some(true);
+        drop(shared.link.post(behavior)?);
+        for name in &options.config.permissions {
+            let mut grant =
+                SetPermissionParams::new(PermissionDescriptor::new(name), PermissionSetting::Granted);
+            grant.browser_context_id = id.as_deref().map(|id| id.to_owned().into());
+            shared.link.run(grant).await?;
+        }
+        let context = ContextShared { options: options.clone(), observer };
+        shared.targets().contexts.insert(id.clone().unwrap_or_default(), Arc::new(context));
+        Ok(Arc::new(ChromiumContext { id, shared: shared.clone(), closed: AtomicBool::new(false) }))
+    }
+
+    async fn close(&self) {
+        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(end) = end else {
+            // Not ours: only the connection ends.
+            if self.pid.is_none() {
+                self.shared.link.wire.close();
+            }
+            self.exited.cancelled().await;
+            return;
+        };
+        drop(self.shared.link.post(CloseParams {}));
+        let (done, ended) = oneshot::channel();
+        if end.send(done).is_ok() {
+            let _ = ended.await;
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CreatedContext {
+    browser_context_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CreatedTarget {
+    target_id: String,
+}
+
+#[async_trait]
+impl Context for ChromiumContext {
+    async fn new_page(&self) -> EngineResult<Arc<dyn Page>> {
+        let mut create = CreateTargetParams::new("about:blank");
+        create.browser_context_id = self.id.as_deref().map(|id| id.to_owned().into());
+        // In one window only the newest tab is painted (field notes).
+        create.new_window = self.shared.windowed.then_some(true);
+        let created: CreatedTarget = self.shared.link.execute(create).await?;
+        let id: Arc<str> = created.target_id.into();
+        let (sender, receiver) = oneshot::channel();
+        {
+            let mut targets = self.shared.targets();
+            match targets.pages.get(&id).cloned() {
+                Some(page) => drop(sender.send(page)),
+                None => drop(targets.expected.insert(id.clone(), sender)),
+            }
+        }
+        let page = receiver.await.map_err(|_| EngineError::PageGone)?;
+        page.ready().await?;
+        Ok(page)
+    }
+
+    async fn close(&self) -> EngineResult<()> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let pages: Vec<Arc<ChromiumPage>> = {
+            let mut targets = self.shared.targets();
+            targets.contexts.remove(&self.id.clone().unwrap_or_default());
+            match &self.id {
+                Some(_) => Vec::new(),
+                None => targets.pages.values().cloned().collect(),
+            }
+        };
+        match &self.id {
+            Some(id) => self.shared.link.run(DisposeBrowserContextParams::new(id.to_string())).await,
+            None => {
+                for page in pages {
+                    page.close().await?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Follows the targets of the whole browser.
+struct BrowserListener {
+    shared: Weak<Shared>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Attached {
+    session_id: String,
+    target_info: TargetInfo,
+    #[serde(default)]
+    waiting_for_debugger: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TargetInfo {
+    target_id: String,
+    #[serde(rename = "type")]
+    kind: String,
+    browser_context_id: Option<String>,
+    opener_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Detached {
+    session_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DownloadWillBegin {
+    frame_id: String,
+    guid: String,
+    url: String,
+    suggested_filename: String,
+}
+
+#[derive(Deserialize)]
+struct DownloadProgress {
+    guid: String,
+    state: String,
+}
+
+/// Reads `params`; what does not fit is told and passed over.
+pub(super) fn parse<'a, T: Deserialize<'a>>(method: &str, params: &'a RawValue) -> Option<T> {
+    serde_json::from_str(params.get())
+        .inspect_err(|error| tracing::warn!(method, %error, "an event of the browser could not be read"))
+        .ok()
+}
+
+impl Listener for BrowserListener {
+    fn event(&self, method: &str, params: &RawValue) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        match method {
+            "Target.attachedToTarget" => {
+                if let Some(event) = parse(method, params) {
+                    attached(&shared, event);
+                }
+            }
+            "Target.detachedFromTarget" => {
+                if let Some(Detached { session_id }) = parse(method, params) {
+                    detached(&shared, &session_id.into());
+                }
+            }
+            "Browser.downloadWillBegin" => {
+                if let Some(event) = parse::<DownloadWillBegin>(method, params) {
+                    let pages: Vec<_> = shared.targets().pages.values().cloned().collect();
+                    let frame: Arc<str> = event.frame_id.into();
+                    if let Some(page) = pages.iter().find(|page| page.has_frame(&frame)) {
+                        page.emit(PageEvent::DownloadStarted(DownloadStart {
+                            id: event.guid.into(),
+                            url: event.url,
+                            suggested_filename: event.suggested_filename,
+                        }));
+                    }
+                }
+            }
+            "Browser.downloadProgress" => {
+                if let Some(event) = parse::<DownloadProgress>(method, params)
+                    && event.state != "inProgress"
+                {
+                    let pages: Vec<_> = shared.targets().pages.values().cloned().collect();
+                    let path = (event.state == "completed").then(|| shared.downloads.join(&event.guid));
+                    for page in pages {
+                        page.emit(PageEvent::DownloadEnded { id: event.guid.as_str().into(), path: path.clone() });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn attached(shared: &Arc<Shared>, event: Attached) {
+    let session: Arc<str> = event.session_id.into();
+    let info = event.target_info;
+    let context = {
+        let targets = shared.targets();
+        let id = info.browser_context_id.as_deref().unwrap_or_default();
+        targets.contexts.get(id).or_else(|| targets.contexts.get("")).cloned()
+    };
+    let link = Link { wire: shared.link.wire.clone(), session: Some(session.clone()) };
+    let Some(context) = context.filter(|_| info.kind == "page") else {
+        // Not ours (another client's page, a window of the browser itself): let it run without us.
+        if event.waiting_for_debugger {
+            link.wire.listen(Some(session.clone()), Arc::new(Deaf));
+            drop(link.post(RunIfWaitingForDebuggerParams {}));
+        }
+        let mut detach = DetachFromTargetParams::default();
+        detach.session_id = Some(session.to_string().into());
+        drop(shared.link.post(detach));
+        return;
+    };
+    let id: Arc<str> = info.target_id.into();
+    let setup = PageSetup {
+        id: id.clone(),
+        link,
+        options: context.options.clone(),
+        windowed: shared.windowed,
+    };
+    let page = ChromiumPage::attach(setup, |page| context.observer.page_opened(page, info.opener_id.as_deref()));
+    let expected = {
+        let mut targets = shared.targets();
+        targets.pages.insert(id.clone(), page.clone());
+        targets.sessions.insert(session, id.clone());
+        targets.expected.remove(&id)
+    };
+    if let Some(expected) = expected {
+        let _ = expected.send(page);
+    }
+}
+
+fn detached(shared: &Arc<Shared>, session: &Arc<str>) {
+    shared.link.wire.forget(session);
+    let page = {
+        let mut targets = shared.targets();
+        targets.sessions.remove(session).and_then(|id| targets.pages.remove(&id))
+    };
+    if let Some(page) = page {
+        page.gone();
+    }
+}
+
+/// Listens to a session that is let go.
+struct Deaf;
+
+impl Listener for Deaf {
+    fn event(&self, _method: &str, _params: &RawValue) {}
+}

@@ -1,0 +1,60 @@
+//! What a context pretends to be, as commands to each of its pages.
+
+use chromiumoxide::cdp::browser_protocol::{
+    emulation::{
+        SetDeviceMetricsOverrideParams, SetFocusEmulationEnabledParams, SetLocaleOverrideParams,
+        SetTimezoneOverrideParams, SetTouchEmulationEnabledParams, SetUserAgentOverrideParams,
+    },
+    page::AddScriptToEvaluateOnNewDocumentParams,
+    security::SetIgnoreCertificateErrorsParams,
+};
+
+use super::CommandBatch;
+use crate::{
+    config::Viewport,
+    engine::{ContextOptions, EngineResult},
+};
+
+/// The viewport where nothing else is asked for, in CSS pixels.
+const DEFAULT_VIEWPORT: Viewport = Viewport { width: 1280, height: 720 };
+
+/// Adds what `options` ask for. `windowed`: the page has a window, whose size counts unless another is asked for.
+pub(super) fn apply(batch: &mut CommandBatch<'_>, options: &ContextOptions, windowed: bool) -> EngineResult<()> {
+    let ContextOptions { config: options, init_scripts } = options;
+    let viewport = options.viewport.or((!windowed).then_some(DEFAULT_VIEWPORT));
+    if viewport.is_some() || options.device_scale_factor.is_some() || options.is_mobile {
+        let viewport = viewport.unwrap_or(DEFAULT_VIEWPORT);
+        batch.add(SetDeviceMetricsOverrideParams::new(
+            viewport.width,
+            viewport.height,
+            options.device_scale_factor.unwrap_or(1.0),
+            options.is_mobile,
+        ))?;
+    }
+    if options.has_touch {
+        batch.add(SetTouchEmulationEnabledParams::new(true))?;
+    }
+    // Several pages are in use at once; each must think that it has the focus.
+    batch.add(SetFocusEmulationEnabledParams::new(true))?;
+    if options.user_agent.is_some() || options.locale.is_some() {
+        let mut params = SetUserAgentOverrideParams::new(options.user_agent.clone().unwrap_or_default());
+        params.accept_language.clone_from(&options.locale);
+        batch.add(params)?;
+    }
+    if let Some(locale) = &options.locale {
+        let mut params = SetLocaleOverrideParams::default();
+        // ICU's spelling.
+        params.locale = Some(locale.replace('-', "_"));
+        batch.add(params)?;
+    }
+    if let Some(timezone) = &options.timezone {
+        batch.add(SetTimezoneOverrideParams::new(timezone))?;
+    }
+    if options.ignore_https_errors {
+        batch.add(SetIgnoreCertificateErrorsParams::new(true))?;
+    }
+    for source in init_scripts {
+        batch.add(AddScriptToEvaluateOnNewDocumentParams::new(source))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! The second way: Chrome for Testing (the headless shell, or the whole browser for windows), by
+//! chromiumoxide's fetcher.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use chromiumoxide::fetcher::{BrowserFetcher, BrowserFetcherOptions, BrowserKind as FetcherKind};
+
+use super::Progress;
+
+/// The fetcher has no time limit of its own: a network that swallows packets would hold it for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_secs(2);
+
+pub(super) async fn install(folder: &Path, headless: bool, progress: Progress<'_>) -> Result<(), String> {
+    let (kind, name) = if headless {
+        (FetcherKind::ChromeHeadlessShell, "chrome-headless-shell")
+    } else {
+        (FetcherKind::Chrome, "chrome")
+    };
+    let folder = folder.join(name);
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{} ({error})", folder.display()))?;
+    let options = BrowserFetcherOptions::builder()
+        .with_kind(kind)
+        .with_path(&folder)
+        .build()
+        .map_err(|error| whole_story(&error))?;
+    let fetcher = BrowserFetcher::new(options);
+    let outcome = tokio::select! {
+        outcome = fetcher.fetch() => outcome.map(|_| ()).map_err(|error| whole_story(&error)),
+        why = watch(&folder, progress) => Err(why),
+    };
+    for archive in archives(&folder) {
+        let _ = std::fs::remove_file(archive);
+    }
+    outcome
+}
+
+/// Tells how much has arrived, and ends when nothing more does.
+async fn watch(folder: &Path, progress: Progress<'_>) -> String {
+    let (mut size, mut moved) = (0, Instant::now());
+    while moved.elapsed() < PATIENCE {
+        tokio::time::sleep(LOOK).await;
+        let now = archives(folder)
+            .iter()
+            .filter_map(|path| std::fs::metadata(path).ok())
+            .map(|file| file.len())
+            .sum();
+        if now != size {
+            (size, moved) = (now, Instant::now());
+            progress(&format!("  {} MB", size / 1_000_000));
+        }
+    }
+    format!("no data for {} s", PATIENCE.as_secs())
+}
+
+/// What the fetcher is writing; it removes them when they are unpacked.
+fn archives(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "zip"))
+        .collect()
+}
+
+/// An error with its causes in one line: the outermost alone says only that it failed.
+fn whole_story(error: &dyn Error) -> String {
+    let mut story = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let text = inner.to_string();
+        if !story.contains(&text) {
+            story.push_str(": ");
+            story.push_str(&text);
+        }
+        cause = inner.source();
+    }
+    story
+}

@@ -1,0 +1,56 @@
+//! Why there is no browser.
+
+use std::path::PathBuf;
+
+use crate::config::BrowserKind;
+use crate::error::{ErrorCode, TroupeError};
+
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    #[error("no browser was found for `{kind}`{}: looked for {looked}", if *headless { "" } else { " with a window" })]
+    NotFound { kind: BrowserKind, headless: bool, looked: String },
+    #[error("the executable that `--executable-path` names is not there: `{}`", path.display())]
+    ExecutableMissing { path: PathBuf },
+    #[error("{} is not built yet in this version", kind.as_str())]
+    NotBuilt { kind: BrowserKind },
+    #[error("this user has no cache folder to install to (HOME is not set)")]
+    NoCacheFolder,
+    #[error("no way to install a browser worked; {}", failures.join("; "))]
+    NoWayWorked { failures: Vec<String> },
+}
+
+impl InstallError {
+    /// What to type.
+    pub fn suggestion(&self) -> Option<&'static str> {
+        match self {
+            Self::NotFound { .. } => {
+                Some("run `npx -y troupe install chromium`, or name a browser with --executable-path")
+            }
+            Self::ExecutableMissing { .. } => {
+                Some("correct --executable-path, or leave it out so that a browser is looked for")
+            }
+            Self::NotBuilt { .. } => Some("use --browser chromium"),
+            Self::NoCacheFolder => Some("set HOME, or name a browser with --executable-path"),
+            Self::NoWayWorked { .. } => {
+                Some("install Chromium by other means and name it with --executable-path")
+            }
+        }
+    }
+}
+
+impl From<InstallError> for TroupeError {
+    fn from(error: InstallError) -> Self {
+        let reason = match &error {
+            InstallError::NotFound { .. } => "browserNotFound",
+            InstallError::ExecutableMissing { .. } => "executableMissing",
+            InstallError::NotBuilt { .. } => "notBuilt",
+            InstallError::NoCacheFolder | InstallError::NoWayWorked { .. } => "notInstalled",
+        };
+        let suggestion = error.suggestion();
+        let answer = Self::new(ErrorCode::BrowserError, error.to_string()).detail("reason", reason);
+        match suggestion {
+            Some(suggestion) => answer.suggestion(suggestion),
+            None => answer,
+        }
+    }
+}

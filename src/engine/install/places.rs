@@ -1,0 +1,158 @@
+//! Where browsers are: facts only.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use directories::{BaseDirs, ProjectDirs};
+
+use super::{Channel, Source};
+
+/// Where this machine (or a test) keeps things.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// The value of `PATH`.
+    pub path: Option<OsString>,
+    /// Whether the standard places of the system count.
+    pub system: bool,
+    pub home: Option<PathBuf>,
+    pub troupe: Option<PathBuf>,
+    pub playwright: Option<PathBuf>,
+    pub puppeteer: Option<PathBuf>,
+}
+
+impl Places {
+    pub fn of_this_machine() -> Self {
+        let base = BaseDirs::new();
+        let home = base.as_ref().map(|base| base.home_dir().to_owned());
+        // Playwright keeps to these three, whatever XDG_CACHE_HOME says on macOS and Windows.
+        let playwright = if cfg!(target_os = "macos") {
+            home.as_ref().map(|home| home.join("Library/Caches/ms-playwright"))
+        } else if cfg!(windows) {
+            base.as_ref().map(|base| base.data_local_dir().join("ms-playwright"))
+        } else {
+            base.as_ref().map(|base| base.cache_dir().join("ms-playwright"))
+        };
+        let puppeteer = home.as_ref().map(|home| home.join(".cache/puppeteer"));
+        Self {
+            path: std::env::var_os("PATH"),
+            system: true,
+            troupe: browsers_folder(),
+            playwright: named("PLAYWRIGHT_BROWSERS_PATH").or(playwright),
+            puppeteer: named("PUPPETEER_CACHE_DIR").or(puppeteer),
+            home,
+        }
+    }
+}
+
+fn named(variable: &str) -> Option<PathBuf> {
+    // Playwright's "0" means its own package folder, which we cannot know.
+    std::env::var_os(variable).filter(|value| !value.is_empty() && value != "0").map(PathBuf::from)
+}
+
+/// Our own folder, `~/.cache/troupe/browsers` on Linux: where `troupe install` puts what it downloads.
+pub fn browsers_folder() -> Option<PathBuf> {
+    Some(ProjectDirs::from("", "", "troupe")?.cache_dir().join("browsers"))
+}
+
+/// Distributions put a shell script in PATH before the browser. Some don't `exec`, so that the script
+/// stays as the browser's parent and a signal meant for the browser ends only the script.
+pub(super) const WRAPPED: &[(&str, &str)] = &[
+    ("/usr/bin/chromium-headless-shell", "/usr/lib/chromium/chromium-headless-shell"),
+    ("/usr/bin/chromium", "/usr/lib/chromium/chromium"),
+    ("/usr/bin/google-chrome", "/opt/google/chrome/chrome"),
+    ("/usr/bin/google-chrome-stable", "/opt/google/chrome/chrome"),
+    ("/usr/bin/microsoft-edge", "/opt/microsoft/msedge/msedge"),
+    ("/usr/bin/microsoft-edge-stable", "/opt/microsoft/msedge/msedge"),
+];
+
+impl Channel {
+    /// Its names on `PATH`.
+    pub(super) fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::HeadlessShell => &["chromium-headless-shell", "chrome-headless-shell", "headless_shell"],
+            Self::Chromium => &["chromium", "chromium-browser"],
+            Self::Chrome => &["google-chrome-stable", "google-chrome", "chrome"],
+            Self::MsEdge => &["microsoft-edge-stable", "microsoft-edge", "msedge"],
+        }
+    }
+
+    /// Its standard places on this system. `~` is the home folder, `%NAME%` an environment variable.
+    pub(super) fn standard(self) -> &'static [&'static str] {
+        if cfg!(target_os = "macos") {
+            match self {
+                Self::HeadlessShell => &[],
+                Self::Chromium => &[
+                    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+                    "~/Applications/Chromium.app/Contents/MacOS/Chromium",
+                ],
+                Self::Chrome => &[
+                    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+                    "~/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+                ],
+                Self::MsEdge => &[
+                    "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+                    "~/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+                ],
+            }
+        } else if cfg!(windows) {
+            match self {
+                Self::HeadlessShell => &[],
+                Self::Chromium => &[r"%LOCALAPPDATA%\Chromium\Application\chrome.exe"],
+                Self::Chrome => &[
+                    r"%PROGRAMFILES%\Google\Chrome\Application\chrome.exe",
+                    r"%PROGRAMFILES(X86)%\Google\Chrome\Application\chrome.exe",
+                    r"%LOCALAPPDATA%\Google\Chrome\Application\chrome.exe",
+                ],
+                Self::MsEdge => &[
+                    r"%PROGRAMFILES(X86)%\Microsoft\Edge\Application\msedge.exe",
+                    r"%PROGRAMFILES%\Microsoft\Edge\Application\msedge.exe",
+                ],
+            }
+        } else {
+            match self {
+                Self::HeadlessShell => &[
+                    "/usr/lib/chromium/chromium-headless-shell",
+                    "/usr/lib64/chromium-browser/headless_shell",
+                ],
+                Self::Chromium => &[
+                    "/usr/lib/chromium/chromium",
+                    "/usr/lib64/chromium-browser/chromium-browser",
+                    "/snap/bin/chromium",
+                ],
+                Self::Chrome => &["/opt/google/chrome/chrome"],
+                Self::MsEdge => &["/opt/microsoft/msedge/msedge"],
+            }
+        }
+    }
+
+    /// Its places in a cache of browsers; `*` is any text within a folder's name. The caches hold builds
+    /// for their own machine only, so that the platform's folder needs no name.
+    pub(super) fn cached(self, source: Source) -> &'static [&'static str] {
+        match (self, source) {
+            (Self::HeadlessShell, Source::PlaywrightCache) => &[
+                "chromium_headless_shell-*/*/chrome-headless-shell",
+                "chromium_headless_shell-*/*/headless_shell",
+            ],
+            (Self::HeadlessShell, Source::PuppeteerCache) => {
+                &["chrome-headless-shell/*/*/chrome-headless-shell"]
+            }
+            // The fetcher lays browsers out as Puppeteer does; the second is the npm package's.
+            (Self::HeadlessShell, Source::TroupeCache) => &[
+                "chrome-headless-shell/*/*/chrome-headless-shell",
+                "chromium-headless-shell/*/chromium-headless-shell",
+            ],
+            (Self::Chromium, Source::PlaywrightCache) => &[
+                "chromium-*/*/chrome",
+                "chromium-*/*/Chromium.app/Contents/MacOS/Chromium",
+                "chromium-*/*/Google Chrome for Testing.app/Contents/MacOS/Google Chrome for Testing",
+            ],
+            (Self::Chromium, Source::PuppeteerCache | Source::TroupeCache) => &[
+                "chrome/*/*/chrome",
+                "chrome/*/*/Google Chrome for Testing.app/Contents/MacOS/Google Chrome for Testing",
+                "chromium/*/*/chrome",
+                "chromium/*/*/Chromium.app/Contents/MacOS/Chromium",
+            ],
+            _ => &[],
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! A browser that is only remembered: contexts and pages without a process, for property tests of sessions.
+//! Compiled in with the feature `testing` alone.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Browser, Context, ContextObserver, ContextOptions, Engine, EngineError, EngineResult, FrameId, KeyEvent,
+    MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot, World,
+};
+
+/// Starts [`MemoryBrowser`]s.
+#[derive(Default)]
+pub struct MemoryEngine {
+    launched: AtomicU64,
+}
+
+struct MemoryBrowser {
+    version: String,
+    gone: CancellationToken,
+    pages: Arc<AtomicU64>,
+}
+
+struct MemoryContext {
+    observer: Arc<dyn ContextObserver>,
+    pages: Arc<AtomicU64>,
+}
+
+struct MemoryPage {
+    id: Arc<str>,
+    documents: AtomicU64,
+    observer: std::sync::OnceLock<Arc<dyn PageObserver>>,
+}
+
+#[async_trait]
+impl Engine for MemoryEngine {
+    async fn launch(&self) -> EngineResult<Arc<dyn Browser>> {
+        let number = self.launched.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok(Arc::new(MemoryBrowser {
+            version: format!("memory/{number}"),
+            gone: CancellationToken::new(),
+            pages: Arc::default(),
+        }))
+    }
+}
+
+#[async_trait]
+impl Browser for MemoryBrowser {
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn pid(&self) -> Option<u32> {
+        None
+    }
+
+    fn gone(&self) -> CancellationToken {
+        self.gone.clone()
+    }
+
+    async fn new_context(
+        &self,
+        _options: &ContextOptions,
+        observer: Arc<dyn ContextObserver>,
+    ) -> EngineResult<Arc<dyn Context>> {
+        Ok(Arc::new(MemoryContext { observer, pages: self.pages.clone() }))
+    }
+
+    async fn close(&self) {
+        self.gone.cancel();
+    }
+}
+
+#[async_trait]
+impl Context for MemoryContext {
+    async fn new_page(&self) -> EngineResult<Arc<dyn Page>> {
+        let number = self.pages.fetch_add(1, Ordering::Relaxed);
+        let page = Arc::new(MemoryPage {
+            id: format!("memory-{number}").into(),
+            documents: AtomicU64::new(0),
+            observer: std::sync::OnceLock::new(),
+        });
+        let observer = self.observer.page_opened(page.clone(), None);
+        observer.event(PageEvent::FrameAttached { frame: page.id.clone(), parent: None });
+        let _ = page.observer.set(observer);
+        Ok(page)
+    }
+
+    async fn close(&self) -> EngineResult<()> {
+        Ok(())
+    }
+}
+
+impl MemoryPage {
+    fn emit(&self, event: PageEvent) {
+        if let Some(observer) = self.observer.get() {
+            observer.event(event);
+        }
+    }
+
+    fn unsupported<T>() -> EngineResult<T> {
+        Err(EngineError::Unsupported { what: "a page in memory has no content; this", instead: "use a real browser" })
+    }
+}
+
+#[async_trait]
+impl Page for MemoryPage {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn main_frame(&self) -> FrameId {
+        self.id.clone()
+    }
+
+    async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
+        let number = self.documents.fetch_add(1, Ordering::Relaxed);
+        let document: Arc<str> = format!("{}-{number}", self.id).into();
+        let frame = self.id.clone();
+        self.emit(PageEvent::DocumentResponse { document: document.clone(), status: 200 });
+        self.emit(PageEvent::Committed { frame: frame.clone(), document: document.clone(), url: url.to_owned() });
+        self.emit(PageEvent::Loaded { frame, document: document.clone() });
+        Ok(NavigationStart::Document(document))
+    }
+
+    async fn evaluate(&self, _frame: &FrameId, _world: World, _expression: &str) -> EngineResult<Value> {
+        Self::unsupported()
+    }
+
+    async fn title(&self) -> EngineResult<String> {
+        Ok(String::new())
+    }
+
+    async fn stop_loading(&self) {}
+
+    async fn stop_script(&self) {}
+
+    async fn mouse(&self, _events: &[MouseEvent]) -> EngineResult<()> {
+        Self::unsupported()
+    }
+
+    async fn keyboard(&self, _events: &[KeyEvent]) -> EngineResult<()> {
+        Self::unsupported()
+    }
+
+    async fn screenshot(&self, _shot: Shot) -> EngineResult<String> {
+        Self::unsupported()
+    }
+
+    async fn handle_dialog(&self, _accept: bool, _prompt_text: Option<&str>) -> EngineResult<()> {
+        Self::unsupported()
+    }
+
+    async fn close(&self) -> EngineResult<()> {
+        self.emit(PageEvent::Closed);
+        Ok(())
+    }
+}

@@ -1,0 +1,286 @@
+//! Browsers behind traits: what every browser can be asked for, in its own words nowhere but below.
+//!
+//! An engine does primitives (contexts, navigation, trusted input, evaluation, pictures, dialogs, cookies);
+//! what a page *means* (targets, waiting, snapshots) is the page layer's, the same for every browser. The
+//! engine tells what happens by [`PageEvent`]s, in the order in which it happened and before the answer of
+//! any later call. Knows `error` and `config`, nothing above.
+
+pub mod chromium;
+pub mod install;
+#[cfg(feature = "testing")]
+pub mod memory;
+pub mod wire;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    config::{Config, ContextConfig},
+    error::{ErrorCode, TroupeError},
+};
+
+/// What went wrong below; the layer that knows the target and the session words the message.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EngineError {
+    #[error("the browser is gone")]
+    BrowserGone,
+    #[error("the page is gone")]
+    PageGone,
+    #[error("the page has crashed")]
+    PageCrashed,
+    /// The document that a script ran in went away (a navigation).
+    #[error("the document is gone")]
+    DocumentGone,
+    #[error("the browser could not be started: {reason}")]
+    Launch { reason: String, suggestion: Option<String> },
+    #[error("{0}")]
+    Script(ScriptFailure),
+    #[error("{0}")]
+    Refused(String),
+    #[error("{what} cannot be done in this browser")]
+    Unsupported { what: &'static str, instead: &'static str },
+    #[error("no answer within {} ms", .0.as_millis())]
+    TimedOut(Duration),
+}
+
+/// A script that threw.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct ScriptFailure {
+    pub message: String,
+    /// From 1, in the script as it was given.
+    pub line: u64,
+    pub column: u64,
+    /// The class of what was thrown (`TypeError`), if it was an object.
+    pub class: Option<String>,
+}
+
+pub type EngineResult<T> = Result<T, EngineError>;
+
+/// A frame of a page, by the browser's own id.
+pub type FrameId = Arc<str>;
+/// A document in a frame, by the browser's own id: a new one for each navigation but those within a document.
+pub type DocumentId = Arc<str>;
+
+/// Where a script runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum World {
+    /// The page's own globals.
+    Main,
+    /// The same document, globals of our own that the page cannot see.
+    Isolated,
+}
+
+/// What a request is for, in CDP's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResourceKind {
+    Document,
+    Script,
+    Fetch,
+    Other,
+}
+
+/// A JavaScript dialog that holds up its page.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Dialog {
+    /// `alert`, `confirm`, `prompt` or `beforeunload`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_value: Option<String>,
+}
+
+/// A download that a page began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DownloadStart {
+    pub id: Arc<str>,
+    pub url: String,
+    pub suggested_filename: String,
+}
+
+/// What happens in a page, in order.
+#[derive(Debug, Clone)]
+pub enum PageEvent {
+    FrameAttached { frame: FrameId, parent: Option<FrameId> },
+    FrameDetached { frame: FrameId },
+    /// A navigation to another document was asked for or has begun; no document yet.
+    NavigationRequested { frame: FrameId },
+    /// The frame has given up or finished what it was loading.
+    LoadingStopped { frame: FrameId },
+    Committed { frame: FrameId, document: DocumentId, url: String },
+    NavigatedWithinDocument { frame: FrameId, url: String },
+    DomContentLoaded { frame: FrameId, document: DocumentId },
+    Loaded { frame: FrameId, document: DocumentId },
+    RequestStarted { id: Arc<str>, frame: Option<FrameId>, document: Option<DocumentId>, kind: ResourceKind },
+    /// The status of a document's (last) response.
+    DocumentResponse { document: DocumentId, status: u16 },
+    RequestEnded { id: Arc<str> },
+    DialogOpened(Dialog),
+    DialogClosed,
+    DownloadStarted(DownloadStart),
+    DownloadEnded { id: Arc<str>, path: Option<PathBuf> },
+    Crashed,
+    Closed,
+}
+
+/// Takes the events of one page. Called on the engine's reading task: it must not block.
+pub trait PageObserver: Send + Sync {
+    fn event(&self, event: PageEvent);
+}
+
+/// Learns of the pages of a context as they open. Called on the engine's reading task: it must not block.
+pub trait ContextObserver: Send + Sync {
+    /// `opener` is the engine's id of the page that opened this one.
+    fn page_opened(&self, page: Arc<dyn Page>, opener: Option<&str>) -> Arc<dyn PageObserver>;
+}
+
+/// How a navigation that was asked for by URL began.
+#[derive(Debug, Clone)]
+pub enum NavigationStart {
+    /// `document` has been committed, or is about to be.
+    Document(DocumentId),
+    /// Within the present document (`#hash`).
+    SameDocument,
+    Download,
+    /// `net::ERR_…`
+    Failed { reason: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MouseButton {
+    #[default]
+    Left,
+    Middle,
+    Right,
+}
+
+/// Keys held down, as a CDP bit field: Alt 1, Control 2, Meta 4, Shift 8.
+pub type Modifiers = u8;
+
+#[derive(Debug, Clone, Copy)]
+pub enum MouseEvent {
+    Move { x: f64, y: f64, modifiers: Modifiers },
+    Down { x: f64, y: f64, button: MouseButton, clicks: u32, modifiers: Modifiers },
+    Up { x: f64, y: f64, button: MouseButton, clicks: u32, modifiers: Modifiers },
+}
+
+/// One key stroke's half, in the words of UI Events.
+#[derive(Debug, Clone)]
+pub enum KeyEvent {
+    Down { key: String, code: &'static str, key_code: u32, text: Option<String>, location: u32, modifiers: Modifiers },
+    Up { key: String, code: &'static str, key_code: u32, location: u32, modifiers: Modifiers },
+    /// Text that no key of the keyboard makes.
+    Insert { text: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageFormat {
+    Png,
+    Jpeg,
+}
+
+/// What a picture shows. Lengths are CSS pixels.
+#[derive(Debug, Clone, Copy)]
+pub struct Shot {
+    pub format: ImageFormat,
+    pub quality: Option<u8>,
+    pub full_page: bool,
+}
+
+/// What a context is made with: the configuration, and the files that it names as they were read.
+#[derive(Debug, Clone, Default)]
+pub struct ContextOptions {
+    pub config: ContextConfig,
+    pub init_scripts: Vec<String>,
+}
+
+impl ContextOptions {
+    /// Reads the files that `config` names.
+    pub async fn read(config: ContextConfig) -> Result<Self, TroupeError> {
+        let mut init_scripts = Vec::with_capacity(config.init_scripts.len());
+        for path in &config.init_scripts {
+            init_scripts.push(tokio::fs::read_to_string(path).await.map_err(|error| {
+                TroupeError::new(
+                    ErrorCode::InvalidParameters,
+                    format!("the init script `{}` could not be read: {error}", path.display()),
+                )
+            })?);
+        }
+        Ok(Self { config, init_scripts })
+    }
+}
+
+/// A running browser.
+#[async_trait]
+pub trait Browser: Send + Sync {
+    /// Product and version (`HeadlessChrome/156.0`).
+    fn version(&self) -> &str;
+    /// The browser's process, where it is ours.
+    fn pid(&self) -> Option<u32>;
+    /// Cancelled when the browser is gone.
+    fn gone(&self) -> CancellationToken;
+    async fn new_context(
+        &self,
+        options: &ContextOptions,
+        observer: Arc<dyn ContextObserver>,
+    ) -> EngineResult<Arc<dyn Context>>;
+    /// Ends it in good order; kills it after a while.
+    async fn close(&self);
+}
+
+/// An isolated set of cookies, storage and pages.
+#[async_trait]
+pub trait Context: Send + Sync {
+    /// Opens a page; the observer has heard of it by then.
+    async fn new_page(&self) -> EngineResult<Arc<dyn Page>>;
+    /// Closes its pages and forgets its data.
+    async fn close(&self) -> EngineResult<()>;
+}
+
+/// A tab.
+#[async_trait]
+pub trait Page: Send + Sync {
+    /// The engine's own id.
+    fn id(&self) -> &str;
+    fn main_frame(&self) -> FrameId;
+    /// Answers when the new document is committed, or the attempt is over.
+    async fn navigate(&self, url: &str) -> EngineResult<NavigationStart>;
+    /// Evaluates `expression`, awaits a promise, gives a copy of the value (`undefined` as null).
+    async fn evaluate(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value>;
+    /// The title, known to the browser itself: also while the page is held up.
+    async fn title(&self) -> EngineResult<String>;
+    async fn stop_loading(&self);
+    /// Ends a script that runs for ever.
+    async fn stop_script(&self);
+    /// Real pointer input, written together, awaited together. The pages's viewport, CSS pixels.
+    async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()>;
+    /// Real key input, written together, awaited together.
+    async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()>;
+    /// A picture, base64.
+    async fn screenshot(&self, shot: Shot) -> EngineResult<String>;
+    async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()>;
+    async fn close(&self) -> EngineResult<()>;
+}
+
+/// The engine for the browser that the configuration names.
+pub fn for_config(config: Arc<Config>) -> Result<Arc<dyn Engine>, TroupeError> {
+    if !config.browser.is_chromium() {
+        return Err(TroupeError::new(
+            ErrorCode::BrowserError,
+            format!("`--browser {}` is not built yet in this version", config.browser),
+        )
+        .suggestion("use --browser chromium"));
+    }
+    Ok(Arc::new(chromium::Chromium::new(config)))
+}
+
+/// Starts browsers of one kind.
+#[async_trait]
+pub trait Engine: Send + Sync {
+    async fn launch(&self) -> EngineResult<Arc<dyn Browser>>;
+}

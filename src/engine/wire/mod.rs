@@ -1,0 +1,329 @@
+//! JSON messages to and from a browser: ids, pending calls, events by session. Knows no browser: CDP and
+//! WebDriver BiDi share the envelope (`id`, `method`, `sessionId`, `params`, `result`, `error`).
+//!
+//! Only the envelope is parsed here; `params` and `result` stay raw until somebody wants them, so an unknown
+//! event or field costs nothing and breaks nothing. Events reach their [`Listener`] in the order in which
+//! they were read and before any later answer: who awaits an answer sees the state that all earlier events
+//! made.
+
+mod pipe;
+mod websocket;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use futures_util::future::join_all;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+#[cfg(unix)]
+pub use pipe::PipeEnds;
+pub use websocket::debugger_url;
+
+/// Why a call over the wire has no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum WireError {
+    #[error("the connection to the browser is closed")]
+    Closed,
+    #[error("the target of `{method}` is gone")]
+    TargetGone { method: String },
+    #[error("`{method}` was refused: {message}")]
+    Refused { method: String, code: String, message: String },
+    #[error("the answer to `{method}` could not be read: {source}")]
+    Unreadable { method: String, source: Arc<serde_json::Error> },
+    #[error("the browser does not read: {pending} bytes wait to be written")]
+    Overflow { pending: usize },
+}
+
+/// Takes the events of one protocol session. Called on the reading task: it must not block.
+pub trait Listener: Send + Sync {
+    fn event(&self, method: &str, params: &RawValue);
+}
+
+/// Takes whole messages for the other side, in order, without waiting.
+trait Outgoing: Send {
+    fn push(&mut self, messages: &[Vec<u8>]) -> Result<(), WireError>;
+}
+
+struct Pending {
+    method: &'static str,
+    session: Option<Arc<str>>,
+    answer: oneshot::Sender<Result<Box<RawValue>, WireError>>,
+}
+
+#[derive(Default)]
+struct Routes {
+    pending: HashMap<u64, Pending>,
+    /// By protocol session; `None` is the connection itself.
+    listeners: HashMap<Option<Arc<str>>, Arc<dyn Listener>>,
+}
+
+struct Inner {
+    next_id: AtomicU64,
+    outgoing: Mutex<Box<dyn Outgoing>>,
+    routes: Mutex<Routes>,
+    closed: CancellationToken,
+}
+
+/// One connection to a browser; clones share it. Dropped by its last owner it closes.
+#[derive(Clone)]
+pub struct Wire {
+    inner: Arc<Inner>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Request<'a, P> {
+    id: u64,
+    method: &'a str,
+    params: P,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Envelope<'a> {
+    id: Option<u64>,
+    #[serde(borrow)]
+    method: Option<std::borrow::Cow<'a, str>>,
+    #[serde(borrow)]
+    session_id: Option<std::borrow::Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<std::borrow::Cow<'a, str>>,
+}
+
+/// A call that is written and whose answer is on its way.
+pub struct Sent {
+    method: &'static str,
+    answer: oneshot::Receiver<Result<Box<RawValue>, WireError>>,
+}
+
+impl Sent {
+    /// The raw answer.
+    pub async fn raw(self) -> Result<Box<RawValue>, WireError> {
+        self.answer.await.unwrap_or(Err(WireError::Closed))
+    }
+
+    /// The answer as `T`.
+    pub async fn read<T: DeserializeOwned>(self) -> Result<T, WireError> {
+        let method = self.method;
+        let raw = self.raw().await?;
+        serde_json::from_str(raw.get())
+            .map_err(|source| WireError::Unreadable { method: method.to_owned(), source: Arc::new(source) })
+    }
+}
+
+/// Several calls, written together when it is sent: the browser gets them in one read.
+pub struct Batch<'a> {
+    wire: &'a Wire,
+    session: Option<Arc<str>>,
+    messages: Vec<Vec<u8>>,
+    sent: Vec<(u64, Sent)>,
+}
+
+impl Batch<'_> {
+    /// Adds a call; nothing is written yet.
+    pub fn add(&mut self, method: &'static str, params: impl Serialize) -> Result<(), WireError> {
+        let (id, message) = self.wire.encode(method, params, self.session.as_deref())?;
+        self.messages.push(message);
+        self.sent.push((id, self.wire.expect(id, method, self.session.clone())));
+        Ok(())
+    }
+
+    /// Writes all and gives the calls in their order.
+    pub fn send(self) -> Result<Vec<Sent>, WireError> {
+        self.wire.push(&self.messages)?;
+        Ok(self.sent.into_iter().map(|(_, sent)| sent).collect())
+    }
+
+    /// Writes all and waits for every answer; the first refusal is the result.
+    pub async fn run(self) -> Result<(), WireError> {
+        for answer in join_all(self.send()?.into_iter().map(Sent::raw)).await {
+            answer?;
+        }
+        Ok(())
+    }
+}
+
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Wire {
+    fn new(outgoing: Box<dyn Outgoing>, closed: CancellationToken) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                next_id: AtomicU64::new(1),
+                outgoing: Mutex::new(outgoing),
+                routes: Mutex::default(),
+                closed,
+            }),
+        }
+    }
+
+    /// Cancelled when the connection is over, for whatever reason.
+    pub fn closed(&self) -> CancellationToken {
+        self.inner.closed.clone()
+    }
+
+    /// Routes the events of `session` (`None`: those of the connection itself).
+    pub fn listen(&self, session: Option<Arc<str>>, listener: Arc<dyn Listener>) {
+        lock(&self.inner.routes).listeners.insert(session, listener);
+    }
+
+    /// Stops the events of `session` and fails what still waits for it.
+    pub fn forget(&self, session: &Arc<str>) {
+        let mut routes = lock(&self.inner.routes);
+        routes.listeners.remove(&Some(session.clone()));
+        let ids: Vec<u64> = routes
+            .pending
+            .iter()
+            .filter(|(_, pending)| pending.session.as_ref() == Some(session))
+            .map(|(id, _)| *id)
+            .collect();
+        for pending in ids.into_iter().filter_map(|id| routes.pending.remove(&id)) {
+            let _ = pending.answer.send(Err(WireError::TargetGone { method: pending.method.to_owned() }));
+        }
+    }
+
+    /// Writes a call and waits for its answer.
+    pub async fn call<T: DeserializeOwned>(
+        &self,
+        session: Option<&Arc<str>>,
+        method: &'static str,
+        params: impl Serialize,
+    ) -> Result<T, WireError> {
+        self.send(session, method, params)?.read().await
+    }
+
+    /// Writes a call; its answer may be awaited or dropped.
+    pub fn send(
+        &self,
+        session: Option<&Arc<str>>,
+        method: &'static str,
+        params: impl Serialize,
+    ) -> Result<Sent, WireError> {
+        let (id, message) = self.encode(method, params, session.map(|s| &**s))?;
+        let sent = self.expect(id, method, session.cloned());
+        if let Err(error) = self.push(&[message]) {
+            lock(&self.inner.routes).pending.remove(&id);
+            return Err(error);
+        }
+        Ok(sent)
+    }
+
+    /// Starts a batch of calls to `session`.
+    pub fn batch(&self, session: Option<Arc<str>>) -> Batch<'_> {
+        Batch { wire: self, session, messages: Vec::new(), sent: Vec::new() }
+    }
+
+    fn encode(
+        &self,
+        method: &'static str,
+        params: impl Serialize,
+        session_id: Option<&str>,
+    ) -> Result<(u64, Vec<u8>), WireError> {
+        let id = self.inner.next_id.fetch_add(1, Ordering::Relaxed);
+        let message = serde_json::to_vec(&Request { id, method, params, session_id }).map_err(|source| {
+            WireError::Unreadable { method: method.to_owned(), source: Arc::new(source) }
+        })?;
+        Ok((id, message))
+    }
+
+    fn expect(&self, id: u64, method: &'static str, session: Option<Arc<str>>) -> Sent {
+        let (answer, receiver) = oneshot::channel();
+        let mut routes = lock(&self.inner.routes);
+        // A session that is gone never answers; `forget` has run, so nobody would fail this call.
+        let gone = session.is_some() && !routes.listeners.contains_key(&session);
+        if self.inner.closed.is_cancelled() {
+            let _ = answer.send(Err(WireError::Closed));
+        } else if gone {
+            let _ = answer.send(Err(WireError::TargetGone { method: method.to_owned() }));
+        } else {
+            routes.pending.insert(id, Pending { method, session, answer });
+        }
+        Sent { method, answer: receiver }
+    }
+
+    fn push(&self, messages: &[Vec<u8>]) -> Result<(), WireError> {
+        if self.inner.closed.is_cancelled() {
+            return Err(WireError::Closed);
+        }
+        lock(&self.inner.outgoing).push(messages)
+    }
+
+    /// Takes one message of the other side.
+    fn receive(&self, message: &[u8]) {
+        let envelope: Envelope<'_> = match serde_json::from_slice(message) {
+            Ok(envelope) => envelope,
+            Err(error) => {
+                tracing::warn!(%error, bytes = message.len(), "a message of the browser could not be read");
+                return;
+            }
+        };
+        match (envelope.id, envelope.method) {
+            (Some(id), _) => {
+                let Some(pending) = lock(&self.inner.routes).pending.remove(&id) else { return };
+                let answer = match (envelope.error, envelope.result) {
+                    (Some(error), _) => Err(refusal(pending.method, error, envelope.message.as_deref())),
+                    (None, Some(result)) => Ok(result.to_owned()),
+                    (None, None) => Ok(RawValue::NULL.to_owned()),
+                };
+                let _ = pending.answer.send(answer);
+            }
+            (None, Some(method)) => {
+                let session = envelope.session_id.map(|session| Arc::<str>::from(&*session));
+                let listener = lock(&self.inner.routes).listeners.get(&session).cloned();
+                if let Some(listener) = listener {
+                    listener.event(&method, envelope.params.unwrap_or(RawValue::NULL));
+                }
+            }
+            (None, None) => tracing::debug!("a message with neither id nor method was ignored"),
+        }
+    }
+
+    /// Ends the connection: every pending call fails at once.
+    pub fn close(&self) {
+        self.inner.closed.cancel();
+        let (pending, listeners) = {
+            let mut routes = lock(&self.inner.routes);
+            (std::mem::take(&mut routes.pending), std::mem::take(&mut routes.listeners))
+        };
+        for (_, call) in pending {
+            let _ = call.answer.send(Err(WireError::Closed));
+        }
+        // Listeners hold the wire: without this the two would keep each other alive.
+        drop(listeners);
+    }
+}
+
+/// CDP sends an object, BiDi a name with the message beside it.
+fn refusal(method: &str, error: &RawValue, message: Option<&str>) -> WireError {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Shape {
+        Cdp { code: i64, message: String, data: Option<String> },
+        Name(String),
+    }
+    let (code, message) = match serde_json::from_str(error.get()) {
+        Ok(Shape::Cdp { code, message, data: Some(data) }) => (code.to_string(), format!("{message} ({data})")),
+        Ok(Shape::Cdp { code, message, data: None }) => (code.to_string(), message),
+        Ok(Shape::Name(name)) => (name, message.unwrap_or_default().to_owned()),
+        Err(_) => (String::new(), error.get().to_owned()),
+    };
+    WireError::Refused { method: method.to_owned(), code, message }
+}

@@ -1,0 +1,161 @@
+//! The pipe: messages ended by NUL over two file descriptors (`--remote-debugging-pipe`).
+#![cfg(unix)]
+
+use std::{
+    io,
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex},
+};
+
+use tokio::{
+    io::AsyncReadExt,
+    net::unix::pipe,
+    sync::Notify,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Outgoing, Wire, WireError, lock};
+
+/// More than this unread by the browser means that it hangs.
+const MAX_BACKLOG: usize = 256 << 20;
+/// First size of the read buffer: most messages fit many times.
+const READ_SIZE: usize = 64 << 10;
+
+/// Our ends of the two pipes, and the child's ends to hand over as its fds 3 and 4.
+pub struct PipeEnds {
+    pub child_reads: OwnedFd,
+    pub child_writes: OwnedFd,
+    write: pipe::Sender,
+    read: pipe::Receiver,
+}
+
+impl PipeEnds {
+    /// Two fresh pipes. Ours are non-blocking, the child's blocking.
+    pub fn new() -> io::Result<Self> {
+        let (child_reads, ours) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+        let write = pipe::Sender::from_owned_fd(nonblocking(ours)?)?;
+        let (ours, child_writes) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+        let read = pipe::Receiver::from_owned_fd(nonblocking(ours)?)?;
+        Ok(Self { child_reads, child_writes, write, read })
+    }
+
+    /// The wire over our ends, and the child's ends, to be closed here after the spawn.
+    pub fn into_wire(self) -> (Wire, OwnedFd, OwnedFd) {
+        let closed = CancellationToken::new();
+        let line = Arc::new(Line { write: self.write, backlog: Mutex::default(), wake: Notify::new() });
+        let wire = Wire::new(Box::new(PipeWriter { line: line.clone() }), closed.clone());
+        tokio::spawn(flush(line, closed.clone()));
+        tokio::spawn(read(self.read, wire.clone(), closed));
+        (wire, self.child_reads, self.child_writes)
+    }
+}
+
+fn nonblocking(fd: OwnedFd) -> io::Result<OwnedFd> {
+    use nix::fcntl::{FcntlArg, OFlag, fcntl};
+    fcntl(&fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    Ok(fd)
+}
+
+struct Line {
+    write: pipe::Sender,
+    /// What the pipe did not take at once.
+    backlog: Mutex<Vec<u8>>,
+    wake: Notify,
+}
+
+struct PipeWriter {
+    line: Arc<Line>,
+}
+
+impl Outgoing for PipeWriter {
+    /// Writes on the caller's thread: a hop to a writer task would cost more than the write.
+    fn push(&mut self, messages: &[Vec<u8>]) -> Result<(), WireError> {
+        let mut bytes = Vec::with_capacity(messages.iter().map(|message| message.len() + 1).sum());
+        for message in messages {
+            bytes.extend_from_slice(message);
+            bytes.push(0);
+        }
+        let mut backlog = lock(&self.line.backlog);
+        if !backlog.is_empty() {
+            let pending = backlog.len();
+            if pending > MAX_BACKLOG {
+                return Err(WireError::Overflow { pending });
+            }
+            backlog.extend_from_slice(&bytes);
+            return Ok(());
+        }
+        let written = match self.line.write.try_write(&bytes) {
+            Ok(written) => written,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(_) => return Err(WireError::Closed),
+        };
+        if written < bytes.len() {
+            backlog.extend_from_slice(&bytes[written..]);
+            self.line.wake.notify_one();
+        }
+        Ok(())
+    }
+}
+
+/// Writes the backlog as the pipe takes it; ends with the connection.
+async fn flush(line: Arc<Line>, closed: CancellationToken) {
+    let work = async {
+        loop {
+            line.wake.notified().await;
+            loop {
+                if line.write.writable().await.is_err() {
+                    return;
+                }
+                let mut backlog = lock(&line.backlog);
+                match line.write.try_write(&backlog) {
+                    Ok(written) => {
+                        backlog.drain(..written);
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(_) => return,
+                }
+                if backlog.is_empty() {
+                    break;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        () = closed.cancelled() => {}
+    }
+}
+
+async fn read(mut pipe: pipe::Receiver, wire: Wire, closed: CancellationToken) {
+    let mut buffer: Vec<u8> = Vec::with_capacity(READ_SIZE);
+    let mut searched = 0;
+    let work = async {
+        loop {
+            if buffer.capacity() - buffer.len() < READ_SIZE / 4 {
+                buffer.reserve(buffer.len().max(READ_SIZE));
+            }
+            match pipe.read_buf(&mut buffer).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+            let mut start = 0;
+            while let Some(end) = buffer[searched..].iter().position(|byte| *byte == 0) {
+                let end = searched + end;
+                wire.receive(&buffer[start..end]);
+                start = end + 1;
+                searched = start;
+            }
+            buffer.drain(..start);
+            searched = buffer.len();
+            // One huge picture must not keep its memory for good.
+            if buffer.is_empty() && buffer.capacity() > 16 * READ_SIZE {
+                buffer.shrink_to(READ_SIZE);
+            }
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        () = closed.cancelled() => {}
+    }
+    wire.close();
+}

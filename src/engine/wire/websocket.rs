@@ -1,0 +1,110 @@
+//! The WebSocket, for browsers that somebody else started (`--browser-endpoint`).
+
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use tokio::{net::TcpStream, sync::mpsc};
+use tokio_tungstenite::{
+    MaybeTlsStream, WebSocketStream, connect_async_with_config,
+    tungstenite::{Error, Message, protocol::WebSocketConfig},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Outgoing, Wire, WireError};
+
+/// Messages waiting for the socket; more means that the other side hangs.
+const QUEUE: usize = 8192;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+struct SocketWriter {
+    queue: mpsc::Sender<Vec<u8>>,
+}
+
+impl Outgoing for SocketWriter {
+    fn push(&mut self, messages: &[Vec<u8>]) -> Result<(), WireError> {
+        for message in messages {
+            self.queue.try_send(message.clone()).map_err(|error| match error {
+                mpsc::error::TrySendError::Full(_) => WireError::Overflow { pending: QUEUE },
+                mpsc::error::TrySendError::Closed(_) => WireError::Closed,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Wire {
+    /// Connects to `url` (`ws://…`) within ten seconds.
+    pub async fn connect(url: &str) -> Result<Self, String> {
+        // Pictures of whole pages exceed the default of 64 MiB a message.
+        let config = WebSocketConfig::default().max_message_size(Some(1 << 30)).max_frame_size(Some(1 << 30));
+        let connect = connect_async_with_config(url, Some(config), true);
+        let (socket, _) = tokio::time::timeout(CONNECT_TIMEOUT, connect)
+            .await
+            .map_err(|_| format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()))?
+            .map_err(|error| error.to_string())?;
+        let closed = CancellationToken::new();
+        let (queue, outgoing) = mpsc::channel(QUEUE);
+        let wire = Self::new(Box::new(SocketWriter { queue }), closed.clone());
+        tokio::spawn(carry(socket, outgoing, wire.clone(), closed));
+        Ok(wire)
+    }
+}
+
+async fn carry(
+    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    mut outgoing: mpsc::Receiver<Vec<u8>>,
+    wire: Wire,
+    closed: CancellationToken,
+) {
+    let (mut write, mut read) = socket.split();
+    let writing = async {
+        while let Some(message) = outgoing.recv().await {
+            let text = String::from_utf8(message).map_err(|error| Error::Utf8(error.to_string()))?;
+            write.send(Message::text(text)).await?;
+        }
+        Ok::<(), Error>(())
+    };
+    let reading = async {
+        while let Some(message) = read.next().await {
+            match message {
+                Ok(message @ (Message::Text(_) | Message::Binary(_))) => wire.receive(&message.into_data()),
+                Ok(Message::Close(_)) | Err(_) => return,
+                Ok(_) => {}
+            }
+        }
+    };
+    tokio::select! {
+        _ = writing => {}
+        () = reading => {}
+        () = closed.cancelled() => {}
+    }
+    wire.close();
+}
+
+/// Asks a DevTools HTTP endpoint (`http://host:9222`) for its WebSocket.
+pub async fn debugger_url(endpoint: &str) -> Result<String, String> {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let url = url::Url::parse(endpoint).map_err(|error| error.to_string())?;
+    let host = url.host_str().ok_or("it names no host")?;
+    let port = url.port_or_known_default().ok_or("it names no port")?;
+    // One small request on a local port: an HTTP client would be the larger evil.
+    let ask = async {
+        let mut stream = TcpStream::connect((host, port)).await?;
+        let request = format!("GET /json/version HTTP/1.0\r\nHost: {host}:{port}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = Vec::new();
+        stream.take(1 << 20).read_to_end(&mut answer).await?;
+        Ok::<_, std::io::Error>(answer)
+    };
+    let answer = tokio::time::timeout(CONNECT_TIMEOUT, ask)
+        .await
+        .map_err(|_| "no answer".to_owned())?
+        .map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&answer);
+    let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    serde_json::from_str::<serde_json::Value>(body)
+        .ok()
+        .and_then(|version| version["webSocketDebuggerUrl"].as_str().map(str::to_owned))
+        .ok_or_else(|| "it does not speak the DevTools protocol".to_owned())
+}

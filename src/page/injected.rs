@@ -1,0 +1,83 @@
+//! Calls into our script inside the page (`injected/`, bundled at build time).
+//!
+//! The script is brought in at the first call to a document: pages that are only passed through pay nothing.
+
+use serde_json::{Value, json};
+
+use super::Page;
+use crate::{
+    engine::{EngineError, FrameId, World},
+    error::{ErrorCode, Result, TroupeError},
+};
+
+const BUNDLE: &str = include_str!(concat!(env!("OUT_DIR"), "/injected.js"));
+
+impl Page {
+    /// Calls `name` of our script in the main frame; its answer is JSON, its known failures errors.
+    /// `refs` is added to `arguments` where the function gives refs.
+    pub(super) async fn inject(&self, name: &str, mut arguments: Value) -> Result<Value> {
+        let frame = self.main_frame().clone();
+        if let Value::Object(map) = &mut arguments {
+            map.insert("refs".into(), json!({"prefix": "e", "next": self.refs.next()}));
+        }
+        let answer = self.call_script(&frame, name, &arguments).await?;
+        if let Some(next) = answer["next"].as_u64() {
+            self.refs.used_up_to(next);
+        }
+        match answer.get("error") {
+            Some(error) if error.is_object() => Err(self.script_refusal(error)),
+            _ => Ok(answer),
+        }
+    }
+
+    async fn call_script(&self, frame: &FrameId, name: &str, arguments: &Value) -> Result<Value> {
+        let call = format!("globalThis.__troupe && __troupe.{name}({arguments})");
+        let answer = match self.alive(self.engine.evaluate(frame, World::Isolated, &call)).await? {
+            Value::String(answer) => answer,
+            _ => {
+                let call = format!("{BUNDLE};\n__troupe.{name}({arguments})");
+                match self.alive(self.engine.evaluate(frame, World::Isolated, &call)).await? {
+                    Value::String(answer) => answer,
+                    other => return Err(unreadable(name, &other.to_string())),
+                }
+            }
+        };
+        serde_json::from_str(&answer).map_err(|error| unreadable(name, &error.to_string()))
+    }
+
+    /// As `inject`, again in the new document where a navigation takes the old one away.
+    pub(super) async fn inject_until_settled(&self, name: &str, arguments: Value) -> Result<Value> {
+        loop {
+            let mark = self.state.mark();
+            match self.inject(name, arguments.clone()).await {
+                Err(error) if error.code == ErrorCode::BrowserError && self.replaced(&error) => {
+                    // The next document may not be there yet: its commit is the event to wait for.
+                    let committed = self.state.until(|facts| facts.committed_since(mark).then_some(()));
+                    if self.within(self.config.timeout_navigation, committed).await.is_none() {
+                        return Err(error);
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn replaced(&self, error: &TroupeError) -> bool {
+        error.message == self.error(EngineError::DocumentGone).message
+    }
+
+    fn script_refusal(&self, error: &Value) -> TroupeError {
+        let code = serde_json::from_value(error["code"].clone()).unwrap_or(ErrorCode::InternalError);
+        let message = error["message"].as_str().unwrap_or("the page layer failed");
+        let mut refusal = TroupeError::new(code, message);
+        if let Some(details) = error["details"].as_object() {
+            refusal.details.clone_from(details);
+        }
+        refusal.suggestion = error["suggestion"].as_str().map(str::to_owned);
+        refusal.detail("page", self.url())
+    }
+}
+
+fn unreadable(name: &str, what: &str) -> TroupeError {
+    TroupeError::new(ErrorCode::InternalError, format!("the page layer's `{name}` gave no readable answer: {what}"))
+}

@@ -1,0 +1,213 @@
+/** Whether an element can be acted on now, and waiting until it can. */
+import type { Action, ActionableArgument, ActionableResult, Box, ErrorCode, HitArgument, HitResult, NotActionable, WaitActionableArgument } from "./api";
+import { attr, composedParent, elementClosest, hasAttr, isHtml, localName } from "./dom";
+import { Failure } from "./fail";
+import { actsOn, boxOf, bringIntoView, coverName, elementAt, isAnimated, pointsOf, sameBox } from "./hit";
+import { withMemo } from "./memo";
+import { onChange } from "./mutations";
+import { labelsOf } from "./names";
+import { RefGiver } from "./refs";
+import { matchOf, notFound, requireRef, resolveMany } from "./resolve";
+import { tagOf } from "./snapshot";
+import { isDisabled } from "./states";
+import { invisibleBecause, isVisible } from "./visible";
+
+const entering = new Set<Action>(["type", "fill", "select", "upload"]);
+const pointing = new Set<Action>(["click", "hover", "check", "drag", "drop"]);
+
+type Attempt = { ok: true; element: Element; x: number; y: number; box: Box } | { ok: false; retry: boolean; failure: Failure; missing?: boolean; moving?: boolean; box?: Box };
+
+/** One attempt. `scrolls` counts the attempts that had to scroll, over the whole wait. */
+class Attempts {
+  private readonly argument: ActionableArgument;
+  private readonly code: ErrorCode;
+  private scrolls = 0;
+
+  constructor(argument: ActionableArgument) {
+    this.argument = argument;
+    this.code = entering.has(argument.action) ? "ELEMENT_NOT_EDITABLE" : "ELEMENT_NOT_CLICKABLE";
+  }
+
+  try(refs: RefGiver, lastBox: Box | undefined): Attempt {
+    return withMemo(() => this.attempt(refs, lastBox));
+  }
+
+  private attempt(refs: RefGiver, lastBox: Box | undefined): Attempt {
+    const { target, action, force, position } = this.argument;
+    let element: Element;
+    try {
+      element = this.subject(resolveMany(target, refs, this.argument.strict ?? true, true).element, action);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      return { ok: false, retry: error.code === "ELEMENT_NOT_FOUND" && error.details.reason !== "stale", failure: error, missing: error.code === "ELEMENT_NOT_FOUND" };
+    }
+    const refuse = (reason: string, why: string, retry = true, more: { details?: object; suggestion?: string; box?: Box } = {}): Attempt => {
+      const { description, ref } = matchOf(element, refs);
+      return { ok: false, retry, box: more.box, moving: reason === "moving", failure: new Failure(this.code, `${description} ${why}`, { reason, ref, ...more.details }, more.suggestion) };
+    };
+    if (force) {
+      bringIntoViewIfOut(element);
+      const point = pointsOf(element, position)[0];
+      return point ? { ok: true, element, ...point, box: boxOf(element) } : refuse("hidden", "has no box in the viewport", false);
+    }
+    const invisible = action === "upload" ? null : invisibleBecause(element);
+    if (invisible !== null) return refuse("hidden", `is hidden: ${invisible}${hiddenBy(element, invisible)}`);
+    if (action !== "hover" && action !== "scroll" && action !== "screenshot" && action !== "drop") {
+      const disabled = disabledBy(element);
+      if (disabled) return refuse("disabled", disabled === element ? "is disabled" : `is disabled by ${tagOf(disabled)}`);
+    }
+    if (action === "type" || action === "fill") {
+      const problem = editProblem(element, action);
+      if (problem) return refuse(problem.reason, problem.why, problem.reason === "read-only", { suggestion: problem.suggestion });
+    }
+    const box = boxOf(element);
+    if (lastBox ? !sameBox(lastBox, box) : isAnimated(element)) return refuse("moving", "is moving", true, { box });
+    if (!pointing.has(action)) {
+      bringIntoViewIfOut(element);
+      const point = pointsOf(element, position)[0] ?? { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+      return { ok: true, element, ...point, box: boxOf(element) };
+    }
+    let covered = this.hit(element, position);
+    if ("x" in covered) return { ok: true, element, x: covered.x, y: covered.y, box };
+    bringIntoView(element, this.scrolls++);
+    covered = this.hit(element, position);
+    if ("x" in covered) return { ok: true, element, x: covered.x, y: covered.y, box: boxOf(element) };
+    if (covered.by === null) return refuse("outside", "is outside of the viewport and cannot be scrolled into it");
+    return refuse("covered", `is covered by ${covered.by}`, true, { details: { covering: covered.by } });
+  }
+
+  private hit(element: Element, position: { x: number; y: number } | undefined): { x: number; y: number } | { by: string | null } {
+    let by: string | null = null;
+    for (const point of pointsOf(element, position)) {
+      const hit = elementAt(point);
+      if (hit && actsOn(hit, element)) return point;
+      if (hit) by ??= coverName(hit, element);
+    }
+    return { by };
+  }
+
+  /** A hidden checkbox is meant by its label; what is typed into a label goes into its control. */
+  private subject(element: Element, action: Action): Element {
+    const tag = localName(element);
+    if (tag === "label" && (entering.has(action) || action === "check" || action === "focus")) {
+      const { control } = element as HTMLLabelElement;
+      if (control && (action !== "check" || isVisible(control))) return control;
+    }
+    if (tag === "input" && (action === "check" || action === "click") && /^(checkbox|radio)$/.test((element as HTMLInputElement).type) && !isVisible(element)) {
+      return labelsOf(element).find(isVisible) ?? element;
+    }
+    if (tag === "option" && (action === "click" || action === "select")) return elementClosest(element, "select") ?? element;
+    return element;
+  }
+}
+
+function bringIntoViewIfOut(element: Element): void {
+  if (pointsOf(element, undefined).length === 0) bringIntoView(element, 0);
+}
+
+/** The element that hides another, told where it is not the other itself. */
+function hiddenBy(element: Element, why: string): string {
+  const none = why === "display: none" || why === "it is not rendered";
+  if (!none && why !== "visibility: hidden") return "";
+  let outermost: Element | null = null;
+  for (let node = composedParent(element); node; node = composedParent(node)) {
+    const style = getComputedStyle(node);
+    if (none ? style.display === "none" : style.visibility === "hidden") outermost = node;
+  }
+  return outermost ? ` (by ${tagOf(outermost)})` : "";
+}
+
+export function disabledBy(element: Element): Element | null {
+  if (isDisabled(element)) return element;
+  const native = elementClosest(element, "button, select, option, optgroup, fieldset:disabled");
+  if (native && isDisabled(native) && localName(native) !== "fieldset") return native;
+  for (let node = composedParent(element); node; node = composedParent(node)) if (attr(node, "aria-disabled") === "true") return node;
+  return null;
+}
+
+interface EditProblem {
+  reason: string;
+  why: string;
+  suggestion?: string;
+}
+
+const notTyped = /^(button|checkbox|color|file|hidden|image|radio|range|reset|submit)$/;
+
+/** Why nothing can be entered; null where it can. */
+export function editProblem(element: Element, action: Action): EditProblem | null {
+  const tag = localName(element);
+  if (tag === "input" || tag === "textarea") {
+    const field = element as HTMLInputElement;
+    if (tag === "input" && notTyped.test(field.type) && !(action === "fill" && /^(color|range)$/.test(field.type))) {
+      const use = field.type === "checkbox" || field.type === "radio" ? "check" : field.type === "file" ? "upload_file" : field.type === "color" || field.type === "range" ? "fill" : "click";
+      return { reason: "not-a-text-field", why: `is an input of type ${field.type} and takes no text`, suggestion: `Use ${use} for it.` };
+    }
+    if (field.readOnly) return { reason: "read-only", why: "is read-only" };
+    return attr(element, "aria-readonly") === "true" ? { reason: "read-only", why: "is read-only (aria-readonly)" } : null;
+  }
+  if (tag === "select") return { reason: "not-a-text-field", why: "is a select and takes no text", suggestion: "Use select for it." };
+  if (isHtml(element) && element.isContentEditable) return attr(element, "aria-readonly") === "true" ? { reason: "read-only", why: "is read-only (aria-readonly)" } : null;
+  // Typing goes to whatever has the focus: a canvas, a grid, a custom element that handles keys.
+  if (action === "type" && (hasAttr(element, "tabindex") || tag.includes("-") || tag === "canvas" || tag === "body" || tag === "iframe")) return null;
+  return { reason: "not-a-text-field", why: `takes no text: it is no input, textarea or contenteditable element but ${tagOf(element)}`, suggestion: "Target the text field itself, e.g. role=textbox or label=…" };
+}
+
+function success(attempt: Attempt & { ok: true }, refs: RefGiver): ActionableResult {
+  const { element, x, y, box } = attempt;
+  const type = element instanceof HTMLInputElement ? element.type : "";
+  const match = matchOf(element, refs);
+  return { ok: true, ...match, x, y, box, tag: localName(element), type, password: type === "password", next: refs.next };
+}
+
+export function actionable(argument: ActionableArgument): ActionableResult | NotActionable {
+  const refs = new RefGiver(argument.refs);
+  const attempt = new Attempts(argument).try(refs, argument.lastBox);
+  if (attempt.ok) return success(attempt, refs);
+  const failure = attempt.missing && attempt.retry ? notFound(argument.target, refs) : attempt.failure;
+  return { ok: false, retry: attempt.retry, error: failure.json, box: attempt.box, next: refs.next };
+}
+
+/** How often to look again where nothing tells of a change: a rule set through CSSOM, a media query. */
+const heartbeat = 100;
+
+/** Resolves at the next change, frame (where something moves) or heartbeat, or when `until` is reached. */
+export function nextChange(moving: boolean, until: number): Promise<void> {
+  return new Promise((resolve) => {
+    let stop = (): void => {};
+    let frame = 0;
+    const wake = (): void => {
+      stop();
+      clearTimeout(timer);
+      cancelAnimationFrame(frame);
+      resolve();
+    };
+    const timer = setTimeout(wake, Math.max(0, Math.min(moving ? 50 : heartbeat, until - performance.now())));
+    if (moving) frame = requestAnimationFrame(wake);
+    else stop = onChange(wake);
+  });
+}
+
+export async function waitActionable(argument: WaitActionableArgument): Promise<ActionableResult> {
+  const refs = new RefGiver(argument.refs);
+  const until = performance.now() + argument.timeout;
+  const attempts = new Attempts(argument);
+  let lastBox: Box | undefined;
+  for (;;) {
+    const attempt = attempts.try(refs, lastBox);
+    if (attempt.ok) return success(attempt, refs);
+    if (!attempt.retry) throw attempt.failure;
+    lastBox = attempt.box;
+    if (performance.now() >= until) {
+      const failure = attempt.missing ? notFound(argument.target, refs) : attempt.failure;
+      throw new Failure(failure.code, `${failure.message} (waited ${argument.timeout} ms)`, { ...failure.details, timeout: argument.timeout }, failure.suggestion);
+    }
+    await nextChange(attempt.moving ?? false, until);
+  }
+}
+
+export function hit(argument: HitArgument): HitResult {
+  const element = requireRef(argument.ref);
+  const found = elementAt(argument);
+  if (found && actsOn(found, element)) return { ok: true };
+  return found ? { ok: false, covered: coverName(found, element) } : { ok: false };
+}

@@ -1,0 +1,487 @@
+/**
+ * The contract between Rust and the page. The bundle sets `globalThis.__troupe` to a {@link Troupe}; each
+ * function takes one JSON argument and returns a JSON string: its result, or `{"error": …, "next": …}` ({@link ErrorAnswer}).
+ * Nothing throws for bad input. Frames are each called in their own world; Rust stitches.
+ */
+
+/** Codes of spec.md section 6 that the page can give. */
+export type ErrorCode =
+  | "INVALID_PARAMETERS"
+  | "INVALID_SELECTOR"
+  | "ELEMENT_NOT_FOUND"
+  | "ELEMENT_AMBIGUOUS"
+  | "ELEMENT_NOT_CLICKABLE"
+  | "ELEMENT_NOT_EDITABLE"
+  | "TIMEOUT"
+  | "INTERNAL_ERROR";
+
+export interface ErrorAnswer {
+  error: {
+    code: ErrorCode;
+    /** Plain text: what was wanted and what was found instead. */
+    message: string;
+    /** `reason`, `matches` ({@link Match}[]), `suggestions` ({@link Match}[]), `selector`, `covering`… */
+    details: Record<string, unknown>;
+    suggestion?: string;
+  };
+  /** The ref counter after the call: `matches` and `suggestions` have refs. */
+  next: number;
+}
+
+/** Rust owns the counter: the answer's `next` is where the next call starts. */
+export interface RefCounter {
+  /** `"e"` in the main frame, `"f2e"` in a child frame. */
+  prefix: string;
+  next: number;
+}
+
+export interface WithRefs {
+  refs: RefCounter;
+}
+
+/** One element in a list: `description` is its line as in the snapshot, `button "Send" [ref=e5]`. */
+export interface Match {
+  ref: string;
+  description: string;
+}
+
+// ---- snapshot
+
+export interface SnapshotArgument extends WithRefs {
+  /** Root of the snapshot; the whole document without it. */
+  selector?: string;
+  ref?: string;
+  /** Only what can be acted on, with headings and landmarks. */
+  interactive?: boolean;
+  /** Levels of lines; what is deeper is told by `…`. */
+  depth?: number;
+  /** Characters; cut at a line boundary. */
+  budget?: number;
+  /** Adds `[box=x,y,width,height]` in CSS px of this frame's viewport. */
+  boxes?: boolean;
+  /** Runs of more siblings of one role are folded. 20 for a document, none for a given root; 0 is none. */
+  fold?: number;
+  /** Tells `[cursor=pointer]` of links and buttons too, as Playwright does (for the Playwright set). */
+  cursors?: boolean;
+}
+
+export interface SnapshotResult {
+  /** YAML lines joined by `\n`, no newline at the end. */
+  text: string;
+  next: number;
+  /** The `iframe` lines: Rust appends `:` and the frame's own lines, indented by `indent + 2`. */
+  frames: { ref: string; line: number; indent: number }[];
+  /** Something was folded. */
+  folded: boolean;
+  /** The budget cut it; the last line says so. */
+  cut: boolean;
+  lines: number;
+}
+
+// ---- targets
+
+export interface TargetArgument extends WithRefs {
+  /** A target of spec.md section 1 within this frame; `>>` chains. */
+  target: string;
+  /** Several matches are an error (of several, the one that is visible is meant). Default false: the first is meant. */
+  strict?: boolean;
+}
+
+export interface ResolveResult extends Match {
+  /** How many elements matched. */
+  count: number;
+  next: number;
+}
+
+// ---- actionability
+
+export type Action = "click" | "hover" | "type" | "fill" | "check" | "select" | "drag" | "drop" | "scroll" | "upload" | "focus" | "screenshot";
+
+export interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+export interface ActionableArgument extends TargetArgument {
+  action: Action;
+  /** Skips every check but that there is a box. */
+  force?: boolean;
+  /** Relative to the top left corner of the element's box. */
+  position?: { x: number; y: number };
+  /** The box of the attempt before: a box that differs is moving. */
+  lastBox?: Box;
+}
+
+export interface WaitActionableArgument extends ActionableArgument {
+  /** ms */
+  timeout: number;
+}
+
+export interface ActionableResult extends Match {
+  ok: true;
+  /** Where to point, in CSS px of this frame's viewport. */
+  x: number;
+  y: number;
+  box: Box;
+  /** Tag name in lower case, and `type` of an input. */
+  tag: string;
+  type: string;
+  password: boolean;
+  next: number;
+}
+
+/** {@link Troupe.actionable} only; {@link Troupe.waitActionable} answers with an {@link ErrorAnswer}. */
+export interface NotActionable extends ErrorAnswer {
+  ok: false;
+  /** Whether time may heal it. */
+  retry: boolean;
+  next: number;
+  box?: Box;
+}
+
+export interface HitArgument {
+  ref: string;
+  x: number;
+  y: number;
+}
+
+/** `covered` says by what. */
+export interface HitResult {
+  ok: boolean;
+  covered?: string;
+}
+
+// ---- entering
+
+export interface RefArgument {
+  ref: string;
+}
+
+export interface PrepareTypeArgument extends RefArgument {
+  /** Selects what is there, so that typing replaces it. */
+  clear?: boolean;
+}
+
+export interface PrepareTypeResult {
+  focused: boolean;
+  type: string;
+  password: boolean;
+  /** The value before. */
+  empty: boolean;
+}
+
+export interface FillArgument extends RefArgument {
+  value: string;
+}
+
+export interface FillResult {
+  password: boolean;
+  value: string;
+}
+
+export interface SelectArgument extends RefArgument {
+  /** Each is compared with value, label and text of the options, then as an index (`#2`, or a number). */
+  values: string[];
+}
+
+export interface SelectResult {
+  /** Values and labels of what is selected now. */
+  selected: { value: string; label: string }[];
+}
+
+export interface CheckedResult {
+  checked: boolean | "mixed";
+  /** A radio button cannot be unchecked. */
+  radio: boolean;
+  native: boolean;
+}
+
+// ---- reading
+
+/** `all` reads every match, not the first alone. */
+export interface TextArgument extends WithRefs {
+  /** The body without it. */
+  target?: string;
+  all?: boolean;
+}
+
+export interface TextResult {
+  /** As a user sees it (`innerText`, with what shadow roots and fields show). */
+  text: string;
+  /** With `all`: the text of each match. */
+  texts?: string[];
+  count: number;
+  next: number;
+}
+
+export interface AttributeArgument extends TargetArgument {
+  attribute: string;
+}
+
+export interface AttributeResult {
+  /** Null where it is missing. URLs (`href`, `src`) as they are written. */
+  value: string | null;
+  ref: string;
+  next: number;
+}
+
+export interface ValueResult {
+  /** Masked for passwords. A `select` has its option's value; several with `values`. */
+  value: string | null;
+  values?: string[];
+  checked?: boolean | "mixed";
+  password: boolean;
+  ref: string;
+  next: number;
+}
+
+/** `state` never fails for a missing element. */
+export interface StateResult {
+  exists: boolean;
+  visible: boolean;
+  enabled: boolean;
+  editable: boolean;
+  count: number;
+  /** Why it is not visible. */
+  hiddenBecause?: string;
+  ref?: string;
+  description?: string;
+  next: number;
+}
+
+export interface FindArgument extends WithRefs {
+  /** Part of a line, in any case. */
+  text?: string;
+  /** A pattern, `i` is added. */
+  regex?: string;
+  /** Lines told at most; default 50. */
+  limit?: number;
+}
+
+export interface FindResult {
+  /** The matching lines under the lines that hold them, as in a snapshot. */
+  text: string;
+  /** Lines that match, also those over the limit. */
+  count: number;
+  next: number;
+}
+
+export interface ListArgument extends WithRefs {
+  target: string;
+  /** Default 100. */
+  limit?: number;
+}
+
+export interface Listed extends Match {
+  tag: string;
+  text: string;
+  visible: boolean;
+  attributes: Record<string, string>;
+}
+
+export interface ListResult {
+  elements: Listed[];
+  count: number;
+  next: number;
+}
+
+export interface LinksArgument extends WithRefs {
+  /** Only the links in it. */
+  target?: string;
+}
+
+export interface LinksResult {
+  links: { text: string; url: string; ref: string }[];
+  next: number;
+}
+
+export interface TableResult {
+  caption?: string;
+  headers: string[];
+  /** Spans are filled in: each row has a text for each column. */
+  rows: string[][];
+  next: number;
+}
+
+export interface MetadataResult {
+  title: string;
+  url: string;
+  description: string | null;
+  canonical: string | null;
+  language: string | null;
+  charset: string;
+  /** `og:…`, `twitter:…` and every other named meta tag. */
+  meta: Record<string, string>;
+  jsonLd: unknown[];
+  headings: { level: number; text: string }[];
+  icons: string[];
+}
+
+export interface ScrollArgument extends WithRefs {
+  /** Scrolled into view without `x`, `y`, else scrolled itself. */
+  target?: string;
+  x?: number;
+  y?: number;
+}
+
+export interface ScrollResult {
+  x: number;
+  y: number;
+  /** How far it can be scrolled. */
+  maxX: number;
+  maxY: number;
+  next: number;
+}
+
+export interface HtmlArgument extends WithRefs {
+  target?: string;
+}
+
+export interface HtmlResult {
+  /** Shadow roots written in place, URLs absolute, hidden parts, scripts and styles left out. */
+  html: string;
+  title: string;
+  url: string;
+  next: number;
+}
+
+export interface WaitForArgument extends WithRefs {
+  target?: string;
+  /** Default visible. */
+  state?: "attached" | "detached" | "visible" | "hidden";
+  text?: string;
+  textGone?: string;
+  timeout: number;
+}
+
+export interface WaitForResult {
+  /** The element that is awaited, where it is there. */
+  ref?: string;
+  description?: string;
+  waited: number;
+  next: number;
+}
+
+export interface DescribeResult extends Match {
+  role: string;
+  name: string;
+  tag: string;
+  text: string;
+  attributes: Record<string, string>;
+  box: Box;
+  visible: boolean;
+  enabled: boolean;
+  value?: string | null;
+  checked?: boolean | "mixed";
+  /** A CSS path to it. */
+  path: string;
+}
+
+export interface AnnotationsResult {
+  /** Boxes of what has a ref and is in the viewport, in its CSS px. */
+  boxes: { ref: string; role: string; box: Box }[];
+  width: number;
+  height: number;
+  pixelRatio: number;
+}
+
+// ---- state across a restart
+
+export interface FormState {
+  url: string;
+  scroll: { x: number; y: number };
+  fields: { path: string; value?: string; checked?: boolean; selected?: number[] }[];
+}
+
+export interface RestoreFormResult {
+  restored: number;
+  missing: number;
+}
+
+export interface StorageState {
+  origin: string;
+  localStorage: Record<string, string>;
+  sessionStorage: Record<string, string>;
+}
+
+/** Where refs stood, to find their elements again after a restart. */
+export interface RefsState {
+  refs: { ref: string; role: string; name: string; path: string }[];
+}
+
+export interface RestoreRefsResult {
+  restored: string[];
+  /** No element, or several, of this role, name and path. */
+  stale: string[];
+}
+
+// ---- bookkeeping
+
+
+export interface MutationsResult {
+  /** Grows with every change of the document. */
+  count: number;
+  /** Anything changed since the last snapshot of this frame. */
+  changed: boolean;
+}
+
+/** Any object that has nothing but success to tell. */
+export interface Done {
+  done: true;
+}
+
+/** A function of the contract. */
+export type Call<Argument, Result> = (argument: Argument) => Result;
+
+export interface Troupe {
+  version: 1;
+  snapshot: Call<SnapshotArgument, SnapshotResult>;
+  resolve: Call<TargetArgument, ResolveResult>;
+  actionable: Call<ActionableArgument, ActionableResult | NotActionable>;
+  /** Retries in the page until `timeout`; at once where nothing hinders. */
+  waitActionable: Call<WaitActionableArgument, Promise<ActionableResult>>;
+  /** Whether a point of this frame hits an element (an `iframe` that a child's point lies in). */
+  hit: Call<HitArgument, HitResult>;
+  prepareType: Call<PrepareTypeArgument, PrepareTypeResult>;
+  fill: Call<FillArgument, FillResult>;
+  select: Call<SelectArgument, SelectResult>;
+  checkedState: Call<RefArgument, CheckedResult>;
+  text: Call<TextArgument, TextResult>;
+  attribute: Call<AttributeArgument, AttributeResult>;
+  value: Call<TargetArgument, ValueResult>;
+  /** `is_visible`, `is_enabled`, `element_exists`. */
+  state: Call<TargetArgument, StateResult>;
+  /** Looks through the whole page, whatever was folded. */
+  find: Call<FindArgument, FindResult>;
+  list: Call<ListArgument, ListResult>;
+  links: Call<LinksArgument, LinksResult>;
+  table: Call<TargetArgument, TableResult>;
+  metadata: Call<void, MetadataResult>;
+  scroll: Call<ScrollArgument, ScrollResult>;
+  html: Call<HtmlArgument, HtmlResult>;
+  waitFor: Call<WaitForArgument, Promise<WaitForResult>>;
+  describe: Call<RefArgument, DescribeResult>;
+  annotations: Call<void, AnnotationsResult>;
+  formState: Call<void, FormState>;
+  restoreForm: Call<FormState, RestoreFormResult>;
+  storage: Call<void, StorageState>;
+  restoreStorage: Call<StorageState, Done>;
+  refsState: Call<void, RefsState>;
+  restoreRefs: Call<RefsState, RestoreRefsResult>;
+  mutations: Call<void, MutationsResult>;
+  /** Resolves after one turn of the event loop. */
+  turn: Call<void, Promise<Done>>;
+
+  // Those below take and return real objects, not JSON; for use by object id.
+
+  /** Makes a closed shadow root known, as the protocol hands it in. */
+  adoptShadowRoot(host: Element, root: ShadowRoot): void;
+  /** Elements that may have a closed root: custom elements and others with no open one whose children are not rendered. */
+  closedCandidates(): Element[];
+  /** Null where the ref is stale. */
+  element(ref: string): Element | null;
+  /** The ref of an element, given now if it has none; JSON `{"ref", "description", "next"}`. */
+  refOf(element: Element, refs: RefCounter): string;
+}

@@ -1,0 +1,154 @@
+/** Entering: focus, text, options, checks. */
+import type { CheckedResult, FillArgument, FillResult, PrepareTypeArgument, PrepareTypeResult, RefArgument, SelectArgument, SelectResult } from "./api";
+import { editProblem } from "./actionability";
+import { activeElement, attr, composedContains, elementClosest, isHtml, localName, normalize, textContent } from "./dom";
+import { Failure } from "./fail";
+import { RefGiver } from "./refs";
+import { matchOf, requireRef } from "./resolve";
+import { roleOf } from "./roles";
+import { checkedOf } from "./states";
+
+function controlOf(element: Element): Element {
+  return localName(element) === "label" ? ((element as HTMLLabelElement).control ?? element) : element;
+}
+
+const describe = (element: Element): string => matchOf(element, new RefGiver({ prefix: "e", next: 1 })).description;
+
+function refuse(element: Element, reason: string, why: string, details: object = {}, suggestion?: string): Failure {
+  return new Failure("ELEMENT_NOT_EDITABLE", `${describe(element)} ${why}`, { reason, ...details }, suggestion);
+}
+
+/** Puts the caret behind the contents, or selects them all. */
+function placeCaret(element: HTMLElement, all: boolean): void {
+  if (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement) {
+    if (all) element.select();
+    else {
+      try {
+        element.setSelectionRange(element.value.length, element.value.length);
+      } catch {
+        // Number and e-mail inputs have no selection to set: their caret is where the browser puts it.
+      }
+    }
+    return;
+  }
+  if (!element.isContentEditable) return;
+  const selection = document.getSelection();
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  if (!all) range.collapse(false);
+  selection?.removeAllRanges();
+  selection?.addRange(range);
+}
+
+const isEmpty = (element: HTMLElement): boolean => (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement ? element.value === "" : normalize(textContent(element)) === "");
+
+export function prepareType(argument: PrepareTypeArgument): PrepareTypeResult {
+  const element = controlOf(requireRef(argument.ref)) as HTMLElement;
+  const before = activeElement();
+  const had = before !== null && composedContains(element, before);
+  if (!had) element.focus?.({ preventScroll: true });
+  if (!had || argument.clear) placeCaret(element, argument.clear ?? false);
+  const active = activeElement();
+  const type = element instanceof HTMLInputElement ? element.type : "";
+  return { focused: active !== null && composedContains(element, active), type, password: type === "password", empty: isEmpty(element) };
+}
+
+function tell(element: Element, value: string | null): void {
+  element.dispatchEvent(new InputEvent("input", { bubbles: true, composed: true, inputType: "insertReplacementText", data: value }));
+  element.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
+export function fill(argument: FillArgument): FillResult {
+  const element = controlOf(requireRef(argument.ref));
+  const problem = editProblem(element, "fill");
+  if (problem) throw refuse(element, problem.reason, problem.why, {}, problem.suggestion);
+  if (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement) return fillField(element, argument.value);
+  const host = element as HTMLElement;
+  host.focus({ preventScroll: true });
+  placeCaret(host, true);
+  const entered = argument.value === "" ? document.execCommand("delete") : document.execCommand("insertText", false, argument.value);
+  if (!entered) {
+    host.textContent = argument.value;
+    tell(host, argument.value);
+  }
+  return { password: false, value: normalize(host.innerText) };
+}
+
+function fillField(field: HTMLInputElement | HTMLTextAreaElement, wanted: string): FillResult {
+  const type = field.type;
+  const old = field.value;
+  const value = strictTypes.test(type) ? wanted.trim() : field.maxLength >= 0 ? wanted.slice(0, field.maxLength) : wanted;
+  field.focus({ preventScroll: true });
+  field.value = type === "color" ? value.toLowerCase() : value;
+  if (strictTypes.test(type) && field.value !== value && !sameNumber(type, field.value, value)) {
+    field.value = old;
+    throw refuse(field, "malformed", `takes no \`${wanted}\`: a value of type ${type} looks like ${examples[type]}`, { type, example: examples[type] });
+  }
+  placeCaret(field, false);
+  tell(field, field.value);
+  return { password: type === "password", value: type === "password" ? "" : field.value };
+}
+
+const strictTypes = /^(color|date|datetime-local|month|number|range|time|week)$/;
+const examples: Record<string, string> = {
+  color: "#ff8800", date: "2026-11-21", "datetime-local": "2026-11-21T09:30", month: "2026-11", number: "3.5", range: "50", time: "09:30", week: "2026-W47",
+};
+
+const sameNumber = (type: string, left: string, right: string): boolean =>
+  type === "color" ? left === right.toLowerCase() : type === "datetime-local" || type === "time" ? left.length > 0 && right.startsWith(left) : (type === "number" || type === "range") && left !== "" && right !== "" && Number(left) === Number(right);
+
+export function select(argument: SelectArgument): SelectResult {
+  let element = controlOf(requireRef(argument.ref));
+  if (localName(element) === "option") element = elementClosest(element, "select") ?? element;
+  if (!(element instanceof HTMLSelectElement)) {
+    const role = roleOf(element);
+    throw refuse(element, "not-a-select", `is no select element but ${localName(element)} with role ${role}`, {}, role === "combobox" || role === "listbox" || role === "button" ? "Click it, then click the option in the new snapshot." : undefined);
+  }
+  if (argument.values.length > 1 && !element.multiple) throw new Failure("INVALID_PARAMETERS", `${describe(element)} takes one value, and ${argument.values.length} were given`, { values: argument.values });
+  const options = Array.from(element.options);
+  const chosen = argument.values.map((value) => findOption(element as HTMLSelectElement, options, value));
+  let changed = false;
+  for (const option of options) {
+    const wanted = chosen.includes(option);
+    if (element.multiple ? option.selected !== wanted : wanted && !option.selected) {
+      option.selected = wanted;
+      changed = true;
+    }
+  }
+  if (!element.multiple && chosen.length === 0 && element.selectedIndex !== -1) {
+    element.selectedIndex = -1;
+    changed = true;
+  }
+  element.focus({ preventScroll: true });
+  if (changed) {
+    element.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
+    element.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+  return { selected: Array.from(element.selectedOptions, (option) => ({ value: option.value, label: option.label })) };
+}
+
+function findOption(element: HTMLSelectElement, options: HTMLOptionElement[], wanted: string): HTMLOptionElement {
+  const text = normalize(wanted);
+  const lower = text.toLowerCase();
+  const option =
+    options.find((each) => each.value === wanted) ??
+    options.find((each) => normalize(each.label) === text || normalize(textContent(each)) === text) ??
+    (/^#?\d+$/.test(text) ? options[Number(text.replace("#", ""))] : undefined) ??
+    options.find((each) => normalize(each.label).toLowerCase() === lower);
+  if (!option) {
+    const some = options.slice(0, 20).map((each) => ({ value: each.value, label: normalize(each.label) }));
+    throw new Failure("ELEMENT_NOT_FOUND", `${describe(element)} has no option \`${wanted}\`: it has ${some.map((each) => each.label || each.value).join(", ")}${options.length > some.length ? ", …" : ""}`, { reason: "option", options: some, count: options.length });
+  }
+  const group = option.parentElement;
+  if (option.disabled || (group instanceof HTMLOptGroupElement && group.disabled)) throw refuse(element, "disabled", `has the option \`${wanted}\` disabled`);
+  return option;
+}
+
+export function checkedState(argument: RefArgument): CheckedResult {
+  const element = controlOf(requireRef(argument.ref));
+  const role = roleOf(element);
+  const pressed = role === "button" ? attr(element, "aria-pressed") : null;
+  const checked = pressed !== null ? pressed === "true" : checkedOf(element, role);
+  if (checked === null) throw new Failure("ELEMENT_NOT_CLICKABLE", `${describe(element)} can be neither checked nor unchecked: its role is ${role}`, { reason: "not-checkable" }, "Use click for it.");
+  return { checked, radio: role === "radio" || role === "menuitemradio", native: isHtml(element) && localName(element) === "input" };
+}

@@ -1,0 +1,58 @@
+/** `find`: the lines of the whole snapshot that match, under those that hold them. */
+import type { FindArgument, FindResult } from "./api";
+import { Failure } from "./fail";
+import { parseRegex } from "./matcher";
+import { normalize } from "./dom";
+import { RefGiver } from "./refs";
+import { Writer } from "./render";
+import { buildTree } from "./snapshot";
+import { isNode, type TreeNode } from "./tree";
+
+/** What is short enough to be told whole where something in it matches. */
+const units = new Set(["row", "listitem", "option", "treeitem", "article", "paragraph", "menuitem"]);
+const mostLines = 12;
+
+export function find(argument: FindArgument): FindResult {
+  const refs = new RefGiver(argument.refs);
+  const test = testOf(argument);
+  const { tree } = buildTree(null, { fold: 0 });
+  const marked = new Set<TreeNode>();
+  const whole = new Set<TreeNode>();
+  const limit = argument.limit ?? 50;
+  let count = 0;
+  const visit = (node: TreeNode, above: TreeNode[]): void => {
+    const own = [node.role, node.name, node.value ?? "", ...node.properties].join(" ");
+    let hits = node !== tree && (test(node.name) || test(own)) ? 1 : 0;
+    for (const child of node.children) if (typeof child === "string" && test(child)) hits++;
+    const path = [...above, node];
+    if (hits > 0) {
+      if (count < limit) {
+        for (const each of path) marked.add(each);
+        whole.add([...path].reverse().find((each) => units.has(each.role) && linesOf(each) <= mostLines) ?? node);
+      }
+      count += hits;
+    }
+    for (const child of node.children) if (isNode(child)) visit(child, path);
+  };
+  visit(tree, []);
+  const writer = new Writer(refs, Infinity, false);
+  writer.parts(tree, "", marked, whole, test);
+  return { text: writer.lines.join("\n"), count, next: refs.next };
+}
+
+function testOf(argument: FindArgument): (text: string) => boolean {
+  if (argument.regex !== undefined) {
+    const source = /^\/(.*)\/([a-z]*)$/s.exec(argument.regex);
+    const regex = source ? parseRegex(source[1], source[2], argument.regex) : parseRegex(argument.regex, "i", argument.regex);
+    return (text) => regex.test(text);
+  }
+  const wanted = normalize(argument.text ?? "").toLowerCase();
+  if (wanted === "") throw new Failure("INVALID_PARAMETERS", "find needs `text` or `regex`");
+  return (text) => text.toLowerCase().includes(wanted);
+}
+
+function linesOf(node: TreeNode): number {
+  let lines = 1 + node.properties.length;
+  for (const child of node.children) lines += isNode(child) ? linesOf(child) : 1;
+  return lines;
+}

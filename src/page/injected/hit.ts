@@ -1,0 +1,106 @@
+/** Where to point at an element, and what the pointer would hit there. */
+import type { Box } from "./api";
+import { composedContains, composedParent, elementClosest, localName, shadowRootOf } from "./dom";
+import { tagOf } from "./snapshot";
+
+export const boxOf = (element: Element): Box => {
+  const { x, y, width, height } = element.getBoundingClientRect();
+  return { x, y, width, height };
+};
+
+export const sameBox = (left: Box, right: Box): boolean => left.x === right.x && left.y === right.y && left.width === right.width && left.height === right.height;
+
+export interface Point {
+  x: number;
+  y: number;
+}
+
+/** The part of a rectangle that is inside the viewport; null where none is. */
+function insideViewport(rect: DOMRect): Box | null {
+  const right = Math.min(rect.right, window.innerWidth);
+  const bottom = Math.min(rect.bottom, window.innerHeight);
+  const x = Math.max(rect.left, 0);
+  const y = Math.max(rect.top, 0);
+  return right - x >= 1 && bottom - y >= 1 ? { x, y, width: right - x, height: bottom - y } : null;
+}
+
+/** The rectangles of what is drawn of an element; of its children where it has `display: contents`. */
+function rectsOf(element: Element): DOMRect[] {
+  const rects = Array.from(element.getClientRects()).filter((rect) => rect.width > 0 && rect.height > 0);
+  if (rects.length > 0) return rects;
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  return Array.from(range.getClientRects()).filter((rect) => rect.width > 0 && rect.height > 0);
+}
+
+/** The centres of the visible parts of an element, or the one point that `position` names. */
+export function pointsOf(element: Element, position: Point | undefined): Point[] {
+  if (position) {
+    const { x, y } = element.getBoundingClientRect();
+    const point = { x: x + position.x, y: y + position.y };
+    return point.x >= 0 && point.y >= 0 && point.x < window.innerWidth && point.y < window.innerHeight ? [point] : [];
+  }
+  const points: Point[] = [];
+  for (const rect of rectsOf(element)) {
+    const part = insideViewport(rect);
+    if (part) points.push({ x: part.x + part.width / 2, y: part.y + part.height / 2 });
+    if (points.length === 4) break;
+  }
+  return points;
+}
+
+/** The innermost element at a point, through shadow roots. */
+export function elementAt(point: Point): Element | null {
+  let element = document.elementFromPoint(point.x, point.y);
+  while (element) {
+    const inner: Element | null = shadowRootOf(element)?.elementFromPoint(point.x, point.y) ?? null;
+    if (!inner || inner === element) break;
+    element = inner;
+  }
+  return element;
+}
+
+/** Whether a press that hits `hit` acts on `target`. */
+export function actsOn(hit: Element, target: Element): boolean {
+  if (composedContains(target, hit)) return true;
+  // A press on a label acts on its control, one on a button on what is drawn in it.
+  const label = elementClosest(hit, "label") as HTMLLabelElement | null;
+  if (label?.control === target) return true;
+  const owner = elementClosest(target, 'button, a, [role="button"], [role="link"], label, summary, option, select');
+  if (owner !== null && owner !== target && (owner === hit || (localName(owner) !== "label" && composedContains(owner, hit)))) return true;
+  return localName(target) === "option" && elementClosest(target, "select") === hit;
+}
+
+/** The outermost element that covers the target and does not hold it: what a reader would call the cover. */
+export function coverName(hit: Element, target: Element): string {
+  let cover = hit;
+  for (let parent = composedParent(cover); parent && !composedContains(parent, target); parent = composedParent(parent)) {
+    if (localName(parent) === "body" || localName(parent) === "html") break;
+    cover = parent;
+  }
+  return cover === hit ? tagOf(hit) : `${tagOf(hit)} in ${tagOf(cover)}`;
+}
+
+const alignments: ScrollLogicalPosition[] = ["center", "end", "start", "nearest"];
+
+/** Brings an element into view at once; further attempts align it elsewhere, as a sticky header may cover it. */
+export function bringIntoView(element: Element, attempt: number): void {
+  const align = alignments[attempt % alignments.length];
+  element.scrollIntoView({ block: align, inline: align, behavior: "instant" as ScrollBehavior });
+}
+
+const paintOnly = /^(offset|computedOffset|easing|composite|opacity|visibility|filter|backdropFilter|fill|stroke|outline.*|textShadow|boxShadow|.*[cC]olor|background.*|cursor)$/;
+
+/** Whether a running animation may move the element: one of its own or of what holds it, and not of paint alone. */
+export function isAnimated(element: Element): boolean {
+  const animations = document.getAnimations?.() ?? [];
+  for (const animation of animations) {
+    if (animation.playState !== "running" && !animation.pending) continue;
+    const effect = animation.effect as KeyframeEffect | null;
+    const target = effect?.target;
+    if (!effect || !target || !composedContains(target, element)) continue;
+    if (effect.pseudoElement) continue;
+    if (effect.getKeyframes().some((frame) => Object.keys(frame).some((property) => !paintOnly.test(property)))) return true;
+  }
+  return false;
+}

@@ -1,0 +1,30 @@
+/**
+ * Facts kept while one call runs: within it the page's scripts don't, so nothing changes. Nothing here outlives
+ * the call.
+ */
+import type { Root } from "./dom";
+
+interface Memo {
+  /** Rule keys by root (see styles.ts). */
+  keys: Map<Root, unknown>;
+  /** Labels by their control, by root. */
+  labels: Map<Root, Map<Element, HTMLLabelElement[]>>;
+  /** The role of the table of the last row that was asked about. */
+  row: ParentNode | null;
+  tableRole: string | null;
+}
+
+let current: Memo | null = null;
+
+export const memo = (): Memo | null => current;
+
+/** Runs something synchronous that only reads the page. */
+export function withMemo<Result>(run: () => Result): Result {
+  if (current) return run();
+  current = { keys: new Map(), labels: new Map(), row: null, tableRole: null };
+  try {
+    return run();
+  } finally {
+    current = null;
+  }
+}

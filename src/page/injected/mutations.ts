@@ -1,0 +1,81 @@
+/** A cheap answer to "did anything change since the last snapshot?". */
+import type { MutationsResult } from "./api";
+import { activeElement, queryAll } from "./dom";
+import { styleSignature } from "./styles";
+
+let count = 0;
+let signature = 0;
+let atSnapshot = -1;
+let watched = new WeakSet<Node>();
+const watchers = new Set<() => void>();
+
+const observer = new MutationObserver((records) => changed(records.length));
+const everything: MutationObserverInit = { subtree: true, childList: true, attributes: true, characterData: true };
+
+function changed(by: number): void {
+  count += by;
+  for (const notify of watchers) notify();
+}
+
+/** Observes a document or shadow root; asked again it does nothing. */
+export function watchRoot(root: Node): void {
+  if (watched.has(root)) return;
+  watched.add(root);
+  observer.observe(root, everything);
+}
+
+const events = [
+  "input", "change", "reset", "focusin", "focusout", "scroll", "toggle", "resize", "load", "error", "transitionrun", "transitionend", "transitioncancel",
+  "animationstart", "animationend", "animationcancel", "mouseover", "fullscreenchange", "slotchange", "close", "cancel", "beforetoggle", "invalid", "selectionchange",
+];
+
+/** Starts observing the document. Listeners live in the isolated world and are no part of the page. */
+export function startWatching(): void {
+  watched = new WeakSet();
+  watchRoot(document);
+  for (const name of events) window.addEventListener(name, () => changed(1), { capture: true, passive: true });
+}
+
+/** Calls `notify` at each change until the returned function is called. */
+export function onChange(notify: () => void): () => void {
+  watchers.add(notify);
+  return () => void watchers.delete(notify);
+}
+
+/** What scripts set without an event and without a mutation: values, checks, selections, style rules, the focus. */
+function quietState(): number {
+  let hash = styleSignature();
+  const mix = (text: string | number): void => {
+    const value = typeof text === "string" ? text : String(text);
+    hash = (hash * 31 + value.length) | 0;
+    for (let i = 0; i < value.length; i += 1 + (value.length >> 6)) hash = (hash * 31 + value.charCodeAt(i)) | 0;
+  };
+  for (const field of queryAll(document, "input, textarea, select")) {
+    if (field instanceof HTMLInputElement) {
+      if (field.type === "checkbox" || field.type === "radio") mix((field.checked ? 1 : 0) + (field.indeterminate ? 2 : 0));
+      else mix(field.value);
+    } else if (field instanceof HTMLSelectElement) mix(field.selectedIndex);
+    else if (field instanceof HTMLTextAreaElement) mix(field.value);
+  }
+  const active = activeElement();
+  if (active) mix(active.id + active.className);
+  mix(location.href);
+  return hash;
+}
+
+/** The counter: it grows with every change, those not seen by an observer counted as one. */
+export function mutations(): MutationsResult {
+  const pending = observer.takeRecords();
+  if (pending.length > 0) changed(pending.length);
+  const now = quietState();
+  if (now !== signature) {
+    signature = now;
+    count++;
+  }
+  return { count, changed: count !== atSnapshot };
+}
+
+/** The snapshot that was just taken is what `changed` compares with. */
+export function noteSnapshot(): void {
+  atSnapshot = mutations().count;
+}

@@ -1,0 +1,124 @@
+/** Writes a tree as lines of YAML. Refs are given here, so that only what is shown takes one. */
+import type { RefGiver } from "./refs";
+import { isNode, scalar, type Fold, type TreeChild, type TreeNode } from "./tree";
+
+const longestName = 250;
+const longestValue = 500;
+
+export interface FrameLine {
+  ref: string;
+  line: number;
+  indent: number;
+}
+
+const plurals: Record<string, string> = {
+  listitem: "list items", treeitem: "tree items", menuitem: "menu items", menuitemcheckbox: "menu items", menuitemradio: "menu items", generic: "items",
+  gridcell: "cells", columnheader: "column headers", rowheader: "row headers", checkbox: "checkboxes", definition: "terms and definitions", img: "images",
+  textbox: "text boxes", combobox: "combo boxes", searchbox: "search boxes", option: "options",
+};
+
+/** A line is a YAML key where something follows it. */
+const key = (head: string): string => (/: | #/.test(head) ? `'${head.replace(/'/g, "''")}'` : head);
+const quoted = (text: string): string => (/["\\\u0000-\u001f]/.test(text) ? JSON.stringify(text) : `"${text}"`);
+const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}…` : text);
+
+function box(element: Element): string {
+  const rect = element.getBoundingClientRect();
+  return ` [box=${Math.round(rect.x)},${Math.round(rect.y)},${Math.round(rect.width)},${Math.round(rect.height)}]`;
+}
+
+export class Writer {
+  readonly lines: string[] = [];
+  readonly frames: FrameLine[] = [];
+  /** Where the text was cut; null where all of it fits. */
+  cutAt: string | null = null;
+  private length = 0;
+  private readonly refs: RefGiver;
+  private readonly budget: number;
+  private readonly boxes: boolean;
+  private readonly containers: string[] = [];
+
+  constructor(refs: RefGiver, budget: number, boxes: boolean) {
+    this.refs = refs;
+    this.budget = budget;
+    this.boxes = boxes;
+  }
+
+  /** The line of one element, without its children: `button "Send" [ref=e5]`. */
+  head(node: TreeNode, withRef = node.wantsRef): string {
+    let text = node.role;
+    if (node.name !== "") text += ` ${quoted(cut(node.name, longestName))}`;
+    text += node.states;
+    if (withRef) {
+      text += ` [ref=${this.refs.of(node.element)}]`;
+      if (node.cursor !== "") text += ` [cursor=${node.cursor}]`;
+    }
+    if (this.boxes) text += box(node.element);
+    return text;
+  }
+
+  children(children: TreeChild[], indent: string, owner: TreeNode | null): void {
+    for (const child of children) {
+      if (this.cutAt !== null) return;
+      if (typeof child === "string") this.put(`${indent}- text: ${scalar(child)}`);
+      else if (isNode(child)) this.node(child, indent);
+      else this.put(`${indent}- ${this.foldText(child, owner)}`);
+    }
+  }
+
+  /** Writes of a tree only the marked nodes, and those in `whole` with all that they hold. */
+  parts(owner: TreeNode, indent: string, marked: Set<TreeNode>, whole: Set<TreeNode>, test: (text: string) => boolean): void {
+    for (const child of owner.children) {
+      if (typeof child === "string") {
+        if (test(child)) this.put(`${indent}- text: ${scalar(child)}`);
+      } else if (isNode(child) && marked.has(child)) {
+        if (whole.has(child)) this.node(child, indent);
+        else {
+          this.put(`${indent}- ${key(this.head(child))}:`);
+          this.parts(child, `${indent}  `, marked, whole, test);
+        }
+      }
+    }
+  }
+
+  private node(node: TreeNode, indent: string): void {
+    const head = key(this.head(node, node.wantsRef || node.folds || node.cut));
+    if (node.role === "iframe") this.frames.push({ ref: this.refs.of(node.element), line: this.lines.length, indent: indent.length });
+    const { children, properties } = node;
+    if (node.cut) {
+      this.put(`${indent}- ${head}: …`);
+      return;
+    }
+    const only = properties.length > 0 ? null : children.length === 1 && typeof children[0] === "string" && node.value === null ? children[0] : children.length === 0 ? node.value : null;
+    if (only !== null) {
+      this.put(`${indent}- ${head}: ${scalar(cut(only, node.value === null ? only.length : longestValue))}`);
+      return;
+    }
+    const inner = properties.length + children.length + (node.value === null ? 0 : 1);
+    this.put(`${indent}- ${head}${inner > 0 ? ":" : ""}`);
+    if (inner === 0) return;
+    const deeper = `${indent}  `;
+    for (const property of properties) this.put(`${deeper}- ${property}`);
+    if (node.value !== null) this.put(`${deeper}- text: ${scalar(cut(node.value, longestValue))}`);
+    if (children.length === 0) return;
+    if (node.wantsRef) this.containers.push(this.refs.of(node.element));
+    this.children(children, deeper, node);
+    if (node.wantsRef && this.cutAt === null) this.containers.pop();
+  }
+
+  private foldText(fold: Fold, owner: TreeNode | null): string {
+    const noun = plurals[fold.role] ?? `${fold.role}s`;
+    const target = owner ? this.refs.of(owner.element) : "body";
+    return `… ${fold.count} more ${noun}: snapshot {selector: "${target}"} shows them all`;
+  }
+
+  private put(line: string): void {
+    if (this.cutAt !== null) return;
+    this.length += line.length + 1;
+    if (this.length > this.budget && this.lines.length > 0) {
+      this.cutAt = this.containers[this.containers.length - 1] ?? "";
+      return;
+    }
+    this.lines.push(line);
+  }
+}

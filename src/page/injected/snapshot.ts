@@ -1,0 +1,60 @@
+/** `snapshot` and the one-line descriptions of elements. */
+import type { SnapshotArgument, SnapshotResult } from "./api";
+import { attr, bodyOf, documentElement, localName, normalize, textContent } from "./dom";
+import { nameOf } from "./names";
+import { noteSnapshot } from "./mutations";
+import { RefGiver } from "./refs";
+import { Writer } from "./render";
+import { roleOf } from "./roles";
+import { resolveOne } from "./resolve";
+import { isDisabled, stateText } from "./states";
+import { Walk, type TreeNode } from "./tree";
+
+const defaultFold = 20;
+
+export function buildTree(root: Element | null, options: { interactive?: boolean; depth?: number; fold?: number; cursors?: boolean }): { tree: TreeNode; folded: boolean } {
+  const walk = new Walk({
+    interactive: options.interactive ?? false,
+    depth: options.depth ?? Infinity,
+    fold: options.fold === undefined ? (root ? Infinity : defaultFold) : options.fold > 0 ? options.fold : Infinity,
+    cursors: options.cursors ?? false,
+  });
+  const start = root ?? bodyOf() ?? documentElement();
+  if (!start) throw new Error("the document is empty");
+  return { tree: walk.run(start, root === null), folded: walk.folded };
+}
+
+export function snapshot(argument: SnapshotArgument): SnapshotResult {
+  const refs = new RefGiver(argument.refs);
+  const target = argument.ref ?? argument.selector;
+  const root = target === undefined ? null : resolveOne(target, refs, false);
+  if (!bodyOf() && !documentElement()) return { text: "", next: refs.next, frames: [], folded: false, cut: false, lines: 0 };
+  const { tree, folded } = buildTree(root, argument);
+  const writer = new Writer(refs, argument.budget ?? Infinity, argument.boxes ?? false);
+  writer.children(tree.children, "", null);
+  const cut = writer.cutAt !== null;
+  if (cut) {
+    const part = writer.cutAt ? `snapshot {selector: "${writer.cutAt}"} shows this part whole` : "snapshot {budget} with a higher budget shows more";
+    writer.lines.push(`- … cut at ${argument.budget} characters: ${part}, {interactive: true} shows less of everything`);
+  }
+  noteSnapshot();
+  return { text: writer.lines.join("\n"), next: refs.next, frames: writer.frames, folded, cut, lines: writer.lines.length };
+}
+
+/** One line for one element: `button "Send" [ref=e5]`; a plain element is told by its tag. */
+export function describeElement(element: Element, refs: RefGiver): string {
+  const role = roleOf(element);
+  const name = nameOf(element, role);
+  const plain = role === "generic" || role === "presentation";
+  let text = plain ? tagOf(element) : role;
+  const shown = name || (plain || role === "paragraph" || role === "listitem" ? normalize(textContent(element)) : "");
+  if (shown) text += ` ${JSON.stringify(shown.length > 80 ? `${shown.slice(0, 80)}…` : shown)}`;
+  return `${text}${stateText(element, role, isDisabled(element))} [ref=${refs.of(element)}]`;
+}
+
+/** An element as its start tag says it: `<div#overlay.modal>`. */
+export function tagOf(element: Element): string {
+  const id = attr(element, "id");
+  const classes = (attr(element, "class") ?? "").split(/\s+/).filter(Boolean).slice(0, 3);
+  return `<${localName(element)}${id ? `#${id}` : ""}${classes.map((name) => `.${name}`).join("")}>`;
+}

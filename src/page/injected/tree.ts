@@ -1,0 +1,463 @@
+/**
+ * The walk of the composed tree that a snapshot is written from: which elements become lines, what they are
+ * called and in which state they are. Everything is asked once, from the top down, and nothing about what is
+ * folded away.
+ */
+import { activeElement, attr, byIds, composedContains, eachComposedChild, factsOf, firstElementChild, HAS_ACTION, HAS_ARIA, HAS_FIELD_STATE, HAS_INERT, HAS_ROLE, HAS_TITLE, hasAttr, localName, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent } from "./dom";
+import { fieldValue, givenName, nameOf } from "./names";
+import { watchRoot } from "./mutations";
+import { isEditingHost, isFocusable, landmarkRoles, namedByContent, presentationalChildren, roleOf, widgetRoles } from "./roles";
+import { isChosen, isDisabled, stateText } from "./states";
+import { AFTER, animationsRun, BEFORE, CURSOR, DISPLAY, isBlock, isShown, keysOf, modalDialogs, pseudoText, Shown, shownOf, VISIBILITY } from "./styles";
+
+/** Siblings that were left out: a line says how many. */
+export interface Fold {
+  fold: true;
+  role: string;
+  count: number;
+}
+
+export type TreeChild = TreeNode | Fold | string;
+
+export interface TreeNode {
+  element: Element;
+  role: string;
+  name: string;
+  /** ` [checked] [expanded=false]`, ready to print. */
+  states: string;
+  wantsRef: boolean;
+  cursor: string;
+  /** `/url: …`, ready to print. */
+  properties: string[];
+  value: string | null;
+  children: TreeChild[];
+  /** Some children are told by a line that counts them. */
+  folds: boolean;
+  /** Children were left out because of the depth asked for. */
+  cut: boolean;
+  runRole: string;
+  runCount: number;
+  skipped: [Element, number][];
+  boundary: Element | null;
+}
+
+export interface WalkOptions {
+  interactive: boolean;
+  depth: number;
+  fold: number;
+  /** Told of the cursor of widgets too, as Playwright does. */
+  cursors: boolean;
+}
+
+// What a child inherits from above.
+const INVISIBLE = 1;
+const DISABLED = 2;
+const POINTER = 4;
+/** The text is told already by the name of something above. */
+const QUIET = 8;
+/** Inside `details`: whether a bare element is shown has to be asked. */
+const ASK = 32;
+/** Inside the open modal dialog. */
+const REACHED = 16;
+/** The text is told although only what can be acted on is: it names what can. */
+const TELL = 64;
+
+const skippedTags = new Set(["script", "style", "template", "noscript", "head", "meta", "link", "title", "base", "source", "track", "param", "datalist", "wbr", "colgroup", "col"]);
+const inlineRoles = new Set(["presentation", "none", "strong", "emphasis", "mark", "subscript", "superscript", "time", "code", "rowgroup", "generic"]);
+const blockTags = new Set(["div", "p", "pre", "section", "header", "footer", "aside", "form", "dl", "ul", "ol", "li", "tr", "td", "th", "table", "address", "center", "fieldset", "legend", "body", "article", "nav", "main", "blockquote", "tbody", "thead", "tfoot"]);
+const keptEmpty = new Set(["cell", "gridcell", "columnheader", "rowheader", "img", "iframe", "canvas", "video", "audio", "embed", "object", "progressbar", "meter", "separator", "dialog", "alertdialog", "application"]);
+const withoutRef = new Set(["paragraph", "cell", "columnheader", "rowheader", "separator", "term", "definition", "caption", "deletion", "insertion", "rowgroup", "blockquote", "figure", "status", "math", "note", "group"]);
+/** Named by their text alone, or told by what they contain. */
+const mixedRoles = new Set(["term", "cell", "gridcell", "columnheader", "rowheader", "row", "treeitem"]);
+const nativelyNamed = new Set(["fieldset", "figure", "table", "img", "area", "input", "select", "textarea", "meter", "progress", "output", "optgroup", "option", "svg", "button"]);
+const statefulTags = new Set(["input", "select", "textarea", "summary", "option", "h1", "h2", "h3", "h4", "h5", "h6"]);
+const captions = new Set(["caption", "legend", "figcaption"]);
+const soonFolded = new Set(["row", "listitem", "option", "treeitem", "article", "menuitem", "menuitemcheckbox", "menuitemradio", "gridcell", "cell", "columnheader", "generic", "img", "radio"]);
+const telling = /pointer|grab|move|resize|crosshair|zoom|copy/;
+
+export class Walk {
+  private readonly options: WalkOptions;
+  private readonly active = activeElement();
+  private readonly animated = animationsRun();
+  private readonly owned = new Set<Element>();
+  private readonly modals = modalDialogs();
+  private keys = keysOf(document);
+  private root: Element | null = null;
+  private depth = 0;
+  /** Something was folded away. */
+  folded = false;
+
+  constructor(options: WalkOptions) {
+    this.options = options;
+    for (const owner of queryAll(document, "[aria-owns]")) for (const owned of byIds(owner, "aria-owns")) if (!composedContains(owned, owner)) this.owned.add(owned);
+  }
+
+  /** The tree of the whole document, or of one element. */
+  run(root: Element, isDocument: boolean): TreeNode {
+    const top = makeNode(root, "document");
+    this.keys = keysOf(rootOf(root));
+    if (isDocument) this.children(root, top, 0);
+    else {
+      this.root = root;
+      this.element(root, top, this.modals.some((dialog) => composedContains(dialog, root)) ? REACHED : 0);
+    }
+    this.close(top);
+    return top;
+  }
+
+  private children(element: Element, parent: TreeNode, bits: number): void {
+    const shadow = shadowRootOf(element);
+    const keys = this.keys;
+    if (shadow) {
+      this.keys = keysOf(shadow);
+      watchRoot(shadow);
+    }
+    eachComposedChild(element, (child) => {
+      const type = nodeType(child);
+      if (type === 3) this.text((child as Text).data, parent, bits);
+      else if (type === 1 && !(this.owned.size > 0 && this.owned.has(child as Element))) {
+        this.element(child as Element, parent, bits);
+      }
+    });
+    this.keys = keys;
+    if (this.owned.size > 0 && hasAttr(element, "aria-owns")) {
+      for (const owned of byIds(element, "aria-owns")) if (this.owned.has(owned)) this.element(owned, parent, bits);
+    }
+  }
+
+  private text(data: string, parent: TreeNode, bits: number): void {
+    if (bits & (INVISIBLE | QUIET) || (this.options.interactive && !(bits & TELL))) return;
+    if (parent.skipped.length > 0) {
+      if (data.trim().length <= 3) return;
+      this.flush(parent);
+    }
+    const children = parent.children;
+    const last = children.length > 0 ? children[children.length - 1] : null;
+    if (parent.boundary) {
+      if (typeof last === "string" && !/\s$/.test(last) && !/^\s/.test(data) && isBlock(parent.boundary)) children.push("\n");
+      parent.boundary = null;
+    }
+    children.push(data);
+  }
+
+  private element(element: Element, parent: TreeNode, inherited: number): void {
+    const tag = localName(element);
+    if (skippedTags.has(tag)) return;
+    if (tag === "br") {
+      if (!(inherited & (QUIET | INVISIBLE))) parent.children.push("\n");
+      return;
+    }
+    let bits = inherited;
+    const facts = factsOf(element);
+    const effects = this.keys.of(element, facts);
+    const asked = this.animated || (effects & VISIBILITY) !== 0;
+    // An element without attributes is hidden only by a rule for its tag, or inside a closed `details`.
+    if (facts !== 0 || asked || effects & DISPLAY || bits & ASK) {
+      const shown = shownOf(element, asked);
+      if (shown === Shown.None) return;
+      if (shown === Shown.Invisible) bits |= INVISIBLE;
+      else if (asked && shown === Shown.Visible) bits &= ~INVISIBLE;
+      if (tag === "details") bits |= ASK;
+      if (facts & HAS_ARIA) {
+        if (attr(element, "aria-hidden") === "true" && element !== this.active) return;
+        if (attr(element, "aria-disabled") === "true") bits |= DISABLED;
+      }
+      if (facts & HAS_INERT) return;
+    } else if (tag === "details") bits |= ASK;
+    if (this.modals.length > 0 && !(bits & REACHED)) {
+      if (this.modals.includes(element)) bits |= REACHED;
+      else if (!this.modals.some((dialog) => composedContains(element, dialog))) return;
+    }
+    let cursor = "";
+    if (effects & CURSOR || this.animated) {
+      const value = getComputedStyle(element).cursor;
+      if (value === "auto" || value === "default" || value === "text") bits &= ~POINTER;
+      else if (telling.test(value)) {
+        if (!(inherited & POINTER)) cursor = value;
+        bits |= POINTER;
+      }
+    }
+    const role = roleOf(element, (facts & HAS_ROLE) !== 0);
+    if (bits & INVISIBLE) {
+      if (tag !== "iframe") this.children(element, parent, bits);
+      return;
+    }
+    const forced = element === this.root;
+    const acting = cursor !== "" || (facts & (HAS_ACTION | HAS_ARIA) || tag === "label" ? isActed(element, role) : false);
+    if (!forced && this.isTransparent(element, role, tag, acting, facts, bits)) {
+      this.transparent(element, parent, tag, effects, bits);
+      return;
+    }
+    if (this.isSkipped(element, role, parent, inherited)) return;
+    this.node(element, parent, role, tag, facts, acting, cursor, effects, bits);
+  }
+
+  private isTransparent(element: Element, role: string, tag: string, acting: boolean, facts: number, bits: number): boolean {
+    if (acting) return false;
+    if (inlineRoles.has(role)) return role !== "generic" || tag === "label" || (facts & HAS_ARIA) === 0 || !namedGeneric(element);
+    if (this.options.interactive) return !(widgetRoles.has(role) || role === "heading" || role === "iframe" || role === "dialog" || role === "alertdialog" || landmarkRoles.has(role) || (isFocusable(element) && element !== this.active));
+    if (bits & QUIET) return !(widgetRoles.has(role) || role === "iframe" || role === "list" || role === "table" || role === "grid" || role === "group");
+    if (role === "group" && (tag === "address" || tag === "hgroup")) return true;
+    return role === "img" && tag !== "img" && !hasAttr(element, "aria-label") && nameOf(element, role) === "";
+  }
+
+  private transparent(element: Element, parent: TreeNode, tag: string, effects: number, bits: number): void {
+    const block = blockTags.has(tag);
+    if (tag === "label" && !(bits & QUIET) && labelIsTold(element as HTMLLabelElement)) bits |= QUIET;
+    const speaks = (bits & QUIET) === 0 && (!this.options.interactive || (bits & TELL) !== 0);
+    if (speaks) {
+      if (block) parent.children.push("\n");
+      else if (!parent.boundary || !isBlock(parent.boundary)) parent.boundary = element;
+      if (effects & BEFORE) this.text(pseudoText(element, "::before"), parent, bits);
+    }
+    this.children(element, parent, bits);
+    if (speaks) {
+      if (effects & AFTER) this.text(pseudoText(element, "::after"), parent, bits);
+      if (block) parent.children.push("\n");
+      else parent.boundary = element;
+    }
+  }
+
+  /** Counts runs of siblings of one role, and keeps back those over the limit. */
+  private isSkipped(element: Element, role: string, parent: TreeNode, bits: number): boolean {
+    const kind = role === "term" ? "definition" : role;
+    if (parent.runRole !== kind) {
+      this.flush(parent);
+      parent.runRole = kind;
+      parent.runCount = 0;
+    }
+    parent.runCount++;
+    const limit = soonFolded.has(kind) ? this.options.fold : this.options.fold * 2.5;
+    if (parent.runCount <= limit) return false;
+    if (isChosen(element) || (this.active && composedContains(element, this.active))) return false;
+    if (parent.skipped.length === 0) parent.skipped = [];
+    parent.skipped.push([element, bits]);
+    return true;
+  }
+
+  /** Writes the line for what was kept back; a few are not worth one and are shown after all. */
+  private flush(parent: TreeNode): void {
+    const skipped = parent.skipped;
+    if (skipped.length === 0) return;
+    parent.skipped = nothing;
+    if (skipped.length <= 3) {
+      const { runRole, runCount } = parent;
+      for (const [element, bits] of skipped) {
+        parent.runRole = "";
+        this.element(element, parent, bits);
+      }
+      parent.runRole = runRole;
+      parent.runCount = runCount;
+      return;
+    }
+    this.folded = true;
+    parent.folds = true;
+    parent.children.push({ fold: true, role: parent.runRole, count: skipped.length });
+    parent.runCount = 0;
+  }
+
+  private node(element: Element, parent: TreeNode, role: string, tag: string, facts: number, acting: boolean, cursor: string, effects: number, bits: number): void {
+    if (captions.has(tag) && parent.name !== "" && normalize(textContent(element)) === parent.name) return;
+    const node = makeNode(element, role);
+    const disabled = (bits & DISABLED) !== 0 || isDisabled(element, tag);
+    if (disabled) bits |= DISABLED;
+    const native = widgetRoles.has(role);
+    node.wantsRef = acting || (native && role !== "option") || !withoutRef.has(role) || (role === "option" && tag !== "option");
+    if (role === "option" && tag === "option") node.wantsRef = false;
+    if (cursor !== "" && (!native || this.options.cursors)) node.cursor = cursor;
+    if (role === "link") {
+      const url = attr(element, "href") ?? attr(element, "xlink:href");
+      if (url !== null) node.properties = [`/url: ${scalar(url.length > 300 ? `${url.slice(0, 300)}…` : url)}`];
+      if (this.options.cursors && !(bits & POINTER)) node.cursor = "pointer";
+      bits |= POINTER;
+    }
+    if (facts & (HAS_ARIA | HAS_FIELD_STATE) || disabled || statefulTags.has(tag)) node.states = stateText(element, role, disabled, element === this.active);
+    else if (element === this.active) node.states = " [active]";
+    const leaf = firstElementChild(element) === null && (effects & (BEFORE | AFTER)) === 0 && shadowRootOf(element) === null && tag !== "slot";
+    if (acting || mixedRoles.has(role) || role === "textbox" || role === "heading") bits |= TELL;
+    this.depth++;
+    this.fill(node, tag, (facts & (HAS_ARIA | HAS_TITLE)) === 0 && !nativelyNamed.has(tag), leaf, effects, bits);
+    this.depth--;
+    if (!this.isWorthALine(node, acting)) return;
+    parent.boundary = null;
+    parent.children.push(node);
+  }
+
+  /** `unnamed` says that neither an attribute nor its tag may name it. */
+  private fill(node: TreeNode, tag: string, unnamed: boolean, leaf: boolean, effects: number, bits: number): void {
+    const { element, role } = node;
+    if (tag === "iframe" || tag === "frame") {
+      node.name = nameOf(element, role);
+      return;
+    }
+    if (tag === "input" || tag === "textarea" || tag === "select") {
+      this.fillField(node, tag, bits);
+      return;
+    }
+    if (mixedRoles.has(role)) {
+      if (!unnamed) node.name = givenName(element, role);
+      if (leaf) {
+        const text = normalize(textContent(element));
+        if (node.name === "") node.name = text;
+        else if (text !== "" && text !== node.name) node.children.push(text);
+        return;
+      }
+      this.below(node, effects, bits);
+      this.takeText(node);
+      return;
+    }
+    if (namedByContent.has(role)) {
+      const given = unnamed ? "" : givenName(element, role);
+      const fromText = unnamed || given === "" || (!hasAttr(element, "aria-label") && !hasAttr(element, "aria-labelledby") && tag !== "svg");
+      if (leaf && fromText) {
+        node.name = normalize(textContent(element)) || given;
+        return;
+      }
+      node.name = fromText ? nameOf(element, role) : given;
+      const quiet = (fromText && node.name !== "") || presentationalChildren.has(role);
+      this.below(node, effects, quiet ? bits | QUIET : bits);
+      this.dropTold(node);
+      return;
+    }
+    if (!unnamed) node.name = givenName(element, role);
+    if (role === "img") return;
+    if (role === "slider" || role === "progressbar" || role === "meter" || role === "spinbutton" || role === "scrollbar") {
+      node.value = attr(element, "aria-valuetext") ?? attr(element, "aria-valuenow") ?? fieldValue(element) ?? null;
+      return;
+    }
+    if (leaf) {
+      const text = bits & QUIET || (this.options.interactive && !(bits & TELL)) ? "" : normalize(textContent(element));
+      if (text !== "" && text !== node.name) node.children.push(text);
+    } else this.below(node, effects, bits);
+    if (role === "textbox" || role === "searchbox" || role === "combobox") {
+      const placeholder = attr(element, "aria-placeholder") ?? attr(element, "data-placeholder");
+      if (placeholder && placeholder !== node.name) node.properties = [`/placeholder: ${scalar(normalize(placeholder))}`];
+    }
+    this.dropTold(node);
+  }
+
+  private fillField(node: TreeNode, tag: string, bits: number): void {
+    const { element, role } = node;
+    node.name = nameOf(element, role);
+    if (tag === "select") {
+      this.below(node, 0, bits);
+      return;
+    }
+    const placeholder = attr(element, "placeholder");
+    if (placeholder && normalize(placeholder) !== node.name) node.properties = [`/placeholder: ${scalar(normalize(placeholder))}`];
+    if (role === "checkbox" || role === "radio" || role === "switch") return;
+    if (role === "button") {
+      if (attr(element, "type")?.toLowerCase() !== "file") return;
+      const files = (element as HTMLInputElement).files;
+      node.value = files && files.length > 0 ? Array.from(files, (file) => file.name).join(", ") : null;
+      return;
+    }
+    const value = attr(element, "aria-valuetext") ?? fieldValue(element) ?? "";
+    node.value = value === "" ? null : value;
+  }
+
+  private below(node: TreeNode, effects: number, bits: number): void {
+    if (this.depth > this.options.depth) {
+      node.cut = true;
+      return;
+    }
+    if (effects & BEFORE) this.text(pseudoText(node.element, "::before"), node, bits);
+    this.children(node.element, node, bits);
+    if (effects & AFTER) this.text(pseudoText(node.element, "::after"), node, bits);
+    this.close(node);
+  }
+
+  private close(node: TreeNode): void {
+    this.flush(node);
+    node.children = mergeText(node.children);
+  }
+
+  /** A cell, row or tree item is called by its text when it has nothing else, a tree item also when it has. */
+  private takeText(node: TreeNode): void {
+    const { children } = node;
+    if (children.length === 0) return;
+    const texts = children.filter((child): child is string => typeof child === "string");
+    if (texts.length < children.length && node.role !== "treeitem") return;
+    const text = texts.join(" ");
+    if (node.name === "") node.name = text;
+    else if (text !== "" && text !== node.name) return;
+    node.children = children.filter((child) => typeof child !== "string");
+  }
+
+  /** Text that only repeats the name is left out. */
+  private dropTold(node: TreeNode): void {
+    if (node.name === "" || node.children.length === 0) return;
+    const texts = node.children.filter((child) => typeof child === "string");
+    if (texts.length > 0 && texts.length === node.children.length && node.name.includes(texts.join(" "))) node.children = [];
+  }
+
+  private isWorthALine(node: TreeNode, acting: boolean): boolean {
+    if (node.children.length > 0 || node.name !== "" || node.cut || node.value !== null) return true;
+    if (acting || widgetRoles.has(node.role) || keptEmpty.has(node.role) || node.element === this.root || node.element === this.active) return true;
+    return isFocusable(node.element);
+  }
+}
+
+/** Stands for every empty list; never written to. */
+const nothing: never[] = [];
+
+function makeNode(element: Element, role: string): TreeNode {
+  return { element, role, name: "", states: "", wantsRef: false, cursor: "", properties: nothing, value: null, children: [], folds: false, cut: false, runRole: "", runCount: 0, skipped: nothing, boundary: null };
+}
+
+function namedGeneric(element: Element): boolean {
+  const label = attr(element, "aria-label");
+  return label !== null && label.trim() !== "";
+}
+
+/** Whether a script or the markup makes something of it that its role doesn't say. */
+function isActed(element: Element, role: string): boolean {
+  if (hasAttr(element, "onclick") || attr(element, "draggable") === "true") return true;
+  if (role !== "generic" && role !== "presentation") return isFocusable(element) && hasAttr(element, "tabindex") && attr(element, "tabindex") !== "-1";
+  if (hasAttr(element, "tabindex")) return isFocusable(element) && attr(element, "tabindex") !== "-1";
+  if (hasAttr(element, "aria-expanded") || hasAttr(element, "aria-haspopup") || hasAttr(element, "aria-pressed")) return true;
+  if (localName(element) === "label") {
+    const control = (element as HTMLLabelElement).control;
+    return control !== null && !isShown(control);
+  }
+  return isEditingHost(element);
+}
+
+/** Whether the text of a label is the name of a control that is seen. */
+function labelIsTold(label: HTMLLabelElement): boolean {
+  const control = label.control;
+  if (!control || !isShown(control) || attr(control, "aria-hidden") === "true") return false;
+  return !hasAttr(control, "aria-label") && !hasAttr(control, "aria-labelledby");
+}
+
+/** Joins neighbouring strings, cuts them at line breaks, drops what is empty. */
+function mergeText(children: TreeChild[]): TreeChild[] {
+  const merged: TreeChild[] = [];
+  let text = "";
+  const put = (): void => {
+    if (text === "") return;
+    const clean = normalize(text);
+    if (clean !== "") merged.push(clean);
+    text = "";
+  };
+  for (const child of children) {
+    if (child === "\n") put();
+    else if (typeof child === "string") text += child;
+    else {
+      put();
+      merged.push(child);
+    }
+  }
+  put();
+  return merged;
+}
+
+/** A YAML scalar: quoted only where a reader could take it for something else. */
+export function scalar(text: string): string {
+  if (text === "") return '""';
+  if (/^[\s\-?:,[\]{}#&*!|>'"%@`]|[\n\r\t]|: |:$| #|\s$|^(true|false|null|yes|no|on|off|~)$|^[-+.\d][\d.,eE_-]*$/i.test(text)) return JSON.stringify(text);
+  return text;
+}
+
+/** Whether a child is an element's line. */
+export const isNode = (child: TreeChild): child is TreeNode => typeof child !== "string" && !("fold" in child);

@@ -1,0 +1,37 @@
+/** The text that a user sees, `innerText` with shadow roots and slots. */
+import { eachComposedChild, isElement, isHtml, localName, nodeType } from "./dom";
+import { shadowRoots } from "./css";
+import { fieldValue } from "./names";
+import { isBlock, pseudoText, Shown, shownOf } from "./styles";
+
+export function visibleText(element: Element): string {
+  const field = element instanceof HTMLSelectElement ? Array.from(element.selectedOptions, (option) => option.label).join(", ") : fieldValue(element);
+  if (field !== null) return field;
+  if (isHtml(element) && shadowRoots(element).length === 0) return element.innerText.trim();
+  const parts: string[] = [];
+  collect(element, parts);
+  return parts
+    .join("")
+    .replace(/[^\S\n]+/g, " ")
+    .replace(/ ?\n ?/g, "\n")
+    .replace(/\n{3,}/g, "\n\n")
+    .trim();
+}
+
+function collect(element: Element, parts: string[]): void {
+  eachComposedChild(element, (child) => {
+    if (nodeType(child) === 3) parts.push((child as Text).data.replace(/\s+/g, " "));
+    if (!isElement(child)) return;
+    const tag = localName(child);
+    if (tag === "br") parts.push("\n");
+    const shown = shownOf(child, true);
+    if (shown === Shown.None || shown === Shown.Invisible) return;
+    const block = shown === Shown.Visible && isBlock(child);
+    if (block) parts.push("\n");
+    parts.push(pseudoText(child, "::before"));
+    collect(child, parts);
+    parts.push(pseudoText(child, "::after"));
+    if (block) parts.push("\n");
+    else if (tag === "td" || tag === "th") parts.push("\t");
+  });
+}

@@ -1,0 +1,82 @@
+/** Waiting for an element's state or for text, and scrolling. */
+import type { ScrollArgument, ScrollResult, WaitForArgument, WaitForResult } from "./api";
+import { nextChange } from "./actionability";
+import { documentElement, isConnected, bodyOf } from "./dom";
+import { Failure } from "./fail";
+import { containing } from "./matcher";
+import { withMemo } from "./memo";
+import { elementByRef, isRef, RefGiver } from "./refs";
+import { matchOf, resolveOne } from "./resolve";
+import { nearMatches } from "./suggest";
+import { findAll } from "./targets";
+import { queryText } from "./text";
+import { invisibleBecause, isVisible } from "./visible";
+
+type Look = { met: true; element: Element | null } | { met: false; why: string };
+
+const met = (element: Element | null): Look => ({ met: true, element });
+const unmet = (why: string): Look => ({ met: false, why });
+
+function look(argument: WaitForArgument): Look {
+  const { target, text, textGone } = argument;
+  if (text !== undefined) {
+    const found = queryText(containing(text), document).find(isVisible);
+    if (!found) return unmet(`the text \`${text}\` is not visible`);
+    if (target === undefined && textGone === undefined) return met(found);
+  }
+  if (textGone !== undefined) {
+    const still = queryText(containing(textGone), document).find(isVisible);
+    if (still) return unmet(`the text \`${textGone}\` is still visible`);
+    if (target === undefined) return met(null);
+  }
+  if (target === undefined) throw new Failure("INVALID_PARAMETERS", "nothing to wait for: give a selector, `text` or `textGone`");
+  const found = isRef(target.trim()) ? [elementByRef(target.trim())].filter((element): element is Element => element !== null) : findAll(target);
+  const visible = found.find(isVisible);
+  switch (argument.state ?? "visible") {
+    case "attached":
+      return found.length > 0 ? met(found[0]) : unmet(`nothing matches \`${target}\``);
+    case "detached":
+      return found.length === 0 ? met(null) : unmet(`\`${target}\` is still in the page`);
+    case "hidden":
+      return visible === undefined ? met(found[0] ?? null) : unmet(`\`${target}\` is still visible`);
+    default:
+      if (visible) return met(visible);
+      return unmet(found.length > 0 ? `\`${target}\` is hidden: ${invisibleBecause(found[0])}` : `nothing matches \`${target}\``);
+  }
+}
+
+export async function waitFor(argument: WaitForArgument): Promise<WaitForResult> {
+  const refs = new RefGiver(argument.refs);
+  const started = performance.now();
+  const until = started + argument.timeout;
+  for (;;) {
+    const seen = withMemo(() => look(argument));
+    if (seen.met) {
+      const waited = Math.round(performance.now() - started);
+      return seen.element && isConnected(seen.element) ? { ...matchOf(seen.element, refs), waited, next: refs.next } : { waited, next: refs.next };
+    }
+    if (performance.now() >= until) {
+      const missing = argument.target !== undefined && seen.why.startsWith("nothing matches");
+      const suggestions = missing ? nearMatches(argument.target as string, refs) : [];
+      const advice = suggestions.length > 0 ? `Did you mean ${suggestions.map((near) => near.description).join(", or ")}?` : undefined;
+      throw new Failure("TIMEOUT", `${seen.why} (waited ${argument.timeout} ms)`, { timeout: argument.timeout, suggestions }, advice);
+    }
+    await nextChange(false, until);
+  }
+}
+
+/** By a distance where one is given, else into view. */
+export function scroll(argument: ScrollArgument): ScrollResult {
+  const refs = new RefGiver(argument.refs);
+  const { target, x, y } = argument;
+  const page = document.scrollingElement ?? documentElement() ?? bodyOf();
+  let scrolled = page;
+  if (target !== undefined) {
+    const element = resolveOne(target, refs, true);
+    if (x === undefined && y === undefined) element.scrollIntoView({ block: "center", inline: "nearest", behavior: "instant" as ScrollBehavior });
+    else scrolled = element;
+  }
+  if (x !== undefined || y !== undefined) scrolled?.scrollBy({ left: x ?? 0, top: y ?? 0, behavior: "instant" as ScrollBehavior });
+  if (!scrolled) return { x: 0, y: 0, maxX: 0, maxY: 0, next: refs.next };
+  return { x: Math.round(scrolled.scrollLeft), y: Math.round(scrolled.scrollTop), maxX: scrolled.scrollWidth - scrolled.clientWidth, maxY: scrolled.scrollHeight - scrolled.clientHeight, next: refs.next };
+}

@@ -1,0 +1,220 @@
+//! Everything about one page that is the same in every browser: targets, waiting, actions, snapshots.
+//! Knows the engine's traits, `policy`, `config` and `error`; not which browser it is.
+//!
+//! `state` follows what the page does; `injected` talks to our script inside it; `navigation`, `action` and
+//! `script` are what can be asked of it, and `settle` waits for what an action has started.
+
+mod action;
+mod injected;
+mod keyboard;
+mod navigation;
+mod script;
+mod settle;
+mod state;
+
+use std::{
+    future::Future,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::{
+    config::Config,
+    engine::{self, Dialog, EngineError, FrameId, PageObserver, Shot},
+    error::{ErrorCode, Result, TroupeError},
+};
+
+pub use action::{ClickOptions, Done, TypeOptions};
+pub use script::SnapshotOptions;
+pub use navigation::{Navigation, WaitUntil, normalise_url};
+pub use state::PageState;
+
+/// Numbers for refs; one counter a session, so that a ref never means two elements.
+#[derive(Debug)]
+pub struct RefCounter(AtomicU64);
+
+impl Default for RefCounter {
+    fn default() -> Self {
+        Self(AtomicU64::new(1))
+    }
+}
+
+impl RefCounter {
+    fn next(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    fn used_up_to(&self, next: u64) {
+        self.0.fetch_max(next, Ordering::AcqRel);
+    }
+}
+
+/// A tab of a session.
+pub struct Page {
+    /// `page-1`, `page-2`… in order of opening.
+    pub id: String,
+    /// The same, as a number.
+    pub number: usize,
+    engine: Arc<dyn engine::Page>,
+    state: Arc<PageState>,
+    refs: Arc<RefCounter>,
+    config: Arc<Config>,
+    main_frame: OnceLock<FrameId>,
+}
+
+impl Page {
+    /// Wraps a page that the engine has opened.
+    pub fn new(number: usize, engine: Arc<dyn engine::Page>, refs: Arc<RefCounter>, config: Arc<Config>) -> Self {
+        Self { id: format!("page-{number}"), number, engine, state: Arc::default(), refs, config, main_frame: OnceLock::new() }
+    }
+
+    /// What the engine tells this page's events to.
+    pub fn observer(&self) -> Arc<dyn PageObserver> {
+        self.state.clone()
+    }
+
+    pub fn url(&self) -> String {
+        self.state.read(|facts| facts.main_frame().url)
+    }
+
+    /// Whether it can still be used.
+    pub fn is_open(&self) -> bool {
+        !self.state.read(|facts| facts.closed)
+    }
+
+    /// The dialog that holds the page up.
+    pub fn dialog(&self) -> Option<Dialog> {
+        self.state.read(|facts| facts.dialog.clone())
+    }
+
+    /// The engine's own id.
+    pub fn engine_id(&self) -> &str {
+        self.engine.id()
+    }
+
+    fn main_frame(&self) -> &FrameId {
+        self.main_frame.get_or_init(|| self.engine.main_frame())
+    }
+
+    /// The title, also while a dialog holds the page up.
+    pub async fn title(&self) -> Result<String> {
+        self.engine.title().await.map_err(|error| self.error(error))
+    }
+
+    /// Answers the open dialog.
+    pub async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> Result<()> {
+        if self.dialog().is_none() {
+            return Err(TroupeError::new(ErrorCode::InvalidParameters, "no dialog is open in this page"));
+        }
+        self.engine.handle_dialog(accept, prompt_text).await.map_err(|error| self.error(error))?;
+        self.within(Duration::from_secs(5), self.state.until(|facts| facts.dialog.is_none().then_some(())))
+            .await
+            .ok_or_else(|| self.timed_out("the dialog did not close", Duration::from_secs(5)))
+    }
+
+    /// A picture of the page, base64.
+    pub async fn screenshot(&self, shot: Shot) -> Result<String> {
+        self.alive(self.engine.screenshot(shot)).await
+    }
+
+    pub async fn close(&self) -> Result<()> {
+        self.engine.close().await.map_err(|error| self.error(error))
+    }
+
+    /// Fails with `DIALOG_OPEN` where a dialog holds the page up: nothing else would be answered.
+    pub fn check_no_dialog(&self) -> Result<()> {
+        self.dialog().map_or(Ok(()), |dialog| Err(self.dialog_open(&dialog)))
+    }
+
+    fn dialog_open(&self, dialog: &Dialog) -> TroupeError {
+        TroupeError::new(
+            ErrorCode::DialogOpen,
+            format!("page `{}` waits for its {} dialog: {:?}", self.id, dialog.kind, dialog.message),
+        )
+        .detail("dialog", serde_json::to_value(dialog).unwrap_or(Value::Null))
+        .suggestion("answer it with handle_dialog, then go on")
+    }
+
+    /// Awaits `work`, but no longer than the page lives and no dialog holds it up.
+    async fn alive<T>(&self, work: impl Future<Output = engine::EngineResult<T>>) -> Result<T> {
+        let stopped = self.state.until(|facts| {
+            if facts.crashed {
+                return Some(self.error(EngineError::PageCrashed));
+            }
+            if facts.closed {
+                return Some(self.error(EngineError::PageGone));
+            }
+            facts.dialog.as_ref().map(|dialog| self.dialog_open(dialog))
+        });
+        tokio::select! {
+            biased;
+            done = work => done.map_err(|error| self.error(error)),
+            error = stopped => Err(error),
+        }
+    }
+
+    async fn within<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
+        tokio::time::timeout(time, work).await.ok()
+    }
+
+    fn timed_out(&self, what: &str, timeout: Duration) -> TroupeError {
+        let millis = timeout.as_millis();
+        TroupeError::new(ErrorCode::Timeout, format!("{what} within {millis} ms on `{}`", self.url()))
+            .detail("timeout", u64::try_from(millis).unwrap_or(u64::MAX))
+    }
+
+    /// Words for what happened below, with this page's facts.
+    fn error(&self, error: EngineError) -> TroupeError {
+        let url = self.url();
+        match error {
+            EngineError::BrowserGone => TroupeError::new(
+                ErrorCode::BrowserCrashed,
+                format!("the browser died during the call; page `{}` was at `{url}`", self.id),
+            )
+            .suggestion("create a new session with create_session"),
+            EngineError::PageCrashed => TroupeError::new(
+                ErrorCode::BrowserCrashed,
+                format!("page `{}` has crashed at `{url}`", self.id),
+            )
+            .suggestion("navigate again, or close the session and create a new one"),
+            EngineError::PageGone => {
+                TroupeError::new(ErrorCode::PageNotFound, format!("page `{}` has closed (it was at `{url}`)", self.id))
+                    .suggestion("open another page, or go on in one that is still open")
+            }
+            EngineError::Script(failure) => {
+                let mut details = serde_json::Map::new();
+                details.insert("message".into(), failure.message.clone().into());
+                details.insert("line".into(), failure.line.into());
+                details.insert("column".into(), failure.column.into());
+                if let Some(class) = failure.class {
+                    details.insert("class".into(), class.into());
+                }
+                let mut error = TroupeError::new(ErrorCode::ScriptError, failure.message);
+                error.details = details;
+                error
+            }
+            EngineError::TimedOut(timeout) => self.timed_out("the browser did not answer", timeout),
+            EngineError::Unsupported { what, instead } => {
+                TroupeError::new(ErrorCode::BrowserError, format!("{what} cannot be done in this browser"))
+                    .detail("unsupported", what)
+                    .suggestion(instead)
+            }
+            EngineError::Launch { reason, suggestion } => {
+                let mut error = TroupeError::new(ErrorCode::BrowserError, reason);
+                error.suggestion = suggestion;
+                error
+            }
+            EngineError::DocumentGone => TroupeError::new(
+                ErrorCode::BrowserError,
+                format!("the document at `{url}` was replaced during the call"),
+            )
+            .suggestion("call again: the page has navigated"),
+            EngineError::Refused(reason) => TroupeError::new(ErrorCode::BrowserError, reason),
+        }
+    }
+}

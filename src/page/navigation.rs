@@ -1,0 +1,264 @@
+//! Going somewhere by URL, and waiting until the page is there.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+use url::Url;
+
+use super::{Page, state::Mark};
+use crate::{
+    engine::{Dialog, DownloadStart, NavigationStart, World},
+    error::{ErrorCode, Result, TroupeError},
+};
+
+/// `networkidle`: this long without a request.
+const IDLE: Duration = Duration::from_millis(500);
+
+/// When a navigation counts as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum WaitUntil {
+    #[default]
+    Load,
+    DomContentLoaded,
+    NetworkIdle,
+}
+
+/// Where a navigation has led.
+#[derive(Debug, Clone)]
+pub struct Navigation {
+    pub url: String,
+    pub title: String,
+    /// HTTP status of the document's last response; 0 where there was none.
+    pub status: u16,
+    /// Milliseconds since the navigation began, as the page measured them.
+    pub timing: Map<String, Value>,
+    pub dialog: Option<Dialog>,
+    pub download: Option<DownloadStart>,
+}
+
+/// A URL as it was meant: a bare host gets `https://`, one of this machine `http://`.
+pub fn normalise_url(given: &str) -> Result<Url> {
+    let given = given.trim();
+    let invalid = |reason: String| {
+        TroupeError::new(ErrorCode::InvalidUrl, format!("not a URL: `{given}` ({reason})"))
+            .detail("url", given)
+            .suggestion("give a whole URL, such as https://example.com/")
+    };
+    let host_first = given.split(['/', '?', '#']).next().unwrap_or_default();
+    let (name, port) = host_first.split_once(':').unwrap_or((host_first, ""));
+    let bare = !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
+        && port.chars().all(|c| c.is_ascii_digit())
+        && (name == "localhost" || name.contains('.') || (!port.is_empty() && host_first.contains(':')));
+    if bare {
+        let local = name == "localhost" || name.ends_with(".localhost") || name.starts_with("127.");
+        let scheme = if local { "http" } else { "https" };
+        return Url::parse(&format!("{scheme}://{given}")).map_err(|error| invalid(error.to_string()));
+    }
+    let url = Url::parse(given).map_err(|error| invalid(error.to_string()))?;
+    if matches!(url.scheme(), "http" | "https") && url.host_str().is_none_or(str::is_empty) {
+        return Err(invalid("it names no host".into()));
+    }
+    Ok(url)
+}
+
+enum Reached {
+    Loaded,
+    Dialog(Dialog),
+    Download(DownloadStart),
+}
+
+impl Page {
+    /// Navigates to `url` and waits for it.
+    pub async fn navigate(&self, url: &Url, until: WaitUntil, timeout: Duration) -> Result<Navigation> {
+        let mark = self.state.mark();
+        let deadline = Instant::now() + timeout;
+        let reached = match tokio::time::timeout_at(deadline, self.go(url, until, mark)).await {
+            Ok(reached) => reached?,
+            Err(_) => {
+                self.engine.stop_loading().await;
+                return Err(self.failed(url, "timeout", timeout));
+            }
+        };
+        let (dialog, download) = match reached {
+            Reached::Loaded => (None, None),
+            Reached::Dialog(dialog) => (Some(dialog), None),
+            Reached::Download(download) => (None, Some(download)),
+        };
+        self.arrival(dialog, download).await
+    }
+
+    /// Where the page is now.
+    async fn arrival(&self, dialog: Option<Dialog>, download: Option<DownloadStart>) -> Result<Navigation> {
+        let (url, status) = self.state.read(|facts| {
+            let frame = facts.main_frame();
+            (frame.url, frame.status)
+        });
+        let mut navigation = Navigation { url, title: String::new(), status, timing: Map::new(), dialog, download };
+        if navigation.dialog.is_none()
+            && let Ok(Value::String(told)) =
+                self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, ARRIVAL)).await
+            && let Ok(Value::Object(mut told)) = serde_json::from_str(&told)
+        {
+            navigation.title = told["title"].as_str().unwrap_or_default().to_owned();
+            if let Some(Value::Object(timing)) = told.remove("timing") {
+                navigation.timing = timing;
+            }
+        } else {
+            // A dialog opened: the browser itself knows the title.
+            navigation.dialog = self.dialog();
+            navigation.title = self.title().await.unwrap_or_default();
+        }
+        Ok(navigation)
+    }
+
+    async fn go(&self, url: &Url, until: WaitUntil, mark: Mark) -> Result<Reached> {
+        let dialog = self.state.until(|facts| facts.dialog_since(mark));
+        let start = tokio::select! {
+            start = self.alive_in_dialog(self.engine.navigate(url.as_str())) => start?,
+            dialog = dialog => return Ok(Reached::Dialog(dialog)),
+        };
+        match start {
+            NavigationStart::SameDocument => Ok(Reached::Loaded),
+            NavigationStart::Download => {
+                let download = self.state.until(|facts| facts.download_since(mark));
+                Ok(Reached::Download(download.await))
+            }
+            NavigationStart::Failed { reason } => Err(self.failed(url, &reason, Duration::ZERO)),
+            NavigationStart::Document(_) => self.loaded_since(until, mark).await,
+        }
+    }
+
+    /// Waits for a document that was committed since `mark`, whichever it is: a page may redirect by script.
+    pub(super) async fn loaded(&self, until: WaitUntil, mark: Mark) -> Result<Option<Dialog>> {
+        Ok(match self.loaded_since(until, mark).await? {
+            Reached::Dialog(dialog) => Some(dialog),
+            Reached::Loaded | Reached::Download(_) => None,
+        })
+    }
+
+    async fn loaded_since(&self, until: WaitUntil, mark: Mark) -> Result<Reached> {
+        let reached = self.state.until(|facts| {
+            if facts.crashed {
+                return Some(Err(self.error(crate::engine::EngineError::PageCrashed)));
+            }
+            if facts.closed {
+                return Some(Err(self.error(crate::engine::EngineError::PageGone)));
+            }
+            if let Some(dialog) = facts.dialog_since(mark) {
+                return Some(Ok(Reached::Dialog(dialog)));
+            }
+            let frame = facts.main_frame();
+            let there = match until {
+                WaitUntil::DomContentLoaded => frame.dom_content_loaded,
+                WaitUntil::Load | WaitUntil::NetworkIdle => frame.loaded,
+            };
+            (frame.committed > mark && there).then_some(Ok(Reached::Loaded))
+        });
+        let reached = reached.await?;
+        if until == WaitUntil::NetworkIdle && matches!(reached, Reached::Loaded) {
+            tokio::select! {
+                () = self.state.network_idle(IDLE) => {}
+                dialog = self.state.until(|facts| facts.dialog_since(mark)) => return Ok(Reached::Dialog(dialog)),
+            }
+        }
+        Ok(reached)
+    }
+
+    /// As `alive`, for a call that a dialog does not make pointless.
+    async fn alive_in_dialog<T>(
+        &self,
+        work: impl Future<Output = crate::engine::EngineResult<T>>,
+    ) -> Result<T> {
+        work.await.map_err(|error| self.error(error))
+    }
+
+    fn failed(&self, url: &Url, reason: &str, timeout: Duration) -> TroupeError {
+        let told = match reason {
+            "timeout" => format!("no answer within {} ms", timeout.as_millis()),
+            "net::ERR_NAME_NOT_RESOLVED" => "the name of its host is not known".to_owned(),
+            "net::ERR_CONNECTION_REFUSED" => "nothing listens there".to_owned(),
+            "net::ERR_ABORTED" => "the server sent no document, or something stopped it".to_owned(),
+            other => other.to_owned(),
+        };
+        let retryable = matches!(
+            reason,
+            "timeout"
+                | "net::ERR_TIMED_OUT"
+                | "net::ERR_CONNECTION_TIMED_OUT"
+                | "net::ERR_CONNECTION_RESET"
+                | "net::ERR_CONNECTION_CLOSED"
+                | "net::ERR_CONNECTION_ABORTED"
+                | "net::ERR_EMPTY_RESPONSE"
+                | "net::ERR_NETWORK_CHANGED"
+                | "net::ERR_INTERNET_DISCONNECTED"
+        );
+        let suggestion = match reason {
+            "timeout" => "raise `timeout`, or wait for less: waitUntil domcontentloaded",
+            "net::ERR_NAME_NOT_RESOLVED" | "net::ERR_CONNECTION_REFUSED" => "check the URL and that its server runs",
+            reason if reason.starts_with("net::ERR_CERT") => {
+                "the certificate is not trusted; --ignore-https-errors accepts it"
+            }
+            _ => "check the URL, or try again later",
+        };
+        TroupeError::new(ErrorCode::NavigationFailed, format!("`{url}` could not be loaded: {told}"))
+            .detail("reason", reason)
+            .detail("url", url.as_str())
+            .retryable(retryable)
+            .suggestion(suggestion)
+    }
+}
+
+/// Title and timing in one look.
+const ARRIVAL: &str = r"(() => {
+  const [entry] = performance.getEntriesByType('navigation');
+  const round = value => Math.round(value * 10) / 10;
+  const timing = {};
+  for (const name of ['responseStart', 'domContentLoadedEventEnd', 'loadEventEnd'])
+    if (entry && entry[name] > 0) timing[name.replace('EventEnd', '')] = round(entry[name]);
+  return JSON.stringify({title: document.title, timing});
+})()";
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn urls_are_read_as_they_are_meant() {
+        let cases = [
+            ("example.com", "https://example.com/"),
+            ("example.com/a?b#c", "https://example.com/a?b#c"),
+            ("example.com:8080/x", "https://example.com:8080/x"),
+            ("localhost:3000", "http://localhost:3000/"),
+            ("127.0.0.1:3000/x", "http://127.0.0.1:3000/x"),
+            (" https://a.b/ ", "https://a.b/"),
+            ("about:blank", "about:blank"),
+            ("data:text/html,hi", "data:text/html,hi"),
+            ("myhost:8080", "https://myhost:8080/"),
+        ];
+        for (given, meant) in cases {
+            assert_eq!(normalise_url(given).unwrap().as_str(), meant, "{given}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_is_told_so() {
+        for given in ["", "not a url", "http://", "https://exa mple.com", "//x", "http://[::1"] {
+            assert_eq!(normalise_url(given).unwrap_err().code, ErrorCode::InvalidUrl, "{given}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(given in ".*") {
+            let _ = normalise_url(&given);
+        }
+    }
+}

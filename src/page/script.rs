@@ -1,0 +1,91 @@
+//! Scripts of the client in the page's own world, and the snapshot.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::Page;
+use crate::{
+    engine::{EngineError, ScriptFailure, World},
+    error::{ErrorCode, Result, TroupeError},
+};
+
+/// The longest that `evaluate` waits for a script.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a snapshot shows.
+#[derive(Debug, Clone, Default)]
+pub struct SnapshotOptions {
+    pub selector: Option<String>,
+    pub interactive: bool,
+    pub depth: Option<u32>,
+    pub budget: Option<usize>,
+}
+
+impl Page {
+    /// Evaluates an expression, or calls the function that it is with `arguments`.
+    pub async fn evaluate(&self, script: &str, arguments: &[Value]) -> Result<Value> {
+        let arguments = Value::from(arguments.to_vec());
+        // The script begins on a line of its own, so that positions can be told as in the script.
+        let wrapped = format!(
+            "(() => {{ const value = (\n{script}\n); return typeof value === 'function' ? value(...{arguments}) : value; }})()"
+        );
+        match self.run_script(&wrapped, 1).await {
+            // Statements are no expression: their last value is the result.
+            Err(error) if is_syntax_error(&error) => match self.run_script(script, 0).await {
+                Err(second) if is_syntax_error(&second) => Err(error),
+                other => other,
+            },
+            other => other,
+        }
+    }
+
+    async fn run_script(&self, expression: &str, lines_before: u64) -> Result<Value> {
+        let frame = self.main_frame().clone();
+        let evaluation = async {
+            self.engine.evaluate(&frame, World::Main, expression).await.map_err(|error| match error {
+                EngineError::Script(failure) => EngineError::Script(ScriptFailure {
+                    // V8 tells some errors at the wrapper itself.
+                    line: failure.line.saturating_sub(lines_before).max(1),
+                    ..failure
+                }),
+                EngineError::Refused(reason) if reason.contains("reference chain is too long") => {
+                    EngineError::Script(ScriptFailure {
+                        message: "the value cannot be copied out of the page: it refers to itself, or is a host object"
+                            .to_owned(),
+                        line: 1,
+                        column: 1,
+                        class: None,
+                    })
+                }
+                other => other,
+            })
+        };
+        match self.within(TIMEOUT, self.alive(evaluation)).await {
+            Some(outcome) => outcome,
+            None => {
+                self.engine.stop_script().await;
+                Err(self.timed_out("the script did not end", TIMEOUT))
+            }
+        }
+    }
+
+    /// The page as text: roles, names, states and refs.
+    pub async fn snapshot(&self, options: &SnapshotOptions) -> Result<String> {
+        let mut arguments = Map::new();
+        arguments.insert("interactive".into(), options.interactive.into());
+        if let Some(selector) = &options.selector {
+            arguments.insert("selector".into(), json!(selector));
+        }
+        if let Some(depth) = options.depth {
+            arguments.insert("depth".into(), depth.into());
+        }
+        arguments.insert("budget".into(), options.budget.unwrap_or(self.config.result_budget).into());
+        let answer = self.inject_until_settled("snapshot", Value::Object(arguments)).await?;
+        Ok(answer["text"].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+fn is_syntax_error(error: &TroupeError) -> bool {
+    error.code == ErrorCode::ScriptError && error.details.get("class").is_some_and(|class| class == "SyntaxError")
+}

@@ -1,0 +1,121 @@
+//! Waiting after an action for what the action itself has started; never a fixed sleep.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{
+    Page, WaitUntil,
+    state::{Facts, Mark},
+};
+use crate::{
+    engine::{Dialog, DownloadStart},
+    error::{ErrorCode, Result},
+};
+
+/// The longest that a navigation which an action began is waited for.
+const NAVIGATION: Duration = Duration::from_secs(10);
+
+/// What became of a page after an action.
+#[derive(Debug, Clone, Default)]
+pub struct Settled {
+    /// Still busy when the time was over.
+    pub restless: bool,
+    /// The document was replaced.
+    pub navigated: bool,
+    pub dialog: Option<Dialog>,
+    pub download: Option<DownloadStart>,
+    /// The action closed the page.
+    pub closed: bool,
+}
+
+/// What has come of an action so far.
+struct Look {
+    closed: bool,
+    dialog: Option<Dialog>,
+    download: Option<DownloadStart>,
+    /// The document is being replaced, or has been.
+    leaving: bool,
+    busy: bool,
+}
+
+impl Look {
+    fn at(facts: &Facts, mark: Mark) -> Self {
+        Self {
+            closed: facts.closed,
+            dialog: facts.dialog_since(mark),
+            download: facts.download_since(mark),
+            leaving: facts.navigating_since(mark) || facts.committed_since(mark),
+            busy: facts.busy_since(mark),
+        }
+    }
+
+    fn over(&self) -> bool {
+        self.closed || self.dialog.is_some() || self.leaving || !self.busy
+    }
+}
+
+impl Page {
+    /// Waits until what was started since `mark` is over: requests, navigations, one turn of the event loop.
+    pub(super) async fn settle(&self, mark: Mark) -> Result<Settled> {
+        let deadline = Instant::now() + self.config.timeout_settle;
+        let mut settled = Settled::default();
+        loop {
+            // A turn lets handlers that the action queued run, and start what they start.
+            match tokio::time::timeout_at(deadline, self.inject("turn", json!({}))).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => match error.code {
+                    ErrorCode::DialogOpen | ErrorCode::PageNotFound => {}
+                    // The document is being replaced: that is a navigation, waited for below.
+                    ErrorCode::BrowserError => {}
+                    _ => return Err(error),
+                },
+                Err(_) => settled.restless = true,
+            }
+            let look = self.state.read(|facts| Look::at(facts, mark));
+            settled.download = look.download;
+            settled.dialog = look.dialog;
+            settled.closed = look.closed;
+            if settled.closed || settled.dialog.is_some() {
+                return Ok(settled);
+            }
+            if look.leaving {
+                return self.arrive(mark, settled).await;
+            }
+            if settled.restless || !look.busy {
+                return Ok(settled);
+            }
+            // What comes back may start more: after it, another turn and another look.
+            let over = self.state.until(|facts| Look::at(facts, mark).over().then_some(()));
+            if tokio::time::timeout_at(deadline, over).await.is_err() {
+                settled.restless = true;
+            }
+        }
+    }
+
+    /// Waits for the document that the action has led to.
+    async fn arrive(&self, mark: Mark, mut settled: Settled) -> Result<Settled> {
+        let deadline = Instant::now() + NAVIGATION;
+        // It may come to nothing: a download, an empty answer, a stop.
+        let begun = self.state.until(|facts| {
+            (facts.committed_since(mark) || !facts.navigating_since(mark) || facts.dialog_since(mark).is_some())
+                .then_some(facts.committed_since(mark))
+        });
+        match tokio::time::timeout_at(deadline, begun).await {
+            Ok(true) => {
+                settled.navigated = true;
+                match tokio::time::timeout_at(deadline, self.loaded(WaitUntil::Load, mark)).await {
+                    Ok(dialog) => settled.dialog = dialog?,
+                    Err(_) => settled.restless = true,
+                }
+            }
+            Ok(false) => {
+                settled.dialog = self.state.read(|facts| facts.dialog_since(mark));
+                settled.download = self.state.read(|facts| facts.download_since(mark));
+            }
+            Err(_) => settled.restless = true,
+        }
+        Ok(settled)
+    }
+}

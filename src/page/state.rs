@@ -1,0 +1,326 @@
+//! What a page is doing, kept from its engine's events: documents, requests, dialogs, downloads.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{sync::Notify, time::Instant};
+
+use crate::engine::{Dialog, DocumentId, DownloadStart, FrameId, PageEvent, PageObserver, ResourceKind};
+
+/// Statuses of documents that are not committed yet; a navigation has one, so few are enough.
+const PENDING_STATUSES: usize = 32;
+
+/// A moment in a page's life: what comes after it has a higher number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Mark(u64);
+
+/// One frame and the document in it.
+#[derive(Debug, Clone, Default)]
+pub struct Frame {
+    pub parent: Option<FrameId>,
+    pub document: Option<DocumentId>,
+    pub url: String,
+    pub dom_content_loaded: bool,
+    pub loaded: bool,
+    /// HTTP status of the document; 0 where there was none.
+    pub status: u16,
+    /// When a navigation away from the document was begun that is not over.
+    pub navigating: Option<Mark>,
+    /// When the document was committed.
+    pub committed: Mark,
+}
+
+#[derive(Debug)]
+struct Request {
+    kind: ResourceKind,
+    started: Mark,
+    frame: Option<FrameId>,
+    document: Option<DocumentId>,
+}
+
+/// A snapshot of everything, under the lock.
+#[derive(Debug, Default)]
+pub struct Facts {
+    now: Mark,
+    pub main: FrameIdOrNone,
+    pub frames: HashMap<FrameId, Frame>,
+    requests: HashMap<Arc<str>, Request>,
+    statuses: VecDeque<(DocumentId, u16)>,
+    quiet_since: Option<Instant>,
+    pub dialog: Option<Dialog>,
+    dialog_opened: Mark,
+    download: Option<(Mark, DownloadStart)>,
+    pub crashed: bool,
+    pub closed: bool,
+}
+
+type FrameIdOrNone = Option<FrameId>;
+
+/// The state of one page; its engine writes, everybody else reads and waits.
+#[derive(Debug, Default)]
+pub struct PageState {
+    facts: Mutex<Facts>,
+    changed: Notify,
+}
+
+impl Facts {
+    /// The frame that the page is; an empty one before its first event.
+    pub fn main_frame(&self) -> Frame {
+        self.main.as_ref().and_then(|id| self.frames.get(id)).cloned().unwrap_or_default()
+    }
+
+    /// Whether a navigation of the main frame has begun since `mark` and not committed yet.
+    pub fn navigating_since(&self, mark: Mark) -> bool {
+        self.main_frame().navigating.is_some_and(|at| at > mark)
+    }
+
+    /// Whether the main frame has another document than at `mark`.
+    pub fn committed_since(&self, mark: Mark) -> bool {
+        self.main_frame().committed > mark
+    }
+
+    /// Whether a document, script or fetch that was asked for since `mark` is on its way.
+    pub fn busy_since(&self, mark: Mark) -> bool {
+        self.requests
+            .values()
+            .any(|request| request.started > mark && request.kind != ResourceKind::Other)
+            || self.frames.values().any(|frame| frame.navigating.is_some_and(|at| at > mark))
+    }
+
+    /// The dialog, if it opened since `mark`.
+    pub fn dialog_since(&self, mark: Mark) -> Option<Dialog> {
+        self.dialog.clone().filter(|_| self.dialog_opened > mark)
+    }
+
+    /// The last download that began since `mark`.
+    pub fn download_since(&self, mark: Mark) -> Option<DownloadStart> {
+        self.download.clone().filter(|(at, _)| *at > mark).map(|(_, download)| download)
+    }
+
+    /// Since when no request is under way.
+    pub fn quiet_since(&self) -> Option<Instant> {
+        self.quiet_since
+    }
+
+    fn frame(&mut self, id: &FrameId) -> &mut Frame {
+        self.frames.entry(id.clone()).or_default()
+    }
+
+    fn drop_requests(&mut self, gone: impl Fn(&Request) -> bool) {
+        self.requests.retain(|_, request| !gone(request));
+        self.note_quiet();
+    }
+
+    fn note_quiet(&mut self) {
+        if !self.requests.is_empty() {
+            self.quiet_since = None;
+        } else if self.quiet_since.is_none() {
+            self.quiet_since = Some(Instant::now());
+        }
+    }
+
+    fn apply(&mut self, event: PageEvent) {
+        self.now.0 += 1;
+        let now = self.now;
+        match event {
+            PageEvent::FrameAttached { frame, parent } => {
+                if parent.is_none() && self.main.is_none() {
+                    self.main = Some(frame.clone());
+                    // The document that every page begins with is committed without a word.
+                    self.frame(&frame).url = "about:blank".to_owned();
+                }
+                self.frame(&frame).parent = parent;
+            }
+            PageEvent::FrameDetached { frame } => {
+                self.frames.remove(&frame);
+                self.drop_requests(|request| request.frame.as_ref() == Some(&frame));
+            }
+            PageEvent::NavigationRequested { frame } => {
+                self.frame(&frame).navigating.get_or_insert(now);
+            }
+            PageEvent::LoadingStopped { frame } => self.frame(&frame).navigating = None,
+            PageEvent::Committed { frame, document, url } => {
+                let status = self.statuses.iter().position(|(of, _)| *of == document);
+                let status = status.and_then(|at| self.statuses.remove(at)).map_or(0, |(_, status)| status);
+                let parent = self.frame(&frame).parent.clone();
+                self.frames.insert(
+                    frame.clone(),
+                    Frame { parent, document: Some(document.clone()), url, status, committed: now, ..Frame::default() },
+                );
+                // A process that is left tells of its requests no more.
+                self.drop_requests(|request| {
+                    request.frame.as_ref() == Some(&frame) && request.document.as_ref() != Some(&document)
+                });
+            }
+            PageEvent::NavigatedWithinDocument { frame, url } => {
+                let frame = self.frame(&frame);
+                frame.url = url;
+                frame.navigating = None;
+            }
+            PageEvent::DomContentLoaded { frame, document } => {
+                let frame = self.frame(&frame);
+                if frame.document.as_ref() == Some(&document) {
+                    frame.dom_content_loaded = true;
+                }
+            }
+            PageEvent::Loaded { frame, document } => {
+                let frame = self.frame(&frame);
+                if frame.document.as_ref() == Some(&document) {
+                    frame.dom_content_loaded = true;
+                    frame.loaded = true;
+                }
+            }
+            PageEvent::RequestStarted { id, frame, document, kind } => {
+                self.requests.insert(id, Request { kind, started: now, frame, document });
+                self.note_quiet();
+            }
+            PageEvent::RequestEnded { id } => {
+                self.requests.remove(&id);
+                self.note_quiet();
+            }
+            PageEvent::DocumentResponse { document, status } => {
+                if self.statuses.len() == PENDING_STATUSES {
+                    self.statuses.pop_front();
+                }
+                self.statuses.push_back((document, status));
+            }
+            PageEvent::DialogOpened(dialog) => {
+                self.dialog = Some(dialog);
+                self.dialog_opened = now;
+            }
+            PageEvent::DialogClosed => self.dialog = None,
+            PageEvent::DownloadStarted(download) => self.download = Some((now, download)),
+            PageEvent::DownloadEnded { .. } => {}
+            PageEvent::Crashed => self.crashed = true,
+            PageEvent::Closed => self.closed = true,
+        }
+    }
+}
+
+impl PageState {
+    fn lock(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Now.
+    pub fn mark(&self) -> Mark {
+        self.lock().now
+    }
+
+    /// Reads the facts.
+    pub fn read<T>(&self, look: impl FnOnce(&Facts) -> T) -> T {
+        look(&self.lock())
+    }
+
+    /// Waits until `look` finds something, looking again at each event.
+    pub async fn until<T>(&self, mut look: impl FnMut(&Facts) -> Option<T>) -> T {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // From here on no event is missed between the look and the wait.
+            changed.as_mut().enable();
+            if let Some(found) = look(&self.lock()) {
+                return found;
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits until no request has been under way for `quiet`.
+    pub async fn network_idle(&self, quiet: Duration) {
+        loop {
+            let since = self.until(Facts::quiet_since).await;
+            let still = self.until(|facts| (facts.quiet_since != Some(since)).then_some(()));
+            if tokio::time::timeout_at(since + quiet, still).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl PageObserver for PageState {
+    fn event(&self, event: PageEvent) {
+        self.lock().apply(event);
+        self.changed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn committed(frame: &str, document: &str) -> PageEvent {
+        PageEvent::Committed { frame: frame.into(), document: document.into(), url: "http://a/".into() }
+    }
+
+    fn started(id: &str, kind: ResourceKind) -> PageEvent {
+        PageEvent::RequestStarted { id: id.into(), frame: Some("f".into()), document: Some("d".into()), kind }
+    }
+
+    fn page() -> PageState {
+        let state = PageState::default();
+        state.event(PageEvent::FrameAttached { frame: "f".into(), parent: None });
+        state.event(committed("f", "d"));
+        state
+    }
+
+    #[test]
+    fn a_document_has_the_status_that_came_before_it() {
+        let state = page();
+        state.event(PageEvent::DocumentResponse { document: "e".into(), status: 404 });
+        state.event(committed("f", "e"));
+        assert_eq!(state.read(|facts| facts.main_frame().status), 404);
+    }
+
+    #[test]
+    fn only_requests_after_the_mark_count_as_busy() {
+        let state = page();
+        state.event(started("1", ResourceKind::Fetch));
+        let mark = state.mark();
+        assert!(!state.read(|facts| facts.busy_since(mark)));
+        state.event(started("2", ResourceKind::Other));
+        assert!(!state.read(|facts| facts.busy_since(mark)));
+        state.event(started("3", ResourceKind::Fetch));
+        assert!(state.read(|facts| facts.busy_since(mark)));
+        state.event(PageEvent::RequestEnded { id: "3".into() });
+        assert!(!state.read(|facts| facts.busy_since(mark)));
+    }
+
+    #[test]
+    fn a_new_document_forgets_the_requests_of_the_old_one() {
+        let state = page();
+        let mark = state.mark();
+        state.event(started("1", ResourceKind::Script));
+        state.event(committed("f", "e"));
+        assert!(!state.read(|facts| facts.busy_since(mark)));
+        assert!(state.read(|facts| facts.committed_since(mark)));
+    }
+
+    #[test]
+    fn the_load_of_a_former_document_is_not_the_present_ones() {
+        let state = page();
+        state.event(committed("f", "e"));
+        state.event(PageEvent::Loaded { frame: "f".into(), document: "d".into() });
+        assert!(!state.read(|facts| facts.main_frame().loaded));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_network_is_idle_when_it_was_quiet_long_enough() {
+        let state = Arc::new(page());
+        state.event(started("1", ResourceKind::Other));
+        let waiting = tokio::spawn({
+            let state = state.clone();
+            async move { state.network_idle(Duration::from_millis(500)).await }
+        });
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert!(!waiting.is_finished());
+        state.event(PageEvent::RequestEnded { id: "1".into() });
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        assert!(!waiting.is_finished());
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert!(waiting.is_finished());
+    }
+}

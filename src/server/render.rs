@@ -1,0 +1,48 @@
+//! Facts as MCP has them: tools for the list, outcomes as results.
+
+use std::sync::Arc;
+
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, Tool as McpTool, ToolAnnotations};
+use serde_json::{Value, json};
+
+use crate::tools::{Answer, Outcome, Tool};
+
+/// A row as `tools/list` shows it.
+pub(super) fn tool(row: &Tool) -> McpTool {
+    let input: JsonObject = row.input.as_object().cloned().unwrap_or_default();
+    // Only what differs from MCP's defaults is told: every byte of the list is read by every agent.
+    let hints = if row.hints.read_only {
+        ToolAnnotations::new().read_only(true)
+    } else {
+        ToolAnnotations::new().destructive(row.hints.destructive)
+    };
+    McpTool::new(row.name, row.description, Arc::new(input)).with_annotations(hints)
+}
+
+/// A call's outcome as its result.
+pub(super) fn result(outcome: Outcome) -> CallToolResult {
+    let Outcome { ref_id, session_id, page_id, result } = outcome;
+    let mut rendered = match result {
+        Ok(Answer::Json(value)) => {
+            let text = value.to_string();
+            let mut rendered = CallToolResult::success(vec![ContentBlock::text(text)]);
+            rendered.structured_content = Some(value);
+            rendered
+        }
+        Ok(Answer::Text(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
+        Ok(Answer::Image { data, mime_type }) => {
+            CallToolResult::success(vec![ContentBlock::image(data, mime_type)])
+        }
+        // No structured content: a strict client takes it for the tool's own.
+        Err(error) => {
+            let text = serde_json::to_string(&error).unwrap_or_else(|_| error.message.clone());
+            CallToolResult::error(vec![ContentBlock::text(text)])
+        }
+    };
+    let mut meta = JsonObject::new();
+    meta.insert("refId".into(), json!(ref_id));
+    meta.extend(session_id.map(|id| ("sessionId".to_owned(), Value::from(id))));
+    meta.extend(page_id.map(|id| ("pageId".to_owned(), Value::from(id))));
+    rendered.meta = Some(MetaObject(meta));
+    rendered
+}

@@ -1,0 +1,159 @@
+//! One client attached: which sessions it made, and the order in which its calls came.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::{Notify, OwnedMutexGuard};
+
+use super::{
+    ended::EndReason,
+    manager::SessionManager,
+    session::Session,
+};
+use crate::error::Result;
+
+/// A client from its first message to its last.
+#[derive(Default)]
+pub struct Connection {
+    known: Mutex<Known>,
+    order: Arc<Order>,
+}
+
+#[derive(Default)]
+struct Known {
+    own: Option<Arc<Session>>,
+    /// Made by `create_session` and not closed since, in order.
+    created: Vec<Arc<str>>,
+    named: HashSet<Arc<str>>,
+}
+
+/// Calls that have arrived and not been admitted to their session's queue yet.
+#[derive(Default)]
+struct Order {
+    waiting: Mutex<(u64, BTreeSet<u64>)>,
+    changed: Notify,
+}
+
+/// A call's place among those of its connection, taken when it arrives. Dropped it is given up.
+pub struct Turn {
+    number: u64,
+    order: Arc<Order>,
+}
+
+impl Turn {
+    /// Waits until every call that came before is admitted or gone.
+    async fn comes(&self) {
+        loop {
+            let mut changed = pin!(self.order.changed.notified());
+            changed.as_mut().enable();
+            if lock(&self.order.waiting).1.first().is_none_or(|first| *first >= self.number) {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        lock(&self.order.waiting).1.remove(&self.number);
+        self.order.changed.notify_waiters();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Connection {
+    /// Takes the next place in the order of arrival; to be called as a message is read.
+    pub fn arrive(&self) -> Turn {
+        let mut waiting = lock(&self.order.waiting);
+        waiting.0 += 1;
+        let number = waiting.0;
+        waiting.1.insert(number);
+        Turn { number, order: self.order.clone() }
+    }
+
+    /// Finds the session that a call means and waits for its turn in it. `turn` is given up once the call
+    /// stands in the session's queue, so that the next one can go on to its own.
+    pub async fn admit(
+        &self,
+        manager: &Arc<SessionManager>,
+        requested: Option<&str>,
+        turn: Option<Turn>,
+    ) -> Result<(Arc<Session>, OwnedMutexGuard<()>)> {
+        if let Some(turn) = &turn {
+            turn.comes().await;
+        }
+        let session = manager.resolve(self, requested)?;
+        let mut place = pin!(session.turn());
+        let first = futures_util::poll!(place.as_mut());
+        drop(turn);
+        let guard = match first {
+            std::task::Poll::Ready(guard) => guard,
+            std::task::Poll::Pending => tokio::select! {
+                guard = place => guard,
+                () = session.over.cancelled() => return Err(session.ended_during_call()),
+            },
+        };
+        Ok((session, guard))
+    }
+
+    /// As `admit`, for a call that waits for no session.
+    pub async fn pass(&self, turn: Option<Turn>) {
+        if let Some(turn) = turn {
+            turn.comes().await;
+        }
+    }
+
+    /// Notes a session that this client has made.
+    pub fn note_created(&self, id: Arc<str>) {
+        let mut known = lock(&self.known);
+        known.named.insert(id.clone());
+        known.created.push(id);
+    }
+
+    /// Notes that this client has closed a session.
+    pub fn note_closed(&self, id: &str) {
+        let mut known = lock(&self.known);
+        known.created.retain(|created| **created != *id);
+        known.own = known.own.take().filter(|own| *own.id != *id);
+    }
+
+    pub(super) fn named(&self, id: &Arc<str>) {
+        lock(&self.known).named.insert(id.clone());
+    }
+
+    pub(super) fn created(&self) -> Vec<Arc<str>> {
+        lock(&self.known).created.clone()
+    }
+
+    /// Whether this client has made or named the session, and so may see it in lists.
+    pub fn knows(&self, id: &str) -> bool {
+        let known = lock(&self.known);
+        known.named.contains(id) || known.own.as_ref().is_some_and(|own| *own.id == *id)
+    }
+
+    /// The session that it gets without asking for one.
+    pub(super) fn own(&self, manager: &Arc<SessionManager>) -> Result<Arc<Session>> {
+        let mut known = lock(&self.known);
+        if let Some(own) = known.own.as_ref().filter(|own| own.end_reason().is_none() && !own.failed()) {
+            return Ok(own.clone());
+        }
+        let own = manager.create_own()?;
+        known.own = Some(own.clone());
+        Ok(own)
+    }
+
+    /// Ends what ends with the client.
+    pub async fn end(&self, manager: &SessionManager) {
+        let own = lock(&self.known).own.take();
+        if let Some(own) = own {
+            manager.end(&own, EndReason::Released).await;
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What is remembered of sessions that are over: an hour, and a bounded number of them.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use super::clock::Millis;
+use crate::error::{ErrorCode, TroupeError};
+
+const KEPT_FOR: Millis = 3_600_000;
+const KEPT: usize = 10_000;
+
+/// Why a session is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndReason {
+    Closed,
+    Expired,
+    BrowserDied,
+    /// The server or the connection it belonged to has ended.
+    Released,
+}
+
+impl EndReason {
+    /// What a call to the session `id` is told that was running when it ended.
+    pub(super) fn during_call(self, id: &str) -> TroupeError {
+        match self {
+            Self::Expired => expired(id),
+            Self::BrowserDied => {
+                TroupeError::new(ErrorCode::BrowserCrashed, "the browser died during the call, and its sessions with it")
+                    .suggestion("create a new session with create_session, then repeat the call")
+                    .session(id)
+            }
+            Self::Closed | Self::Released => {
+                TroupeError::new(ErrorCode::SessionNotFound, format!("session `{id}` was closed during the call"))
+                    .detail("reason", "closed")
+                    .suggestion("create a new session with create_session")
+                    .session(id)
+            }
+        }
+    }
+}
+
+fn expired(id: &str) -> TroupeError {
+    TroupeError::new(ErrorCode::SessionExpired, format!("session `{id}` has expired"))
+        .suggestion("create a new session with create_session; --session-timeout sets how long one lives")
+        .session(id)
+}
+
+/// The sessions that ended in the last hour.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    list: VecDeque<(Arc<str>, Millis, EndReason)>,
+}
+
+impl Ended {
+    pub fn note(&mut self, id: Arc<str>, now: Millis, reason: EndReason) {
+        self.forget_old(now);
+        if self.list.len() == KEPT {
+            self.list.pop_front();
+        }
+        self.list.push_back((id, now, reason));
+    }
+
+    /// What a call is told that names the session `id`, which is not there.
+    pub fn error(&mut self, id: &str, now: Millis) -> TroupeError {
+        self.forget_old(now);
+        let found = self.list.iter().rev().find(|(ended, ..)| **ended == *id).map(|(.., reason)| *reason);
+        let missing = |what: String, reason: &str| {
+            TroupeError::new(ErrorCode::SessionNotFound, what)
+                .detail("reason", reason)
+                .suggestion("create a new session with create_session")
+                .session(id)
+        };
+        match found {
+            Some(EndReason::Expired) => expired(id),
+            Some(EndReason::BrowserDied) => {
+                missing(format!("session `{id}` ended when its browser died"), "browser died")
+            }
+            Some(EndReason::Closed | EndReason::Released) => {
+                missing(format!("session `{id}` was closed"), "closed")
+            }
+            None => missing(format!("there is no session `{id}`"), "unknown"),
+        }
+    }
+
+    fn forget_old(&mut self, now: Millis) {
+        while self.list.front().is_some_and(|(_, at, _)| at + KEPT_FOR < now) {
+            self.list.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expired_session_is_told_as_such_for_an_hour() {
+        let mut ended = Ended::default();
+        ended.note("a".into(), 1000, EndReason::Expired);
+        assert_eq!(ended.error("a", 1000 + KEPT_FOR).code, ErrorCode::SessionExpired);
+        assert_eq!(ended.error("a", 1001 + KEPT_FOR).code, ErrorCode::SessionNotFound);
+    }
+
+    #[test]
+    fn the_list_is_bounded() {
+        let mut ended = Ended::default();
+        for number in 0..=KEPT {
+            ended.note(number.to_string().into(), 0, EndReason::Expired);
+        }
+        assert_eq!(ended.list.len(), KEPT);
+        assert_eq!(ended.error("0", 0).code, ErrorCode::SessionNotFound);
+        assert_eq!(ended.error("1", 0).code, ErrorCode::SessionExpired);
+    }
+}

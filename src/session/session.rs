@@ -1,0 +1,274 @@
+//! One session: its context, its pages, its queue and its end.
+
+use std::sync::{
+    Arc, Mutex, OnceLock, PoisonError,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    clock::{Clock, Millis},
+    ended::EndReason,
+    pages::Pages,
+};
+use crate::{
+    config::{Config, Expiry},
+    engine::{Context, EngineError},
+    error::{ErrorCode, Result, TroupeError},
+    page::Page,
+};
+
+/// Whether a session can be used yet.
+#[derive(Clone)]
+pub(super) enum Readiness {
+    Starting,
+    Ready,
+    Failed(TroupeError),
+}
+
+/// What `list_sessions` tells of one.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct SessionInfo {
+    pub session_id: String,
+    pub state: String,
+    /// Milliseconds since 1970.
+    pub created_at: u64,
+    /// Milliseconds since 1970; absent where the session lives as long as its connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<u64>,
+    pub pages: Vec<PageInfo>,
+}
+
+/// What is told of a page in a list.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct PageInfo {
+    pub page_id: String,
+    pub url: String,
+}
+
+impl PageInfo {
+    fn of(page: &Page) -> Self {
+        Self { page_id: page.id.clone(), url: page.url() }
+    }
+}
+
+/// An isolated browser context with its pages.
+pub struct Session {
+    pub id: Arc<str>,
+    /// Milliseconds since 1970.
+    pub created_at: Millis,
+    /// 0: it has no expiry of its own.
+    expires_at: AtomicU64,
+    lifetime: Millis,
+    pub(super) pages: Arc<Pages>,
+    pub(super) context: OnceLock<Arc<dyn Context>>,
+    pub(super) readiness: watch::Sender<Readiness>,
+    /// Calls take it in the order in which they were admitted.
+    queue: Arc<tokio::sync::Mutex<()>>,
+    running: AtomicUsize,
+    end: Mutex<Option<EndReason>>,
+    pub(super) over: CancellationToken,
+    /// Its place under `--max-sessions`.
+    pub(super) place: Mutex<Option<OwnedSemaphorePermit>>,
+    clock: Arc<dyn Clock>,
+    config: Arc<Config>,
+}
+
+impl Session {
+    pub(super) fn new(
+        expires: bool,
+        config: Arc<Config>,
+        clock: Arc<dyn Clock>,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
+        let created_at = clock.now();
+        let lifetime = u64::try_from(config.session_timeout.as_millis()).unwrap_or(u64::MAX);
+        let expires_at = if expires { created_at.saturating_add(lifetime) } else { 0 };
+        Self {
+            id: uuid::Uuid::new_v4().to_string().into(),
+            created_at,
+            expires_at: AtomicU64::new(expires_at),
+            lifetime,
+            pages: Arc::new(Pages::new(config.clone())),
+            context: OnceLock::new(),
+            readiness: watch::Sender::new(Readiness::Starting),
+            queue: Arc::default(),
+            running: AtomicUsize::new(0),
+            end: Mutex::new(None),
+            over: CancellationToken::new(),
+            place: Mutex::new(Some(place)),
+            clock,
+            config,
+        }
+    }
+
+    /// When it expires, in milliseconds since 1970.
+    pub fn expires_at(&self) -> Option<Millis> {
+        Some(self.expires_at.load(Ordering::Acquire)).filter(|at| *at > 0)
+    }
+
+    /// Whether its time is up now. With idle expiry, not while a call runs.
+    pub(super) fn is_due(&self) -> bool {
+        let waits = self.config.session_expiry == Expiry::Idle && self.running.load(Ordering::Acquire) > 0;
+        !waits && self.expires_at().is_some_and(|at| at <= self.clock.now())
+    }
+
+    fn renew(&self) {
+        if self.config.session_expiry == Expiry::Idle && self.expires_at().is_some() {
+            self.expires_at.store(self.clock.now().saturating_add(self.lifetime), Ordering::Release);
+        }
+    }
+
+    /// Ends it for `reason`; false where it has ended before.
+    pub(super) fn finish(&self, reason: EndReason) -> bool {
+        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        if end.is_some() {
+            return false;
+        }
+        *end = Some(reason);
+        drop(end);
+        self.over.cancel();
+        true
+    }
+
+    /// Why it is over, if it is.
+    pub fn end_reason(&self) -> Option<EndReason> {
+        *self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place in its queue, taken at the first poll: calls run in the order in which they asked.
+    pub(super) fn turn(&self) -> impl Future<Output = OwnedMutexGuard<()>> + use<> {
+        self.queue.clone().lock_owned()
+    }
+
+    /// Runs `work` once it is ready and as long as it lives.
+    pub async fn run<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let _running = Running::new(self);
+        self.renew();
+        let outcome = tokio::select! {
+            biased;
+            () = self.over.cancelled() => Err(self.ended_during_call()),
+            outcome = async {
+                self.ready().await?;
+                work.await
+            } => outcome,
+        };
+        outcome.map_err(|error| match error.session_id {
+            None => error.session(&*self.id),
+            Some(_) => error,
+        })
+    }
+
+    pub(super) fn ended_during_call(&self) -> TroupeError {
+        self.end_reason().unwrap_or(EndReason::Closed).during_call(&self.id)
+    }
+
+    /// Whether it could not be made.
+    pub(super) fn failed(&self) -> bool {
+        matches!(*self.readiness.borrow(), Readiness::Failed(_))
+    }
+
+    async fn ready(&self) -> Result<()> {
+        let mut readiness = self.readiness.subscribe();
+        let ready = readiness
+            .wait_for(|readiness| !matches!(readiness, Readiness::Starting))
+            .await
+            .map_err(|_| TroupeError::new(ErrorCode::InternalError, "the session's maker has gone"))?;
+        match &*ready {
+            Readiness::Failed(error) => Err(error.clone()),
+            Readiness::Starting | Readiness::Ready => Ok(()),
+        }
+    }
+
+    /// The page `id`, or the current one; one is opened where none is left.
+    pub async fn page(&self, id: Option<&str>) -> Result<Arc<Page>> {
+        match self.pages.get(id)? {
+            Some(page) => Ok(page),
+            None => self.new_page().await,
+        }
+    }
+
+    /// Opens a page and makes it the current one.
+    pub async fn new_page(&self) -> Result<Arc<Page>> {
+        let context = self
+            .context
+            .get()
+            .ok_or_else(|| TroupeError::new(ErrorCode::InternalError, "the session has no context yet"))?;
+        let opened = context.new_page().await.map_err(engine_error)?;
+        let page = self
+            .pages
+            .by_engine_id(opened.id())
+            .ok_or_else(|| TroupeError::new(ErrorCode::PageNotFound, "the page closed as it opened"))?;
+        self.pages.select(&page.id);
+        Ok(page)
+    }
+
+    /// The pages that are open, in order of opening.
+    pub fn open_pages(&self) -> Vec<Arc<Page>> {
+        self.pages.all()
+    }
+
+    /// How many pages it has opened in its life.
+    pub fn pages_opened(&self) -> usize {
+        self.pages.opened()
+    }
+
+    /// The pages that opened after the first `before`, as far as they are open.
+    pub fn pages_opened_since(&self, before: usize) -> Vec<PageInfo> {
+        self.pages.all().iter().filter(|page| page.number > before).map(|page| PageInfo::of(page)).collect()
+    }
+
+    /// What is told of it in a list.
+    pub fn info(&self) -> SessionInfo {
+        let pages = self.pages.all();
+        SessionInfo {
+            session_id: self.id.to_string(),
+            state: "active".to_owned(),
+            created_at: self.created_at,
+            expires_at: self.expires_at(),
+            pages: pages.iter().map(|page| PageInfo::of(page)).collect(),
+        }
+    }
+}
+
+/// Counts a running call, and renews the session when it ends.
+struct Running<'a>(&'a Session);
+
+impl<'a> Running<'a> {
+    fn new(session: &'a Session) -> Self {
+        session.running.fetch_add(1, Ordering::AcqRel);
+        Self(session)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::AcqRel);
+        self.0.renew();
+    }
+}
+
+/// Words for a failure below that concerns no page.
+pub(super) fn engine_error(error: EngineError) -> TroupeError {
+    match error {
+        EngineError::BrowserGone | EngineError::PageGone => {
+            TroupeError::new(ErrorCode::BrowserCrashed, "the browser died during the call")
+                .suggestion("repeat the call: the browser is started again")
+        }
+        EngineError::Launch { reason, suggestion } => {
+            let mut error =
+                TroupeError::new(ErrorCode::BrowserError, format!("the browser could not be started: {reason}"));
+            error.suggestion = suggestion;
+            error
+        }
+        other => TroupeError::new(ErrorCode::BrowserError, other.to_string()),
+    }
+}

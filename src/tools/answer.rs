@@ -1,0 +1,173 @@
+//! What a tool answers: facts, which each face renders in its own form.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    engine::Dialog,
+    error::{Result, TroupeError},
+    page::Done,
+    session::{PageInfo, Session},
+};
+
+/// A successful call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// One JSON object.
+    Json(Value),
+    /// Text for reading (a snapshot).
+    Text(String),
+    /// A picture, base64.
+    Image { data: String, mime_type: &'static str },
+}
+
+/// A call that is over, with the names that every answer carries.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    pub ref_id: String,
+    pub session_id: Option<String>,
+    pub page_id: Option<String>,
+    pub result: Result<Answer, TroupeError>,
+}
+
+/// Turns a handler's typed answer into an [`Answer`].
+pub(super) trait IntoAnswer {
+    fn into_answer(self) -> Answer;
+    /// The JSON Schema of the answer, where it is JSON.
+    fn schema() -> Option<Value>;
+}
+
+impl<T: Serialize + JsonSchema> IntoAnswer for T {
+    fn into_answer(self) -> Answer {
+        // Plain structs of strings and numbers: this cannot fail.
+        Answer::Json(serde_json::to_value(self).unwrap_or_default())
+    }
+
+    fn schema() -> Option<Value> {
+        Some(super::parameters::schema::<T>())
+    }
+}
+
+/// Text that is its own answer.
+pub(super) struct Text(pub String);
+
+impl IntoAnswer for Text {
+    fn into_answer(self) -> Answer {
+        Answer::Text(self.0)
+    }
+
+    fn schema() -> Option<Value> {
+        None
+    }
+}
+
+/// A picture that is its own answer.
+pub(super) struct Image {
+    pub data: String,
+    pub mime_type: &'static str,
+}
+
+impl IntoAnswer for Image {
+    fn into_answer(self) -> Answer {
+        Answer::Image { data: self.data, mime_type: self.mime_type }
+    }
+
+    fn schema() -> Option<Value> {
+        None
+    }
+}
+
+/// A dialog that waits for an answer.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub(super) struct DialogAnswer {
+    /// `alert`, `confirm`, `prompt` or `beforeunload`.
+    #[serde(rename = "type")]
+    kind: String,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default_value: Option<String>,
+}
+
+impl From<Dialog> for DialogAnswer {
+    fn from(Dialog { kind, message, default_value }: Dialog) -> Self {
+        Self { kind, message, default_value }
+    }
+}
+
+/// A download that was begun.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub(super) struct DownloadAnswer {
+    pub url: String,
+    pub suggested_filename: String,
+}
+
+impl From<crate::engine::DownloadStart> for DownloadAnswer {
+    fn from(download: crate::engine::DownloadStart) -> Self {
+        Self { url: download.url, suggested_filename: download.suggested_filename }
+    }
+}
+
+/// Where the page is after an action that led it elsewhere.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct PlaceAnswer {
+    url: String,
+    title: String,
+}
+
+/// What every action answers.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ActionAnswer {
+    success: bool,
+    message: String,
+    /// Set where the action has led to another document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<PlaceAnswer>,
+    /// A dialog that the action opened; the page waits until `handle_dialog`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dialog: Option<DialogAnswer>,
+    /// A page that the action opened beside the present one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new_page: Option<PageInfo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    download: Option<DownloadAnswer>,
+    /// False where requests were still under way when the time to wait was over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settled: Option<bool>,
+}
+
+impl ActionAnswer {
+    /// The facts of `done`; `before` is how many pages the session had opened by then.
+    pub async fn of(call: &super::tool::PageCall, verb: &str, done: Done, before: usize) -> Self {
+        let settled = done.settled;
+        let page = if settled.navigated && settled.dialog.is_none() {
+            let title = call.page.title().await.unwrap_or_default();
+            Some(PlaceAnswer { url: call.page.url(), title })
+        } else {
+            None
+        };
+        let mut message = format!("{verb} {}", done.element);
+        if settled.closed {
+            message.push_str("; the page has closed");
+        }
+        Self {
+            success: true,
+            message,
+            page,
+            dialog: settled.dialog.map(Into::into),
+            new_page: opened_since(&call.session, before),
+            download: settled.download.map(Into::into),
+            settled: settled.restless.then_some(false),
+        }
+    }
+}
+
+fn opened_since(session: &Session, before: usize) -> Option<PageInfo> {
+    session.pages_opened_since(before).into_iter().next()
+}

@@ -1,0 +1,18 @@
+//! What a client can ask for. A tool is a row of data and a typed function; listing, checking, the Node
+//! methods and the README's table all read the same rows. Knows `session` and `page`, not MCP.
+//!
+//! `tool` says what a row is, `registry` runs one, `answer` is what comes out; the rows stand in one file a
+//! group, in the order in which they are listed.
+
+mod answer;
+mod extraction;
+mod interaction;
+mod navigation;
+mod parameters;
+mod registry;
+mod sessions;
+mod tool;
+
+pub use answer::{Answer, Outcome};
+pub use registry::{Invocation, Registry, UnknownTool};
+pub use tool::{Group, Hints, Tool};

@@ -1,0 +1,292 @@
+//! Schemas of parameters, and checking what was given against them.
+//!
+//! serde tells the first thing that is wrong; an agent that must repair its call wants all of them, so the
+//! plain schemas that we make (objects, arrays, enums, numbers, strings) are checked here first.
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    config::nearest,
+    error::{ErrorCode, Result, TroupeError},
+};
+
+/// The schema of `T` without what costs an agent tokens and tells it nothing.
+pub(super) fn schema<T: JsonSchema>() -> Value {
+    let mut schema = SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.meta_schema = None;
+            settings.inline_subschemas = true;
+        })
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value();
+    strip(&mut schema, true);
+    schema
+}
+
+fn strip(schema: &mut Value, top: bool) {
+    match schema {
+        Value::Object(map) => {
+            map.remove("format");
+            map.remove("$schema");
+            if top {
+                map.remove("title");
+                map.remove("description");
+            }
+            if map.get("minimum") == Some(&json!(0)) || map.get("minimum") == Some(&json!(0.0)) {
+                map.remove("minimum");
+            }
+            // An optional parameter may be left out; that it may be null too goes without saying.
+            if let Some(Value::Array(types)) = map.get("type")
+                && let [one, Value::String(null)] = types.as_slice()
+                && null == "null"
+            {
+                let one = one.clone();
+                map.insert("type".into(), one);
+            }
+            if let Some(Value::Array(options)) = map.get("anyOf")
+                && let [one, null] = options.as_slice()
+                && null == &json!({"type": "null"})
+            {
+                let one = one.clone();
+                map.remove("anyOf");
+                if let Value::Object(one) = one {
+                    map.extend(one);
+                }
+            }
+            if map.get("default") == Some(&Value::Null) {
+                map.remove("default");
+            }
+            if let Some(Value::Array(values)) = map.get_mut("enum") {
+                values.retain(|value| !value.is_null());
+            }
+            for (key, value) in map.iter_mut() {
+                strip(value, key == "properties" && !top);
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| strip(value, false)),
+        _ => {}
+    }
+}
+
+/// Adds the parameters that every page tool takes.
+pub(super) fn add_common(schema: &mut Value) {
+    let Value::Object(map) = schema else { return };
+    let properties = map.entry("properties").or_insert_with(|| json!({}));
+    if let Value::Object(properties) = properties {
+        properties.insert("sessionId".into(), json!({"type": "string"}));
+        properties.insert("pageId".into(), json!({"type": "string"}));
+    }
+}
+
+/// One thing that is wrong with the parameters.
+struct Violation {
+    parameter: String,
+    problem: String,
+    reason: &'static str,
+}
+
+/// `given` with the parameters' proper names, checked against `schema`.
+pub(super) fn check(tool: &str, schema: &Value, given: Value) -> Result<Map<String, Value>> {
+    let given = match given {
+        Value::Null => Map::new(),
+        Value::Object(map) => map,
+        other => {
+            let violation = wrong("", "an object", &other);
+            return Err(refusal(tool, vec![violation], schema));
+        }
+    };
+    let given: Map<String, Value> = given.into_iter().map(|(key, value)| (camel_case(schema, key), value)).collect();
+    let mut violations = Vec::new();
+    check_object(schema, &given, "", &mut violations);
+    if violations.is_empty() { Ok(given) } else { Err(refusal(tool, violations, schema)) }
+}
+
+/// The checked parameters as the handler's struct.
+pub(super) fn read<P: DeserializeOwned>(tool: &str, given: Value) -> Result<P> {
+    serde_json::from_value(given).map_err(|error| {
+        TroupeError::new(ErrorCode::InvalidParameters, format!("`{tool}` was given parameters that do not fit: {error}"))
+            .detail("violations", json!([{"problem": error.to_string()}]))
+    })
+}
+
+/// Seed 002 writes `session_id`: the same parameter under its snake_case name.
+fn camel_case(schema: &Value, key: String) -> String {
+    if !key.contains('_') || !schema["properties"][&key].is_null() {
+        return key;
+    }
+    let mut parts = key.split('_');
+    let mut camel = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let mut characters = part.chars();
+        camel.extend(characters.next().map(|first| first.to_ascii_uppercase()));
+        camel.push_str(characters.as_str());
+    }
+    if schema["properties"][&camel].is_null() { key } else { camel }
+}
+
+fn check_object(schema: &Value, given: &Map<String, Value>, path: &str, violations: &mut Vec<Violation>) {
+    let none = Map::new();
+    let properties = schema["properties"].as_object().unwrap_or(&none);
+    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        if given.get(name).is_none_or(Value::is_null) {
+            violations.push(Violation {
+                parameter: format!("{path}{name}"),
+                problem: format!("`{path}{name}` is missing"),
+                reason: "MISSING_PARAMETER",
+            });
+        }
+    }
+    let open = schema.get("additionalProperties").is_some_and(|extra| *extra != Value::Bool(false));
+    for (name, value) in given {
+        match properties.get(name) {
+            Some(property) if !value.is_null() => check_value(property, value, &format!("{path}{name}"), violations),
+            Some(_) => {}
+            None if open => {}
+            None => {
+                let near = nearest(name, properties.keys().map(String::as_str));
+                let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                violations.push(Violation {
+                    parameter: format!("{path}{name}"),
+                    problem: format!("`{path}{name}` is unknown{hint}"),
+                    reason: "unknown",
+                });
+            }
+        }
+    }
+}
+
+fn check_value(schema: &Value, value: &Value, path: &str, violations: &mut Vec<Violation>) {
+    if let Some(allowed) = schema["enum"].as_array() {
+        if !allowed.contains(value) {
+            let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
+            violations.push(wrong(path, &format!("one of {}", allowed.join(", ")), value));
+        }
+        return;
+    }
+    let fits = match schema["type"].as_str() {
+        Some("string") => value.is_string(),
+        Some("boolean") => value.is_boolean(),
+        Some("integer") => value.as_u64().is_some() || value.as_i64().is_some(),
+        Some("number") => value.is_number(),
+        Some("array") => value.is_array(),
+        Some("object") => value.is_object(),
+        _ => true,
+    };
+    let kind = schema["type"].as_str().unwrap_or("something else");
+    if !fits {
+        let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        violations.push(wrong(path, &format!("{article} {kind}"), value));
+        return;
+    }
+    if let Some(number) = value.as_f64() {
+        // Unsigned parameters lose their `minimum: 0` in the listing: it goes without saying.
+        let least = schema["minimum"].as_f64().unwrap_or(if kind == "integer" { 0.0 } else { f64::MIN });
+        let most = schema["maximum"].as_f64().unwrap_or(f64::MAX);
+        if number < least || number > most {
+            let range = if most == f64::MAX { format!("at least {least}") } else { format!("between {least} and {most}") };
+            violations.push(wrong(path, &range, value));
+        }
+    }
+    match value {
+        Value::Object(map) => check_object(schema, map, &format!("{path}."), violations),
+        Value::Array(list) if !schema["items"].is_null() => {
+            for (index, item) in list.iter().enumerate() {
+                check_value(&schema["items"], item, &format!("{path}[{index}]"), violations);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn wrong(path: &str, expected: &str, found: &Value) -> Violation {
+    let mut found = found.to_string();
+    if found.chars().count() > 60 {
+        found = found.chars().take(60).chain(['…']).collect();
+    }
+    let name = if path.is_empty() { "the arguments".to_owned() } else { format!("`{path}`") };
+    Violation {
+        parameter: path.to_owned(),
+        problem: format!("{name} must be {expected}, not {found}"),
+        reason: "wrong type",
+    }
+}
+
+fn refusal(tool: &str, violations: Vec<Violation>, schema: &Value) -> TroupeError {
+    let problems: Vec<&str> = violations.iter().map(|violation| violation.problem.as_str()).collect();
+    let mut takes: Vec<&str> =
+        schema["properties"].as_object().into_iter().flat_map(Map::keys).map(String::as_str).collect();
+    takes.sort_unstable();
+    let list: Vec<Value> = violations
+        .iter()
+        .map(|violation| json!({"parameter": violation.parameter, "problem": violation.problem, "reason": violation.reason}))
+        .collect();
+    let reason = violations.first().map_or("", |violation| violation.reason);
+    TroupeError::new(ErrorCode::InvalidParameters, format!("`{tool}`: {}", problems.join("; ")))
+        .detail("reason", reason)
+        .detail("violations", list)
+        .suggestion(format!("`{tool}` takes {}", takes.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct Sample {
+        selector: String,
+        click_count: Option<u32>,
+        force: Option<bool>,
+    }
+
+    #[test]
+    fn a_schema_has_no_more_than_an_agent_needs() {
+        insta::assert_json_snapshot!(schema::<Sample>());
+    }
+
+    #[test]
+    fn every_violation_is_told_at_once() {
+        let given = json!({"click_count": "two", "forse": true});
+        let error = check("click", &schema::<Sample>(), given).unwrap_err();
+        insta::assert_json_snapshot!(error);
+    }
+
+    #[test]
+    fn negative_counts_are_refused() {
+        let error = check("click", &schema::<Sample>(), json!({"selector": "a", "clickCount": -1})).unwrap_err();
+        assert!(error.message.contains("at least 0"), "{error}");
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            ".*".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec(("[a-zA-Z_]{0,12}", inner), 0..4)
+                    .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_passes_the_check_can_be_read(given in any_json()) {
+            if let Ok(checked) = check("click", &schema::<Sample>(), given) {
+                prop_assert!(read::<Sample>("click", Value::Object(checked)).is_ok());
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The list of tools, and how a call to one is run: checked, admitted to its session, timed by nobody but
+//! the tool itself.
+
+use std::sync::{Arc, LazyLock};
+
+use serde_json::Value;
+
+use super::{
+    answer::{Answer, Outcome},
+    extraction, interaction, navigation, parameters, sessions,
+    tool::{PageCall, Run, ServerCall, Tool},
+};
+use crate::{
+    config::Config,
+    engine,
+    error::{ErrorCode, Result, TroupeError},
+    session::{Connection, SessionManager, SystemClock, Turn},
+};
+
+/// Every native tool, in the order in which they are listed.
+static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+    let mut tools = sessions::tools();
+    tools.extend(navigation::tools());
+    tools.extend(interaction::tools());
+    tools.extend(extraction::tools());
+    tools
+});
+
+/// Names of seed 002.
+const ALIASES: &[(&str, &str)] = &[("create_new_session", "create_session")];
+
+/// No tool has this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown tool `{name}`{}", near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+pub struct UnknownTool {
+    pub name: String,
+    pub near: Option<String>,
+}
+
+/// A call as it arrives.
+pub struct Invocation {
+    pub tool: String,
+    pub arguments: Value,
+    pub connection: Arc<Connection>,
+    /// Its place among the calls of its connection, where those can overtake each other.
+    pub turn: Option<Turn>,
+}
+
+/// The tools that a server offers.
+pub struct Registry {
+    manager: Arc<SessionManager>,
+    listed: Vec<&'static Tool>,
+}
+
+impl Registry {
+    /// A server's whole inside: the engine, the sessions, the tools that the configuration lists.
+    pub fn open(config: Arc<Config>) -> Result<Self> {
+        let engine = engine::for_config(config.clone())?;
+        Self::new(SessionManager::new(config, engine, Arc::new(SystemClock)))
+    }
+
+    /// The tools that the configuration lists.
+    pub fn new(manager: Arc<SessionManager>) -> Result<Self> {
+        let listed = select(manager.config())?;
+        Ok(Self { manager, listed })
+    }
+
+    pub fn manager(&self) -> &Arc<SessionManager> {
+        &self.manager
+    }
+
+    /// What `tools/list` shows.
+    pub fn tools(&self) -> &[&'static Tool] {
+        &self.listed
+    }
+
+    /// Every native tool, whatever is listed.
+    pub fn all() -> &'static [Tool] {
+        &TOOLS
+    }
+
+    fn find(&self, name: &str) -> Result<&'static Tool, UnknownTool> {
+        let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
+        self.listed.iter().find(|tool| tool.name == name).copied().ok_or_else(|| {
+            let near = crate::config::nearest(name, self.listed.iter().map(|tool| tool.name));
+            UnknownTool { name: name.to_owned(), near: near.map(str::to_owned) }
+        })
+    }
+
+    /// Runs one call to its end. Dropped, it stops where it is.
+    pub async fn call(&self, invocation: Invocation) -> Result<Outcome, UnknownTool> {
+        let tool = self.find(&invocation.tool)?;
+        let mut outcome = Outcome {
+            ref_id: uuid::Uuid::new_v4().to_string(),
+            session_id: None,
+            page_id: None,
+            result: Err(TroupeError::new(ErrorCode::InternalError, "the call was not run")),
+        };
+        outcome.result = self.run(tool, invocation, &mut outcome).await;
+        if let (Err(error), Some(session)) = (&mut outcome.result, &outcome.session_id) {
+            error.session_id.get_or_insert_with(|| session.clone());
+        }
+        Ok(outcome)
+    }
+
+    async fn run(&self, tool: &'static Tool, invocation: Invocation, outcome: &mut Outcome) -> Result<Answer> {
+        let Invocation { arguments, connection, turn, .. } = invocation;
+        let mut given = match parameters::check(tool.name, &tool.input, arguments) {
+            Ok(given) => given,
+            Err(error) => {
+                connection.pass(turn).await;
+                return Err(error);
+            }
+        };
+        match &tool.run {
+            Run::Server(run) => {
+                outcome.session_id = given.get("sessionId").and_then(Value::as_str).map(str::to_owned);
+                connection.pass(turn).await;
+                let call = ServerCall { manager: self.manager.clone(), connection };
+                let answer = run(call, Value::Object(given))?.await?;
+                if let Answer::Json(value) = &answer
+                    && let Some(id) = value["sessionId"].as_str()
+                {
+                    outcome.session_id = Some(id.to_owned());
+                }
+                Ok(answer)
+            }
+            Run::Page(run) => {
+                let text = |value: Option<Value>| value.and_then(|value| value.as_str().map(str::to_owned));
+                let session_id = text(given.remove("sessionId"));
+                let page_id = text(given.remove("pageId"));
+                outcome.session_id.clone_from(&session_id);
+                let (session, _place) =
+                    connection.admit(&self.manager, session_id.as_deref(), turn).await?;
+                outcome.session_id = Some(session.id.to_string());
+                let work = async {
+                    let page = session.page(page_id.as_deref()).await?;
+                    outcome.page_id = Some(page.id.clone());
+                    if !tool.works_in_dialog {
+                        page.check_no_dialog()?;
+                    }
+                    let config = self.manager.config().clone();
+                    let call = PageCall { session: session.clone(), page, config };
+                    run(call, Value::Object(given))?.await
+                };
+                session.run(work).await
+            }
+        }
+    }
+}
+
+/// The rows that `--tools` and `--no-tools` leave: names, groups (`group:session`), `native`, `all`.
+fn select(config: &Config) -> Result<Vec<&'static Tool>> {
+    let means = |word: &str, tool: &Tool| match word {
+        "native" | "all" => true,
+        _ => word.strip_prefix("group:").map_or(word == tool.name, |group| group == tool.group.as_str()),
+    };
+    for word in config.tools.iter().chain(&config.no_tools) {
+        if !TOOLS.iter().any(|tool| means(word, tool)) {
+            let near = crate::config::nearest(word, TOOLS.iter().map(|tool| tool.name));
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            return Err(TroupeError::new(ErrorCode::InvalidParameters, format!("unknown tool `{word}`{hint}")));
+        }
+    }
+    Ok(TOOLS
+        .iter()
+        .filter(|tool| config.tools.iter().any(|word| means(word, tool)))
+        .filter(|tool| !config.no_tools.iter().any(|word| means(word, tool)))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_each_tool_says_in_a_line_when_to_use_it() {
+        let mut names = HashSet::new();
+        for tool in TOOLS.iter() {
+            assert!(names.insert(tool.name), "`{}` is there twice", tool.name);
+            assert!(!tool.description.contains('\n') && tool.description.len() > 20, "{}", tool.name);
+            assert_eq!(tool.input["type"], "object", "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn the_schemas_are_as_they_were_reviewed() {
+        let rows: Vec<Value> = TOOLS
+            .iter()
+            .map(|tool| {
+                serde_json::json!({
+                    "name": tool.name, "group": tool.group.as_str(), "description": tool.description,
+                    "input": tool.input, "output": tool.output,
+                })
+            })
+            .collect();
+        insta::assert_json_snapshot!(rows);
+    }
+
+    #[test]
+    fn tools_are_chosen_by_name_and_by_group() {
+        let names = |tools: &[&str], no_tools: &[&str]| -> Result<Vec<&str>> {
+            let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+            let config = Config { tools: owned(tools), no_tools: owned(no_tools), ..Config::default() };
+            Ok(select(&config)?.iter().map(|tool| tool.name).collect())
+        };
+        assert_eq!(names(&["navigate", "click"], &[]).unwrap(), ["navigate", "click"]);
+        assert!(!names(&["native"], &["evaluate"]).unwrap().contains(&"evaluate"));
+        assert!(names(&["group:session"], &[]).unwrap().iter().all(|name| name.contains("session")));
+        assert!(names(&["clik"], &[]).unwrap_err().message.contains("did you mean `click`"));
+    }
+}

@@ -1,0 +1,155 @@
+//! What a tool is: a row.
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::{
+    answer::{Answer, IntoAnswer},
+    parameters,
+};
+use crate::{
+    config::Config,
+    error::Result,
+    page::Page,
+    session::{Connection, Session, SessionManager},
+};
+
+/// Tools that belong together; `--tools group:network` names one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Group {
+    Session,
+    Navigation,
+    Interaction,
+    Extraction,
+}
+
+impl Group {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Navigation => "navigation",
+            Self::Interaction => "interaction",
+            Self::Extraction => "extraction",
+        }
+    }
+}
+
+/// What a client may assume of a tool (MCP's annotations).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hints {
+    pub read_only: bool,
+    pub destructive: bool,
+}
+
+/// A call to a tool that needs no page.
+pub(super) struct ServerCall {
+    pub manager: Arc<SessionManager>,
+    pub connection: Arc<Connection>,
+}
+
+/// A call to a tool that works on a page.
+pub(super) struct PageCall {
+    pub session: Arc<Session>,
+    pub page: Arc<Page>,
+    pub config: Arc<Config>,
+}
+
+type Work = Pin<Box<dyn Future<Output = Result<Answer>> + Send>>;
+
+/// How a tool is run.
+pub(super) enum Run {
+    Server(Box<dyn Fn(ServerCall, Value) -> Result<Work> + Send + Sync>),
+    Page(Box<dyn Fn(PageCall, Value) -> Result<Work> + Send + Sync>),
+}
+
+/// A row of the list.
+pub struct Tool {
+    pub name: &'static str,
+    pub group: Group,
+    /// One line: what it does and when to use it.
+    pub description: &'static str,
+    pub hints: Hints,
+    /// JSON Schema of the parameters.
+    pub input: Value,
+    /// JSON Schema of the answer, where it is JSON.
+    pub output: Option<Value>,
+    /// Whether it works while a dialog holds the page up.
+    pub(super) works_in_dialog: bool,
+    pub(super) run: Run,
+}
+
+/// Begins a row; `server` or `page` with its function ends it.
+pub(super) fn tool(name: &'static str, group: Group, description: &'static str) -> Row {
+    Row { name, group, description, hints: Hints { read_only: false, destructive: false }, works_in_dialog: false }
+}
+
+/// A row that lacks its function.
+pub(super) struct Row {
+    name: &'static str,
+    group: Group,
+    description: &'static str,
+    hints: Hints,
+    works_in_dialog: bool,
+}
+
+impl Row {
+    pub fn read_only(mut self) -> Self {
+        self.hints.read_only = true;
+        self
+    }
+
+    pub fn destructive(mut self) -> Self {
+        self.hints.destructive = true;
+        self
+    }
+
+    pub fn works_in_dialog(mut self) -> Self {
+        self.works_in_dialog = true;
+        self
+    }
+
+    /// A tool of the server.
+    pub fn server<P, A, F>(self, handler: fn(ServerCall, P) -> F) -> Tool
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        A: IntoAnswer,
+        F: Future<Output = Result<A>> + Send + 'static,
+    {
+        let name = self.name;
+        let run = Run::Server(Box::new(move |call, given| {
+            let work = handler(call, parameters::read(name, given)?);
+            Ok(Box::pin(async move { Ok(work.await?.into_answer()) }))
+        }));
+        self.finish(parameters::schema::<P>(), A::schema(), run)
+    }
+
+    /// A tool of a page: takes `sessionId` and `pageId` too.
+    pub fn page<P, A, F>(self, handler: fn(PageCall, P) -> F) -> Tool
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        A: IntoAnswer,
+        F: Future<Output = Result<A>> + Send + 'static,
+    {
+        let name = self.name;
+        let run = Run::Page(Box::new(move |call, given| {
+            let work = handler(call, parameters::read(name, given)?);
+            Ok(Box::pin(async move { Ok(work.await?.into_answer()) }))
+        }));
+        let mut input = parameters::schema::<P>();
+        parameters::add_common(&mut input);
+        self.finish(input, A::schema(), run)
+    }
+
+    fn finish(self, mut input: Value, output: Option<Value>, run: Run) -> Tool {
+        if let Value::Object(map) = &mut input {
+            map.entry("type").or_insert_with(|| json!("object"));
+            map.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+            map.remove("additionalProperties");
+        }
+        let Self { name, group, description, hints, works_in_dialog } = self;
+        Tool { name, group, description, hints, input, output, works_in_dialog, run }
+    }
+}

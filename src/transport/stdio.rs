@@ -1,0 +1,84 @@
+//! The stdio transport: one client, from the first line to the end of input.
+
+use std::{pin::Pin, sync::Arc};
+
+use rmcp::{ServiceExt, service::ServerInitializeError};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use super::lines::Lines;
+use crate::{
+    config::Config,
+    error::{ErrorCode, Result, TroupeError},
+    server::Handler,
+    session::Connection,
+    tools::Registry,
+};
+
+/// Serves the client on stdin and stdout until it goes or `stop` is cancelled; then ends everything.
+pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> {
+    let registry = Arc::new(Registry::open(Arc::new(config))?);
+    // `initialize` is answered while the browser starts.
+    registry.manager().prepare();
+    let connection = Arc::<Connection>::default();
+    let over = stop.child_token();
+    let (read, write) = streams();
+    let lines = Lines::new(read, write, connection.clone(), over.clone());
+    let handler = Handler::new(registry.clone(), connection.clone(), over.clone());
+    let served = handler.serve_with_ct(lines, over.clone()).await;
+    let outcome = match served {
+        Ok(running) => match running.waiting().await {
+            Ok(reason) => {
+                tracing::debug!(?reason, "the client is gone");
+                Ok(())
+            }
+            Err(error) => Err(TroupeError::new(ErrorCode::InternalError, format!("the server broke off: {error}"))),
+        },
+        // Nothing was asked before the end.
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
+        Err(error) => Err(TroupeError::new(ErrorCode::InternalError, format!("no client could be served: {error}"))),
+    };
+    over.cancel();
+    connection.end(registry.manager()).await;
+    registry.manager().shutdown().await;
+    outcome
+}
+
+type Reader = Pin<Box<dyn AsyncRead + Send>>;
+type Writer = Pin<Box<dyn AsyncWrite + Send>>;
+
+/// stdin and stdout without a thread between, where the system can: Node gives its children sockets, a
+/// shell pipes; only for the rest (files, terminals) is a blocking thread needed.
+fn streams() -> (Reader, Writer) {
+    #[cfg(unix)]
+    if let Some((read, write)) = sockets() {
+        return (Box::pin(read), Box::pin(write));
+    }
+    let (read, write) = rmcp::transport::stdio_pipes();
+    (Box::pin(read), Box::pin(write))
+}
+
+#[cfg(unix)]
+fn sockets() -> Option<(tokio::net::UnixStream, tokio::net::UnixStream)> {
+    use std::os::fd::{AsFd, BorrowedFd};
+
+    fn socket(fd: BorrowedFd<'_>) -> Option<tokio::net::UnixStream> {
+        use nix::sys::{
+            socket::{AddressFamily, SockaddrLike, SockaddrStorage, getsockname},
+            stat::{SFlag, fstat},
+        };
+        let mode = SFlag::from_bits_truncate(fstat(fd).ok()?.st_mode);
+        if !mode.contains(SFlag::S_IFSOCK) {
+            return None;
+        }
+        let address: SockaddrStorage = getsockname(std::os::fd::AsRawFd::as_raw_fd(&fd)).ok()?;
+        if address.family() != Some(AddressFamily::Unix) {
+            return None;
+        }
+        // Our end of the socket is nobody else's, so its flag is ours to set.
+        let stream = std::os::unix::net::UnixStream::from(fd.try_clone_to_owned().ok()?);
+        stream.set_nonblocking(true).ok()?;
+        tokio::net::UnixStream::from_std(stream).ok()
+    }
+    Some((socket(std::io::stdin().as_fd())?, socket(std::io::stdout().as_fd())?))
+}
