@@ -1,20 +1,25 @@
 //! Bundles the script that runs inside pages (`src/page/injected`) into one string, and prepares the addon.
 
-use std::{env, path::Path, process::Command};
+use std::{env, error::Error, path::Path, process::Command};
 
-fn main() {
+fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src/page/injected");
     println!("cargo::rerun-if-changed=build.rs");
-    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
+    let out = env::var("OUT_DIR")?;
     let esbuild = Path::new("node_modules/.bin/esbuild");
-    assert!(esbuild.exists(), "esbuild is missing: run `npm ci` first (or `npm run setup`, which does all)");
+    if !esbuild.exists() {
+        return Err("esbuild is missing: run `npm ci` first (or `npm run setup`, which does all)".into());
+    }
     let status = Command::new(esbuild)
-        .args(["src/page/injected/index.ts", "--bundle", "--format=iife", "--target=es2020", "--minify", "--charset=utf8"])
+        .arg("src/page/injected/index.ts")
+        .args(["--bundle", "--format=iife", "--target=es2020", "--minify", "--charset=utf8"])
         .args(["--legal-comments=none", "--log-level=warning"])
         .arg(format!("--outfile={out}/injected.js"))
-        .status()
-        .expect("esbuild starts");
-    assert!(status.success(), "src/page/injected could not be bundled");
+        .status()?;
+    if !status.success() {
+        return Err("src/page/injected could not be bundled".into());
+    }
     #[cfg(feature = "node")]
     napi_build::setup();
+    Ok(())
 }

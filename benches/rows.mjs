@@ -16,6 +16,7 @@ export const ROWS = [
   { id: 'type', title: 'type 18 characters', unit: 'ms', bounds: {}, page: '/', action: 'type', argument: TEXT },
   { id: 'snapshot', title: 'snapshot, small page', unit: 'ms', bounds: {}, page: '/', action: 'snapshot', bytes: true },
   { id: 'rows', title: 'snapshot, 400 rows', unit: 'ms', bounds: {}, page: '/rows', action: 'snapshot', bytes: true },
+  { id: 'uncut', title: '… every row of them', unit: 'ms', bounds: {}, page: '/rows', action: 'snapshotUncut', bytes: true },
   { id: 'screenshot', title: 'screenshot', unit: 'ms', bounds: {}, page: '/', action: 'screenshot' },
   { id: 'navigate', title: 'navigate', unit: 'ms', bounds: { peer: 0.5, peerFast: 0.9 }, page: '/', action: 'navigate' },
   { id: 'memory', title: 'memory of the server', unit: 'MiB', bounds: { peer: 0.6 } }

@@ -8,7 +8,7 @@ import { StdioClient } from './stdio-client.mjs'
  * One server: how it is started, and the tool and arguments that an action is there.
  * @typedef {{ name: string, title: string, start: () => StdioClient, createSession: (client: StdioClient) => Promise<unknown>,
  *   tools: Record<Action, (argument?: string) => [string, object]> }} Server
- * @typedef {'navigate' | 'click' | 'evaluate' | 'type' | 'snapshot' | 'screenshot'} Action
+ * @typedef {'navigate' | 'click' | 'evaluate' | 'type' | 'snapshot' | 'snapshotUncut' | 'screenshot'} Action
  */
 
 /** @param {{ browser: string, addon: string }} options @returns {Server[]} */
@@ -32,6 +32,8 @@ export function servers({ browser, addon }) {
         evaluate: () => ['evaluate', { script: 'document.title' }],
         type: (text) => ['type', { selector: '#name', text, clear: true }],
         snapshot: () => ['snapshot', {}],
+        // By itself Troupe shows the first rows of a long table and how to see the rest; the peer shows all.
+        snapshotUncut: () => ['snapshot', { selector: 'table', budget: 1_000_000 }],
         screenshot: () => ['screenshot', {}]
       }
     },
@@ -53,6 +55,7 @@ function playwright(name, title, command) {
       evaluate: () => ['browser_evaluate', { function: '() => document.title' }],
       type: (text) => ['browser_type', { element: 'Name', target: '#name', text }],
       snapshot: () => ['browser_snapshot', {}],
+      snapshotUncut: () => ['browser_snapshot', {}],
       screenshot: () => ['browser_take_screenshot', { scale: 'css' }]
     }
   }

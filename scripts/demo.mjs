@@ -39,7 +39,7 @@ async function play(tool, url) {
     sessionId,
     script: `document.querySelector('${PET} .live-responses-table pre')?.textContent`
   })
-  const { data } = await tool('screenshot', { sessionId })
+  const { data } = await tool('screenshot', { sessionId, fullPage: true })
   mkdirSync(join(PICTURE, '..'), { recursive: true })
   writeFileSync(PICTURE, Buffer.from(data, 'base64'))
   await tool('close_session', { sessionId })

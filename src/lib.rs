@@ -18,8 +18,8 @@ pub mod engine;
 pub mod error;
 pub mod page;
 pub mod policy;
-pub mod session;
 pub mod server;
+pub mod session;
 pub mod tools;
 pub mod transport;
 

@@ -31,7 +31,7 @@ pub(super) enum Parsed {
     },
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Command {
     Serve,
     Install { browser: String },
@@ -142,6 +142,7 @@ fn application() -> Clap {
                 "Each option is also an environment variable (TROUPE_MAX_SESSIONS) and a key of the --config file \
                  (maxSessions). The command line wins over the environment, that over the file.",
             )
+            .bin_name("troupe")
             .no_binary_name(true)
             .disable_help_subcommand(true)
             .args_override_self(true)
@@ -186,12 +187,12 @@ fn with_options(mut command: Clap, hidden: bool) -> Clap {
             Some(default) => format!("{} [{default}]", option.help),
             None => option.help.to_owned(),
         };
-        // Only the name that changes something is shown.
-        command = command
-            .arg(argument(option, option.name.to_owned(), hidden || option.negatable).help(help.clone()));
+        // Shown is what has an effect, under the name that changes something.
+        let hidden = hidden || !option.is_built();
+        let name = option.name.to_owned();
+        command = command.arg(argument(option, name, hidden || option.negatable).help(help.clone()));
         if option.negatable {
-            let off = format!("Not: {}", option.help);
-            command = command.arg(argument(option, format!("no-{}", option.name), hidden).help(off));
+            command = command.arg(argument(option, format!("no-{}", option.name), hidden).help(help));
         }
     }
     command

@@ -22,8 +22,8 @@ pub(super) fn start(config: &LogConfig) -> Result<(), Usage> {
             BoxMakeWriter::new(Mutex::new(file))
         }
     };
-    // Libraries log for their own authors: of them only warnings.
-    let filter = EnvFilter::new(format!("warn,troupe={}", config.level.as_str()));
+    // Libraries log for their own authors: of them only warnings. rmcp warns of each answer that is an error.
+    let filter = EnvFilter::new(format!("warn,rmcp=error,troupe={}", config.level.as_str()));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     // A second server in one process keeps the log of the first.
     let _ = match config.format {

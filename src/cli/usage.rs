@@ -45,7 +45,7 @@ impl Usage {
         let argument = context(ContextKind::InvalidArg);
         match error.kind() {
             ErrorKind::UnknownArgument => Self::unknown(&argument),
-            ErrorKind::InvalidSubcommand => Self::unknown(&context(ContextKind::InvalidSubcommand)),
+            ErrorKind::InvalidSubcommand => Self::unknown_command(context(ContextKind::InvalidSubcommand)),
             ErrorKind::InvalidValue
             | ErrorKind::NoEquals
             | ErrorKind::TooFewValues
@@ -75,11 +75,12 @@ impl Usage {
                 _ => Self::Unexpected { argument: argument.to_owned() },
             };
         }
-        if argument.starts_with('-') {
-            return Self::Unexpected { argument: argument.to_owned() };
-        }
-        let near = config::nearest(argument, COMMANDS.iter().copied());
+        Self::Unexpected { argument: argument.to_owned() }
+    }
+
+    fn unknown_command(name: String) -> Self {
+        let near = config::nearest(&name, COMMANDS.iter().copied());
         let near = near.and_then(|near| COMMANDS.iter().find(|command| **command == near)).copied();
-        Self::UnknownCommand { name: argument.to_owned(), near }
+        Self::UnknownCommand { name, near }
     }
 }

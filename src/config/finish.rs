@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::error::ConfigError;
 use super::layer::{Layer, Origin, Setting, joined};
-use super::options::{NOT_BUILT, OPTIONS};
+use super::options::OPTIONS;
 use super::{Config, device};
 
 /// Who set which option last.
@@ -52,7 +52,7 @@ fn refuse_what_is_not_built(config: &mut Config, origins: &Origins) -> Result<()
     };
     let (now, default) = (json(config)?, json(&Config::default())?);
     let mut tolerated = Vec::new();
-    for option in OPTIONS.iter().filter(|option| NOT_BUILT.contains(&option.name)) {
+    for option in OPTIONS.iter().filter(|option| !option.is_built()) {
         let Some(origin) = origins.get(option.name) else { continue };
         if at(&now, option.at) == at(&default, option.at) {
             continue;

@@ -21,7 +21,7 @@ pub struct ConfigOption {
     pub nested: Option<&'static str>,
     /// Further names, those of @playwright/mcp mostly; in every spelling.
     pub aliases: &'static [&'static str],
-    /// Whether `--no-NAME` switches it off; it is then on by default.
+    /// Whether `--no-NAME` switches it off; it is then on by default, and `help` is about that name.
     pub negatable: bool,
 }
 
@@ -54,6 +54,11 @@ impl ConfigOption {
     /// Every kebab name of it: its own first.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+
+    /// Whether it has an effect in this version.
+    pub fn is_built(&self) -> bool {
+        !NOT_BUILT.contains(&self.name)
     }
 
     /// `--name`, for messages.
@@ -164,7 +169,7 @@ pub static OPTIONS: &[ConfigOption] = &[
     )
     .nested("browser.args")
     .aliases(&["browser-args"]),
-    row(BROWSER, "sandbox", "sandbox", Kind::Switch, "The browser's sandbox; as root it can't be had")
+    row(BROWSER, "sandbox", "sandbox", Kind::Switch, "Without the browser's sandbox, as root needs it")
         .negatable(),
     row(
         BROWSER,
@@ -421,7 +426,14 @@ pub static OPTIONS: &[ConfigOption] = &[
     )
     .nested("security.maxScreenshotSize"),
     row(SAFETY, "secrets", "security.secrets", Kind::File, "Secrets to type by name (dotenv file)"),
-    row(SAFETY, "boundaries", "boundaries", Kind::Switch, "Mark page content as untrusted").negatable(),
+    row(
+        SAFETY,
+        "boundaries",
+        "boundaries",
+        Kind::Switch,
+        "Without the marks around page content that it is not to be trusted",
+    )
+    .negatable(),
     row(LOG, "config", "", Kind::Path, "A JSON file with any of these options"),
     row(
         LOG,

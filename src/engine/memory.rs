@@ -105,7 +105,10 @@ impl MemoryPage {
     }
 
     fn unsupported<T>() -> EngineResult<T> {
-        Err(EngineError::Unsupported { what: "a page in memory has no content; this", instead: "use a real browser" })
+        Err(EngineError::Unsupported {
+            what: "a page in memory has no content; this",
+            instead: "use a real browser",
+        })
     }
 }
 
@@ -124,7 +127,11 @@ impl Page for MemoryPage {
         let document: Arc<str> = format!("{}-{number}", self.id).into();
         let frame = self.id.clone();
         self.emit(PageEvent::DocumentResponse { document: document.clone(), status: 200 });
-        self.emit(PageEvent::Committed { frame: frame.clone(), document: document.clone(), url: url.to_owned() });
+        self.emit(PageEvent::Committed {
+            frame: frame.clone(),
+            document: document.clone(),
+            url: url.to_owned(),
+        });
         self.emit(PageEvent::Loaded { frame, document: document.clone() });
         Ok(NavigationStart::Document(document))
     }

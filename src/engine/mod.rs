@@ -106,24 +106,59 @@ pub struct DownloadStart {
 /// What happens in a page, in order.
 #[derive(Debug, Clone)]
 pub enum PageEvent {
-    FrameAttached { frame: FrameId, parent: Option<FrameId> },
-    FrameDetached { frame: FrameId },
+    FrameAttached {
+        frame: FrameId,
+        parent: Option<FrameId>,
+    },
+    FrameDetached {
+        frame: FrameId,
+    },
     /// A navigation to another document was asked for or has begun; no document yet.
-    NavigationRequested { frame: FrameId },
+    NavigationRequested {
+        frame: FrameId,
+    },
     /// The frame has given up or finished what it was loading.
-    LoadingStopped { frame: FrameId },
-    Committed { frame: FrameId, document: DocumentId, url: String },
-    NavigatedWithinDocument { frame: FrameId, url: String },
-    DomContentLoaded { frame: FrameId, document: DocumentId },
-    Loaded { frame: FrameId, document: DocumentId },
-    RequestStarted { id: Arc<str>, frame: Option<FrameId>, document: Option<DocumentId>, kind: ResourceKind },
+    LoadingStopped {
+        frame: FrameId,
+    },
+    Committed {
+        frame: FrameId,
+        document: DocumentId,
+        url: String,
+    },
+    NavigatedWithinDocument {
+        frame: FrameId,
+        url: String,
+    },
+    DomContentLoaded {
+        frame: FrameId,
+        document: DocumentId,
+    },
+    Loaded {
+        frame: FrameId,
+        document: DocumentId,
+    },
+    RequestStarted {
+        id: Arc<str>,
+        frame: Option<FrameId>,
+        document: Option<DocumentId>,
+        kind: ResourceKind,
+    },
     /// The status of a document's (last) response.
-    DocumentResponse { document: DocumentId, status: u16 },
-    RequestEnded { id: Arc<str> },
+    DocumentResponse {
+        document: DocumentId,
+        status: u16,
+    },
+    RequestEnded {
+        id: Arc<str>,
+    },
     DialogOpened(Dialog),
     DialogClosed,
     DownloadStarted(DownloadStart),
-    DownloadEnded { id: Arc<str>, path: Option<PathBuf> },
+    DownloadEnded {
+        id: Arc<str>,
+        path: Option<PathBuf>,
+    },
     Crashed,
     Closed,
 }
@@ -148,7 +183,9 @@ pub enum NavigationStart {
     SameDocument,
     Download,
     /// `net::ERR_…`
-    Failed { reason: String },
+    Failed {
+        reason: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -172,10 +209,25 @@ pub enum MouseEvent {
 /// One key stroke's half, in the words of UI Events.
 #[derive(Debug, Clone)]
 pub enum KeyEvent {
-    Down { key: String, code: &'static str, key_code: u32, text: Option<String>, location: u32, modifiers: Modifiers },
-    Up { key: String, code: &'static str, key_code: u32, location: u32, modifiers: Modifiers },
+    Down {
+        key: String,
+        code: &'static str,
+        key_code: u32,
+        text: Option<String>,
+        location: u32,
+        modifiers: Modifiers,
+    },
+    Up {
+        key: String,
+        code: &'static str,
+        key_code: u32,
+        location: u32,
+        modifiers: Modifiers,
+    },
     /// Text that no key of the keyboard makes.
-    Insert { text: String },
+    Insert {
+        text: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,13 +24,22 @@ pub struct NativeManager {
 }
 
 fn read_config(text: &str) -> Result<Config> {
-    Config::from_json(text)
-        .map_err(|error| TroupeError::new(ErrorCode::InvalidParameters, error.to_string()).detail("reason", "config"))
+    Config::from_json(text).map_err(|error| {
+        TroupeError::new(ErrorCode::InvalidParameters, error.to_string()).detail("reason", "config")
+    })
 }
 
-async fn call(registry: Result<Arc<Registry>>, connection: Arc<Connection>, tool: String, arguments: String) -> Result<Value> {
+async fn call(
+    registry: Result<Arc<Registry>>,
+    connection: Arc<Connection>,
+    tool: String,
+    arguments: String,
+) -> Result<Value> {
     let arguments = serde_json::from_str(&arguments).map_err(|error| {
-        TroupeError::new(ErrorCode::InvalidParameters, format!("the arguments of `{tool}` are not JSON: {error}"))
+        TroupeError::new(
+            ErrorCode::InvalidParameters,
+            format!("the arguments of `{tool}` are not JSON: {error}"),
+        )
     })?;
     let invocation = Invocation { tool, arguments, connection, turn: None };
     let outcome = registry?
@@ -84,9 +93,11 @@ impl NativeManager {
     /// What is told of the session, or null.
     #[napi(catch_unwind)]
     pub fn get_session(&self, id: String) -> String {
-        outcome(self.registry.clone().map(|registry| {
-            registry.manager().get(&id).map_or(Value::Null, |session| json!(session.info()))
-        }))
+        outcome(
+            self.registry.clone().map(|registry| {
+                registry.manager().get(&id).map_or(Value::Null, |session| json!(session.info()))
+            }),
+        )
     }
 
     /// Whether the session can be used, and if not the error that a call would get.
@@ -101,9 +112,11 @@ impl NativeManager {
     /// The sessions that live, the oldest first.
     #[napi(catch_unwind)]
     pub fn list_sessions(&self) -> String {
-        outcome(self.registry.clone().map(|registry| {
-            registry.manager().list().iter().map(|session| json!(session.info())).collect()
-        }))
+        outcome(
+            self.registry.clone().map(|registry| {
+                registry.manager().list().iter().map(|session| json!(session.info())).collect()
+            }),
+        )
     }
 
     /// Closes every session and the browser.
@@ -131,7 +144,11 @@ impl NativeManager {
         let clock = Arc::new(VirtualClock::new(1_700_000_000_000));
         let registry = read_config(&config)
             .and_then(|config| {
-                Registry::new(SessionManager::new(Arc::new(config), Arc::new(MemoryEngine::default()), clock.clone()))
+                Registry::new(SessionManager::new(
+                    Arc::new(config),
+                    Arc::new(MemoryEngine::default()),
+                    clock.clone(),
+                ))
             })
             .map(Arc::new);
         Self { registry, connection: Arc::default(), clock: Some(clock) }
@@ -143,7 +160,11 @@ impl NativeManager {
     pub fn advance(&self, millis: f64) {
         if let Some(clock) = &self.clock {
             // JavaScript's numbers are floats; a time is a whole one.
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what fits")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "clamped to what fits"
+            )]
             clock.advance(millis.clamp(0.0, 9e15) as u64);
         }
     }

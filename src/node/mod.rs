@@ -96,6 +96,7 @@ pub fn tool_schemas() -> String {
                 "description": tool.description,
                 "inputSchema": tool.input,
                 "outputSchema": tool.output,
+                "answer": tool.answer.as_str(),
             })
         })
         .collect();

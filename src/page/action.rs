@@ -118,16 +118,27 @@ impl Page {
         let answer = self
             .within(limit, self.inject_until_settled("waitActionable", arguments))
             .await
-            .ok_or_else(|| self.timed_out(&format!("`{target}` could not be looked for: the page did not answer"), timeout))??;
+            .ok_or_else(|| {
+                self.timed_out(
+                    &format!("`{target}` could not be looked for: the page did not answer"),
+                    timeout,
+                )
+            })??;
         let coordinate = |name: &str| answer[name].as_f64().unwrap_or_default();
         let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
         debug_assert!(matches!(answer["ok"], Value::Bool(true)), "{answer}");
-        Ok(Spot { x: coordinate("x"), y: coordinate("y"), reference: text("ref"), description: text("description") })
+        Ok(Spot {
+            x: coordinate("x"),
+            y: coordinate("y"),
+            reference: text("ref"),
+            description: text("description"),
+        })
     }
 
     /// Awaits input; a dialog that it opens, or a page that it closes, is an outcome, not a failure.
     async fn input(&self, mark: Mark, work: impl Future<Output = EngineResult<()>>) -> Result<()> {
-        let held_up = self.state.until(|facts| (facts.dialog_since(mark).is_some() || facts.closed).then_some(()));
+        let held_up =
+            self.state.until(|facts| (facts.dialog_since(mark).is_some() || facts.closed).then_some(()));
         tokio::select! {
             biased;
             done = work => match done {

@@ -79,5 +79,8 @@ impl Page {
 }
 
 fn unreadable(name: &str, what: &str) -> TroupeError {
-    TroupeError::new(ErrorCode::InternalError, format!("the page layer's `{name}` gave no readable answer: {what}"))
+    TroupeError::new(
+        ErrorCode::InternalError,
+        format!("the page layer's `{name}` gave no readable answer: {what}"),
+    )
 }

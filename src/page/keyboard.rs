@@ -37,8 +37,8 @@ const PRINTED: &[(char, char, &str, u32)] = &[
 ];
 
 const LETTERS: [&str; 26] = [
-    "KeyA", "KeyB", "KeyC", "KeyD", "KeyE", "KeyF", "KeyG", "KeyH", "KeyI", "KeyJ", "KeyK", "KeyL", "KeyM", "KeyN",
-    "KeyO", "KeyP", "KeyQ", "KeyR", "KeyS", "KeyT", "KeyU", "KeyV", "KeyW", "KeyX", "KeyY", "KeyZ",
+    "KeyA", "KeyB", "KeyC", "KeyD", "KeyE", "KeyF", "KeyG", "KeyH", "KeyI", "KeyJ", "KeyK", "KeyL", "KeyM",
+    "KeyN", "KeyO", "KeyP", "KeyQ", "KeyR", "KeyS", "KeyT", "KeyU", "KeyV", "KeyW", "KeyX", "KeyY", "KeyZ",
 ];
 
 const DIGITS: [&str; 10] =
@@ -78,14 +78,21 @@ fn printed(character: char) -> Option<Key> {
             if let Some(digit) = SHIFTED_DIGITS.find(character) {
                 (DIGITS[digit], '0' as u32 + u32::try_from(digit).unwrap_or(0), true)
             } else {
-                let (plain, _, code, key_code) =
-                    PRINTED.iter().find(|(plain, shifted, ..)| *plain == character || *shifted == character)?;
+                let (plain, _, code, key_code) = PRINTED
+                    .iter()
+                    .find(|(plain, shifted, ..)| *plain == character || *shifted == character)?;
                 (*code, *key_code, *plain != character)
             }
         }
     };
     let text = character.to_string();
-    Some(Key { key: text.clone(), code, key_code, text: Some(text), modifiers: if shifted { SHIFT } else { 0 } })
+    Some(Key {
+        key: text.clone(),
+        code,
+        key_code,
+        text: Some(text),
+        modifiers: if shifted { SHIFT } else { 0 },
+    })
 }
 
 /// A key by its name, such as `Enter`.
@@ -150,7 +157,7 @@ mod tests {
         }
 
         #[test]
-        fn every_ascii_character_is_a_key(character in ' '..='~') {
+        fn every_ascii_character_is_a_key(character in proptest::char::range(' ', '~')) {
             let is_key = matches!(strokes(&character.to_string())[0][0], KeyEvent::Down { .. });
             prop_assert!(is_key);
         }

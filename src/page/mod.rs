@@ -30,8 +30,8 @@ use crate::{
 };
 
 pub use action::{ClickOptions, Done, TypeOptions};
-pub use script::SnapshotOptions;
 pub use navigation::{Navigation, WaitUntil, normalise_url};
+pub use script::SnapshotOptions;
 pub use state::PageState;
 
 /// Numbers for refs; one counter a session, so that a ref never means two elements.
@@ -69,8 +69,21 @@ pub struct Page {
 
 impl Page {
     /// Wraps a page that the engine has opened.
-    pub fn new(number: usize, engine: Arc<dyn engine::Page>, refs: Arc<RefCounter>, config: Arc<Config>) -> Self {
-        Self { id: format!("page-{number}"), number, engine, state: Arc::default(), refs, config, main_frame: OnceLock::new() }
+    pub fn new(
+        number: usize,
+        engine: Arc<dyn engine::Page>,
+        refs: Arc<RefCounter>,
+        config: Arc<Config>,
+    ) -> Self {
+        Self {
+            id: format!("page-{number}"),
+            number,
+            engine,
+            state: Arc::default(),
+            refs,
+            config,
+            main_frame: OnceLock::new(),
+        }
     }
 
     /// What the engine tells this page's events to.
@@ -182,10 +195,11 @@ impl Page {
                 format!("page `{}` has crashed at `{url}`", self.id),
             )
             .suggestion("navigate again, or close the session and create a new one"),
-            EngineError::PageGone => {
-                TroupeError::new(ErrorCode::PageNotFound, format!("page `{}` has closed (it was at `{url}`)", self.id))
-                    .suggestion("open another page, or go on in one that is still open")
-            }
+            EngineError::PageGone => TroupeError::new(
+                ErrorCode::PageNotFound,
+                format!("page `{}` has closed (it was at `{url}`)", self.id),
+            )
+            .suggestion("open another page, or go on in one that is still open"),
             EngineError::Script(failure) => {
                 let mut details = serde_json::Map::new();
                 details.insert("message".into(), failure.message.clone().into());

@@ -99,7 +99,8 @@ impl Page {
             let frame = facts.main_frame();
             (frame.url, frame.status)
         });
-        let mut navigation = Navigation { url, title: String::new(), status, timing: Map::new(), dialog, download };
+        let mut navigation =
+            Navigation { url, title: String::new(), status, timing: Map::new(), dialog, download };
         if navigation.dialog.is_none()
             && let Ok(Value::String(told)) =
                 self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, ARRIVAL)).await
@@ -200,7 +201,9 @@ impl Page {
         );
         let suggestion = match reason {
             "timeout" => "raise `timeout`, or wait for less: waitUntil domcontentloaded",
-            "net::ERR_NAME_NOT_RESOLVED" | "net::ERR_CONNECTION_REFUSED" => "check the URL and that its server runs",
+            "net::ERR_NAME_NOT_RESOLVED" | "net::ERR_CONNECTION_REFUSED" => {
+                "check the URL and that its server runs"
+            }
             reason if reason.starts_with("net::ERR_CERT") => {
                 "the certificate is not trusted; --ignore-https-errors accepts it"
             }

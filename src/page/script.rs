@@ -87,5 +87,6 @@ impl Page {
 }
 
 fn is_syntax_error(error: &TroupeError) -> bool {
-    error.code == ErrorCode::ScriptError && error.details.get("class").is_some_and(|class| class == "SyntaxError")
+    error.code == ErrorCode::ScriptError
+        && error.details.get("class").is_some_and(|class| class == "SyntaxError")
 }

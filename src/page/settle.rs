@@ -99,8 +99,10 @@ impl Page {
         let deadline = Instant::now() + NAVIGATION;
         // It may come to nothing: a download, an empty answer, a stop.
         let begun = self.state.until(|facts| {
-            (facts.committed_since(mark) || !facts.navigating_since(mark) || facts.dialog_since(mark).is_some())
-                .then_some(facts.committed_since(mark))
+            (facts.committed_since(mark)
+                || !facts.navigating_since(mark)
+                || facts.dialog_since(mark).is_some())
+            .then_some(facts.committed_since(mark))
         });
         match tokio::time::timeout_at(deadline, begun).await {
             Ok(true) => {

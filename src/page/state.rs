@@ -84,9 +84,7 @@ impl Facts {
 
     /// Whether a document, script or fetch that was asked for since `mark` is on its way.
     pub fn busy_since(&self, mark: Mark) -> bool {
-        self.requests
-            .values()
-            .any(|request| request.started > mark && request.kind != ResourceKind::Other)
+        self.requests.values().any(|request| request.started > mark && request.kind != ResourceKind::Other)
             || self.frames.values().any(|frame| frame.navigating.is_some_and(|at| at > mark))
     }
 
@@ -148,7 +146,14 @@ impl Facts {
                 let parent = self.frame(&frame).parent.clone();
                 self.frames.insert(
                     frame.clone(),
-                    Frame { parent, document: Some(document.clone()), url, status, committed: now, ..Frame::default() },
+                    Frame {
+                        parent,
+                        document: Some(document.clone()),
+                        url,
+                        status,
+                        committed: now,
+                        ..Frame::default()
+                    },
                 );
                 // A process that is left tells of its requests no more.
                 self.drop_requests(|request| {

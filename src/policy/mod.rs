@@ -19,9 +19,10 @@ pub fn check_navigation(config: &Config, url: &Url) -> Result<()> {
     if !REFUSED.contains(&scheme) || (scheme == "file" && config.security.allow_file_access) {
         return Ok(());
     }
-    let error = TroupeError::new(ErrorCode::BlockedByPolicy, format!("`{scheme}:` URLs are not allowed: `{url}`"))
-        .detail("rule", format!("scheme:{scheme}"))
-        .detail("url", url.as_str());
+    let error =
+        TroupeError::new(ErrorCode::BlockedByPolicy, format!("`{scheme}:` URLs are not allowed: `{url}`"))
+            .detail("rule", format!("scheme:{scheme}"))
+            .detail("url", url.as_str());
     Err(match scheme {
         "file" => error.suggestion("start the server with --allow-file-access, or serve the file over HTTP"),
         "javascript" => error.suggestion("run scripts with evaluate"),
@@ -39,7 +40,9 @@ mod tests {
 
     #[test]
     fn schemes_that_reach_into_the_machine_are_refused() {
-        for url in ["file:///etc/passwd", "FILE:///x", "view-source:http://a/", "chrome://version", "javascript:1"] {
+        for url in
+            ["file:///etc/passwd", "FILE:///x", "view-source:http://a/", "chrome://version", "javascript:1"]
+        {
             assert_eq!(check(url), Some(ErrorCode::BlockedByPolicy), "{url}");
         }
         for url in ["http://a/", "https://a/", "data:text/html,x", "about:blank", "blob:http://a/1"] {

@@ -13,7 +13,12 @@ use crate::{
 };
 
 /// Makes one call against a server of its own, ends it, and gives the result as text.
-pub async fn call_once(config: Config, tool: String, arguments: Value, stop: CancellationToken) -> Result<String> {
+pub async fn call_once(
+    config: Config,
+    tool: String,
+    arguments: Value,
+    stop: CancellationToken,
+) -> Result<String> {
     let registry = Registry::open(Arc::new(config))?;
     let connection = Arc::<Connection>::default();
     let invocation = Invocation { tool, arguments, connection, turn: None };

@@ -8,11 +8,7 @@ use std::{
 
 use tokio::sync::{Notify, OwnedMutexGuard};
 
-use super::{
-    ended::EndReason,
-    manager::SessionManager,
-    session::Session,
-};
+use super::{ended::EndReason, manager::SessionManager, session::Session};
 use crate::error::Result;
 
 /// A client from its first message to its last.

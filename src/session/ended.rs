@@ -23,17 +23,19 @@ impl EndReason {
     pub(super) fn during_call(self, id: &str) -> TroupeError {
         match self {
             Self::Expired => expired(id),
-            Self::BrowserDied => {
-                TroupeError::new(ErrorCode::BrowserCrashed, "the browser died during the call, and its sessions with it")
-                    .suggestion("create a new session with create_session, then repeat the call")
-                    .session(id)
-            }
-            Self::Closed | Self::Released => {
-                TroupeError::new(ErrorCode::SessionNotFound, format!("session `{id}` was closed during the call"))
-                    .detail("reason", "closed")
-                    .suggestion("create a new session with create_session")
-                    .session(id)
-            }
+            Self::BrowserDied => TroupeError::new(
+                ErrorCode::BrowserCrashed,
+                "the browser died during the call, and its sessions with it",
+            )
+            .suggestion("create a new session with create_session, then repeat the call")
+            .session(id),
+            Self::Closed | Self::Released => TroupeError::new(
+                ErrorCode::SessionNotFound,
+                format!("session `{id}` was closed during the call"),
+            )
+            .detail("reason", "closed")
+            .suggestion("create a new session with create_session")
+            .session(id),
         }
     }
 }

@@ -258,7 +258,10 @@ impl SessionManager {
             [] => connection.own(self),
             several => Err(TroupeError::new(
                 ErrorCode::InvalidParameters,
-                format!("this connection has created {} sessions: `sessionId` must say which is meant", several.len()),
+                format!(
+                    "this connection has created {} sessions: `sessionId` must say which is meant",
+                    several.len()
+                ),
             )
             .detail("reason", "MISSING_PARAMETER")
             .detail("sessions", several.iter().map(|id| id.to_string()).collect::<Vec<_>>())),
@@ -306,7 +309,8 @@ impl SessionManager {
     pub async fn shutdown(&self) {
         self.stop.cancel();
         let sessions = self.list();
-        futures_util::future::join_all(sessions.iter().map(|session| self.end(session, EndReason::Released))).await;
+        futures_util::future::join_all(sessions.iter().map(|session| self.end(session, EndReason::Released)))
+            .await;
         if let Some(browser) = self.browser.lock().await.take() {
             browser.close().await;
         }

@@ -12,9 +12,9 @@ mod pages;
 #[expect(clippy::module_inception, reason = "the noun of the folder is its main file")]
 mod session;
 
-pub use clock::{Clock, SystemClock};
 #[cfg(feature = "testing")]
 pub use clock::VirtualClock;
+pub use clock::{Clock, SystemClock};
 pub use connection::{Connection, Turn};
 pub use ended::EndReason;
 pub use manager::{CreateOptions, SessionManager};

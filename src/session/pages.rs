@@ -69,7 +69,8 @@ impl Pages {
             Some(number) if (1..=list.opened).contains(&number) => "has closed",
             _ => "does not exist",
         };
-        let open = if open.is_empty() { "no page is open".to_owned() } else { format!("open: {}", open.join(", ")) };
+        let open =
+            if open.is_empty() { "no page is open".to_owned() } else { format!("open: {}", open.join(", ")) };
         Err(TroupeError::new(ErrorCode::PageNotFound, format!("page `{id}` {what} in this session ({open})"))
             .detail("pageId", id))
     }
@@ -79,8 +80,7 @@ impl ContextObserver for Pages {
     fn page_opened(&self, page: Arc<dyn engine::Page>, _opener: Option<&str>) -> Arc<dyn PageObserver> {
         let mut list = self.list();
         list.opened += 1;
-        let page =
-            Arc::new(Page::new(list.opened, page, self.refs.clone(), self.config.clone()));
+        let page = Arc::new(Page::new(list.opened, page, self.refs.clone(), self.config.clone()));
         // A popup does not become the current page.
         if list.current.is_none() {
             list.current = Some(page.id.clone());

@@ -264,8 +264,10 @@ pub(super) fn engine_error(error: EngineError) -> TroupeError {
                 .suggestion("repeat the call: the browser is started again")
         }
         EngineError::Launch { reason, suggestion } => {
-            let mut error =
-                TroupeError::new(ErrorCode::BrowserError, format!("the browser could not be started: {reason}"));
+            let mut error = TroupeError::new(
+                ErrorCode::BrowserError,
+                format!("the browser could not be started: {reason}"),
+            );
             error.suggestion = suggestion;
             error
         }

@@ -31,14 +31,37 @@ pub struct Outcome {
     pub result: Result<Answer, TroupeError>,
 }
 
+/// In which form a tool answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerKind {
+    Json,
+    Text,
+    Image,
+}
+
+impl AnswerKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Text => "text",
+            Self::Image => "image",
+        }
+    }
+}
+
 /// Turns a handler's typed answer into an [`Answer`].
 pub(super) trait IntoAnswer {
+    const KIND: AnswerKind;
     fn into_answer(self) -> Answer;
     /// The JSON Schema of the answer, where it is JSON.
-    fn schema() -> Option<Value>;
+    fn schema() -> Option<Value> {
+        None
+    }
 }
 
 impl<T: Serialize + JsonSchema> IntoAnswer for T {
+    const KIND: AnswerKind = AnswerKind::Json;
+
     fn into_answer(self) -> Answer {
         // Plain structs of strings and numbers: this cannot fail.
         Answer::Json(serde_json::to_value(self).unwrap_or_default())
@@ -53,12 +76,10 @@ impl<T: Serialize + JsonSchema> IntoAnswer for T {
 pub(super) struct Text(pub String);
 
 impl IntoAnswer for Text {
+    const KIND: AnswerKind = AnswerKind::Text;
+
     fn into_answer(self) -> Answer {
         Answer::Text(self.0)
-    }
-
-    fn schema() -> Option<Value> {
-        None
     }
 }
 
@@ -69,12 +90,10 @@ pub(super) struct Image {
 }
 
 impl IntoAnswer for Image {
+    const KIND: AnswerKind = AnswerKind::Image;
+
     fn into_answer(self) -> Answer {
         Answer::Image { data: self.data, mime_type: self.mime_type }
-    }
-
-    fn schema() -> Option<Value> {
-        None
     }
 }
 

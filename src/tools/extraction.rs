@@ -73,7 +73,10 @@ async fn screenshot(call: PageCall, given: ScreenshotParameters) -> Result<Image
         PictureType::Jpeg => (ImageFormat::Jpeg, "image/jpeg"),
     };
     if format == ImageFormat::Png && given.quality.is_some() {
-        return Err(TroupeError::new(ErrorCode::InvalidParameters, "`quality` goes with `type: \"jpeg\"` only"));
+        return Err(TroupeError::new(
+            ErrorCode::InvalidParameters,
+            "`quality` goes with `type: \"jpeg\"` only",
+        ));
     }
     let shot = Shot { format, quality: given.quality, full_page: given.full_page.unwrap_or(false) };
     let data = call.page.screenshot(shot).await?;
@@ -85,7 +88,9 @@ async fn screenshot(call: PageCall, given: ScreenshotParameters) -> Result<Image
             format!("the picture has {bytes} bytes; the limit is {limit}"),
         )
         .retryable(false)
-        .suggestion("take the viewport only, use type jpeg with a lower quality, or raise --max-screenshot-size"));
+        .suggestion(
+            "take the viewport only, use type jpeg with a lower quality, or raise --max-screenshot-size",
+        ));
     }
     Ok(Image { data, mime_type })
 }
@@ -106,7 +111,9 @@ async fn evaluate(call: PageCall, given: EvaluateParameters) -> Result<Evaluated
     if !call.config.security.enable_script_evaluation {
         return Err(TroupeError::new(ErrorCode::BlockedByPolicy, "scripts are switched off on this server")
             .detail("rule", "enableScriptEvaluation")
-            .suggestion("read the page with snapshot, or start the server with --enable-script-evaluation true"));
+            .suggestion(
+                "read the page with snapshot, or start the server with --enable-script-evaluation true",
+            ));
     }
     let value = call.page.evaluate(&given.script, &given.args.unwrap_or_default()).await?;
     Ok(Evaluated { success: true, value })

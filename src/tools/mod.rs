@@ -13,6 +13,6 @@ mod registry;
 mod sessions;
 mod tool;
 
-pub use answer::{Answer, Outcome};
+pub use answer::{Answer, AnswerKind, Outcome};
 pub use registry::{Invocation, Registry, UnknownTool};
 pub use tool::{Group, Hints, Tool};

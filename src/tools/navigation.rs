@@ -18,8 +18,12 @@ use crate::{
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        tool("navigate", Group::Navigation, "Go to a URL and wait until it has loaded. Look at the page with snapshot.")
-            .page(navigate),
+        tool(
+            "navigate",
+            Group::Navigation,
+            "Go to a URL and wait until it has loaded. Look at the page with snapshot.",
+        )
+        .page(navigate),
     ]
 }
 

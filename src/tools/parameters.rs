@@ -59,6 +59,15 @@ fn strip(schema: &mut Value, top: bool) {
             if map.get("default") == Some(&Value::Null) {
                 map.remove("default");
             }
+            // `true` is a schema too, but strict clients want an object.
+            if map.get("items") == Some(&Value::Bool(true)) {
+                map.insert("items".into(), json!({}));
+            }
+            if let Some(Value::Object(properties)) = map.get_mut("properties") {
+                for property in properties.values_mut().filter(|property| **property == Value::Bool(true)) {
+                    *property = json!({});
+                }
+            }
             if let Some(Value::Array(values)) = map.get_mut("enum") {
                 values.retain(|value| !value.is_null());
             }
@@ -98,7 +107,8 @@ pub(super) fn check(tool: &str, schema: &Value, given: Value) -> Result<Map<Stri
             return Err(refusal(tool, vec![violation], schema));
         }
     };
-    let given: Map<String, Value> = given.into_iter().map(|(key, value)| (camel_case(schema, key), value)).collect();
+    let given: Map<String, Value> =
+        given.into_iter().map(|(key, value)| (camel_case(schema, key), value)).collect();
     let mut violations = Vec::new();
     check_object(schema, &given, "", &mut violations);
     if violations.is_empty() { Ok(given) } else { Err(refusal(tool, violations, schema)) }
@@ -107,8 +117,11 @@ pub(super) fn check(tool: &str, schema: &Value, given: Value) -> Result<Map<Stri
 /// The checked parameters as the handler's struct.
 pub(super) fn read<P: DeserializeOwned>(tool: &str, given: Value) -> Result<P> {
     serde_json::from_value(given).map_err(|error| {
-        TroupeError::new(ErrorCode::InvalidParameters, format!("`{tool}` was given parameters that do not fit: {error}"))
-            .detail("violations", json!([{"problem": error.to_string()}]))
+        TroupeError::new(
+            ErrorCode::InvalidParameters,
+            format!("`{tool}` was given parameters that do not fit: {error}"),
+        )
+        .detail("violations", json!([{"problem": error.to_string()}]))
     })
 }
 
@@ -142,7 +155,9 @@ fn check_object(schema: &Value, given: &Map<String, Value>, path: &str, violatio
     let open = schema.get("additionalProperties").is_some_and(|extra| *extra != Value::Bool(false));
     for (name, value) in given {
         match properties.get(name) {
-            Some(property) if !value.is_null() => check_value(property, value, &format!("{path}{name}"), violations),
+            Some(property) if !value.is_null() => {
+                check_value(property, value, &format!("{path}{name}"), violations)
+            }
             Some(_) => {}
             None if open => {}
             None => {
@@ -186,7 +201,11 @@ fn check_value(schema: &Value, value: &Value, path: &str, violations: &mut Vec<V
         let least = schema["minimum"].as_f64().unwrap_or(if kind == "integer" { 0.0 } else { f64::MIN });
         let most = schema["maximum"].as_f64().unwrap_or(f64::MAX);
         if number < least || number > most {
-            let range = if most == f64::MAX { format!("at least {least}") } else { format!("between {least} and {most}") };
+            let range = if most == f64::MAX {
+                format!("at least {least}")
+            } else {
+                format!("between {least} and {most}")
+            };
             violations.push(wrong(path, &range, value));
         }
     }
@@ -260,7 +279,8 @@ mod tests {
 
     #[test]
     fn negative_counts_are_refused() {
-        let error = check("click", &schema::<Sample>(), json!({"selector": "a", "clickCount": -1})).unwrap_err();
+        let error =
+            check("click", &schema::<Sample>(), json!({"selector": "a", "clickCount": -1})).unwrap_err();
         assert!(error.message.contains("at least 0"), "{error}");
     }
 

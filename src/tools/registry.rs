@@ -103,7 +103,12 @@ impl Registry {
         Ok(outcome)
     }
 
-    async fn run(&self, tool: &'static Tool, invocation: Invocation, outcome: &mut Outcome) -> Result<Answer> {
+    async fn run(
+        &self,
+        tool: &'static Tool,
+        invocation: Invocation,
+        outcome: &mut Outcome,
+    ) -> Result<Answer> {
         let Invocation { arguments, connection, turn, .. } = invocation;
         let mut given = match parameters::check(tool.name, &tool.input, arguments) {
             Ok(given) => given,
@@ -130,8 +135,7 @@ impl Registry {
                 let session_id = text(given.remove("sessionId"));
                 let page_id = text(given.remove("pageId"));
                 outcome.session_id.clone_from(&session_id);
-                let (session, _place) =
-                    connection.admit(&self.manager, session_id.as_deref(), turn).await?;
+                let (session, _place) = connection.admit(&self.manager, session_id.as_deref(), turn).await?;
                 outcome.session_id = Some(session.id.to_string());
                 let work = async {
                     let page = session.page(page_id.as_deref()).await?;
@@ -159,7 +163,10 @@ fn select(config: &Config) -> Result<Vec<&'static Tool>> {
         if !TOOLS.iter().any(|tool| means(word, tool)) {
             let near = crate::config::nearest(word, TOOLS.iter().map(|tool| tool.name));
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(TroupeError::new(ErrorCode::InvalidParameters, format!("unknown tool `{word}`{hint}")));
+            return Err(TroupeError::new(
+                ErrorCode::InvalidParameters,
+                format!("unknown tool `{word}`{hint}"),
+            ));
         }
     }
     Ok(TOOLS

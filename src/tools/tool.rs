@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::{
-    answer::{Answer, IntoAnswer},
+    answer::{Answer, AnswerKind, IntoAnswer},
     parameters,
 };
 use crate::{
@@ -74,6 +74,7 @@ pub struct Tool {
     pub hints: Hints,
     /// JSON Schema of the parameters.
     pub input: Value,
+    pub answer: AnswerKind,
     /// JSON Schema of the answer, where it is JSON.
     pub output: Option<Value>,
     /// Whether it works while a dialog holds the page up.
@@ -83,7 +84,13 @@ pub struct Tool {
 
 /// Begins a row; `server` or `page` with its function ends it.
 pub(super) fn tool(name: &'static str, group: Group, description: &'static str) -> Row {
-    Row { name, group, description, hints: Hints { read_only: false, destructive: false }, works_in_dialog: false }
+    Row {
+        name,
+        group,
+        description,
+        hints: Hints { read_only: false, destructive: false },
+        works_in_dialog: false,
+    }
 }
 
 /// A row that lacks its function.
@@ -123,7 +130,7 @@ impl Row {
             let work = handler(call, parameters::read(name, given)?);
             Ok(Box::pin(async move { Ok(work.await?.into_answer()) }))
         }));
-        self.finish(parameters::schema::<P>(), A::schema(), run)
+        self.finish::<A>(parameters::schema::<P>(), run)
     }
 
     /// A tool of a page: takes `sessionId` and `pageId` too.
@@ -140,16 +147,17 @@ impl Row {
         }));
         let mut input = parameters::schema::<P>();
         parameters::add_common(&mut input);
-        self.finish(input, A::schema(), run)
+        self.finish::<A>(input, run)
     }
 
-    fn finish(self, mut input: Value, output: Option<Value>, run: Run) -> Tool {
+    fn finish<A: IntoAnswer>(self, mut input: Value, run: Run) -> Tool {
         if let Value::Object(map) = &mut input {
             map.entry("type").or_insert_with(|| json!("object"));
             map.entry("properties").or_insert_with(|| Value::Object(Map::new()));
             map.remove("additionalProperties");
         }
         let Self { name, group, description, hints, works_in_dialog } = self;
-        Tool { name, group, description, hints, input, output, works_in_dialog, run }
+        let (answer, output) = (A::KIND, A::schema());
+        Tool { name, group, description, hints, input, answer, output, works_in_dialog, run }
     }
 }

@@ -129,10 +129,15 @@ impl<R, W> Lines<R, W> {
         }
         if shape.method.is_none() || !valid_id {
             // A notification or an answer that we do not know is passed over, as JSON-RPC wants it.
-            if shape.id.is_none() && shape.method.is_some() || shape.result.is_some() || shape.error.is_some() {
+            if shape.id.is_none() && shape.method.is_some() || shape.result.is_some() || shape.error.is_some()
+            {
                 return None;
             }
-            return Some(Err(refusal(Value::Null, -32600, "not a JSON-RPC request: `method` or `id` does not fit")));
+            return Some(Err(refusal(
+                Value::Null,
+                -32600,
+                "not a JSON-RPC request: `method` or `id` does not fit",
+            )));
         }
         Some(Err(refusal(id, -32600, &format!("not a request of this protocol: {error}"))))
     }

@@ -32,11 +32,15 @@ pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> 
                 tracing::debug!(?reason, "the client is gone");
                 Ok(())
             }
-            Err(error) => Err(TroupeError::new(ErrorCode::InternalError, format!("the server broke off: {error}"))),
+            Err(error) => {
+                Err(TroupeError::new(ErrorCode::InternalError, format!("the server broke off: {error}")))
+            }
         },
         // Nothing was asked before the end.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
-        Err(error) => Err(TroupeError::new(ErrorCode::InternalError, format!("no client could be served: {error}"))),
+        Err(error) => {
+            Err(TroupeError::new(ErrorCode::InternalError, format!("no client could be served: {error}")))
+        }
     };
     over.cancel();
     connection.end(registry.manager()).await;

@@ -37,8 +37,8 @@ use super::{
 use crate::{
     config::Config,
     engine::{
-        Browser, Context, ContextObserver, ContextOptions, DownloadStart, EngineError, EngineResult, Page, PageEvent,
-        wire::Listener,
+        Browser, Context, ContextObserver, ContextOptions, DownloadStart, EngineError, EngineResult, Page,
+        PageEvent, wire::Listener,
     },
 };
 
@@ -118,7 +118,9 @@ impl ChromiumBrowser {
         let version = match tokio::time::timeout(LAUNCH_TIMEOUT, greeting).await {
             Ok(Ok(version)) => version,
             Ok(Err(_)) => return Err(died(&process.stderr, &process.exited, "it ended at once").await),
-            Err(_) => return Err(died(&process.stderr, &process.exited, "it did not answer within 30 s").await),
+            Err(_) => {
+                return Err(died(&process.stderr, &process.exited, "it did not answer within 30 s").await);
+            }
         };
         tracing::info!(version, pid = process.pid, "the browser is ready");
         Ok(Arc::new(Self {
@@ -378,7 +380,10 @@ impl Listener for BrowserListener {
                     let pages: Vec<_> = shared.targets().pages.values().cloned().collect();
                     let path = (event.state == "completed").then(|| shared.downloads.join(&event.guid));
                     for page in pages {
-                        page.emit(PageEvent::DownloadEnded { id: event.guid.as_str().into(), path: path.clone() });
+                        page.emit(PageEvent::DownloadEnded {
+                            id: event.guid.as_str().into(),
+                            path: path.clone(),
+                        });
                     }
                 }
             }
@@ -402,19 +407,15 @@ fn attached(shared: &Arc<Shared>, event: Attached) {
             link.wire.listen(Some(session.clone()), Arc::new(Deaf));
             drop(link.post(RunIfWaitingForDebuggerParams {}));
         }
-        let mut detach = DetachFromTargetParams::default();
-        detach.session_id = Some(session.to_string().into());
+        let detach = DetachFromTargetParams { session_id: Some(session.to_string().into()) };
         drop(shared.link.post(detach));
         return;
     };
     let id: Arc<str> = info.target_id.into();
-    let setup = PageSetup {
-        id: id.clone(),
-        link,
-        options: context.options.clone(),
-        windowed: shared.windowed,
-    };
-    let page = ChromiumPage::attach(setup, |page| context.observer.page_opened(page, info.opener_id.as_deref()));
+    let setup =
+        PageSetup { id: id.clone(), link, options: context.options.clone(), windowed: shared.windowed };
+    let page =
+        ChromiumPage::attach(setup, |page| context.observer.page_opened(page, info.opener_id.as_deref()));
     let expected = {
         let mut targets = shared.targets();
         targets.pages.insert(id.clone(), page.clone());

@@ -19,7 +19,11 @@ use crate::{
 const DEFAULT_VIEWPORT: Viewport = Viewport { width: 1280, height: 720 };
 
 /// Adds what `options` ask for. `windowed`: the page has a window, whose size counts unless another is asked for.
-pub(super) fn apply(batch: &mut CommandBatch<'_>, options: &ContextOptions, windowed: bool) -> EngineResult<()> {
+pub(super) fn apply(
+    batch: &mut CommandBatch<'_>,
+    options: &ContextOptions,
+    windowed: bool,
+) -> EngineResult<()> {
     let ContextOptions { config: options, init_scripts } = options;
     let viewport = options.viewport.or((!windowed).then_some(DEFAULT_VIEWPORT));
     if viewport.is_some() || options.device_scale_factor.is_some() || options.is_mobile {
@@ -42,9 +46,8 @@ pub(super) fn apply(batch: &mut CommandBatch<'_>, options: &ContextOptions, wind
         batch.add(params)?;
     }
     if let Some(locale) = &options.locale {
-        let mut params = SetLocaleOverrideParams::default();
         // ICU's spelling.
-        params.locale = Some(locale.replace('-', "_"));
+        let params = SetLocaleOverrideParams { locale: Some(locale.replace('-', "_")) };
         batch.add(params)?;
     }
     if let Some(timezone) = &options.timezone {

@@ -116,7 +116,10 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
     let event = match method {
         "Page.frameAttached" => {
             let event: FrameAttached = parse(method, params)?;
-            PageEvent::FrameAttached { frame: event.frame_id.into(), parent: Some(event.parent_frame_id.into()) }
+            PageEvent::FrameAttached {
+                frame: event.frame_id.into(),
+                parent: Some(event.parent_frame_id.into()),
+            }
         }
         "Page.frameDetached" => {
             let event: FrameDetached = parse(method, params)?;

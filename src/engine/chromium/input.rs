@@ -85,7 +85,14 @@ pub(super) fn keyboard(batch: &mut CommandBatch<'_>, events: &[KeyEvent]) -> Eng
     Ok(())
 }
 
-fn describe(params: &mut DispatchKeyEventParams, key: &str, code: &str, key_code: u32, location: u32, modifiers: u8) {
+fn describe(
+    params: &mut DispatchKeyEventParams,
+    key: &str,
+    code: &str,
+    key_code: u32,
+    location: u32,
+    modifiers: u8,
+) {
     params.key = Some(key.to_owned());
     params.code = Some(code.to_owned());
     params.windows_virtual_key_code = Some(key_code.into());

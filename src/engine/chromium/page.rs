@@ -2,9 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
-    },
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
     time::Duration,
 };
 
@@ -29,12 +27,15 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use tokio::sync::watch;
 
-use super::{Link, browser::{only, parse}, emulation, events, input};
-use crate::{
-    engine::{
-        ContextOptions, EngineError, EngineResult, FrameId, ImageFormat, KeyEvent, MouseEvent, NavigationStart, Page,
-        PageEvent, PageObserver, ScriptFailure, Shot, World, wire::{Listener, Sent},
-    },
+use super::{
+    Link,
+    browser::{only, parse},
+    emulation, events, input,
+};
+use crate::engine::{
+    ContextOptions, EngineError, EngineResult, FrameId, ImageFormat, KeyEvent, MouseEvent, NavigationStart,
+    Page, PageEvent, PageObserver, ScriptFailure, Shot, World,
+    wire::{Listener, Sent},
 };
 
 /// Name of our world beside the page's own.
@@ -464,7 +465,10 @@ impl Listener for TargetListener {
                     match &event {
                         // The first session to tell of a frame is its own, unless it has one already.
                         PageEvent::FrameAttached { frame, .. } => {
-                            lock(&page.frames).sessions.entry(frame.clone()).or_insert_with(|| session.clone());
+                            lock(&page.frames)
+                                .sessions
+                                .entry(frame.clone())
+                                .or_insert_with(|| session.clone());
                         }
                         PageEvent::Committed { frame, .. } => {
                             lock(&page.frames).sessions.insert(frame.clone(), session.clone());

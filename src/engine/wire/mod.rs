@@ -263,11 +263,15 @@ impl Wire {
         if self.inner.closed.is_cancelled() {
             return Err(WireError::Closed);
         }
+        for message in messages {
+            tracing::trace!(target: "troupe::wire", message = %shown(message), "→");
+        }
         lock(&self.inner.outgoing).push(messages)
     }
 
     /// Takes one message of the other side.
     fn receive(&self, message: &[u8]) {
+        tracing::trace!(target: "troupe::wire", message = %shown(message), "←");
         let envelope: Envelope<'_> = match serde_json::from_slice(message) {
             Ok(envelope) => envelope,
             Err(error) => {
@@ -311,6 +315,11 @@ impl Wire {
     }
 }
 
+/// The beginning of a message, for the log.
+fn shown(message: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(&message[..message.len().min(300)])
+}
+
 /// CDP sends an object, BiDi a name with the message beside it.
 fn refusal(method: &str, error: &RawValue, message: Option<&str>) -> WireError {
     #[derive(Deserialize)]
@@ -320,7 +329,9 @@ fn refusal(method: &str, error: &RawValue, message: Option<&str>) -> WireError {
         Name(String),
     }
     let (code, message) = match serde_json::from_str(error.get()) {
-        Ok(Shape::Cdp { code, message, data: Some(data) }) => (code.to_string(), format!("{message} ({data})")),
+        Ok(Shape::Cdp { code, message, data: Some(data) }) => {
+            (code.to_string(), format!("{message} ({data})"))
+        }
         Ok(Shape::Cdp { code, message, data: None }) => (code.to_string(), message),
         Ok(Shape::Name(name)) => (name, message.unwrap_or_default().to_owned()),
         Err(_) => (String::new(), error.get().to_owned()),

@@ -7,11 +7,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use tokio::{
-    io::AsyncReadExt,
-    net::unix::pipe,
-    sync::Notify,
-};
+use tokio::{io::AsyncReadExt, net::unix::pipe, sync::Notify};
 use tokio_util::sync::CancellationToken;
 
 use super::{Outgoing, Wire, WireError, lock};

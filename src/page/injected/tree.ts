@@ -258,7 +258,7 @@ export class Walk {
 
   private node(element: Element, parent: TreeNode, role: string, tag: string, facts: number, acting: boolean, cursor: string, effects: number, bits: number): void {
     if (captions.has(tag) && parent.name !== "" && normalize(textContent(element)) === parent.name) return;
-    const node = makeNode(element, role);
+    const node = makeNode(element, role === "presentation" ? "generic" : role);
     const disabled = (bits & DISABLED) !== 0 || isDisabled(element, tag);
     if (disabled) bits |= DISABLED;
     const native = widgetRoles.has(role);
@@ -280,7 +280,7 @@ export class Walk {
     this.depth--;
     if (!this.isWorthALine(node, acting)) return;
     parent.boundary = null;
-    parent.children.push(node);
+    parent.children.push(onlyChild(node) ?? node);
   }
 
   /** `unnamed` says that neither an attribute nor its tag may name it. */
@@ -357,8 +357,8 @@ export class Walk {
   }
 
   private below(node: TreeNode, effects: number, bits: number): void {
-    if (this.depth > this.options.depth) {
-      node.cut = true;
+    if (this.depth >= this.options.depth) {
+      node.cut = (bits & QUIET) === 0;
       return;
     }
     if (effects & BEFORE) this.text(pseudoText(node.element, "::before"), node, bits);
@@ -403,6 +403,15 @@ const nothing: never[] = [];
 
 function makeNode(element: Element, role: string): TreeNode {
   return { element, role, name: "", states: "", wantsRef: false, cursor: "", properties: nothing, value: null, children: [], folds: false, cut: false, runRole: "", runCount: 0, skipped: nothing, boundary: null };
+}
+
+/** A wrapper with a pointer around one thing that has a ref: a press on that thing is one on the wrapper. */
+function onlyChild(node: TreeNode): TreeNode | null {
+  if (node.cursor === "" || (node.role !== "generic" && node.role !== "presentation") || node.name !== "" || node.states !== "" || node.children.length !== 1) return null;
+  const child = node.children[0];
+  if (!isNode(child) || !child.wantsRef) return null;
+  if (child.cursor === "" && !widgetRoles.has(child.role)) child.cursor = node.cursor;
+  return child;
 }
 
 function namedGeneric(element: Element): boolean {
