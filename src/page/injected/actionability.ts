@@ -167,6 +167,9 @@ export function actionable(argument: ActionableArgument): ActionableResult | Not
   return { ok: false, retry: attempt.retry, error: failure.json, box: attempt.box, next: refs.next };
 }
 
+/** ms between two looks at something that moves. */
+const shortestStep = 8;
+
 /** How often to look again where nothing tells of a change: a rule set through CSSOM, a media query. */
 const heartbeat = 100;
 
@@ -192,11 +195,19 @@ export async function waitActionable(argument: WaitActionableArgument): Promise<
   const until = performance.now() + argument.timeout;
   const attempts = new Attempts(argument);
   let lastBox: Box | undefined;
+  let boxTime = 0;
   for (;;) {
-    const attempt = attempts.try(refs, lastBox);
+    // Two looks at one moment of the animations' clock say nothing: outside of a frame it stands at the next.
+    const early = lastBox !== undefined && Number(document.timeline?.currentTime ?? 0) - boxTime < shortestStep;
+    const attempt = attempts.try(refs, early ? undefined : lastBox);
     if (attempt.ok) return success(attempt, refs);
     if (!attempt.retry) throw attempt.failure;
-    lastBox = attempt.box;
+    const time = Number(document.timeline?.currentTime ?? 0);
+    if (!attempt.moving) lastBox = undefined;
+    else if (!lastBox || time - boxTime >= shortestStep) {
+      lastBox = attempt.box;
+      boxTime = time;
+    }
     if (performance.now() >= until) {
       const failure = attempt.missing ? notFound(argument.target, refs) : attempt.failure;
       throw new Failure(failure.code, `${failure.message} (waited ${argument.timeout} ms)`, { ...failure.details, timeout: argument.timeout }, failure.suggestion);

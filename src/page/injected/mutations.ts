@@ -33,7 +33,14 @@ const events = [
 export function startWatching(): void {
   watched = new WeakSet();
   watchRoot(document);
-  for (const name of events) window.addEventListener(name, () => changed(1), { capture: true, passive: true });
+  listen();
+}
+
+const note = (): void => changed(1);
+
+/** Said again it does nothing; `document.open` has taken the listeners away. */
+function listen(): void {
+  for (const name of events) window.addEventListener(name, note, { capture: true, passive: true });
 }
 
 /** Calls `notify` at each change until the returned function is called. */
@@ -77,5 +84,6 @@ export function mutations(): MutationsResult {
 
 /** The snapshot that was just taken is what `changed` compares with. */
 export function noteSnapshot(): void {
+  listen();
   atSnapshot = mutations().count;
 }

@@ -3,7 +3,7 @@
  * called and in which state they are. Everything is asked once, from the top down, and nothing about what is
  * folded away.
  */
-import { activeElement, attr, byIds, composedContains, eachComposedChild, factsOf, firstElementChild, HAS_ACTION, HAS_ARIA, HAS_FIELD_STATE, HAS_INERT, HAS_ROLE, HAS_TITLE, hasAttr, localName, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent } from "./dom";
+import { activeElement, attr, byIds, composedContains, eachComposedChild, factsOf, firstElementChild, HAS_ACTION, HAS_ARIA, HAS_FIELD_STATE, HAS_INERT, HAS_ROLE, HAS_STYLE, HAS_TITLE, hasAttr, localName, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent } from "./dom";
 import { fieldValue, givenName, nameOf } from "./names";
 import { watchRoot } from "./mutations";
 import { isEditingHost, isFocusable, landmarkRoles, namedByContent, presentationalChildren, roleOf, widgetRoles } from "./roles";
@@ -163,6 +163,7 @@ export class Walk {
         if (attr(element, "aria-disabled") === "true") bits |= DISABLED;
       }
       if (facts & HAS_INERT) return;
+      if (facts & HAS_STYLE && (attr(element, "style") as string).includes("content-visibility")) bits |= ASK;
     } else if (tag === "details") bits |= ASK;
     if (this.modals.length > 0 && !(bits & REACHED)) {
       if (this.modals.includes(element)) bits |= REACHED;
@@ -183,6 +184,7 @@ export class Walk {
       return;
     }
     const forced = element === this.root;
+    if (captions.has(tag) && parent.name !== "" && !forced && normalize(textContent(element)) === parent.name) return;
     const acting = cursor !== "" || (facts & (HAS_ACTION | HAS_ARIA) || tag === "label" ? isActed(element, role) : false);
     if (!forced && this.isTransparent(element, role, tag, acting, facts, bits)) {
       this.transparent(element, parent, tag, effects, bits);
@@ -257,7 +259,6 @@ export class Walk {
   }
 
   private node(element: Element, parent: TreeNode, role: string, tag: string, facts: number, acting: boolean, cursor: string, effects: number, bits: number): void {
-    if (captions.has(tag) && parent.name !== "" && normalize(textContent(element)) === parent.name) return;
     const node = makeNode(element, role === "presentation" ? "generic" : role);
     const disabled = (bits & DISABLED) !== 0 || isDisabled(element, tag);
     if (disabled) bits |= DISABLED;
@@ -274,6 +275,7 @@ export class Walk {
     if (facts & (HAS_ARIA | HAS_FIELD_STATE) || disabled || statefulTags.has(tag)) node.states = stateText(element, role, disabled, element === this.active);
     else if (element === this.active) node.states = " [active]";
     const leaf = firstElementChild(element) === null && (effects & (BEFORE | AFTER)) === 0 && shadowRootOf(element) === null && tag !== "slot";
+    if (tag === "label" && labelIsTold(element as HTMLLabelElement)) bits |= QUIET;
     if (acting || mixedRoles.has(role) || role === "textbox" || role === "heading") bits |= TELL;
     this.depth++;
     this.fill(node, tag, (facts & (HAS_ARIA | HAS_TITLE)) === 0 && !nativelyNamed.has(tag), leaf, effects, bits);
