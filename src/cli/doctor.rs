@@ -64,7 +64,7 @@ async fn examine(config: &Config) -> Report {
         (Ok(_), false) => check("display", State::Limited, "none: the browser runs headless", None),
     });
     let sandbox = sandbox(config);
-    let needs_no_sandbox = sandbox.state != State::Fine;
+    let needs_no_sandbox = !config.sandbox || sandbox.state != State::Fine;
     checks.push(sandbox);
     checks.push(writable("temporary folder", &std::env::temp_dir(), State::Missing));
     if let Some(folder) = browsers_folder() {
@@ -74,7 +74,7 @@ async fn examine(config: &Config) -> Report {
     if needs_no_sandbox {
         command.push_str(" --no-sandbox");
     }
-    if mode.is_err() || (!display && config.headless.is_none()) {
+    if mode.is_err() || headless {
         command.push_str(" --headless");
     }
     Report { usable: checks.iter().all(|check| check.state != State::Missing), command, checks }
@@ -122,11 +122,8 @@ fn obstacle_to_sandbox() -> Option<&'static str> {
         return None;
     }
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        if std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0) {
-            return Some("this is root, as whom Chromium has no sandbox");
-        }
+    if nix::unistd::geteuid().is_root() {
+        return Some("this is root, as whom Chromium has no sandbox");
     }
     let is = |file: &str, value: &str| std::fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
     if is("/proc/sys/kernel/unprivileged_userns_clone", "0") || is("/proc/sys/user/max_user_namespaces", "0")

@@ -74,7 +74,9 @@ async fn run_with(
 }
 
 fn misused(screen: &Screen, usage: &Usage) -> i32 {
-    screen.err(&format!("troupe: {usage}"));
+    // One line, whatever was typed.
+    let line = usage.to_string().replace(|c: char| c.is_control(), " ");
+    screen.err(&format!("troupe: {line}"));
     MISUSED
 }
 

@@ -7,11 +7,11 @@ use super::layer::Origin;
 /// A start that was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    #[error("unknown option `--{name}`{}", hint(near.as_deref()))]
+    #[error("unknown option `--{}`{}", one_line(name), hint(near.as_deref()))]
     UnknownOption { name: String, near: Option<String> },
-    #[error("unknown environment variable `{name}`{}", hint(near.as_deref()))]
+    #[error("unknown environment variable `{}`{}", one_line(name), hint(near.as_deref()))]
     UnknownVariable { name: String, near: Option<String> },
-    #[error("unknown key `{key}`{}{}", in_file(file.as_ref()), hint(near.as_deref()))]
+    #[error("unknown key `{}`{}{}", one_line(key), in_file(file.as_ref()), hint(near.as_deref()))]
     UnknownKey { key: String, file: Option<PathBuf>, near: Option<String> },
     #[error("{origin} must be {allowed}, but it is `{}`", one_line(value))]
     InvalidValue { origin: Origin, value: String, allowed: String },

@@ -140,6 +140,10 @@ impl Page for MemoryPage {
         Self::unsupported()
     }
 
+    async fn content_frame(&self, _frame: &FrameId, _expression: &str) -> EngineResult<Option<FrameId>> {
+        Self::unsupported()
+    }
+
     async fn title(&self) -> EngineResult<String> {
         Ok(String::new())
     }

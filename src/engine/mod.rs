@@ -304,6 +304,8 @@ pub trait Page: Send + Sync {
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart>;
     /// Evaluates `expression`, awaits a promise, gives a copy of the value (`undefined` as null).
     async fn evaluate(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value>;
+    /// The frame inside the element that `expression` gives in the isolated world.
+    async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>>;
     /// The title, known to the browser itself: also while the page is held up.
     async fn title(&self) -> EngineResult<String>;
     async fn stop_loading(&self);

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
+use tokio::time::Instant;
 
 use super::{Page, keyboard, settle::Settled, state::Mark};
 use crate::{
-    engine::{EngineError, EngineResult, KeyEvent, Modifiers, MouseButton, MouseEvent},
+    engine::{EngineError, EngineResult, FrameId, KeyEvent, Modifiers, MouseButton, MouseEvent},
     error::{ErrorCode, Result, TroupeError},
 };
 
@@ -44,14 +45,19 @@ pub struct Done {
     pub element: String,
     /// What became of the page.
     pub settled: Settled,
+    /// What is other than before in its snapshot.
+    pub changes: Option<String>,
 }
 
 /// A place to act on.
-struct Spot {
-    x: f64,
-    y: f64,
-    reference: String,
-    description: String,
+pub(super) struct Spot {
+    pub frame: FrameId,
+    pub x: f64,
+    pub y: f64,
+    pub reference: String,
+    pub description: String,
+    #[expect(dead_code, reason = "what is typed into it is kept out of the record")]
+    pub password: bool,
 }
 
 impl Page {
@@ -66,16 +72,15 @@ impl Page {
             events.push(MouseEvent::Down { x, y, button, clicks, modifiers });
             events.push(MouseEvent::Up { x, y, button, clicks, modifiers });
         }
-        let mark = self.state.mark();
-        self.input(mark, self.engine.mouse(&events)).await?;
-        Ok(Done { element: spot.description, settled: self.settle(mark).await? })
+        self.act(spot.description, async |mark| self.input(mark, self.engine.mouse(&events)).await).await
     }
 
     /// Types `text` by key strokes into the element that `target` means, once it can be edited.
     pub async fn type_text(&self, target: &str, text: &str, options: &TypeOptions) -> Result<Done> {
         let spot = self.spot(target, "type", false, options.timeout).await?;
-        let prepared =
-            self.inject("prepareType", json!({"ref": spot.reference, "clear": options.clear})).await?;
+        let prepared = self
+            .inject_in(&spot.frame, "prepareType", json!({"ref": spot.reference, "clear": options.clear}))
+            .await?;
         if prepared["focused"] == false {
             return Err(TroupeError::new(
                 ErrorCode::ElementNotEditable,
@@ -83,7 +88,6 @@ impl Page {
             )
             .detail("reason", "not focusable"));
         }
-        let mark = self.state.mark();
         let mut groups = keyboard::strokes(text);
         if options.clear && groups.is_empty() {
             groups.extend(keyboard::named("Delete").map(Vec::from));
@@ -91,48 +95,78 @@ impl Page {
         if options.submit {
             groups.extend(keyboard::named("Enter").map(Vec::from));
         }
-        if options.delay.is_zero() {
-            for keys in groups.chunks(KEYS_AT_ONCE) {
-                let keys: Vec<KeyEvent> = keys.concat();
-                self.input(mark, self.engine.keyboard(&keys)).await?;
-            }
-        } else {
-            for (index, keys) in groups.iter().enumerate() {
-                if index > 0 {
-                    tokio::time::sleep(options.delay).await;
+        self.act(spot.description, async |mark| {
+            if options.delay.is_zero() {
+                for keys in groups.chunks(KEYS_AT_ONCE) {
+                    let keys: Vec<KeyEvent> = keys.concat();
+                    self.input(mark, self.engine.keyboard(&keys)).await?;
                 }
-                self.input(mark, self.engine.keyboard(keys)).await?;
+            } else {
+                for (index, keys) in groups.iter().enumerate() {
+                    if index > 0 {
+                        tokio::time::sleep(options.delay).await;
+                    }
+                    self.input(mark, self.engine.keyboard(keys)).await?;
+                }
             }
-        }
-        Ok(Done { element: spot.description, settled: self.settle(mark).await? })
+            Ok(())
+        })
+        .await
+    }
+
+    /// Does `work` on `element`, and tells what came of it.
+    pub(super) async fn act(
+        &self,
+        element: String,
+        work: impl AsyncFnOnce(Mark) -> Result<()>,
+    ) -> Result<Done> {
+        let before = self.before_action().await;
+        let mark = self.state.mark();
+        work(mark).await?;
+        let settled = self.settle(mark).await?;
+        let changes = match settled.dialog {
+            None if !settled.closed && !settled.navigated => self.changes_since(before).await,
+            _ => None,
+        };
+        Ok(Done { element, settled, changes })
     }
 
     /// Waits until `target` can be acted on, and tells where.
-    async fn spot(&self, target: &str, action: &str, force: bool, timeout: Duration) -> Result<Spot> {
-        let arguments = json!({
-            "target": target, "action": action, "force": force,
-            "timeout": u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
-        });
+    pub(super) async fn spot(
+        &self,
+        target: &str,
+        action: &str,
+        force: bool,
+        timeout: Duration,
+    ) -> Result<Spot> {
+        let deadline = Instant::now() + timeout;
+        let looking = self.in_one_document(|| Box::pin(self.look_for_spot(target, action, force, deadline)));
         // The page keeps the time itself; ours is for a page whose event loop stands still.
-        let limit = timeout + Duration::from_secs(2);
-        let answer = self
-            .within(limit, self.inject_until_settled("waitActionable", arguments))
-            .await
-            .ok_or_else(|| {
-                self.timed_out(
-                    &format!("`{target}` could not be looked for: the page did not answer"),
-                    timeout,
-                )
-            })??;
+        self.within(timeout + Duration::from_secs(2), looking).await.ok_or_else(|| {
+            let what = format!("`{target}` could not be looked for: the page did not answer");
+            self.timed_out(&what, timeout)
+        })?
+    }
+
+    async fn look_for_spot(
+        &self,
+        target: &str,
+        action: &str,
+        force: bool,
+        deadline: Instant,
+    ) -> Result<Spot> {
+        let place = self.locate(target).await?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        let arguments = json!({
+            "target": place.target, "action": action, "force": force,
+            "timeout": u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
+        });
+        let answer = self.inject_in(&place.frame, "waitActionable", arguments).await?;
         let coordinate = |name: &str| answer[name].as_f64().unwrap_or_default();
         let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
-        debug_assert!(matches!(answer["ok"], Value::Bool(true)), "{answer}");
-        Ok(Spot {
-            x: coordinate("x"),
-            y: coordinate("y"),
-            reference: text("ref"),
-            description: text("description"),
-        })
+        let (x, y) = self.to_viewport(&place.owners, coordinate("x"), coordinate("y"), force).await?;
+        let (reference, description) = (text("ref"), text("description"));
+        Ok(Spot { frame: place.frame, x, y, reference, description, password: answer["password"] == true })
     }
 
     /// Awaits input; a dialog that it opens, or a page that it closes, is an outcome, not a failure.

@@ -2,27 +2,31 @@
 //!
 //! The script is brought in at the first call to a document: pages that are only passed through pay nothing.
 
-use serde_json::{Value, json};
+use futures_util::future::BoxFuture;
+use serde_json::Value;
 
-use super::Page;
+use super::{DOCUMENT_GONE, Page};
 use crate::{
-    engine::{EngineError, FrameId, World},
+    engine::{FrameId, World},
     error::{ErrorCode, Result, TroupeError},
 };
 
 const BUNDLE: &str = include_str!(concat!(env!("OUT_DIR"), "/injected.js"));
 
 impl Page {
-    /// Calls `name` of our script in the main frame; its answer is JSON, its known failures errors.
-    /// `refs` is added to `arguments` where the function gives refs.
-    pub(super) async fn inject(&self, name: &str, mut arguments: Value) -> Result<Value> {
-        let frame = self.main_frame().clone();
+    /// Calls `name` of our script in the main frame.
+    pub(super) async fn inject(&self, name: &str, arguments: Value) -> Result<Value> {
+        self.inject_in(&self.main_frame().clone(), name, arguments).await
+    }
+
+    /// Calls `name` of our script in `frame`; its answer is JSON, its known failures errors.
+    pub(super) async fn inject_in(&self, frame: &FrameId, name: &str, mut arguments: Value) -> Result<Value> {
         if let Value::Object(map) = &mut arguments {
-            map.insert("refs".into(), json!({"prefix": "e", "next": self.refs.next()}));
+            map.insert("refs".into(), self.ref_counter(frame));
         }
-        let answer = self.call_script(&frame, name, &arguments).await?;
+        let answer = self.call_script(frame, name, &arguments).await?;
         if let Some(next) = answer["next"].as_u64() {
-            self.refs.used_up_to(next);
+            self.refs_used(frame, next);
         }
         match answer.get("error") {
             Some(error) if error.is_object() => Err(self.script_refusal(error)),
@@ -45,12 +49,15 @@ impl Page {
         serde_json::from_str(&answer).map_err(|error| unreadable(name, &error.to_string()))
     }
 
-    /// As `inject`, again in the new document where a navigation takes the old one away.
-    pub(super) async fn inject_until_settled(&self, name: &str, arguments: Value) -> Result<Value> {
+    /// Does `work`, again where a navigation takes the document away under it: in the next one.
+    pub(super) async fn in_one_document<'a, T>(
+        &self,
+        work: impl Fn() -> BoxFuture<'a, Result<T>>,
+    ) -> Result<T> {
         loop {
             let mark = self.state.mark();
-            match self.inject(name, arguments.clone()).await {
-                Err(error) if error.code == ErrorCode::BrowserError && self.replaced(&error) => {
+            match work().await {
+                Err(error) if self.replaced(&error) => {
                     // The next document may not be there yet: its commit is the event to wait for.
                     let committed = self.state.until(|facts| facts.committed_since(mark).then_some(()));
                     if self.within(self.config.timeout_navigation, committed).await.is_none() {
@@ -63,7 +70,8 @@ impl Page {
     }
 
     fn replaced(&self, error: &TroupeError) -> bool {
-        error.message == self.error(EngineError::DocumentGone).message
+        error.code == ErrorCode::BrowserError
+            && error.details.get("reason").is_some_and(|reason| reason == DOCUMENT_GONE)
     }
 
     fn script_refusal(&self, error: &Value) -> TroupeError {

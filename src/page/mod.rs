@@ -5,19 +5,19 @@
 //! `script` are what can be asked of it, and `settle` waits for what an action has started.
 
 mod action;
+mod changes;
+mod frames;
 mod injected;
 mod keyboard;
 mod navigation;
 mod script;
 mod settle;
+mod snapshot;
 mod state;
 
 use std::{
     future::Future,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -30,29 +30,13 @@ use crate::{
 };
 
 pub use action::{ClickOptions, Done, TypeOptions};
+pub use frames::RefCounter;
 pub use navigation::{Navigation, WaitUntil, normalise_url};
-pub use script::SnapshotOptions;
+pub use snapshot::SnapshotOptions;
 pub use state::PageState;
 
-/// Numbers for refs; one counter a session, so that a ref never means two elements.
-#[derive(Debug)]
-pub struct RefCounter(AtomicU64);
-
-impl Default for RefCounter {
-    fn default() -> Self {
-        Self(AtomicU64::new(1))
-    }
-}
-
-impl RefCounter {
-    fn next(&self) -> u64 {
-        self.0.load(Ordering::Acquire)
-    }
-
-    fn used_up_to(&self, next: u64) {
-        self.0.fetch_max(next, Ordering::AcqRel);
-    }
-}
+/// `details.reason` of a call whose document a navigation took away.
+const DOCUMENT_GONE: &str = "document replaced";
 
 /// A tab of a session.
 pub struct Page {
@@ -62,7 +46,9 @@ pub struct Page {
     pub number: usize,
     engine: Arc<dyn engine::Page>,
     state: Arc<PageState>,
-    refs: Arc<RefCounter>,
+    refs: frames::SharedRefs,
+    frame_numbers: frames::FrameNumbers,
+    last_look: changes::LastLook,
     config: Arc<Config>,
     main_frame: OnceLock<FrameId>,
 }
@@ -81,6 +67,8 @@ impl Page {
             engine,
             state: Arc::default(),
             refs,
+            frame_numbers: frames::FrameNumbers::default(),
+            last_look: changes::LastLook::default(),
             config,
             main_frame: OnceLock::new(),
         }
@@ -227,6 +215,7 @@ impl Page {
                 ErrorCode::BrowserError,
                 format!("the document at `{url}` was replaced during the call"),
             )
+            .detail("reason", DOCUMENT_GONE)
             .suggestion("call again: the page has navigated"),
             EngineError::Refused(reason) => TroupeError::new(ErrorCode::BrowserError, reason),
         }

@@ -1,8 +1,8 @@
-//! Scripts of the client in the page's own world, and the snapshot.
+//! Scripts of the client in the page's own world.
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::Page;
 use crate::{
@@ -12,15 +12,6 @@ use crate::{
 
 /// The longest that `evaluate` waits for a script.
 const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// What a snapshot shows.
-#[derive(Debug, Clone, Default)]
-pub struct SnapshotOptions {
-    pub selector: Option<String>,
-    pub interactive: bool,
-    pub depth: Option<u32>,
-    pub budget: Option<usize>,
-}
 
 impl Page {
     /// Evaluates an expression, or calls the function that it is with `arguments`.
@@ -68,21 +59,6 @@ impl Page {
                 Err(self.timed_out("the script did not end", TIMEOUT))
             }
         }
-    }
-
-    /// The page as text: roles, names, states and refs.
-    pub async fn snapshot(&self, options: &SnapshotOptions) -> Result<String> {
-        let mut arguments = Map::new();
-        arguments.insert("interactive".into(), options.interactive.into());
-        if let Some(selector) = &options.selector {
-            arguments.insert("selector".into(), json!(selector));
-        }
-        if let Some(depth) = options.depth {
-            arguments.insert("depth".into(), depth.into());
-        }
-        arguments.insert("budget".into(), options.budget.unwrap_or(self.config.result_budget).into());
-        let answer = self.inject_until_settled("snapshot", Value::Object(arguments)).await?;
-        Ok(answer["text"].as_str().unwrap_or_default().to_owned())
     }
 }
 

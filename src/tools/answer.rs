@@ -145,6 +145,9 @@ pub(super) struct PlaceAnswer {
 pub(super) struct ActionAnswer {
     success: bool,
     message: String,
+    /// Lines of the snapshot that came (+), went (-) or are other now (~).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<String>,
     /// Set where the action has led to another document.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PlaceAnswer>,
@@ -178,6 +181,7 @@ impl ActionAnswer {
         Self {
             success: true,
             message,
+            changes: done.changes,
             page,
             dialog: settled.dialog.map(Into::into),
             new_page: opened_since(&call.session, before),

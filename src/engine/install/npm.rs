@@ -127,7 +127,8 @@ fn point_fonts_home(home: &Path) -> std::io::Result<()> {
     std::fs::write(home.join("fonts.conf"), text)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 

@@ -74,9 +74,7 @@ fn is_debian(os_release: &str) -> Result<(), String> {
 
 #[cfg(unix)]
 fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt;
-    // The owner of our own entry: no need for another feature of a crate.
-    std::fs::metadata("/proc/self").is_ok_and(|entry| entry.uid() == 0)
+    nix::unistd::geteuid().is_root()
 }
 
 #[cfg(not(unix))]

@@ -62,7 +62,8 @@ async fn each_line(stream: Option<impl AsyncRead + Unpin>, line: &(dyn Fn(&str) 
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::sync::Mutex;
 

@@ -10,7 +10,7 @@ import { RefGiver } from "./refs";
 import { matchOf, notFound, requireRef, resolveMany } from "./resolve";
 import { tagOf } from "./snapshot";
 import { isDisabled } from "./states";
-import { invisibleBecause, isVisible } from "./visible";
+import { invisibleBecause, isVisible, notRendered } from "./visible";
 
 const entering = new Set<Action>(["type", "fill", "select", "upload"]);
 const pointing = new Set<Action>(["click", "hover", "check", "drag", "drop"]);
@@ -51,7 +51,10 @@ class Attempts {
       return point ? { ok: true, element, ...point, box: boxOf(element) } : refuse("hidden", "has no box in the viewport", false);
     }
     const invisible = action === "upload" ? null : invisibleBecause(element);
-    if (invisible !== null) return refuse("hidden", `is hidden: ${invisible}${hiddenBy(element, invisible)}`);
+    if (invisible !== null) {
+      const by = hiddenBy(element, invisible);
+      return refuse("hidden", `is hidden: ${by && invisible === notRendered ? "display: none" : invisible}${by}`);
+    }
     if (action !== "hover" && action !== "scroll" && action !== "screenshot" && action !== "drop") {
       const disabled = disabledBy(element);
       if (disabled) return refuse("disabled", disabled === element ? "is disabled" : `is disabled by ${tagOf(disabled)}`);
@@ -107,7 +110,7 @@ function bringIntoViewIfOut(element: Element): void {
 
 /** The element that hides another, told where it is not the other itself. */
 function hiddenBy(element: Element, why: string): string {
-  const none = why === "display: none" || why === "it is not rendered";
+  const none = why === "display: none" || why === notRendered;
   if (!none && why !== "visibility: hidden") return "";
   let outermost: Element | null = null;
   for (let node = composedParent(element); node; node = composedParent(node)) {

@@ -6,7 +6,7 @@ import { normalize } from "./dom";
 import { RefGiver } from "./refs";
 import { Writer } from "./render";
 import { buildTree } from "./snapshot";
-import { isNode, type TreeNode } from "./tree";
+import { isNode, type TreeNode } from "./node";
 
 /** What is short enough to be told whole where something in it matches. */
 const units = new Set(["row", "listitem", "option", "treeitem", "article", "paragraph", "menuitem"]);

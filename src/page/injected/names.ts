@@ -1,5 +1,6 @@
 /** Names by "Accessible Name and Description Computation 1.2" and the HTML mappings. */
 import { attr, byIds, composedParent, eachComposedChild, firstElementChild, hasAttr, isElement, isHtml, localName, namespaceOf, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent, firstChild, nextSibling } from "./dom";
+import { labellers } from "./labels";
 import { memo } from "./memo";
 import { namedByContent, roleOf } from "./roles";
 import { AFTER, BEFORE, isBlock, isHiddenForAria, keysOf, pseudoText, Shown, shownOf } from "./styles";
@@ -69,11 +70,13 @@ function alternative(element: Element, role: string, traversal: Traversal): stri
 
 /** Steps "labelledby", "embedded control" and "aria-label". */
 function labelled(element: Element, traversal: Traversal, role = ""): string {
-  if (!traversal.referenced && hasAttr(element, "aria-labelledby")) {
-    const named = byIds(element, "aria-labelledby");
-    // A fresh set each, with the element itself allowed once more: a button may name itself and its row.
-    const text = named.map((each) => (each === element ? selfReference(element, role) : reference(each, new Set(traversal.visited)))).join(" ");
-    if (text.trim()) return text;
+  if (!traversal.referenced) {
+    const named = labellers(element);
+    if (named.length > 0) {
+      // The element itself is allowed once more: a button may name itself and its row.
+      const text = named.map((each) => (each === element ? selfReference(element, role) : reference(each, traversal.visited))).join(" ");
+      if (text.trim()) return text;
+    }
   }
   if (traversal.via !== "itself") {
     const value = embeddedValue(element, role, traversal);
@@ -141,7 +144,8 @@ function native(element: Element, role: string, traversal: Traversal): string {
   if (labelable.has(tag) || (tag.includes("-") && isHtml(element))) {
     const labels = labelsOf(element);
     if (labels.length > 0 && traversal.via !== "label") {
-      const text = labels.map((label) => alternative(label, "generic", { ...traversal, via: "label", visited: new Set([element]) })).join(" ");
+      // A hidden label names its control all the same, as what `aria-labelledby` names does.
+      const text = labels.map((label) => alternative(label, "generic", { ...traversal, via: "label", hidden: isHiddenForAria(label), visited: new Set([element]) })).join(" ");
       if (text.trim()) return text;
     }
     if (tag === "input") return inputName(element as HTMLInputElement);

@@ -1,6 +1,6 @@
 /** Writes a tree as lines of YAML. Refs are given here, so that only what is shown takes one. */
 import type { RefGiver } from "./refs";
-import { isNode, scalar, type Fold, type TreeChild, type TreeNode } from "./tree";
+import { isNode, scalar, type Fold, type TreeChild, type TreeNode } from "./node";
 
 const longestName = 250;
 const longestValue = 500;

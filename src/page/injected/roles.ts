@@ -179,7 +179,7 @@ function headerCellRole(cell: Element): string | null {
   const before = previousElement(cell);
   const after = nextElement(cell);
   // An empty cell beside it is no data that it could head.
-  const isData = (sibling: Element | null): boolean => sibling !== null && localName(sibling) === "td" && textContent(sibling).trim() !== "";
+  const isData = (sibling: Element | null): boolean => sibling !== null && localName(sibling) === "td" && /[^ \t\n\f\r]/.test(textContent(sibling));
   return isData(before) || isData(after) ? "rowheader" : "columnheader";
 }
 

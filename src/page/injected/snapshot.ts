@@ -1,14 +1,16 @@
 /** `snapshot` and the one-line descriptions of elements. */
 import type { SnapshotArgument, SnapshotResult } from "./api";
-import { attr, bodyOf, documentElement, localName, normalize, textContent } from "./dom";
-import { nameOf } from "./names";
+import { attr, bodyOf, documentElement, localName } from "./dom";
+import { contentName, nameOf } from "./names";
 import { noteSnapshot } from "./mutations";
+import type { TreeNode } from "./node";
 import { RefGiver } from "./refs";
 import { Writer } from "./render";
 import { roleOf } from "./roles";
 import { resolveOne } from "./resolve";
 import { isDisabled, stateText } from "./states";
-import { Walk, type TreeNode } from "./tree";
+import { Walk } from "./tree";
+import { invisibleBecause } from "./visible";
 
 const defaultFold = 20;
 
@@ -32,6 +34,7 @@ export function snapshot(argument: SnapshotArgument): SnapshotResult {
   const { tree, folded } = buildTree(root, argument);
   const writer = new Writer(refs, argument.budget ?? Infinity, argument.boxes ?? false);
   writer.children(tree.children, "", null);
+  if (root && writer.lines.length === 0) writer.lines.push(`- … ${describeElement(root, refs)} shows nothing: ${invisibleBecause(root) ?? "it is hidden from assistive technology or empty"}`);
   const cut = writer.cutAt !== null;
   if (cut) {
     const part = writer.cutAt ? `snapshot {selector: "${writer.cutAt}"} shows this part whole` : "snapshot {budget} with a higher budget shows more";
@@ -47,7 +50,7 @@ export function describeElement(element: Element, refs: RefGiver): string {
   const name = nameOf(element, role);
   const plain = role === "generic" || role === "presentation";
   let text = plain ? tagOf(element) : role;
-  const shown = name || (plain || role === "paragraph" || role === "listitem" ? normalize(textContent(element)) : "");
+  const shown = name || (plain || role === "paragraph" || role === "listitem" ? contentName(element) : "");
   if (shown) text += ` ${JSON.stringify(shown.length > 80 ? `${shown.slice(0, 80)}…` : shown)}`;
   return `${text}${stateText(element, role, isDisabled(element))} [ref=${refs.of(element)}]`;
 }

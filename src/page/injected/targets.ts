@@ -1,7 +1,8 @@
 /** Reads a target and finds the elements that it names. */
-import { attr, byIds, elementMatches, isShadowRoot, normalize, queryAll, type Root } from "./dom";
+import { attr, elementMatches, isShadowRoot, normalize, queryAll, type Root } from "./dom";
 import { Failure } from "./fail";
 import { isBelow, queryCss, shadowRoots } from "./css";
+import { labellers } from "./labels";
 import { parseMatcher, parseRegex, unescape, type TextMatcher } from "./matcher";
 import { labelsOf, nameOf } from "./names";
 import { elementByRef, isRef } from "./refs";
@@ -131,7 +132,7 @@ const labelled = "input, select, textarea, button, meter, output, progress, [ari
 function queryLabel(matcher: TextMatcher, scope: Root | Element): Element[] {
   return everywhere(labelled, scope).filter((element) => {
     if (elementMatches(element, "input[type=hidden i]")) return false;
-    const named = byIds(element, "aria-labelledby");
+    const named = labellers(element);
     if (named.length > 0) return named.some((each) => matcher.test(elementText(each))) || matcher.test(normalize(named.map(elementText).join(" ")));
     const own = attr(element, "aria-label");
     if (own !== null && own.trim() !== "") return matcher.test(normalize(own));

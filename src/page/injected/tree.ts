@@ -4,42 +4,12 @@
  * folded away.
  */
 import { activeElement, attr, byIds, composedContains, eachComposedChild, factsOf, firstElementChild, HAS_ACTION, HAS_ARIA, HAS_FIELD_STATE, HAS_INERT, HAS_ROLE, HAS_STYLE, HAS_TITLE, hasAttr, localName, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent } from "./dom";
+import { makeNode, mergeText, nothing, onlyChild, scalar, type TreeNode } from "./node";
 import { fieldValue, givenName, nameOf } from "./names";
 import { watchRoot } from "./mutations";
 import { isEditingHost, isFocusable, landmarkRoles, namedByContent, presentationalChildren, roleOf, widgetRoles } from "./roles";
 import { isChosen, isDisabled, stateText } from "./states";
 import { AFTER, animationsRun, BEFORE, CURSOR, DISPLAY, isBlock, isShown, keysOf, modalDialogs, pseudoText, Shown, shownOf, VISIBILITY } from "./styles";
-
-/** Siblings that were left out: a line says how many. */
-export interface Fold {
-  fold: true;
-  role: string;
-  count: number;
-}
-
-export type TreeChild = TreeNode | Fold | string;
-
-export interface TreeNode {
-  element: Element;
-  role: string;
-  name: string;
-  /** ` [checked] [expanded=false]`, ready to print. */
-  states: string;
-  wantsRef: boolean;
-  cursor: string;
-  /** `/url: …`, ready to print. */
-  properties: string[];
-  value: string | null;
-  children: TreeChild[];
-  /** Some children are told by a line that counts them. */
-  folds: boolean;
-  /** Children were left out because of the depth asked for. */
-  cut: boolean;
-  runRole: string;
-  runCount: number;
-  skipped: [Element, number][];
-  boundary: Element | null;
-}
 
 export interface WalkOptions {
   interactive: boolean;
@@ -260,9 +230,11 @@ export class Walk {
 
   private node(element: Element, parent: TreeNode, role: string, tag: string, facts: number, acting: boolean, cursor: string, effects: number, bits: number): void {
     const node = makeNode(element, role === "presentation" ? "generic" : role);
-    const disabled = (bits & DISABLED) !== 0 || isDisabled(element, tag);
-    if (disabled) bits |= DISABLED;
     const native = widgetRoles.has(role);
+    const own = isDisabled(element, tag);
+    // What is below something disabled is so too, but told only of what could be acted on.
+    const disabled = own || (native && (bits & DISABLED) !== 0);
+    if (own) bits |= DISABLED;
     node.wantsRef = acting || (native && role !== "option") || !withoutRef.has(role) || (role === "option" && tag !== "option");
     if (role === "option" && tag === "option") node.wantsRef = false;
     if (cursor !== "" && (!native || this.options.cursors)) node.cursor = cursor;
@@ -400,22 +372,6 @@ export class Walk {
   }
 }
 
-/** Stands for every empty list; never written to. */
-const nothing: never[] = [];
-
-function makeNode(element: Element, role: string): TreeNode {
-  return { element, role, name: "", states: "", wantsRef: false, cursor: "", properties: nothing, value: null, children: [], folds: false, cut: false, runRole: "", runCount: 0, skipped: nothing, boundary: null };
-}
-
-/** A wrapper with a pointer around one thing that has a ref: a press on that thing is one on the wrapper. */
-function onlyChild(node: TreeNode): TreeNode | null {
-  if (node.cursor === "" || (node.role !== "generic" && node.role !== "presentation") || node.name !== "" || node.states !== "" || node.children.length !== 1) return null;
-  const child = node.children[0];
-  if (!isNode(child) || !child.wantsRef) return null;
-  if (child.cursor === "" && !widgetRoles.has(child.role)) child.cursor = node.cursor;
-  return child;
-}
-
 function namedGeneric(element: Element): boolean {
   const label = attr(element, "aria-label");
   return label !== null && label.trim() !== "";
@@ -440,35 +396,3 @@ function labelIsTold(label: HTMLLabelElement): boolean {
   if (!control || !isShown(control) || attr(control, "aria-hidden") === "true") return false;
   return !hasAttr(control, "aria-label") && !hasAttr(control, "aria-labelledby");
 }
-
-/** Joins neighbouring strings, cuts them at line breaks, drops what is empty. */
-function mergeText(children: TreeChild[]): TreeChild[] {
-  const merged: TreeChild[] = [];
-  let text = "";
-  const put = (): void => {
-    if (text === "") return;
-    const clean = normalize(text);
-    if (clean !== "") merged.push(clean);
-    text = "";
-  };
-  for (const child of children) {
-    if (child === "\n") put();
-    else if (typeof child === "string") text += child;
-    else {
-      put();
-      merged.push(child);
-    }
-  }
-  put();
-  return merged;
-}
-
-/** A YAML scalar: quoted only where a reader could take it for something else. */
-export function scalar(text: string): string {
-  if (text === "") return '""';
-  if (/^[\s\-?:,[\]{}#&*!|>'"%@`]|[\n\r\t]|: |:$| #|\s$|^(true|false|null|yes|no|on|off|~)$|^[-+.\d][\d.,eE_-]*$/i.test(text)) return JSON.stringify(text);
-  return text;
-}
-
-/** Whether a child is an element's line. */
-export const isNode = (child: TreeChild): child is TreeNode => typeof child !== "string" && !("fold" in child);

@@ -2,6 +2,9 @@
 import { eachComposedChild, isElement, localName, nodeType } from "./dom";
 import { Shown, shownOf } from "./styles";
 
+/** What hides it stands above it. */
+export const notRendered = "it is not rendered";
+
 export function isVisible(element: Element): boolean {
   return invisibleBecause(element) === null;
 }
@@ -26,7 +29,7 @@ export function invisibleBecause(element: Element): string | null {
     case Shown.Invisible:
       return "visibility: hidden";
     case Shown.None:
-      return getComputedStyle(element).display === "none" ? "display: none" : "it is not rendered";
+      return getComputedStyle(element).display === "none" ? "display: none" : notRendered;
     default: {
       const rect = element.getBoundingClientRect();
       if (rect.width > 0 && rect.height > 0) return null;

@@ -1,0 +1,80 @@
+// The MCP Inspector: its CLI starts a server for each method; its connection CLI (`mcpdo`) keeps one running, by a daemon,
+// and so can play what needs a session. Both need Node 22, which their package.json brings.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { allEnded, descendants, readProcess } from '../support/processes.mjs'
+import { startSite } from '../support/site.mjs'
+import { SERVER, playMainJob } from './main-job.mjs'
+
+const NODE_22 = fileURLToPath(new URL('node_modules/.bin/node', import.meta.url))
+const INSPECTOR = fileURLToPath(new URL('node_modules/@modelcontextprotocol/inspector/clients', import.meta.url))
+const CLI = join(INSPECTOR, 'launcher/build/index.js')
+const MCPDO = join(INSPECTOR, 'mcpdo/build/mcp-bin.js')
+
+/** @param {string} program @param {string[]} args @param {object} env @returns {Promise<{ code: number, stdout: string, stderr: string }>} */
+function run(program, args, env = SERVER.env) {
+  return new Promise((resolve) => {
+    execFile(NODE_22, [program, ...args], { env, timeout: 30_000 }, (error, stdout, stderr) => {
+      resolve({ code: /** @type {any} */ (error)?.code ?? 0, stdout, stderr })
+    })
+  })
+}
+
+/** A folder of its own for what the Inspector keeps (connections, log-ins), and a way to run `mcpdo` in it. */
+function mcpdoAtHome(t) {
+  const home = mkdtempSync(join(tmpdir(), 'troupe-inspector-'))
+  const config = join(home, 'servers.json')
+  writeFileSync(config, JSON.stringify({ mcpServers: { troupe: { type: 'stdio', command: SERVER.command, args: SERVER.args } } }))
+  const env = { ...SERVER.env, HOME: home, XDG_RUNTIME_DIR: home, MCP_INSPECTOR_SECRET_STORE: 'file' }
+  const mcpdo = async (...args) => {
+    const { code, stdout, stderr } = await run(MCPDO, ['--format', 'json', '--config', config, ...args], env)
+    assert.equal(code, 0, `mcpdo ${args.join(' ')}: ${stderr || stdout}`)
+    return JSON.parse(stdout)
+  }
+  t.after(async () => {
+    const { pid } = JSON.parse((await run(MCPDO, ['--format', 'json', 'daemon', 'status'], env)).stdout || '{}')
+    const daemon = readProcess(pid)
+    const all = daemon ? [...descendants(pid), daemon] : []
+    await run(MCPDO, ['daemon', 'stop'], env)
+    await allEnded(all).finally(() => rmSync(home, { recursive: true, force: true }))
+  })
+  return mcpdo
+}
+
+describe('the MCP Inspector', { skip: process.platform === 'win32' }, () => {
+  test('finds no error in the schemas of the tools', { timeout: 60_000 }, async () => {
+    const { code, stdout, stderr } = await run(CLI, ['--cli', SERVER.command, ...SERVER.args, '--method', 'tools/list', '--strict'])
+    assert.equal(code, 0, stderr)
+    assert.ok(JSON.parse(stdout).tools.length > 0)
+  })
+
+  test('calls a tool and shows its answer', { timeout: 60_000 }, async (t) => {
+    const site = await startSite(t)
+    const call = ['--method', 'tools/call', '--tool-name', 'navigate', '--tool-arg', `url=${site.url('/form')}`]
+    const { code, stdout, stderr } = await run(CLI, ['--cli', SERVER.command, ...SERVER.args, ...call])
+    assert.equal(code, 0, stderr)
+    assert.equal(JSON.parse(stdout).structuredContent.title, 'Form')
+  })
+
+  for (const era of ['legacy', 'modern']) {
+    test(`lists the tools and plays the main job (${era} era)`, { timeout: 60_000 }, async (t) => {
+      const site = await startSite(t)
+      const mcpdo = mcpdoAtHome(t)
+      await mcpdo('connect', 'troupe', '--era', era)
+      await playMainJob(site, {
+        list: async () => (await mcpdo('@troupe', 'tools/list')).tools,
+        call: async (tool, args) => {
+          const pairs = Object.entries(args).map(([key, value]) => `${key}:=${JSON.stringify(value)}`)
+          const { isError, structuredContent, content } = await mcpdo('@troupe', 'tools/call', tool, ...pairs)
+          assert.ok(!isError, JSON.stringify(content))
+          return structuredContent
+        }
+      })
+    })
+  }
+})

@@ -1,0 +1,167 @@
+// Calls of one session run in the order in which they were sent, those of different sessions side by side, and a
+// cancelled one stops.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+import { isPending, within } from '../support/wait.mjs'
+
+describe('calls sent without waiting', { timeout: 60_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startServer>>} */
+  let server
+  /** @type {Awaited<ReturnType<typeof startSite>>} */
+  let site
+  before(async () => {
+    site = await startSite(scope)
+    server = await startServer(scope)
+  })
+
+  /** A new session, at a page. @param {string} [path] */
+  async function sessionAt(path = '/') {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url(path) })
+    return sessionId
+  }
+
+  test('400 to one session all run, in order, and each sees what the one before it did', async () => {
+    const sessionId = await sessionAt()
+    await server.ok('evaluate', { sessionId, script: 'window.list = []' })
+    const ids = Array.from({ length: 400 }, (_, index) => index)
+    const answers = await Promise.all(
+      ids.map((index) => server.ok('evaluate', { sessionId, script: `list.push(${index}) && list.length` }))
+    )
+    assert.deepEqual(answers.map(({ value }) => value), ids.map((index) => index + 1))
+    assert.deepEqual((await server.ok('evaluate', { sessionId, script: 'list' })).value, ids)
+  })
+
+  test('400 to a connection without a session all go to the one that the first of them makes', async (t) => {
+    const own = await startServer(t)
+    const ids = Array.from({ length: 400 }, (_, index) => index)
+    const script = (index) => `(globalThis.list ??= []).push(${index}) && list.length`
+    const answers = await Promise.all(ids.map((index) => own.ok('evaluate', { script: script(index) })))
+    assert.deepEqual(answers.map(({ value }) => value), ids.map((index) => index + 1))
+    assert.equal((await own.ok('list_sessions')).sessions.length, 1)
+  })
+
+  test('different kinds of them to one session keep their order too', async () => {
+    const sessionId = await sessionAt('/form')
+    const letters = [...'abcdefgh']
+    const calls = letters.flatMap((letter) => [
+      server.ok('type', { sessionId, selector: '#name', text: letter }),
+      server.ok('evaluate', { sessionId, script: 'document.getElementById("name").value' })
+    ])
+    const values = (await Promise.all(calls)).filter((_, index) => index % 2 === 1).map(({ value }) => value)
+    assert.deepEqual(values, letters.map((_, index) => letters.slice(0, index + 1).join('')))
+  })
+
+  test('a bad call and an unknown tool among them do not disturb the order', async () => {
+    const sessionId = await sessionAt()
+    const [first, unknown, bad, last] = await Promise.all([
+      server.call('evaluate', { sessionId, script: 'window.step = 1' }),
+      server.call('fly', {}),
+      server.call('evaluate', { sessionId }),
+      server.call('evaluate', { sessionId, script: 'step + 1' })
+    ])
+    assert.equal(first.json.value, 1)
+    assert.equal(unknown.error.code, -32602)
+    assert.equal(bad.json.errorCode, 'INVALID_PARAMETERS')
+    assert.equal(last.json.value, 2)
+  })
+
+  test('a slow one in a session does not hold up another session', async () => {
+    const [slow, quick] = [await sessionAt(), await sessionAt('/form')]
+    const page = site.hold('/form')
+    const navigation = server.call('navigate', { sessionId: slow, url: site.url('/form') })
+    await within(page.requested, 'the request of the slow navigation')
+    // Later in the same session: waits; in another one: does not.
+    const behind = server.call('evaluate', { sessionId: slow, script: 'document.title' })
+    for (let round = 0; round < 5; round++) {
+      assert.equal((await server.ok('evaluate', { sessionId: quick, script: 'document.title' })).value, 'Form')
+    }
+    assert.ok(await isPending(navigation))
+    assert.ok(await isPending(behind))
+    page.release()
+    assert.equal((await navigation).json.title, 'Form')
+    assert.equal((await behind).json.value, 'Form')
+  })
+
+  test('a busy script in a session does not hold up another session', async () => {
+    const [busy, quick] = [await sessionAt(), await sessionAt()]
+    const script = 'const end = Date.now() + 1500; while (Date.now() < end); "done"'
+    const working = server.call('evaluate', { sessionId: busy, script })
+    const { ms, json } = await server.call('evaluate', { sessionId: quick, script: '6 * 7' })
+    assert.equal(json.value, 42)
+    assert.ok(await isPending(working), `the other session answered only after ${ms} ms`)
+    assert.equal((await working).json.value, 'done')
+  })
+
+  test('a session is made while another one is busy', async () => {
+    const busy = await sessionAt()
+    const working = server.call('evaluate', { sessionId: busy, script: 'new Promise((done) => { window.done = done })' })
+    const sessionId = await within(server.createSession(), 'a new session', 10_000)
+    assert.ok(await isPending(working))
+    await server.ok('close_session', { sessionId })
+    await server.ok('close_session', { sessionId: busy })
+    assert.equal((await working).json.errorCode, 'SESSION_NOT_FOUND')
+  })
+})
+
+describe('a cancelled call', { timeout: 60_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startServer>>} */
+  let server
+  /** @type {Awaited<ReturnType<typeof startSite>>} */
+  let site
+  before(async () => {
+    site = await startSite(scope)
+    server = await startServer(scope)
+  })
+
+  const cancel = (requestId) => server.notify('notifications/cancelled', { requestId, reason: 'no longer wanted' })
+
+  for (const [what, prepare, call] of [
+    ['a click that waits for its element', '/', ['click', { selector: '#never', timeout: 60_000 }]],
+    ['a script that never ends', '/', ['evaluate', { script: 'new Promise(() => {})' }]],
+    ['a navigation that is never answered', '/', ['navigate', { url: '/hang', timeout: 60_000 }]],
+    ['a slow typing', '/form', ['type', { selector: '#name', text: 'abc', delay: 20_000 }]]
+  ]) {
+    test(`${what} stops at once, and the next call works`, async () => {
+      await server.ok('navigate', { url: site.url(prepare) })
+      const [tool, args] = call
+      const id = `cancelled ${what}`
+      if (args.url) args.url = site.url(args.url)
+      const cancelled = server.call(tool, args, { id }).catch(() => null)
+      const behind = server.call('evaluate', { script: '"behind"' })
+      assert.deepEqual((await server.request('ping')).result, {})
+      assert.ok(await isPending(behind))
+      const begun = performance.now()
+      cancel(id)
+      const { json, text } = await within(behind, 'the call behind the cancelled one', 5000)
+      assert.equal(json.value, 'behind', text)
+      assert.ok(performance.now() - begun < 1000, `it took ${performance.now() - begun} ms`)
+      // MCP wants no answer to a cancelled request; an error for it does no harm, a result would.
+      const answer = server.received.find((message) => message.id === id)
+      assert.ok(!answer?.result, JSON.stringify(answer))
+      assert.ok(cancelled)
+    })
+  }
+
+  test('that waits behind another one of its session never runs', async () => {
+    await server.ok('navigate', { url: site.url('/') })
+    const first = server.call('evaluate', { script: 'new Promise((done) => setTimeout(done, 300))' })
+    server.call('evaluate', { script: 'window.ran = true' }, { id: 'queued', timeout: 100 }).catch(() => null)
+    cancel('queued')
+    await first
+    assert.equal((await server.ok('evaluate', { script: 'window.ran ?? false' })).value, false)
+  })
+
+  test('that is unknown or over is passed over', async () => {
+    cancel('never sent')
+    cancel(1)
+    server.notify('notifications/cancelled')
+    server.notify('notifications/cancelled', {})
+    assert.equal((await server.ok('evaluate', { script: '1' })).value, 1)
+  })
+})

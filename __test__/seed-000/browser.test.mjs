@@ -1,0 +1,76 @@
+// Properties of which browser is started and how: few values, each tried.
+import assert from 'node:assert/strict'
+import { basename } from 'node:path'
+import { describe, test } from 'node:test'
+import { BROWSER_ARGUMENTS, BROWSER_CONFIG } from '../support/browser.mjs'
+import { NO_DISPLAY, WITHOUT_DISPLAY, startDisplay } from '../support/display.mjs'
+import { SessionManager, failure } from '../support/managers.mjs'
+import { browsers } from '../support/processes.mjs'
+import { Server, startServer } from '../support/server.mjs'
+import { within } from '../support/wait.mjs'
+
+describe('the browser', { timeout: 60_000 }, () => {
+  test('Property 7: Browser Type Configuration', async (t) => {
+    const start = async (browser) => {
+      const manager = new SessionManager({ ...BROWSER_CONFIG, browser })
+      t.after(() => manager.shutdown())
+      await manager.initialize()
+      return manager
+    }
+    const chromium = await start('chromium')
+    const [{ command }] = browsers(process.pid)
+    assert.match(basename(command[0]), /chrom|headless.shell/i)
+    const session = await chromium.createSession()
+    assert.match((await session.evaluate('navigator.userAgent')).value, /Chrome\//)
+
+    // Installed channels of Chromium: started where they are there, else missed by their name.
+    for (const browser of ['chrome', 'msedge']) {
+      const error = await start(browser).then(() => null, (reason) => reason)
+      if (!error) continue
+      assert.equal(error.code, 'BROWSER_ERROR')
+      assert.match(error.message, new RegExp(`no browser was found for .${browser}`))
+    }
+    // Not built yet: that is said, rather than another browser started.
+    for (const browser of ['firefox', 'webkit']) {
+      const error = await failure(start(browser))
+      assert.equal(error.code, 'BROWSER_ERROR')
+      assert.match(error.message, new RegExp(`${browser}.* not built yet`))
+    }
+    const unknown = await failure(start('netscape'))
+    assert.equal(unknown.code, 'INVALID_PARAMETERS')
+    assert.match(unknown.message, /netscape/)
+
+    for (const [browser, code, line] of [
+      ['firefox', 1, /^troupe: .*firefox.*not built yet.*\n$/],
+      ['webkit', 1, /^troupe: .*webkit.*not built yet.*\n$/],
+      ['netscape', 2, /^troupe: .*chromium.*firefox.*webkit.*netscape.*\n$/]
+    ]) {
+      const server = new Server([...BROWSER_ARGUMENTS, '--browser', browser])
+      t.after(() => server.end())
+      const exit = await within(server.exit, `the end of \`--browser ${browser}\``, 5000)
+      assert.deepEqual([exit.code, server.unparsable], [code, []])
+      assert.match(server.stderr(), line)
+    }
+  })
+
+  test('Property 8: Headless Mode Configuration', { skip: NO_DISPLAY ?? false }, async (t) => {
+    const display = await startDisplay(t)
+    const sandbox = BROWSER_ARGUMENTS.filter((argument) => argument !== '--headless')
+    for (const headless of [true, false]) {
+      const server = await startServer(t, [`--headless=${headless}`, ...sandbox], { browser: false, env: display })
+      const { value: frame } = await server.ok('evaluate', { script: 'outerHeight - innerHeight' })
+      const [{ command }] = browsers(server.child.pid)
+      const hasNoWindow = /headless.shell$/.test(command[0]) || command.some((argument) => argument.startsWith('--headless'))
+      assert.equal(hasNoWindow, headless, command.join(' '))
+      // A window has a frame with an address bar in it.
+      assert.equal(frame > 0, !headless, `its frame is ${frame} pixels high`)
+      await server.end()
+    }
+    // A window that is wanted and cannot be had is told, and not left out.
+    const server = await startServer(t, ['--headless', 'false', ...sandbox], { browser: false, env: WITHOUT_DISPLAY })
+    const { isError, json } = await server.call('navigate', { url: 'data:,' })
+    assert.equal(isError, true)
+    assert.equal(json.errorCode, 'BROWSER_ERROR')
+    assert.match(json.message, /display/)
+  })
+})

@@ -1,0 +1,133 @@
+// Properties of errors, as they come over the wire; one server with one browser for all runs.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import fc from 'fast-check'
+import { inMemoryManager } from '../support/managers.mjs'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { closedPort, startSite } from '../support/site.mjs'
+
+const RUNS = { numRuns: 100 }
+
+describe('errors', { timeout: 60_000 }, () => {
+  const scope = shared()
+  let server
+  let site
+  let refused
+  /** A session on a page with buttons and fields. */
+  let sessionId
+
+  before(async () => {
+    server = await startServer(scope, ['--max-sessions', '1'])
+    site = await startSite(scope, {
+      '/all': '<title>All</title><button disabled>Off</button><input readonly><p>Text</p><i>1</i><i>2</i>'
+    })
+    refused = `http://127.0.0.1:${await closedPort()}/`
+    sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/all') })
+  })
+
+  // For each tool that needs a session, arguments that would do in a living one.
+  const operations = fc.oneof(
+    fc.webUrl().map((url) => ['navigate', { url }]),
+    fc.string().map((selector) => ['click', { selector }]),
+    fc.tuple(fc.string(), fc.string()).map(([selector, text]) => ['type', { selector, text }]),
+    fc.constant(['close_session', {}])
+  )
+
+  test('Property 4: Invalid SessionId Returns Consistent Error', async () => {
+    const strangers = fc.oneof(fc.uuid(), fc.string({ unit: 'binary' }), fc.stringMatching(/^[\w-]{1,40}$/))
+    await fc.assert(
+      fc.asyncProperty(operations, strangers, async ([tool, args], stranger) => {
+        const { isError, json } = await server.call(tool, { ...args, sessionId: stranger })
+        assert.equal(isError, true)
+        assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
+        assert.equal(json.sessionId, stranger)
+      }),
+      RUNS
+    )
+  })
+
+  /**
+   * Calls that fail, each with the code that it fails with; `inSession` are those that concern the session.
+   * @type {Record<string, (word: string) => [string, object]>}
+   */
+  const inSession = {
+    ELEMENT_NOT_FOUND: (word) => ['click', { sessionId, selector: `#none-${word}`, timeout: 1 }],
+    ELEMENT_AMBIGUOUS: () => ['click', { sessionId, selector: 'i' }],
+    ELEMENT_NOT_CLICKABLE: () => ['click', { sessionId, selector: 'button', timeout: 1 }],
+    ELEMENT_NOT_EDITABLE: (text) => ['type', { sessionId, selector: 'input', text, timeout: 1 }],
+    INVALID_SELECTOR: (word) => ['click', { sessionId, selector: `a[[${word}` }],
+    INVALID_URL: (word) => ['navigate', { sessionId, url: `http://${word} ${word}` }],
+    NAVIGATION_FAILED: (word) => ['navigate', { sessionId, url: refused + word }],
+    PAGE_NOT_FOUND: (word) => ['snapshot', { sessionId, pageId: `page-none-${word}` }],
+    SCRIPT_ERROR: (word) => ['evaluate', { sessionId, script: `(() => { throw new Error('${word}') })()` }],
+    INVALID_PARAMETERS: (text) => ['type', { sessionId, selector: 'input', text, nothing: true }]
+  }
+  const anywhere = {
+    ...inSession,
+    SESSION_NOT_FOUND: (word) => ['navigate', { sessionId: word, url: site.url('/') }],
+    MAX_SESSIONS_REACHED: () => ['create_session', {}],
+    'INVALID_PARAMETERS ': (word) => ['create_session', { viewport: word }]
+  }
+  const words = fc.stringMatching(/^[a-z]{1,8}$/)
+  const failing = (calls) => fc.tuple(fc.constantFrom(...Object.entries(calls)), words)
+
+  /** Each page begins anew: what failed before leaves nothing. */
+  async function fail(make, word) {
+    const [tool, args] = make(word)
+    const answer = await server.call(tool, args)
+    assert.equal(answer.isError, true, `${tool} ${JSON.stringify(args)} succeeded: ${answer.text}`)
+    // A navigation that failed leads to the browser's own page.
+    if (args.url?.startsWith(refused)) await server.ok('navigate', { sessionId, url: site.url('/all') })
+    return answer
+  }
+
+  test('Property 13: Error Response Structure', async () => {
+    await fc.assert(
+      fc.asyncProperty(failing(anywhere), async ([[code, make], word]) => {
+        const { result, json } = await fail(make, word)
+        assert.equal(json.errorCode, code.trim())
+        assert.equal(typeof json.message, 'string')
+        assert.ok(json.message.length > 0)
+        assert.equal(result.content.length, 1)
+        assert.equal(result.structuredContent, undefined)
+      }),
+      RUNS
+    )
+  })
+
+  test('Property 14: Session-Related Errors Include SessionId', async () => {
+    await fc.assert(
+      fc.asyncProperty(failing(inSession), async ([[, make], word]) => {
+        assert.equal((await fail(make, word)).json.sessionId, sessionId)
+      }),
+      RUNS
+    )
+  })
+
+  test('Property 15: Distinct Error Codes for Different Failures', async () => {
+    const expired = async () => {
+      const { manager, advance } = inMemoryManager({ sessionTimeout: 1 })
+      const session = await manager.createSession()
+      advance(1)
+      const { error } = manager.validateSession(session.sessionId)
+      await manager.shutdown()
+      return error.errorCode
+    }
+    const scenarios = Object.entries({ ...anywhere, 'expired session': expired }).filter(([name]) => !name.endsWith(' '))
+    const pairs = fc
+      .tuple(fc.nat(scenarios.length - 1), fc.nat(scenarios.length - 1), words)
+      .filter(([one, other]) => one !== other)
+    const codeOf = async (index, word) => {
+      const [, make] = scenarios[index]
+      return make === expired ? expired() : (await fail(make, word)).json.errorCode
+    }
+    await fc.assert(
+      fc.asyncProperty(pairs, async ([one, other, word]) => {
+        assert.notEqual(await codeOf(one, word), await codeOf(other, word), `${scenarios[one][0]} and ${scenarios[other][0]}`)
+      }),
+      RUNS
+    )
+  })
+})

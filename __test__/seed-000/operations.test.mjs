@@ -1,0 +1,84 @@
+// Properties of what a page's tools answer, in a real browser; one session for all runs.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import fc from 'fast-check'
+import { startManager } from '../support/managers.mjs'
+import { shared } from '../support/scope.mjs'
+import { html, startSite } from '../support/site.mjs'
+
+const RUNS = { numRuns: 100 }
+const texts = fc.string({ unit: 'grapheme', maxLength: 20 })
+
+describe('operations', { timeout: 60_000 }, () => {
+  const scope = shared()
+  let session
+  let site
+
+  before(async () => {
+    session = await (await startManager(scope)).createSession()
+    site = await startSite(scope, {
+      // Its title and status are as asked.
+      '/page/': (_request, response, { searchParams }) => {
+        const title = JSON.stringify(searchParams.get('title')).replaceAll('<', '\\u003c')
+        html(response, `<script>document.title = ${title}</script>`, Number(searchParams.get('status')))
+      }
+    })
+  })
+
+  test('Property 5: Navigation Returns Complete Response', async () => {
+    const pages = fc.record({
+      name: texts,
+      title: texts,
+      status: fc.constantFrom(200, 201, 203, 400, 403, 404, 410, 418, 500, 503),
+      redirects: fc.nat(2),
+      waitUntil: fc.constantFrom('load', 'domcontentloaded', undefined)
+    })
+    await fc.assert(
+      fc.asyncProperty(pages, async ({ name, title, status, redirects, waitUntil }) => {
+        const path = `/page/${encodeURIComponent(name)}?${new URLSearchParams({ title, status: String(status) })}`
+        const start = redirects ? `/redirect?${new URLSearchParams({ to: path, times: String(redirects) })}` : path
+        const answer = await session.navigate(site.url(start), { waitUntil })
+        assert.equal(answer.success, true)
+        assert.deepEqual(
+          { title: answer.title, url: answer.url, status: answer.status },
+          // As document.title has it: white space is one space, and none at the ends.
+          { title: title.replace(/[\t\n\f\r ]+/g, ' ').replace(/^ | $/g, ''), url: new URL(site.url(path)).href, status }
+        )
+      }),
+      RUNS
+    )
+  })
+
+  test('Property 6: Successful Operations Return Success Field', async () => {
+    await session.navigate(site.url('/'))
+    const click = fc.record({
+      tool: fc.constant('click'),
+      element: fc.constantFrom('<button', '<a href="#"', '<input type="checkbox"', '<div onclick="0"'),
+      options: fc.record({ clickCount: fc.integer({ min: 1, max: 3 }), force: fc.boolean() }, { requiredKeys: [] })
+    })
+    const type = fc.record({
+      tool: fc.constant('type'),
+      element: fc.constantFrom('<input', '<input type="search"', '<textarea', '<div contenteditable'),
+      text: texts,
+      options: fc.record({ clear: fc.boolean(), delay: fc.constantFrom(0, 1) }, { requiredKeys: [] })
+    })
+    const others = fc.nat(3)
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(click, type), others, async ({ tool, element, text, options }, siblings) => {
+        const tags = `${element} id="target" style="display:inline-block;min-width:20px;min-height:20px">x</${element.slice(1).split(' ')[0]}>`
+        await session.evaluate(
+          `(html) => { window.clicked = 0; document.body.innerHTML = html; target.onclick = () => { clicked++; return false } }`,
+          { args: ['<button>Other</button>'.repeat(siblings) + tags] }
+        )
+        const answer = tool === 'click' ? await session.click('#target', options) : await session.type('#target', text, options)
+        assert.equal(answer.success, true)
+        assert.ok(answer.message.length > 0)
+        const { value } = await session.evaluate('({ clicked, text: target.value ?? target.textContent })')
+        // It is true, too.
+        if (tool === 'click') assert.equal(value.clicked, options.clickCount ?? 1)
+        else assert.ok(value.text.replaceAll('\u00a0', ' ').includes(text), `${JSON.stringify(text)} is not in ${JSON.stringify(value.text)}`)
+      }),
+      RUNS
+    )
+  })
+})

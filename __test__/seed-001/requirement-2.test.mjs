@@ -1,0 +1,77 @@
+// Requirement 2: an agent closes a session that it needs no more.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { inMemoryManager } from '../support/managers.mjs'
+import { browsers } from '../support/processes.mjs'
+import { startServer } from '../support/server.mjs'
+import { openEnded, startSite } from '../support/site.mjs'
+import { within } from '../support/wait.mjs'
+
+describe('requirement 2: closing a session', { timeout: 60_000 }, () => {
+  test('2.1 close_session closes the page and the context', async (t) => {
+    const page = openEnded()
+    const site = await startSite(t, { '/open': page.route })
+    const server = await startServer(t)
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/set-cookie?who=me') })
+    await server.ok('navigate', { sessionId, url: site.url('/open') })
+    await within(page.opened, 'the page')
+    assert.equal((await server.ok('close_session', { sessionId })).success, true)
+    await within(page.closed, 'the end of the page', 5000)
+    const next = await server.createSession()
+    await server.ok('navigate', { sessionId: next, url: site.url('/cookies') })
+    assert.equal(site.requests.at(-1).headers.cookie, undefined, 'its cookies outlived it')
+  })
+
+  test('2.2 closing a session cancels its timer', async () => {
+    const { manager, advance } = inMemoryManager({ sessionTimeout: 1000 })
+    const { sessionId } = await manager.createSession()
+    await manager.closeSession(sessionId)
+    // Had the timer fired, the session would be told as expired. The second one shows that timers have been run.
+    const other = await manager.createSession()
+    advance(1000)
+    await assert.rejects(other.close(), { code: 'SESSION_EXPIRED' })
+    const { error } = manager.validateSession(sessionId)
+    assert.equal(error.errorCode, 'SESSION_NOT_FOUND')
+    assert.equal(error.details.reason, 'closed')
+    await manager.shutdown()
+  })
+
+  test('2.3 a closed session is no longer known', async (t) => {
+    const server = await startServer(t)
+    const sessionId = await server.createSession()
+    const other = await server.createSession()
+    await server.ok('close_session', { sessionId })
+    const { sessions } = await server.ok('list_sessions')
+    assert.deepEqual(sessions.map((session) => session.sessionId), [other])
+    for (const [tool, args] of [['navigate', { url: 'data:,' }], ['close_session', {}]]) {
+      const { json } = await server.call(tool, { sessionId, ...args })
+      assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
+    }
+  })
+
+  test('2.4 closing a session that does not exist is SESSION_NOT_FOUND with a description', async (t) => {
+    const server = await startServer(t)
+    const sessionId = '00000000-0000-4000-8000-000000000000'
+    const { isError, json } = await server.call('close_session', { sessionId })
+    assert.equal(isError, true)
+    assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
+    assert.match(json.message, new RegExp(sessionId))
+  })
+
+  test('2.5 an expired session is closed and everything of it is freed', async (t) => {
+    const page = openEnded()
+    const site = await startSite(t, { '/open': page.route })
+    const server = await startServer(t, ['--session-timeout', '1500', '--max-sessions', '1'])
+    const sessionId = await server.createSession()
+    const before = browsers(server.child.pid).map(({ pid }) => pid)
+    await server.ok('navigate', { sessionId, url: site.url('/open') })
+    assert.equal((await server.call('create_session')).json.errorCode, 'MAX_SESSIONS_REACHED')
+    await within(page.closed, 'the end of the page', 5000)
+    const { json } = await server.call('close_session', { sessionId })
+    assert.equal(json.errorCode, 'SESSION_EXPIRED')
+    // Its place is free again, in the same browser.
+    await server.createSession()
+    assert.deepEqual(browsers(server.child.pid).map(({ pid }) => pid), before)
+  })
+})

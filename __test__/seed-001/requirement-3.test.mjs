@@ -1,0 +1,96 @@
+// Requirement 3: an agent navigates to a URL.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { closedPort, startSite } from '../support/site.mjs'
+import { isPending, within } from '../support/wait.mjs'
+
+describe('requirement 3: navigating', { timeout: 60_000 }, () => {
+  const scope = shared()
+  let server
+  let site
+  let sessionId
+
+  before(async () => {
+    server = await startServer(scope)
+    site = await startSite(scope)
+    sessionId = await server.createSession()
+  })
+
+  test('3.1 navigate leads the page of the session to the URL, and no other', async () => {
+    const other = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/form') })
+    await server.ok('navigate', { sessionId: other, url: site.url('/buttons') })
+    const place = async (id) => (await server.ok('evaluate', { sessionId: id, script: 'location.href' })).value
+    assert.equal(await place(sessionId), site.url('/form'))
+    assert.equal(await place(other), site.url('/buttons'))
+    await server.ok('close_session', { sessionId: other })
+  })
+
+  test('3.2 a navigation answers with the title, the final URL and the status', async () => {
+    const facts = async (path) => {
+      const { success, title, url, status } = await server.ok('navigate', { sessionId, url: site.url(path) })
+      return { success, title, url, status }
+    }
+    assert.deepEqual(await facts('/form'), { success: true, title: 'Form', url: site.url('/form'), status: 200 })
+    assert.deepEqual(await facts('/redirect?to=/form&times=3'), { success: true, title: 'Form', url: site.url('/form'), status: 200 })
+    assert.deepEqual(await facts('/status/404'), { success: true, title: 'Status 404', url: site.url('/status/404'), status: 404 })
+  })
+
+  test('3.3 a session that does not exist is SESSION_NOT_FOUND, an expired one SESSION_EXPIRED', async (t) => {
+    const unknown = '00000000-0000-4000-8000-000000000000'
+    const missing = await server.call('navigate', { sessionId: unknown, url: site.url('/') })
+    assert.equal(missing.isError, true)
+    assert.equal(missing.json.errorCode, 'SESSION_NOT_FOUND')
+    assert.match(missing.json.message, new RegExp(unknown))
+    const brief = await startServer(t, ['--session-timeout', '1'])
+    const { json } = await expired(brief, 'navigate', { url: site.url('/') })
+    assert.equal(json.errorCode, 'SESSION_EXPIRED')
+    assert.match(json.message, /expired/)
+  })
+
+  test('3.4 a navigation that fails or takes too long is NAVIGATION_FAILED with the reason', async () => {
+    const cases = [
+      [`http://127.0.0.1:${await closedPort()}/`, 'net::ERR_CONNECTION_REFUSED', false],
+      [site.url('/drop'), 'net::ERR_EMPTY_RESPONSE', true],
+      [site.url('/hang'), 'timeout', true]
+    ]
+    for (const [url, reason, retryable] of cases) {
+      const { isError, json, ms } = await server.call('navigate', { sessionId, url, timeout: 400 })
+      assert.equal(isError, true)
+      assert.equal(json.errorCode, 'NAVIGATION_FAILED')
+      assert.equal(json.details.reason, reason)
+      assert.equal(json.retryable, retryable)
+      assert.ok(json.message.includes(url), json.message)
+      if (reason === 'timeout') assert.ok(ms >= 400 && ms < 3000, `${ms} ms`)
+      // The session can go on.
+      assert.equal((await server.ok('navigate', { sessionId, url: site.url('/') })).title, 'Home')
+    }
+  })
+
+  test('3.5 navigate returns when the page has loaded, and not before', async () => {
+    const script = site.hold('/held.js')
+    const navigation = server.ok('navigate', { sessionId, url: site.url('/loading') })
+    await within(script.requested, 'the script of the page')
+    // The document is there and its script is not: another call's way there and back takes nothing from that.
+    await server.ok('list_sessions')
+    assert.ok(await isPending(navigation), 'navigate returned before the page had loaded')
+    script.release()
+    assert.equal((await navigation).title, 'Loaded')
+
+    // Who does not want to wait says so.
+    const second = site.hold('/held.js')
+    const early = await server.ok('navigate', { sessionId, url: site.url('/loading'), waitUntil: 'domcontentloaded' })
+    assert.equal(early.title, 'Loading')
+    second.release()
+  })
+})
+
+/** What a call gets whose session is over, on a server with sessions of a millisecond. */
+async function expired(server, tool, args) {
+  const created = await server.call('create_session')
+  // So short a life may end before the answer: then that names it.
+  const sessionId = created.json.sessionId
+  return server.call(tool, { sessionId, ...args })
+}

@@ -1,0 +1,39 @@
+// A browser that starts when the test wants it to: a script in its place that waits for a file.
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+
+/** What the product itself would take: without the distribution's script around it. */
+export const HEADLESS_SHELL = firstOf([
+  '/usr/lib/chromium/chromium-headless-shell',
+  ...onPath('chromium-headless-shell', 'chrome-headless-shell', 'headless_shell', 'chromium')
+])
+
+/**
+ * @param {{ after: (end: () => unknown) => void }} t
+ * @returns `path` for --executable-path, `isStarting` whether the server has started it, `letGo` lets it begin
+ */
+export function delayedBrowser(t) {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-delayed-'))
+  const started = join(folder, 'started')
+  const go = join(folder, 'go')
+  const path = join(folder, 'chromium-headless-shell')
+  const wait = `while [ ! -e "${go}" ]; do [ -e "${path}" ] || exit 1; sleep 0.02; done`
+  writeFileSync(path, `#!/bin/sh\necho $$ > "${started}"\n${wait}\nexec "${HEADLESS_SHELL}" "$@"\n`)
+  chmodSync(path, 0o755)
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return { path, isStarting: () => existsSync(started), letGo: () => writeFileSync(go, '') }
+}
+
+/** @param {string[]} names */
+function onPath(...names) {
+  const folders = (process.env.PATH ?? '').split(delimiter)
+  return names.flatMap((name) => folders.map((folder) => join(folder, name)))
+}
+
+/** @param {string[]} paths */
+function firstOf(paths) {
+  const path = paths.find((path) => existsSync(path))
+  if (!path) throw new Error('no chromium-headless-shell is installed: run `npm run setup`')
+  return path
+}

@@ -1,0 +1,32 @@
+// A display without a screen, for browsers with a window.
+import { spawn } from 'node:child_process'
+import { onPath } from '../../scripts/run.mjs'
+import { within } from './wait.mjs'
+
+/** Why no test here can have a display; null where it can. */
+export const NO_DISPLAY = onPath('Xvfb') ? null : 'Xvfb is not installed'
+
+/** For a server's environment: no display, whatever this process has. */
+export const WITHOUT_DISPLAY = { DISPLAY: '', WAYLAND_DISPLAY: '' }
+
+/**
+ * Starts one; it ends with the test.
+ * @param {{ after: (end: () => unknown) => void }} t
+ * @returns {Promise<{ DISPLAY: string, WAYLAND_DISPLAY: string }>} for a server's environment
+ */
+export async function startDisplay(t) {
+  // It chooses a free number itself and tells it.
+  const child = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '1280x1024x24', '-nolisten', 'tcp'], {
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe']
+  })
+  const ended = new Promise((resolve) => child.on('close', resolve))
+  t.after(async () => {
+    child.kill()
+    await ended
+  })
+  const number = new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.stdio[3]?.on('data', (data) => resolve(String(data).trim()))
+  })
+  return { DISPLAY: `:${await within(number, 'the display', 10_000)}`, WAYLAND_DISPLAY: '' }
+}

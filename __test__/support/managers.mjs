@@ -1,0 +1,45 @@
+// Session managers in this process: one with a real browser, and one whose browser is in memory and whose clock stands
+// still until it is told to go on (the addon's feature `testing`, which `npm run build` has and a release has not).
+import { createRequire } from 'node:module'
+import { BROWSER_CONFIG } from './browser.mjs'
+
+const require = createRequire(import.meta.url)
+export const { SessionManager, Session, TroupeError } = require('../../index.js')
+const { NativeManager } = require('../../native.js')
+
+/**
+ * With a real browser, started; ended with the test.
+ * @param {{ after: (end: () => unknown) => void }} t a test, or what `shared()` gives
+ * @param {object} [config]
+ */
+export async function startManager(t, config = {}) {
+  const manager = new SessionManager({ ...BROWSER_CONFIG, ...config })
+  t.after(() => manager.shutdown())
+  await manager.initialize()
+  return manager
+}
+
+/** @param {object} [config] */
+export function inMemoryManager(config = {}) {
+  if (!NativeManager.inMemory) throw new Error('the addon is built without `testing`: run `npm run build`')
+  const native = NativeManager.inMemory(JSON.stringify(config))
+  const manager = new SessionManager(config, native)
+  return {
+    manager,
+    /** Moves the clock on; timers that are due fire a moment later. @param {number} ms */
+    advance: (ms) => native.advance(ms),
+    /** What the addon answers, `{ ok }` or `{ error }`. @param {string} tool @param {object} args */
+    call: async (tool, args) => JSON.parse(await native.call(tool, JSON.stringify(args)))
+  }
+}
+
+/** What `promise` is rejected with; an error where it is not. @param {Promise<unknown>} promise @returns {Promise<any>} */
+export async function failure(promise) {
+  let value
+  try {
+    value = await promise
+  } catch (error) {
+    return error
+  }
+  throw new Error(`this should have failed, and gave ${JSON.stringify(value)}`)
+}

@@ -1,0 +1,83 @@
+// The pages of the test site, by path. Each is plain HTML whose scripts leave a trace that a test can read: in the title,
+// in the element #out, or in a variable of the window.
+
+const page = (title, body, head = '') =>
+  `<!doctype html><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,">${head}<body>${body}`
+
+export const PAGES = {
+  '/': page('Home', '<h1>Home</h1><a id="form" href="/form">To the form</a> <a id="slow" href="/slow?ms=300">Slowly</a>'),
+
+  // Fields of every kind. Each keystroke is kept with its time in `keys`, each event's name in `events`.
+  '/form': page(
+    'Form',
+    `<form action="/echo">
+      <label for="name">Name</label> <input id="name" name="name">
+      <label for="full">Full</label> <input id="full" name="full" value="before">
+      <label for="password">Password</label> <input id="password" type="password">
+      <label for="note">Note</label> <textarea id="note" name="note"></textarea>
+      <div id="rich" contenteditable="true" aria-label="Rich"></div>
+      <input id="fixed" readonly value="fixed"> <input id="off" disabled value="off">
+      <input id="agree" type="checkbox"> <select id="pick"><option>one<option>two</select>
+      <p id="words">No field at all</p>
+      <button id="send">Send</button>
+    </form><div id="out"></div>
+    <script>
+      window.keys = []; window.events = []
+      for (const type of ['keydown', 'input', 'change']) addEventListener(type, (event) => {
+        events.push(type + ':' + event.target.id)
+        if (type === 'keydown') keys.push({ key: event.key, at: performance.now(), trusted: event.isTrusted })
+      }, true)
+    </script>`
+  ),
+
+  // Things to click. #out holds what was clicked, `clicks` every click event.
+  '/buttons': page(
+    'Buttons',
+    `<button id="plain">Plain</button> <button id="off" disabled>Disabled</button>
+    <button id="hidden" style="display:none">Hidden</button>
+    <div style="position:relative;width:200px;height:40px"><button id="covered">Covered</button>
+      <div id="cover" style="position:absolute;inset:0;background:#ccc">Cover</div></div>
+    <button id="moving" style="position:relative;animation:move 0.2s linear infinite alternate">Moving</button>
+    <button class="twin">Twin</button> <button class="twin">Twin</button>
+    <button id="add">Add one later</button> <a id="popup" href="/form" target="_blank">Popup</a>
+    <div style="height:3000px"></div><button id="below">Below</button>
+    <style>@keyframes move { from { left: 0 } to { left: 300px } }</style><div id="out"></div>
+    <script>
+      window.clicks = []
+      for (const type of ['click', 'dblclick', 'auxclick', 'contextmenu']) addEventListener(type, (event) => {
+        clicks.push({ type, id: event.target.id, detail: event.detail, button: event.button, trusted: event.isTrusted })
+        out.textContent = event.target.id
+      })
+      add.onclick = () => setTimeout(() => add.insertAdjacentHTML('afterend', '<button id="late">Late</button>'), 200)
+    </script>`
+  ),
+
+  '/dialogs': page(
+    'Dialogs',
+    `<button id="alert" onclick="alert('Attention'); out.textContent = 'alerted'">Alert</button>
+    <button id="confirm" onclick="out.textContent = confirm('Sure?')">Confirm</button>
+    <button id="prompt" onclick="out.textContent = prompt('Name?', 'nobody')">Prompt</button><div id="out"></div>`
+  ),
+  '/alert-on-load': page('Alert on load', '<p>Behind the dialog</p>', "<script>alert('On load')</script>"),
+
+  // What each session keeps to itself.
+  '/storage': page('Storage', '<p>Storage</p>'),
+
+  // The window's load event is its last change of title.
+  '/loading': page(
+    'Loading',
+    '<p>Loading</p>',
+    "<script>addEventListener('load', () => { document.title = 'Loaded' })</script><script src=\"/held.js\" async></script>"
+  ),
+
+  '/frames': page('Frames', '<iframe id="frame" src="/form" width="400" height="400"></iframe>'),
+
+  // Two scripts that never end by themselves.
+  '/busy': page('Busy', '<button id="stuck" onclick="for (;;) ;">Stuck</button>'),
+
+  '/links': page(
+    'Links',
+    `<a id="hash" href="#below">Hash</a> <a id="file" href="/download">Download</a> <a id="away" href="/redirect">Away</a>
+    <a id="gone" href="/status/404">Gone</a><p id="below" style="margin-top:2000px">Below</p>`
+  )
+}

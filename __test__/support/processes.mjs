@@ -1,0 +1,57 @@
+// Processes as /proc tells them (Linux). A process is its pid and the time it started, so that a pid used again is not
+// taken for the one that had it before.
+import { readFileSync, readdirSync } from 'node:fs'
+import { until } from './wait.mjs'
+
+/** @typedef {{ pid: number, parent: number, started: string, state: string, command: string[] }} Process */
+
+/** @param {number | string} pid @returns {Process | null} null where it is gone */
+export function readProcess(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The name stands in parentheses and may hold anything, also parentheses and spaces.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1)
+    return { pid: Number(pid), parent: Number(fields[1]), started: fields[19], state: fields[0], command }
+  } catch {
+    return null
+  }
+}
+
+/** Every process below `pid`, children first, without zombies. @param {number} pid @returns {Process[]} */
+export function descendants(pid) {
+  const all = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(readProcess)
+    .filter((found) => found !== null && found.state !== 'Z')
+  const below = []
+  for (let parents = [pid]; parents.length > 0; ) {
+    const children = all.filter(({ parent }) => parents.includes(parent))
+    below.push(...children)
+    parents = children.map((child) => child.pid)
+  }
+  return below
+}
+
+/** The browsers below `pid`: of Chromium's many processes the one that is no `--type=…` of another. @param {number} pid */
+export function browsers(pid) {
+  return descendants(pid).filter(
+    ({ command }) =>
+      command.some((argument) => argument.startsWith('--user-data-dir=')) &&
+      !command.some((argument) => argument.startsWith('--type='))
+  )
+}
+
+/** @param {Process} process */
+export function isAlive({ pid, started }) {
+  const now = readProcess(pid)
+  return now !== null && now.started === started && now.state !== 'Z'
+}
+
+/** Waits until none of them lives; the error names those that do. @param {Process[]} processes @param {number} [timeout] ms */
+export async function allEnded(processes, timeout = 5000) {
+  await until(() => !processes.some(isAlive), 'the end of the processes', timeout).catch((error) => {
+    const left = processes.filter(isAlive).map(({ pid, command }) => `${pid} ${command.slice(0, 2).join(' ')}`)
+    throw new Error(`${error.message}; still there: ${left.join(', ')}`)
+  })
+}

@@ -1,0 +1,15 @@
+import { after } from 'node:test'
+
+/**
+ * In place of a test's `t`, for what the tests of a `describe` share: to be called in its body, so that what is started
+ * in a `before` ends after the last of them, whatever failed.
+ * @returns {{ after: (end: () => unknown) => void }}
+ */
+export function shared() {
+  /** @type {(() => unknown)[]} */
+  const ends = []
+  after(async () => {
+    for (const end of ends.reverse()) await end()
+  })
+  return { after: (end) => void ends.push(end) }
+}

@@ -1,0 +1,155 @@
+// A web site for tests, on a free port of this machine. The pages stand in pages.mjs.
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { PAGES } from './pages.mjs'
+
+/**
+ * @typedef {import('node:http').IncomingMessage} Request
+ * @typedef {import('node:http').ServerResponse} Response
+ * @typedef {(request: Request, response: Response, url: URL) => void} Route
+ * @typedef {{ method: string, path: string, headers: import('node:http').IncomingHttpHeaders, body: string }} Seen
+ */
+
+/** Beside the pages. A path that ends with / stands for all below it. @type {Record<string, Route>} */
+const ROUTES = {
+  // /redirect?to=/form&times=3
+  '/redirect': (_request, response, { searchParams }) => {
+    const to = searchParams.get('to') ?? '/'
+    const times = Number(searchParams.get('times') ?? 1)
+    const location = times > 1 ? `/redirect?${new URLSearchParams({ to, times: String(times - 1) })}` : to
+    response.writeHead(302, { location }).end()
+  },
+  // /status/404
+  '/status/': (_request, response, { pathname }) => {
+    const status = Number(pathname.split('/')[2])
+    html(response, `<title>Status ${status}</title><p>${status}</p>`, status)
+  },
+  // /slow?ms=300
+  '/slow': (_request, response, { searchParams }) => {
+    const timer = setTimeout(() => html(response, '<title>Slow</title><p>At last</p>'), Number(searchParams.get('ms') ?? 500))
+    response.on('close', () => clearTimeout(timer))
+  },
+  // No answer at all.
+  '/hang': () => {},
+  // The connection breaks off before the answer.
+  '/drop': (request) => request.socket.destroy(),
+  '/download': (_request, response) => {
+    const headers = { 'content-type': 'application/octet-stream', 'content-disposition': 'attachment; filename="report.bin"' }
+    response.writeHead(200, headers).end('the report')
+  },
+  // /set-cookie?name=value, for the server's eyes only
+  '/set-cookie': (_request, response, { searchParams }) => {
+    const cookies = [...searchParams].map(([name, value]) => `${name}=${encodeURIComponent(value)}; HttpOnly; Path=/`)
+    response.setHeader('set-cookie', cookies)
+    html(response, '<title>Cookies set</title>')
+  },
+  // /forget-cookie?name=name
+  '/forget-cookie': (_request, response, { searchParams }) => {
+    response.setHeader('set-cookie', searchParams.getAll('name').map((name) => `${name}=; Path=/; Max-Age=0`))
+    html(response, '<title>Cookie forgotten</title>')
+  },
+  // The page's text is the cookie header that came.
+  '/cookies': (request, response) => html(response, `<title>Cookies</title><pre id="out">${escape(request.headers.cookie ?? '')}</pre>`),
+  // The page's text is what was sent: the query and the body.
+  '/echo': (_request, response, { search }) => html(response, `<title>Echo</title><pre id="out">${escape(search)}</pre>`)
+}
+
+/**
+ * Starts it; it ends with the test.
+ * @param {{ after: (end: () => unknown) => void }} t a test, or what `shared()` gives
+ * @param {Record<string, string | Route>} [routes] more paths, as HTML or as functions; they win over the site's own
+ */
+export async function startSite(t, routes = {}) {
+  const all = { ...PAGES, ...ROUTES, ...routes }
+  /** @type {Seen[]} */
+  const requests = []
+  /** @type {Map<string, { requested: () => void, released: Promise<void> }>} */
+  const held = new Map()
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url ?? '/', 'http://localhost')
+    const seen = { method: request.method ?? '', path: request.url ?? '', headers: request.headers, body: '' }
+    requests.push(seen)
+    request.on('error', () => {})
+    for await (const part of request) seen.body += part
+    const hold = held.get(url.pathname)
+    if (hold) {
+      hold.requested()
+      await hold.released
+    }
+    const found = all[url.pathname] ?? all[Object.keys(all).find((path) => path !== '/' && path.endsWith('/') && url.pathname.startsWith(path)) ?? '']
+    if (typeof found === 'function') found(request, response, url)
+    else if (found) html(response, found)
+    else html(response, '<title>Not found</title>', 404)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  })
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  return {
+    port,
+    origin: `http://127.0.0.1:${port}`,
+    /** What was asked of it, in order. */
+    requests,
+    /** @param {string} [path] */
+    url: (path = '/') => `http://127.0.0.1:${port}${path}`,
+    /**
+     * Keeps the answers for `path` back until `release()`; `requested` resolves when one was asked for.
+     * @param {string} path
+     */
+    hold(path) {
+      let requested = () => {}
+      let release = () => {}
+      const asked = /** @type {Promise<void>} */ (new Promise((resolve) => (requested = resolve)))
+      const released = /** @type {Promise<void>} */ (new Promise((resolve) => (release = resolve)))
+      held.set(path, { requested, released })
+      return {
+        requested: asked,
+        release: () => {
+          held.delete(path)
+          release()
+        }
+      }
+    }
+  }
+}
+
+/**
+ * A page whose connection stays open until the page itself ends: `closed` resolves then. For one visit.
+ * @returns {{ route: Route, opened: Promise<void>, closed: Promise<void> }}
+ */
+export function openEnded() {
+  let open = () => {}
+  let close = () => {}
+  const opened = /** @type {Promise<void>} */ (new Promise((resolve) => (open = resolve)))
+  const closed = /** @type {Promise<void>} */ (new Promise((resolve) => (close = resolve)))
+  /** @type {Route} */
+  const route = (_request, response, { searchParams }) => {
+    if (!searchParams.has('stream')) return html(response, "<title>Open</title><script>fetch('?stream')</script>")
+    response.writeHead(200).write('more to come')
+    response.on('close', close)
+    open()
+  }
+  return { route, opened, closed }
+}
+
+/** A port of this machine on which nothing listens. */
+export async function closedPort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/** @param {Response} response @param {string} text @param {number} [status] */
+export function html(response, text, status = 200) {
+  response.writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end(text)
+}
+
+/** @param {string} text */
+function escape(text) {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
+}

@@ -1,0 +1,40 @@
+// Waiting without guessing how long: for a promise with a limit, or for a state that only asking again can tell.
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/**
+ * The value of `promise`, or an error that names `what` did not come.
+ * @template T @param {Promise<T>} promise @param {string} what @param {number} [timeout] ms
+ * @returns {Promise<T>}
+ */
+export async function within(promise, what, timeout = 30_000) {
+  const stop = new AbortController()
+  const late = sleep(timeout, undefined, { signal: stop.signal }).then(
+    () => Promise.reject(new Error(`${what}: nothing within ${timeout} ms`)),
+    () => {}
+  )
+  try {
+    return await /** @type {Promise<T>} */ (Promise.race([promise, late]))
+  } finally {
+    stop.abort()
+  }
+}
+
+/**
+ * The first truthy value of `look`, asked again every few milliseconds.
+ * @template T @param {() => T | Promise<T>} look @param {string} what @param {number} [timeout] ms
+ */
+export async function until(look, what, timeout = 10_000) {
+  const deadline = performance.now() + timeout
+  for (;;) {
+    const found = await look()
+    if (found) return found
+    if (performance.now() > deadline) throw new Error(`${what}: not within ${timeout} ms`)
+    await sleep(10)
+  }
+}
+
+/** Whether `promise` is still open now. @param {Promise<unknown>} promise */
+export async function isPending(promise) {
+  const open = Symbol('open')
+  return (await Promise.race([promise, Promise.resolve(open)])) === open
+}

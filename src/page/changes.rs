@@ -1,0 +1,196 @@
+//! What an action changed: the difference of the page's text before and after it.
+//!
+//! The text after one action is the text before the next, unless the page says that it has changed since: an
+//! action costs one look at the page, and none where nothing changed.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use similar::{ChangeTag, TextDiff};
+
+use super::{Page, state::Mark};
+use crate::{engine::DocumentId, error::Result};
+
+/// Characters of a difference; what is over is counted.
+const BUDGET: usize = 3000;
+
+/// The page as it was last looked at.
+#[derive(Debug, Default)]
+pub(super) struct LastLook(Mutex<Option<Look>>);
+
+#[derive(Debug, Clone)]
+struct Look {
+    document: Option<DocumentId>,
+    text: Arc<str>,
+}
+
+impl LastLook {
+    fn lock(&self) -> MutexGuard<'_, Option<Look>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The page's text before an action.
+#[derive(Debug, Clone)]
+pub(super) struct Before {
+    text: Arc<str>,
+    document: Option<DocumentId>,
+    at: Mark,
+}
+
+impl Page {
+    fn document(&self) -> Option<DocumentId> {
+        self.state.read(|facts| facts.main_frame().document)
+    }
+
+    /// Looks at the page, unless it is as it was last looked at.
+    async fn look(&self) -> Result<Look> {
+        let document = self.document();
+        let last = self.last_look.lock().clone().filter(|last| last.document == document);
+        if let Some(last) = last
+            && !self.changed_since_look().await?
+        {
+            return Ok(last);
+        }
+        let look = Look { text: self.whole_text().await?.into(), document };
+        *self.last_look.lock() = Some(look.clone());
+        Ok(look)
+    }
+
+    /// Whether any frame has changed since it was last looked at.
+    async fn changed_since_look(&self) -> Result<bool> {
+        let frames: Vec<_> = self.state.read(|facts| facts.frames.keys().cloned().collect());
+        for frame in frames {
+            // A frame that cannot be asked may be another one now.
+            match self.inject_in(&frame, "mutations", serde_json::json!({})).await {
+                Ok(answer) if answer["changed"] == false => {}
+                Ok(_) | Err(_) => return Ok(true),
+            }
+        }
+        Ok(false)
+    }
+
+    /// The text before an action; `None` where it cannot be had, or nobody wants to know.
+    pub(super) async fn before_action(&self) -> Option<Before> {
+        if self.config.after_action != crate::config::AfterAction::Changes {
+            return None;
+        }
+        let look = self.look().await.ok()?;
+        Some(Before { text: look.text, document: look.document, at: self.state.mark() })
+    }
+
+    /// What has changed since `before`; `None` where another document is there, or nothing changed.
+    pub(super) async fn changes_since(&self, before: Option<Before>) -> Option<String> {
+        let before = before?;
+        if self.state.read(|facts| facts.committed_since(before.at)) {
+            return None;
+        }
+        let after = self.look().await.ok().filter(|after| after.document == before.document)?;
+        Some(difference(&before.text, &after.text)).filter(|changes| !changes.is_empty())
+    }
+}
+
+/// The ref in a line.
+fn reference(line: &str) -> Option<&str> {
+    let at = line.find("[ref=")?;
+    line[at + 5..].split(']').next()
+}
+
+/// Lines that came (`+`), went (`-`) and changed (`~`, as they are now), within the budget.
+fn difference(before: &str, after: &str) -> String {
+    if before == after {
+        return String::new();
+    }
+    let diff = TextDiff::configure().algorithm(similar::Algorithm::Patience).diff_lines(before, after);
+    let mut changed: Vec<(ChangeTag, &str)> = Vec::new();
+    for operation in diff.ops() {
+        if operation.tag() != similar::DiffTag::Equal {
+            changed
+                .extend(diff.iter_changes(operation).map(|change| (change.tag(), change.value().trim_end())));
+        }
+    }
+    let came: HashSet<&str> = changed
+        .iter()
+        .filter(|(tag, _)| *tag == ChangeTag::Insert)
+        .filter_map(|(_, line)| reference(line))
+        .collect();
+    let went: HashSet<&str> = changed
+        .iter()
+        .filter(|(tag, _)| *tag == ChangeTag::Delete)
+        .filter_map(|(_, line)| reference(line))
+        .collect();
+    let lines = |tag: ChangeTag| -> HashSet<&str> {
+        changed.iter().filter(|(of, _)| *of == tag).map(|(_, line)| line.trim_start()).collect()
+    };
+    // What stands in both has only another place in the order of lines.
+    let moved: HashSet<&str> =
+        lines(ChangeTag::Insert).intersection(&lines(ChangeTag::Delete)).copied().collect();
+    let mut text = String::new();
+    let mut over = 0;
+    for (tag, line) in changed {
+        let known = |set: &HashSet<&str>| reference(line).is_some_and(|reference| set.contains(reference));
+        let sign = match tag {
+            _ if reference(line).is_some() && moved.contains(line.trim_start()) => continue,
+            // The line as it is now tells of an element that changed or moved.
+            ChangeTag::Delete if known(&came) => continue,
+            ChangeTag::Delete => '-',
+            ChangeTag::Insert if known(&went) => '~',
+            ChangeTag::Insert => '+',
+            ChangeTag::Equal => continue,
+        };
+        // The list's own dash would look like a sign.
+        let content = line.trim_start();
+        let indent = line.len() - content.len();
+        let content = content.strip_prefix("- ").unwrap_or(content);
+        if text.len() + indent + content.len() + 3 > BUDGET {
+            over += 1;
+            continue;
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push(sign);
+        text.push_str(&" ".repeat(indent + 1));
+        text.push_str(content);
+    }
+    if over > 0 {
+        text.push_str(&format!("\n… {over} more lines: snapshot shows them"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_changed_element_is_told_once_as_it_is_now() {
+        let before = "- heading \"A\" [ref=e1]\n- button \"Go\" [ref=e2]\n- link \"x\" [ref=e3]";
+        let after = "- heading \"A\" [ref=e1]\n- button \"Gone\" [disabled] [ref=e2]\n- dialog \"D\" [ref=e4]:\n  - button \"OK\" [ref=e5]";
+        insta::assert_snapshot!(difference(before, after), @r#"
+        ~ button "Gone" [disabled] [ref=e2]
+        - link "x" [ref=e3]
+        + dialog "D" [ref=e4]:
+        +   button "OK" [ref=e5]
+        "#);
+    }
+
+    #[test]
+    fn a_long_difference_is_cut_and_says_so() {
+        let after: String = (0..500).map(|number| format!("- row \"{number}\" [ref=e{number}]\n")).collect();
+        let told = difference("", &after);
+        assert!(told.len() < BUDGET + 60);
+        assert!(told.ends_with("more lines: snapshot shows them"), "{told}");
+    }
+
+    proptest! {
+        #[test]
+        fn the_same_text_has_no_difference_and_others_have(a in "(- [a-c]{1,3}\n){0,8}", b in "(- [a-c]{1,3}\n){0,8}") {
+            prop_assert_eq!(difference(&a, &b).is_empty(), a == b);
+        }
+    }
+}
