@@ -21,9 +21,9 @@ describe('a request that cannot be served', { timeout: 60_000 }, () => {
   }
 
   test('an unknown tool is -32602, and the one that may be meant is named', async () => {
-    const error = await refused('tools/call', { name: 'clikc', arguments: {} })
+    const error = await refused('tools/call', { name: 'clik', arguments: {} })
     assert.equal(error.code, -32602)
-    assert.match(error.message, /unknown tool `clikc`/)
+    assert.match(error.message, /unknown tool `clik`/)
     assert.match(error.message, /did you mean `click`/)
   })
 

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import { inMemoryManager } from '../support/managers.mjs'
 import { browsers } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
+import { UNKNOWN_SESSION } from '../support/sessions.mjs'
 import { openEnded, startSite } from '../support/site.mjs'
 import { within } from '../support/wait.mjs'
 
@@ -52,17 +53,17 @@ describe('requirement 2: closing a session', { timeout: 60_000 }, () => {
 
   test('2.4 closing a session that does not exist is SESSION_NOT_FOUND with a description', async (t) => {
     const server = await startServer(t)
-    const sessionId = '00000000-0000-4000-8000-000000000000'
-    const { isError, json } = await server.call('close_session', { sessionId })
+    const { isError, json } = await server.call('close_session', { sessionId: UNKNOWN_SESSION })
     assert.equal(isError, true)
     assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
-    assert.match(json.message, new RegExp(sessionId))
+    assert.match(json.message, new RegExp(UNKNOWN_SESSION))
   })
 
   test('2.5 an expired session is closed and everything of it is freed', async (t) => {
     const page = openEnded()
     const site = await startSite(t, { '/open': page.route })
     const server = await startServer(t, ['--session-timeout', '1500', '--max-sessions', '1'])
+    await server.browserReady()
     const sessionId = await server.createSession()
     const before = browsers(server.child.pid).map(({ pid }) => pid)
     await server.ok('navigate', { sessionId, url: site.url('/open') })

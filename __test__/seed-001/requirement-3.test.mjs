@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
+import { UNKNOWN_SESSION, startWithExpiredSession } from '../support/sessions.mjs'
 import { closedPort, startSite } from '../support/site.mjs'
 import { isPending, within } from '../support/wait.mjs'
 
@@ -39,13 +40,13 @@ describe('requirement 3: navigating', { timeout: 60_000 }, () => {
   })
 
   test('3.3 a session that does not exist is SESSION_NOT_FOUND, an expired one SESSION_EXPIRED', async (t) => {
-    const unknown = '00000000-0000-4000-8000-000000000000'
-    const missing = await server.call('navigate', { sessionId: unknown, url: site.url('/') })
+    const missing = await server.call('navigate', { sessionId: UNKNOWN_SESSION, url: site.url('/') })
     assert.equal(missing.isError, true)
     assert.equal(missing.json.errorCode, 'SESSION_NOT_FOUND')
-    assert.match(missing.json.message, new RegExp(unknown))
-    const brief = await startServer(t, ['--session-timeout', '1'])
-    const { json } = await expired(brief, 'navigate', { url: site.url('/') })
+    assert.match(missing.json.message, new RegExp(UNKNOWN_SESSION))
+    const late = await startWithExpiredSession(t)
+    const { isError, json } = await late.server.call('navigate', { sessionId: late.sessionId, url: site.url('/') })
+    assert.equal(isError, true)
     assert.equal(json.errorCode, 'SESSION_EXPIRED')
     assert.match(json.message, /expired/)
   })
@@ -86,11 +87,3 @@ describe('requirement 3: navigating', { timeout: 60_000 }, () => {
     second.release()
   })
 })
-
-/** What a call gets whose session is over, on a server with sessions of a millisecond. */
-async function expired(server, tool, args) {
-  const created = await server.call('create_session')
-  // So short a life may end before the answer: then that names it.
-  const sessionId = created.json.sessionId
-  return server.call(tool, { sessionId, ...args })
-}

@@ -123,6 +123,11 @@ export class Server {
     return (await this.ok('create_session', args)).sessionId
   }
 
+  /** Returns when its browser runs, so that what is timed after holds none of its start. */
+  async browserReady() {
+    await this.ok('close_session', { sessionId: await this.createSession() })
+  }
+
   /** Ends it as a client does, by closing its stdin; what does not end by itself is killed. Its browsers are gone then. */
   async end() {
     const { pid } = this.child

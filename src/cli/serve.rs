@@ -5,8 +5,9 @@ use std::io::IsTerminal;
 use tokio_util::sync::CancellationToken;
 
 use super::screen::Screen;
-use super::{FAILED, OK, logging, misused};
-use crate::config::Config;
+use super::{FAILED, MISUSED, OK, logging, misused};
+use crate::config::{Config, display_present};
+use crate::error::ErrorCode;
 
 pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken) -> i32 {
     if let Err(usage) = logging::start(&config.log) {
@@ -14,6 +15,12 @@ pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken
     }
     for warning in &config.warnings {
         tracing::warn!("{warning}");
+    }
+    // Better said now than by every call.
+    if config.browser_endpoint.is_none()
+        && let Err(error) = config.effective_headless(display_present())
+    {
+        return misused(screen, &error.into());
     }
     if std::io::stdin().is_terminal() {
         screen.err("troupe: serving MCP on stdin and stdout, for a client; `troupe config CLIENT` tells how, Ctrl+D ends");
@@ -23,7 +30,8 @@ pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken
         Err(error) => {
             let suggestion = error.suggestion.map(|text| format!("; {text}")).unwrap_or_default();
             screen.err(&format!("troupe: {}{suggestion}", error.message));
-            FAILED
+            // A tool that is not there, for instance: the configuration is wrong, not the server.
+            if error.code == ErrorCode::InvalidParameters { MISUSED } else { FAILED }
         }
     }
 }

@@ -452,7 +452,7 @@ pub static OPTIONS: &[ConfigOption] = &[
 /// the default is refused, so that nobody relies on it; in the nested file of seed 004, which carries
 /// some of them as a matter of course, it is a warning. Whoever builds one takes it off this list.
 pub static NOT_BUILT: &[&str] = &[
-    "download-path",
+    "storage-state",
     "persistent-sessions",
     "pool-min-browsers",
     "pool-max-browsers",
@@ -467,22 +467,14 @@ pub static NOT_BUILT: &[&str] = &[
     "connect",
     "upstream",
     "upstream-transport",
-    "tools",
-    "no-tools",
     "caps",
     "prompts",
-    "after-action",
     "responses",
-    "output-dir",
     "store",
     "retention",
     "allowed-domains",
     "blocked-domains",
     "allow-private-network",
-    "allow-file-access",
-    "enable-script-evaluation",
-    "enable-file-upload",
-    "max-screenshot-size",
     "secrets",
     "boundaries",
 ];

@@ -17,13 +17,13 @@ use crate::{
 /// A server without a protocol: its caller is the one client.
 #[napi]
 pub struct NativeManager {
-    registry: Result<Arc<Registry>>,
-    connection: Arc<Connection>,
+    pub(super) registry: Result<Arc<Registry>>,
+    pub(super) connection: Arc<Connection>,
     #[cfg(feature = "testing")]
-    clock: Option<Arc<crate::session::VirtualClock>>,
+    pub(super) clock: Option<Arc<crate::session::VirtualClock>>,
 }
 
-fn read_config(text: &str) -> Result<Config> {
+pub(super) fn read_config(text: &str) -> Result<Config> {
     Config::from_json(text).map_err(|error| {
         TroupeError::new(ErrorCode::InvalidParameters, error.to_string()).detail("reason", "config")
     })
@@ -130,42 +130,5 @@ impl NativeManager {
             outcome(Ok(Value::Null))
         };
         promise(env, work, panicked())
-    }
-
-    /// For property tests: a manager whose browser is in memory and whose clock stands still.
-    #[cfg(feature = "testing")]
-    #[napi(factory, catch_unwind)]
-    pub fn in_memory(config: String) -> Self {
-        use crate::{
-            engine::memory::MemoryEngine,
-            session::{SessionManager, VirtualClock},
-        };
-
-        let clock = Arc::new(VirtualClock::new(1_700_000_000_000));
-        let registry = read_config(&config)
-            .and_then(|config| {
-                Registry::new(SessionManager::new(
-                    Arc::new(config),
-                    Arc::new(MemoryEngine::default()),
-                    clock.clone(),
-                ))
-            })
-            .map(Arc::new);
-        Self { registry, connection: Arc::default(), clock: Some(clock) }
-    }
-
-    /// Moves the clock of a manager in memory on.
-    #[cfg(feature = "testing")]
-    #[napi(catch_unwind)]
-    pub fn advance(&self, millis: f64) {
-        if let Some(clock) = &self.clock {
-            // JavaScript's numbers are floats; a time is a whole one.
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "clamped to what fits"
-            )]
-            clock.advance(millis.clamp(0.0, 9e15) as u64);
-        }
     }
 }

@@ -7,6 +7,8 @@
 //! would lose its code on the way.
 
 mod manager;
+#[cfg(feature = "testing")]
+mod testing;
 
 use std::{
     future::Future,

@@ -58,7 +58,6 @@ const getNamespace = getterOf<Element, string | null>(elementPrototype, "namespa
 const getFirstElement = getterOf<Element, Element | null>(elementPrototype, "firstElementChild");
 const getPreviousElement = getterOf<Element, Element | null>(elementPrototype, "previousElementSibling");
 const getNextElement = getterOf<Element, Element | null>(elementPrototype, "nextElementSibling");
-const getTabIndex = getterOf<HTMLElement, number>(HTMLElement.prototype, "tabIndex");
 const getDocumentElement = getterOf<Document, HTMLElement | null>(Document.prototype, "documentElement");
 const getBody = getterOf<Document, HTMLElement | null>(Document.prototype, "body");
 const getTitle = getterOf<Document, string>(Document.prototype, "title");
@@ -77,7 +76,6 @@ export const namespaceOf = (element: Element): string | null => getNamespace.cal
 export const firstElementChild = (element: Element): Element | null => getFirstElement.call(element);
 export const previousElement = (element: Element): Element | null => getPreviousElement.call(element);
 export const nextElement = (element: Element): Element | null => getNextElement.call(element);
-export const tabIndexOf = (element: HTMLElement): number => getTabIndex.call(element);
 export const documentElement = (): HTMLElement | null => getDocumentElement.call(document);
 export const bodyOf = (): HTMLElement | null => getBody.call(document);
 export const documentTitle = (): string => getTitle.call(document);

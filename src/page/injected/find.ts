@@ -22,13 +22,16 @@ export function find(argument: FindArgument): FindResult {
   let count = 0;
   const visit = (node: TreeNode, above: TreeNode[]): void => {
     const own = [node.role, node.name, node.value ?? "", ...node.properties].join(" ");
-    let hits = node !== tree && (test(node.name) || test(own)) ? 1 : 0;
-    for (const child of node.children) if (typeof child === "string" && test(child)) hits++;
+    const headHits = node !== tree && (test(node.name) || test(own)) ? 1 : 0;
+    const textHits = node.children.filter((child) => typeof child === "string" && test(child)).length;
+    const hits = headHits + textHits;
     const path = [...above, node];
     if (hits > 0) {
       if (count < limit) {
         for (const each of path) marked.add(each);
-        whole.add([...path].reverse().find((each) => units.has(each.role) && linesOf(each) <= mostLines) ?? node);
+        const unit = [...path].reverse().find((each) => units.has(each.role) && linesOf(each) <= mostLines);
+        if (unit) whole.add(unit);
+        else if (node !== tree && linesOf(node) <= (headHits > 0 ? mostLines : 2)) whole.add(node);
       }
       count += hits;
     }

@@ -1,5 +1,5 @@
 /** Names by "Accessible Name and Description Computation 1.2" and the HTML mappings. */
-import { attr, byIds, composedParent, eachComposedChild, firstElementChild, hasAttr, isElement, isHtml, localName, namespaceOf, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent, firstChild, nextSibling } from "./dom";
+import { attr, byIds, eachComposedChild, firstElementChild, hasAttr, isElement, isHtml, localName, namespaceOf, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent, firstChild, nextSibling } from "./dom";
 import { labellers } from "./labels";
 import { memo } from "./memo";
 import { namedByContent, roleOf } from "./roles";
@@ -14,12 +14,14 @@ interface Traversal {
   referenced: boolean;
   /** The named root is hidden itself, so its hidden contents count. */
   hidden: boolean;
+  /** The name is a tree item's: the items below it are no part of it. */
+  item?: boolean;
   visited: Set<Element>;
 }
 
 /** The name of an element as assistive technology tells it. */
 export function nameOf(element: Element, role: string = roleOf(element)): string {
-  return normalize(alternative(element, role, { via: "itself", referenced: false, hidden: false, visited: new Set() }));
+  return normalize(alternative(element, role, { via: "itself", referenced: false, hidden: false, item: role === "treeitem", visited: new Set() }));
 }
 
 /** The name that the author gave (labels, attributes, captions), without what the element contains. */
@@ -31,20 +33,6 @@ export function givenName(element: Element, role: string): string {
 /** Text of an element's contents as a name is made from them. */
 export function contentName(element: Element): string {
   return normalize(fromContent(element, { via: "content", referenced: false, hidden: false, visited: new Set() }));
-}
-
-/** The description: `aria-describedby`, `aria-description`, or a `title` that did not become the name. */
-export function descriptionOf(element: Element, name: string): string {
-  const described = byIds(element, "aria-describedby");
-  if (described.length > 0) return referencedText(described);
-  const own = attr(element, "aria-description");
-  if (own) return normalize(own);
-  const title = normalize(attr(element, "title") ?? "");
-  return title === name ? "" : title;
-}
-
-function referencedText(elements: Element[]): string {
-  return normalize(elements.map((each) => reference(each, new Set())).join(" "));
 }
 
 function reference(element: Element, visited: Set<Element>): string {
@@ -238,6 +226,7 @@ function fromContent(element: Element, traversal: Traversal): string {
     return text;
   }
   let text = effects & BEFORE ? pseudoText(element, "::before") : "";
+  const inner: Traversal = { ...traversal, via: "content" };
   let boundary: Element | null = null;
   const append = (piece: string): void => {
     if (piece === "") return;
@@ -252,7 +241,7 @@ function fromContent(element: Element, traversal: Traversal): string {
     const tag = localName(child);
     if (tag === "br") return append(" ");
     if (silentTags.has(tag)) return;
-    const piece = childAlternative(child, { ...traversal, via: "content" });
+    const piece = childAlternative(child, inner);
     if (piece === "") return;
     if (!boundary || !isBlock(boundary)) boundary = child;
     append(piece);
@@ -271,7 +260,8 @@ function childAlternative(child: Element, traversal: Traversal): string {
     if (shown === Shown.None) return "";
     if (shown === Shown.Invisible) return visibleParts(child, traversal);
   }
-  return alternative(child, roleOf(child), traversal);
+  const role = roleOf(child);
+  return traversal.item && (role === "group" || role === "treeitem") ? "" : alternative(child, role, traversal);
 }
 
 /** What is visible inside something with `visibility: hidden`. */
@@ -281,12 +271,4 @@ function visibleParts(element: Element, traversal: Traversal): string {
     if (isElement(child)) text += childAlternative(child, traversal);
   });
   return text;
-}
-
-/** The element that a label stands for, with what wraps it. */
-export function labelledControl(element: Element): Element | null {
-  for (let node: Element | null = element; node; node = composedParent(node)) {
-    if (localName(node) === "label") return (node as HTMLLabelElement).control;
-  }
-  return null;
 }

@@ -53,8 +53,6 @@ export function claimRef(ref: string, element: Element): boolean {
   return true;
 }
 
-export const knownRef = (element: Element): string | undefined => refOfElement.get(element);
-
 /** The element of a ref, if it is in the document now. */
 export function elementByRef(ref: string): Element | null {
   const element = elementOfRef.get(ref)?.deref();

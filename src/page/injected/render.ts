@@ -74,8 +74,11 @@ export class Writer {
       } else if (isNode(child) && marked.has(child)) {
         if (whole.has(child)) this.node(child, indent);
         else {
-          this.put(`${indent}- ${key(this.head(child))}:`);
+          const head = `${indent}- ${key(this.head(child))}`;
+          this.put(`${head}:`);
+          const length = this.lines.length;
           this.parts(child, `${indent}  `, marked, whole, test);
+          if (this.lines.length === length) this.lines[length - 1] = head;
         }
       }
     }

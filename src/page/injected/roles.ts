@@ -1,5 +1,5 @@
 /** Roles by "ARIA in HTML" and the HTML accessibility mappings. */
-import { attr, composedParent, elementClosest, hasAttr, isHtml, localName, namespaceOf, nextElement, parentNode, previousElement, tabIndexOf, textContent } from "./dom";
+import { attr, composedParent, elementClosest, hasAttr, isHtml, localName, namespaceOf, nextElement, parentNode, previousElement, textContent } from "./dom";
 import { hasExplicitName } from "./labels";
 import { memo } from "./memo";
 
@@ -21,11 +21,6 @@ export const landmarkRoles = words("banner complementary contentinfo form main n
 /** Roles whose name may come from what they contain. */
 export const namedByContent = words(
   "button cell checkbox columnheader comment gridcell heading link menuitem menuitemcheckbox menuitemradio option radio row rowheader switch tab term tooltip treeitem doc-backlink doc-biblioref doc-glossref doc-noteref sectionfootnote",
-);
-
-/** Roles that take no name from the author by ARIA 1.2 ("naming prohibited"). */
-export const nameProhibited = words(
-  "caption code definition deletion emphasis generic insertion mark paragraph presentation none strong subscript suggestion superscript term time",
 );
 
 /** Roles whose descendants are no elements of their own to a reader. */
@@ -220,5 +215,3 @@ export function roleOf(element: Element, mayBeExplicit = true): string {
   }
   return implicit;
 }
-
-export const isTabbable = (element: Element): boolean => isHtml(element) && isFocusable(element) && tabIndexOf(element) >= 0;

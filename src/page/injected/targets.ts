@@ -153,7 +153,10 @@ export function parseRole(body: string, target: string): RoleTarget {
   const bad = (why: string): Failure => new Failure("INVALID_SELECTOR", `${target}: ${why}`, { selector: target }, 'For example role=button[name="Send"]');
   if (!head) throw bad("no role is named");
   const role = head[1].toLowerCase() === "image" ? "img" : head[1].toLowerCase();
-  if (!knownRoles.has(role) && !otherRoles.has(role)) throw bad(`${role} is no role`);
+  if (!knownRoles.has(role) && !otherRoles.has(role)) {
+    const near = Array.from(knownRoles).filter((known) => known.slice(0, 3) === role.slice(0, 3));
+    throw bad(`${role} is no role${near.length > 0 ? `; did you mean ${near.join(", ")}?` : ""}`);
+  }
   const result: RoleTarget = { role, name: null, hidden: false, states: new Map() };
   let rest = body.slice(head[0].length);
   while (rest !== "") {

@@ -4,6 +4,7 @@
  * folded away.
  */
 import { activeElement, attr, byIds, composedContains, eachComposedChild, factsOf, firstElementChild, HAS_ACTION, HAS_ARIA, HAS_FIELD_STATE, HAS_INERT, HAS_ROLE, HAS_STYLE, HAS_TITLE, hasAttr, localName, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent } from "./dom";
+import { labellers } from "./labels";
 import { makeNode, mergeText, nothing, onlyChild, scalar, type TreeNode } from "./node";
 import { fieldValue, givenName, nameOf } from "./names";
 import { watchRoot } from "./mutations";
@@ -38,7 +39,7 @@ const blockTags = new Set(["div", "p", "pre", "section", "header", "footer", "as
 const keptEmpty = new Set(["cell", "gridcell", "columnheader", "rowheader", "img", "iframe", "canvas", "video", "audio", "embed", "object", "progressbar", "meter", "separator", "dialog", "alertdialog", "application"]);
 const withoutRef = new Set(["paragraph", "cell", "columnheader", "rowheader", "separator", "term", "definition", "caption", "deletion", "insertion", "rowgroup", "blockquote", "figure", "status", "math", "note", "group"]);
 /** Named by their text alone, or told by what they contain. */
-const mixedRoles = new Set(["term", "cell", "gridcell", "columnheader", "rowheader", "row", "treeitem"]);
+const mixedRoles = new Set(["term", "cell", "gridcell", "columnheader", "rowheader", "row"]);
 const nativelyNamed = new Set(["fieldset", "figure", "table", "img", "area", "input", "select", "textarea", "meter", "progress", "output", "optgroup", "option", "svg", "button"]);
 const statefulTags = new Set(["input", "select", "textarea", "summary", "option", "h1", "h2", "h3", "h4", "h5", "h6"]);
 const captions = new Set(["caption", "legend", "figcaption"]);
@@ -155,7 +156,8 @@ export class Walk {
     }
     const forced = element === this.root;
     if (captions.has(tag) && parent.name !== "" && !forced && normalize(textContent(element)) === parent.name) return;
-    const acting = cursor !== "" || (facts & (HAS_ACTION | HAS_ARIA) || tag === "label" ? isActed(element, role) : false);
+    // Inside something that is named and acted on as a whole, a pointer says nothing new.
+    const acting = (cursor !== "" && !(bits & QUIET)) || (facts & (HAS_ACTION | HAS_ARIA) || tag === "label" ? isActed(element, role) : false);
     if (!forced && this.isTransparent(element, role, tag, acting, facts, bits)) {
       this.transparent(element, parent, tag, effects, bits);
       return;
@@ -346,16 +348,16 @@ export class Walk {
     node.children = mergeText(node.children);
   }
 
-  /** A cell, row or tree item is called by its text when it has nothing else, a tree item also when it has. */
+  /** A cell, row or term is called by its text when it has nothing else. */
   private takeText(node: TreeNode): void {
     const { children } = node;
     if (children.length === 0) return;
     const texts = children.filter((child): child is string => typeof child === "string");
-    if (texts.length < children.length && node.role !== "treeitem") return;
+    if (texts.length < children.length) return;
     const text = texts.join(" ");
     if (node.name === "") node.name = text;
     else if (text !== "" && text !== node.name) return;
-    node.children = children.filter((child) => typeof child !== "string");
+    node.children = [];
   }
 
   /** Text that only repeats the name is left out. */
@@ -394,5 +396,6 @@ function isActed(element: Element, role: string): boolean {
 function labelIsTold(label: HTMLLabelElement): boolean {
   const control = label.control;
   if (!control || !isShown(control) || attr(control, "aria-hidden") === "true") return false;
-  return !hasAttr(control, "aria-label") && !hasAttr(control, "aria-labelledby");
+  const named = labellers(control);
+  return named.length > 0 ? named.includes(label) : !hasAttr(control, "aria-label");
 }

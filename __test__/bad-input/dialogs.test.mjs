@@ -1,0 +1,136 @@
+// A dialog holds its page up: that is told by the call that opens it and by those that come too early.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+import { assertRefusal } from './refusal.mjs'
+
+describe('a dialog', { timeout: 60_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startServer>>} */
+  let server
+  /** @type {Awaited<ReturnType<typeof startSite>>} */
+  let site
+  before(async () => {
+    site = await startSite(scope, {
+      '/typing': `<title>Typing</title><input id="field" oninput="alert('No ' + this.value)">`,
+      '/twice': `<title>Twice</title><button onclick="alert('one'); alert('two')">Go</button>`,
+      '/later': `<title>Later</title><button onclick="fetch('/form').then(() => alert('after the fetch'))">Go</button>`
+    })
+    server = await startServer(scope)
+  })
+
+  const at = (path) => server.ok('navigate', { url: site.url(path) })
+  const out = async () => (await server.ok('evaluate', { script: 'out.textContent' })).value
+
+  /** Opens it by a click, which answers at once. */
+  async function open(selector) {
+    await at('/dialogs')
+    const { json, ms, text } = await server.call('click', { selector })
+    assert.ok(json.dialog, text)
+    assert.ok(ms < 1500, `${ms} ms`)
+    return json.dialog
+  }
+
+  test('is told by the click that opens it', async () => {
+    assert.deepEqual(await open('#alert'), { type: 'alert', message: 'Attention' })
+    await server.ok('handle_dialog', { accept: true })
+    assert.equal(await out(), 'alerted')
+  })
+
+  test('makes other tools answer DIALOG_OPEN, at once and with what to do', async () => {
+    await open('#alert')
+    for (const [tool, args] of [
+      ['click', { selector: '#confirm' }],
+      ['type', { selector: '#out', text: 'x' }],
+      ['evaluate', { script: '1' }],
+      ['snapshot', {}],
+      ['screenshot', {}],
+      ['navigate', { url: site.url('/') }]
+    ]) {
+      const expected = { errorCode: 'DIALOG_OPEN', message: /alert dialog.*Attention/, suggestion: /handle_dialog/, retryable: false, within: 500 }
+      const { details } = await assertRefusal(server, tool, args, expected)
+      assert.equal(details.dialog.message, 'Attention')
+    }
+    await server.ok('handle_dialog', { accept: true })
+    assert.equal(await out(), 'alerted')
+  })
+
+  test('does not hold up other sessions, nor a new one', async () => {
+    await open('#alert')
+    const sessionId = await server.createSession()
+    assert.equal((await server.ok('evaluate', { sessionId, script: '2' })).value, 2)
+    await server.ok('close_session', { sessionId })
+    await server.ok('handle_dialog', { accept: true })
+  })
+
+  test('that confirms is accepted and dismissed', async () => {
+    for (const accept of [true, false]) {
+      assert.deepEqual(await open('#confirm'), { type: 'confirm', message: 'Sure?' })
+      await server.ok('handle_dialog', { accept })
+      assert.equal(await out(), String(accept))
+    }
+  })
+
+  test('that asks is answered, with its default, with a text, and not at all', async () => {
+    for (const [answer, expected] of [
+      [{ accept: true }, 'nobody'],
+      [{ accept: true, promptText: 'Ada' }, 'Ada'],
+      [{ accept: true, promptText: '' }, ''],
+      [{ accept: false }, '']
+    ]) {
+      assert.deepEqual(await open('#prompt'), { type: 'prompt', message: 'Name?', defaultValue: 'nobody' })
+      await server.ok('handle_dialog', answer)
+      assert.equal(await out(), expected, JSON.stringify(answer))
+    }
+  })
+
+  test('that is not there cannot be answered', async () => {
+    await at('/dialogs')
+    await assertRefusal(server, 'handle_dialog', { accept: true }, { errorCode: 'INVALID_PARAMETERS', message: /no dialog is open/ })
+  })
+
+  test('that typing opens is told, and what is typed after it goes on', async () => {
+    await at('/typing')
+    const { dialog } = await server.ok('type', { selector: '#field', text: 'a' })
+    assert.deepEqual(dialog, { type: 'alert', message: 'No a' })
+    await server.ok('handle_dialog', { accept: true })
+    assert.equal((await server.ok('evaluate', { script: 'field.value' })).value, 'a')
+  })
+
+  test('that a script opens makes the script tell of it', async () => {
+    await at('/dialogs')
+    const { json, ms } = await server.call('evaluate', { script: 'alert("from a script")' }, { timeout: 8000 })
+    assert.equal(json.errorCode, 'DIALOG_OPEN')
+    assert.ok(ms < 1500, `${ms} ms`)
+    await server.ok('handle_dialog', { accept: true })
+    assert.equal((await server.ok('evaluate', { script: '1' })).value, 1)
+  })
+
+  test('that comes when a fetch which the click began is answered is told by the click', async () => {
+    await at('/later')
+    const { dialog } = await server.ok('click', { selector: 'button' })
+    assert.deepEqual(dialog, { type: 'alert', message: 'after the fetch' })
+    await server.ok('handle_dialog', { accept: true })
+  })
+
+  test('after another one is told by the answer to the first', async () => {
+    await at('/twice')
+    assert.equal((await server.ok('click', { selector: 'button' })).dialog.message, 'one')
+    const { json, ms, text } = await server.call('handle_dialog', { accept: true })
+    assert.ok(ms < 1500, `${ms} ms: ${text}`)
+    assert.equal(json.success, true, text)
+    await assertRefusal(server, 'evaluate', { script: '1' }, { errorCode: 'DIALOG_OPEN', message: /two/ })
+    await server.ok('handle_dialog', { accept: true })
+    assert.equal((await server.ok('evaluate', { script: '1' })).value, 1)
+  })
+
+  test('is no obstacle to closing its session', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/alert-on-load') })
+    const { json, ms } = await server.call('close_session', { sessionId })
+    assert.equal(json.success, true)
+    assert.ok(ms < 1500, `${ms} ms`)
+  })
+})

@@ -1,0 +1,141 @@
+// Elements that cannot be acted on: the error says which element, why, and for how long it was waited.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+import { assertRefusal } from './refusal.mjs'
+
+describe('an element', { timeout: 60_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startServer>>} */
+  let server
+  /** @type {Awaited<ReturnType<typeof startSite>>} */
+  let site
+  before(async () => {
+    site = await startSite(scope, {
+      '/more': `<title>More</title>
+        <fieldset disabled><button id="inFieldset">In fieldset</button></fieldset>
+        <div style="visibility:hidden"><button id="invisible">Invisible</button></div>
+        <button id="empty" style="width:0;height:0;padding:0;border:0;overflow:hidden"></button>
+        <div style="position:relative;height:40px"><input id="under" style="width:200px">
+          <button id="above" onclick="document.title = 'wrong'" style="position:absolute;inset:0;width:300px">Above</button></div>
+        <button id="outside" style="position:fixed;left:-500px;top:10px">Outside</button>
+        <button id="aria" aria-disabled="true">Aria</button>
+        <a id="gone" href="#x" onclick="this.remove(); return false">Gone</a>
+        <label for="box">Box</label><input id="box" type="checkbox">`
+    })
+    server = await startServer(scope)
+  })
+
+  const at = (path) => server.ok('navigate', { url: site.url(path) })
+  const clicked = async () => (await server.ok('evaluate', { script: 'clicks.map(({ id }) => id)' })).value
+
+  const refusedClick = (selector, reason, message) =>
+    assertRefusal(server, 'click', { selector, timeout: 150 }, { errorCode: 'ELEMENT_NOT_CLICKABLE', reason, message, retryable: false, within: 1500 })
+
+  for (const [path, selector, reason, message] of [
+    ['/buttons', '#hidden', 'hidden', /button "Hidden".*is hidden: display: none.*150 ms/],
+    ['/buttons', '#off', 'disabled', /button "Disabled".*is disabled.*150 ms/],
+    ['/buttons', '#covered', 'covered', /button "Covered".*is covered by <div#cover>.*150 ms/],
+    ['/buttons', '#moving', 'moving', /button "Moving".*is moving.*150 ms/],
+    ['/more', '#inFieldset', 'disabled', /button "In fieldset".*is disabled/],
+    ['/more', '#invisible', 'hidden', /is hidden: visibility: hidden.*<div/],
+    ['/more', '#empty', 'hidden', /is hidden/],
+    ['/more', '#under', 'covered', /textbox.*is covered by <button#above>/],
+    ['/more', '#outside', 'outside', /button "Outside".*outside of the viewport/],
+    ['/more', '#aria', 'disabled', /button "Aria".*is disabled/]
+  ]) {
+    test(`${selector} of ${path} is not clicked: ${reason}`, async () => {
+      await at(path)
+      const error = await refusedClick(selector, reason, message)
+      assert.match(error.details.ref, /^e\d+$/)
+      if (reason === 'covered') assert.match(error.details.covering, /^<\w+#\w+>$/)
+      if (path === '/buttons') {
+        assert.deepEqual(await clicked(), [])
+        await server.ok('click', { selector: '#plain' })
+        assert.deepEqual(await clicked(), ['plain'])
+      } else {
+        assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'More')
+      }
+    })
+  }
+
+  test('that keeps moving is never taken for one that stands still, however often it is tried', async () => {
+    await at('/buttons')
+    for (let timeout = 100; timeout < 400; timeout += 30) {
+      await assertRefusal(server, 'click', { selector: '#moving', timeout }, { errorCode: 'ELEMENT_NOT_CLICKABLE', reason: 'moving' })
+    }
+  })
+
+  for (const [selector, reason, message, suggestion] of [
+    ['#fixed', 'read-only', /textbox.*is read-only.*150 ms/],
+    ['#off', 'disabled', /textbox.*is disabled/],
+    ['#agree', 'not-a-text-field', /checkbox.*takes no text/],
+    ['#pick', 'not-a-text-field', /is a select and takes no text/],
+    ['#words', 'not-a-text-field', /takes no text.*<p#words>/, /text field/]
+  ]) {
+    test(`${selector} is not typed into: ${reason}`, async () => {
+      await at('/form')
+      const expected = { errorCode: 'ELEMENT_NOT_EDITABLE', reason, message, suggestion, retryable: false, within: 1500 }
+      await assertRefusal(server, 'type', { selector, text: 'x', timeout: 150 }, expected)
+      await server.ok('type', { selector: '#name', text: 'goes on' })
+      assert.equal((await server.ok('evaluate', { script: 'document.getElementById("name").value' })).value, 'goes on')
+    })
+  }
+
+  test('that an error recommends a tool for is recommended one that there is', async () => {
+    await at('/form')
+    const { tools } = (await server.request('tools/list')).result
+    for (const selector of ['#agree', '#pick']) {
+      const { json } = await server.call('type', { selector, text: 'x', timeout: 100 })
+      const tool = /Use (\w+) for it/.exec(json.suggestion ?? '')?.[1]
+      assert.ok(!tool || tools.some(({ name }) => name === tool), `${json.suggestion} There is no such tool.`)
+    }
+  })
+
+  test('that is not there is told with those that may be meant', async () => {
+    await at('/form')
+    const expected = { errorCode: 'ELEMENT_NOT_FOUND', message: /nothing matches `#password2`.*150 ms/, retryable: false, within: 1500 }
+    const { suggestion } = await assertRefusal(server, 'click', { selector: '#password2', timeout: 150 }, expected)
+    const [ref] = /e\d+/.exec(suggestion) ?? []
+    assert.ok(ref, suggestion)
+    // The ref of the suggestion can be used as it is.
+    assert.equal((await server.ok('type', { selector: ref, text: 'secret' })).success, true)
+    assert.equal((await server.ok('evaluate', { script: 'document.getElementById("password").value' })).value, 'secret')
+  })
+
+  test('that is one of several is asked for by ref', async () => {
+    await at('/buttons')
+    const expected = { errorCode: 'ELEMENT_AMBIGUOUS', message: /`.twin` matches 2 elements/, suggestion: /ref/, retryable: false, within: 500 }
+    const { details } = await assertRefusal(server, 'click', { selector: '.twin' }, expected)
+    assert.equal(details.matches.length, 2)
+    await server.ok('click', { selector: details.matches[1].ref })
+    assert.equal((await clicked()).length, 1)
+  })
+
+  test('that has gone is not looked for by its ref again', async () => {
+    await at('/more')
+    const ref = /\[ref=(e\d+)\]/.exec((await server.ok('click', { selector: '#gone' })).message)?.[1]
+    const expected = { errorCode: 'ELEMENT_NOT_FOUND', reason: 'stale', message: /no longer in the page/, suggestion: /snapshot/, within: 500 }
+    await assertRefusal(server, 'click', { selector: ref }, expected)
+    // Nor is the ref of a former page taken for an element of the present one.
+    const [, old] = /\[ref=(e\d+)\]/.exec(await server.ok('snapshot')) ?? []
+    await at('/form')
+    await assertRefusal(server, 'click', { selector: old }, expected)
+  })
+
+  for (const [selector, message] of [
+    ['', /target is empty/],
+    ['   ', /target is empty/],
+    ['#a:::b', /#a:::b/],
+    ['div >', /div >/],
+    ['//*[', /\/\/\*\[/],
+    ['role=nonsense[', /role=nonsense\[/]
+  ]) {
+    test(`named by ${JSON.stringify(selector)} is INVALID_SELECTOR, at once`, async () => {
+      await at('/form')
+      await assertRefusal(server, 'click', { selector }, { errorCode: 'INVALID_SELECTOR', message, retryable: false, within: 500 })
+    })
+  }
+})

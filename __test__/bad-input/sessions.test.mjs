@@ -1,0 +1,68 @@
+// Sessions and pages that are not there.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { assertRefusal } from './refusal.mjs'
+
+describe('a session', { timeout: 60_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startServer>>} */
+  let server
+  before(async () => {
+    server = await startServer(scope)
+  })
+
+  const notFound = (message) => ({ errorCode: 'SESSION_NOT_FOUND', message, suggestion: /create_session/, retryable: false, within: 500 })
+  const works = async () => assert.equal((await server.ok('evaluate', { script: '1' })).value, 1)
+
+  for (const sessionId of ['00000000-0000-4000-8000-000000000000', 'nonsense', '', "'; DROP TABLE sessions; --"]) {
+    test(`named ${JSON.stringify(sessionId)} was never there`, async () => {
+      const error = await assertRefusal(server, 'navigate', { sessionId, url: 'about:blank' }, notFound(/there is no session/))
+      assert.equal(error.sessionId, sessionId)
+      await assertRefusal(server, 'close_session', { sessionId }, notFound(/there is no session/))
+      await works()
+    })
+  }
+
+  test('that was closed is told as closed', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('close_session', { sessionId })
+    for (const [tool, args] of [
+      ['navigate', { url: 'about:blank' }],
+      ['click', { selector: 'a' }],
+      ['close_session', {}]
+    ]) {
+      await assertRefusal(server, tool, { sessionId, ...args }, notFound(/was closed/))
+    }
+    await works()
+  })
+
+  test('whose page is not there says which are', async () => {
+    const sessionId = await server.createSession()
+    for (const pageId of ['page-9', 'nonsense', '']) {
+      const { message } = await assertRefusal(server, 'snapshot', { sessionId, pageId }, { errorCode: 'PAGE_NOT_FOUND', retryable: false, within: 500 })
+      assert.match(message, /page-1/)
+    }
+    assert.equal((await server.ok('evaluate', { sessionId, pageId: 'page-1', script: '1' })).value, 1)
+    await server.ok('close_session', { sessionId })
+  })
+
+  test('that must be named among several is asked for', async () => {
+    const sessions = [await server.createSession(), await server.createSession()]
+    const { details } = await assertRefusal(server, 'evaluate', { script: '1' }, { errorCode: 'INVALID_PARAMETERS', message: /`sessionId`/ })
+    assert.deepEqual(details.sessions, sessions)
+    for (const sessionId of sessions) await server.ok('close_session', { sessionId })
+    await works()
+  })
+
+  test('whose time is over says so', async (t) => {
+    const brief = await startServer(t, ['--session-timeout', '300'])
+    const { sessionId, expiresAt } = await brief.ok('create_session')
+    const hanging = await brief.call('evaluate', { sessionId, script: 'new Promise(() => {})' })
+    assert.equal(hanging.json.errorCode, 'SESSION_EXPIRED', hanging.text)
+    assert.ok(Date.now() >= expiresAt)
+    await assertRefusal(brief, 'evaluate', { sessionId, script: '1' }, { errorCode: 'SESSION_EXPIRED', suggestion: /create_session/, retryable: false })
+    assert.ok(await brief.createSession())
+  })
+})

@@ -1,0 +1,172 @@
+// What dies without a word: the server, its browser, one of its pages.
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { delayedBrowser } from '../support/delayed-browser.mjs'
+import { allEnded, browsers, descendants } from '../support/processes.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+import { until, within } from '../support/wait.mjs'
+import { ROOT, existingFolders, profileFolders } from './profiles.mjs'
+
+describe('after kill -9 of the server', { skip: process.platform !== 'linux' }, () => {
+  for (const [moment, prepare] of /** @type {const} */ ([
+    ['when nothing runs', () => {}],
+    ['while a page is busy', (server) => void server.call('evaluate', { script: 'for (;;) ;' }).catch(() => null)]
+  ])) {
+    test(`${moment}, no browser is left after 1 s and no profile after the next start`, { timeout: 30_000 }, async (t) => {
+      const server = await startServer(t)
+      await Promise.all([server.createSession(), server.createSession()])
+      prepare(server)
+      await server.request('ping')
+      const pid = /** @type {number} */ (server.child.pid)
+      const below = descendants(pid)
+      const folders = profileFolders(browsers(pid))
+      assert.equal(folders.length, 1)
+      assert.ok(folders[0].startsWith(ROOT) && existsSync(folders[0]), folders[0])
+      server.child.kill('SIGKILL')
+      await server.exit
+      await allEnded(below, 1000)
+
+      const next = await startServer(t)
+      await next.ok('navigate', { url: 'about:blank' })
+      await until(() => !existingFolders().includes(folders[0]), 'the sweep of the profile', 5000)
+      // Its own is there, and stays.
+      assert.ok(profileFolders(browsers(/** @type {number} */ (next.child.pid))).every((folder) => existsSync(folder)))
+    })
+  }
+
+  test('while the browser starts, it is gone too', { timeout: 30_000 }, async (t) => {
+    const browser = delayedBrowser(t)
+    const server = await startServer(t, ['--executable-path', browser.path])
+    await until(browser.isStarting, 'the start of the browser')
+    const below = descendants(/** @type {number} */ (server.child.pid)).filter(({ command }) => command[0] !== 'sleep')
+    assert.ok(below.length > 0)
+    server.child.kill('SIGKILL')
+    await server.exit
+    await allEnded(below, 1000)
+  })
+
+  test('other servers and their profiles go on', { timeout: 30_000 }, async (t) => {
+    const [dying, other] = [await startServer(t), await startServer(t)]
+    await Promise.all([dying.createSession(), other.ok('navigate', { url: 'data:text/html,<title>On</title>' })])
+    const [folder] = profileFolders(browsers(/** @type {number} */ (other.child.pid)))
+    dying.child.kill('SIGKILL')
+    await dying.exit
+    await (await startServer(t)).ok('navigate', { url: 'about:blank' })
+    assert.ok(existsSync(folder))
+    assert.equal((await other.ok('evaluate', { script: 'document.title' })).value, 'On')
+  })
+})
+
+describe('when the browser is killed', { skip: process.platform !== 'linux' }, () => {
+  const CALLS = {
+    'a click that waits': ['click', { selector: '#never', timeout: 60_000 }],
+    'a script that runs': ['evaluate', { script: 'new Promise(() => {})' }],
+    'a busy script': ['evaluate', { script: 'for (;;) ;' }],
+    'a navigation': ['navigate', { url: '/hang', timeout: 60_000 }],
+    'a slow typing': ['type', { selector: '#name', text: 'abc', delay: 30_000 }]
+  }
+  for (const [what, [tool, args]] of Object.entries(CALLS)) {
+    test(`${what} gets BROWSER_CRASHED, and a new session works`, { timeout: 30_000 }, async (t) => {
+      const site = await startSite(t)
+      const server = await startServer(t)
+      const sessionId = await server.createSession()
+      await server.ok('navigate', { sessionId, url: site.url('/form') })
+      const [browser] = browsers(/** @type {number} */ (server.child.pid))
+      const url = 'url' in args ? { url: site.url(args.url) } : {}
+      const call = server.call(tool, { sessionId, ...args, ...url })
+      if ('url' in args) await until(() => site.requests.some(({ path }) => path === '/hang'), 'the request')
+      for (let round = 0; round < 10; round++) await server.request('ping')
+
+      const begun = performance.now()
+      process.kill(browser.pid, 'SIGKILL')
+      const { json, text } = await within(call, 'the answer to the call', 5000)
+      assert.equal(json?.errorCode, 'BROWSER_CRASHED', text)
+      assert.equal(json.retryable, true)
+      assert.equal(json.sessionId, sessionId)
+      assert.match(json.suggestion, /create_session/)
+      assert.ok(performance.now() - begun < 1500, `it took ${performance.now() - begun} ms`)
+
+      const next = await server.createSession()
+      assert.equal((await server.ok('navigate', { sessionId: next, url: site.url('/form') })).title, 'Form')
+      const gone = await server.call('snapshot', { sessionId })
+      assert.equal(gone.json.errorCode, 'SESSION_NOT_FOUND', gone.text)
+      assert.match(gone.json.message, /browser died/)
+    })
+  }
+
+  test('between two calls, the own session is made anew by the next one', { timeout: 30_000 }, async (t) => {
+    const server = await startServer(t)
+    await server.ok('navigate', { url: 'data:text/html,<title>Before</title>' })
+    const [browser] = browsers(/** @type {number} */ (server.child.pid))
+    const folders = profileFolders([browser])
+    process.kill(browser.pid, 'SIGKILL')
+    await allEnded([browser])
+    await until(() => !existsSync(folders[0]), 'the end of its profile')
+    assert.equal((await server.ok('navigate', { url: 'data:text/html,<title>After</title>' })).title, 'After')
+    assert.equal((await server.ok('list_sessions')).sessions.length, 1)
+  })
+
+  test('its places under --max-sessions are free again', { timeout: 30_000 }, async (t) => {
+    const server = await startServer(t, ['--max-sessions', '2'])
+    await Promise.all([server.createSession(), server.createSession()])
+    assert.equal((await server.call('create_session')).json.errorCode, 'MAX_SESSIONS_REACHED')
+    const [browser] = browsers(/** @type {number} */ (server.child.pid))
+    process.kill(browser.pid, 'SIGKILL')
+    await until(async () => (await server.ok('list_sessions')).sessions.length === 0, 'the end of the sessions', 3000)
+    await Promise.all([server.createSession(), server.createSession()])
+  })
+
+  test('again and again, a session can still be had', { timeout: 60_000 }, async (t) => {
+    const server = await startServer(t)
+    for (let round = 0; round < 3; round++) {
+      const sessionId = await server.createSession()
+      assert.equal((await server.ok('evaluate', { sessionId, script: '1' })).value, 1)
+      const [browser] = browsers(/** @type {number} */ (server.child.pid))
+      process.kill(browser.pid, 'SIGKILL')
+      await allEnded([browser])
+    }
+    assert.ok(await server.createSession())
+  })
+})
+
+describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
+  test('its call gets BROWSER_CRASHED, other sessions go on, and its own is of use after a navigation', { timeout: 30_000 }, async (t) => {
+    const site = await startSite(t)
+    const server = await startServer(t)
+    const [crashing, other] = [await server.createSession(), await server.createSession()]
+    for (const sessionId of [crashing, other]) await server.ok('navigate', { sessionId, url: site.url('/form') })
+    const isRenderer = ({ command }) => command.includes('--type=renderer')
+    await server.ok('evaluate', { sessionId: other, script: '1' })
+    const call = server.call('evaluate', { sessionId: crashing, script: 'for (;;) ;' })
+    await server.request('ping')
+    // The one whose renderer uses the processor is the busy one.
+    const busy = await until(() => busiest(descendants(/** @type {number} */ (server.child.pid)).filter(isRenderer)), 'the busy renderer')
+    process.kill(busy.pid, 'SIGKILL')
+    const { json, text } = await within(call, 'the answer to the call', 5000)
+    assert.equal(json?.errorCode, 'BROWSER_CRASHED', text)
+    assert.match(json.message, /crashed/)
+    assert.equal((await server.ok('evaluate', { sessionId: other, script: 'document.title' })).value, 'Form')
+    assert.equal((await server.ok('navigate', { sessionId: crashing, url: site.url('/') })).title, 'Home')
+    assert.equal((await server.ok('evaluate', { sessionId: crashing, script: 'document.title' })).value, 'Home')
+  })
+})
+
+/** @type {Map<number, number>} */
+const earlier = new Map()
+
+/**
+ * The one that has used most of a look's time, if there is one; to be asked again and again.
+ * @param {import('../support/processes.mjs').Process[]} processes
+ */
+function busiest(processes) {
+  for (const process of processes) {
+    const fields = readFileSync(`/proc/${process.pid}/stat`, 'utf8').split(') ')[1].split(' ')
+    const ticks = Number(fields[11]) + Number(fields[12])
+    const before = earlier.get(process.pid) ?? ticks
+    if (!earlier.has(process.pid)) earlier.set(process.pid, ticks)
+    // A third of a second more than at the first look: no page does that which is at rest.
+    if (ticks - before > 30) return process
+  }
+}

@@ -1,0 +1,115 @@
+// However the server is told to end, it ends with 0 within two seconds and leaves nothing behind.
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { delayedBrowser } from '../support/delayed-browser.mjs'
+import { allEnded, browsers, descendants } from '../support/processes.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+import { until, within } from '../support/wait.mjs'
+import { profileFolders } from './profiles.mjs'
+
+const LIMIT = 2000
+
+/** @typedef {import('../support/server.mjs').Server} Server */
+
+/** @type {Record<string, (server: Server) => void>} */
+const ENDS = {
+  'the end of stdin': (server) => server.child.stdin.end(),
+  SIGTERM: (server) => server.child.kill('SIGTERM'),
+  SIGINT: (server) => server.child.kill('SIGINT')
+}
+
+/** @type {Record<string, (server: Server, site: Awaited<ReturnType<typeof startSite>>) => Promise<unknown>>} */
+const MOMENTS = {
+  'when nothing runs': (server) => server.ok('navigate', { url: 'about:blank' }),
+  'while a click waits for its element': async (server, site) => {
+    await server.ok('navigate', { url: site.url('/') })
+    run(server, 'click', { selector: '#never', timeout: 60_000 })
+  },
+  'while a navigation waits for its answer': async (server, site) => {
+    run(server, 'navigate', { url: site.url('/hang'), timeout: 60_000 })
+    await until(() => site.requests.length > 0, 'the request')
+  },
+  'while a script keeps its page busy': async (server) => {
+    await server.ok('navigate', { url: 'about:blank' })
+    run(server, 'evaluate', { script: 'for (;;) ;' })
+  },
+  'while a dialog is open': async (server, site) => {
+    await server.ok('navigate', { url: site.url('/alert-on-load') })
+  },
+  'with several sessions': async (server) => {
+    await Promise.all([1, 2, 3].map(() => server.createSession()))
+  }
+}
+
+/** Begins a call that the end of the server will cut off. @param {Server} server @param {string} tool @param {object} args */
+function run(server, tool, args) {
+  server.call(tool, args).catch(() => null)
+}
+
+describe('the server ends with 0 within 2 s', { skip: process.platform !== 'linux' }, () => {
+  for (const [moment, prepare] of Object.entries(MOMENTS)) {
+    for (const [name, end] of Object.entries(ENDS)) {
+      test(`at ${name}, ${moment}`, { timeout: 30_000 }, async (t) => {
+        const site = await startSite(t)
+        const server = await startServer(t)
+        await prepare(server, site)
+        await server.request('ping')
+        const pid = /** @type {number} */ (server.child.pid)
+        const below = descendants(pid)
+        const folders = profileFolders(browsers(pid))
+        assert.ok(below.length > 0 && folders.length === 1)
+        const begun = performance.now()
+        end(server)
+        const exit = await within(server.exit, 'the end of the server', 10_000)
+        const took = performance.now() - begun
+        assert.deepEqual(exit, { code: 0, signal: null }, server.stderr())
+        assert.ok(took < LIMIT, `it took ${took} ms`)
+        await allEnded(below, 500)
+        for (const folder of folders) assert.throws(() => readdirSync(folder), { code: 'ENOENT' })
+        assert.doesNotMatch(server.stderr(), /ERROR|panicked/)
+      })
+    }
+  }
+
+  for (const [name, end] of Object.entries(ENDS)) {
+    test(`at ${name}, while the browser starts`, { timeout: 30_000 }, async (t) => {
+      const browser = delayedBrowser(t)
+      const server = await startServer(t, ['--executable-path', browser.path])
+      await until(browser.isStarting, 'the start of the browser')
+      run(server, 'navigate', { url: 'about:blank' })
+      const below = descendants(/** @type {number} */ (server.child.pid))
+      assert.ok(below.length > 0)
+      const begun = performance.now()
+      end(server)
+      const exit = await within(server.exit, 'the end of the server', 10_000)
+      assert.deepEqual(exit, { code: 0, signal: null }, server.stderr())
+      assert.ok(performance.now() - begun < LIMIT, `it took ${performance.now() - begun} ms`)
+      await allEnded(below, 500)
+    })
+  }
+
+  test('at the end of stdin, before anything was said', { timeout: 30_000 }, async (t) => {
+    const server = await startServer(t, [], { handshake: false })
+    server.child.stdin.end()
+    assert.deepEqual(await within(server.exit, 'the end of the server', 3000), { code: 0, signal: null }, server.stderr())
+  })
+
+  test('when its client dies with stdout open', { timeout: 30_000 }, async (t) => {
+    const server = await startServer(t)
+    const below = descendants(/** @type {number} */ (server.child.pid))
+    server.child.stdout.destroy()
+    server.child.stdin.destroy()
+    assert.deepEqual(await within(server.exit, 'the end of the server', 3000), { code: 0, signal: null }, server.stderr())
+    await allEnded(below, 500)
+  })
+
+  test('and a second signal does not wait for it', { timeout: 30_000 }, async (t) => {
+    const server = await startServer(t)
+    server.child.kill('SIGTERM')
+    server.child.kill('SIGTERM')
+    const { code } = await within(server.exit, 'the end of the server', 3000)
+    assert.ok([0, 143].includes(code ?? -1), String(code))
+  })
+})

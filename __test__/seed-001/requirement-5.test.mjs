@@ -1,0 +1,82 @@
+// Requirement 5: an agent types text into fields.
+import assert from 'node:assert/strict'
+import { before, beforeEach, describe, test } from 'node:test'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { UNKNOWN_SESSION, startWithExpiredSession } from '../support/sessions.mjs'
+import { startSite } from '../support/site.mjs'
+
+describe('requirement 5: typing', { timeout: 60_000 }, () => {
+  const scope = shared()
+  let server
+  let site
+  let sessionId
+  const type = (args) => server.call('type', { sessionId, ...args })
+  const evaluate = async (script) => (await server.ok('evaluate', { sessionId, script })).value
+
+  before(async () => {
+    server = await startServer(scope)
+    site = await startSite(scope)
+    sessionId = await server.createSession()
+  })
+  beforeEach(() => server.ok('navigate', { sessionId, url: site.url('/form') }))
+
+  test('5.1 type finds the field by CSS or XPath and enters the text by key strokes', async () => {
+    const text = 'Grüße, 世界 👋!'
+    for (const selector of ['#name', '//textarea', '#rich', '#password']) {
+      assert.equal((await type({ selector, text })).isError, false, selector)
+    }
+    const fields = await evaluate('[document.querySelector("#name").value, note.value, rich.textContent, password.value]')
+    assert.deepEqual(fields, [text, text, text, text])
+    const keys = await evaluate('keys.filter(({ trusted }) => trusted).map(({ key }) => key)')
+    assert.deepEqual(keys.slice(0, 2), ['G', 'r'])
+  })
+
+  test('5.2 typing that succeeds answers with success and a message', async () => {
+    const { isError, json } = await type({ selector: '#name', text: 'Ada' })
+    assert.equal(isError, false)
+    assert.equal(json.success, true)
+    assert.match(json.message, /Typed.*Name/)
+  })
+
+  test('5.3 a field that is missing is ELEMENT_NOT_FOUND, what cannot be edited ELEMENT_NOT_EDITABLE', async () => {
+    const cases = { '#nothing': 'ELEMENT_NOT_FOUND', '#fixed': 'ELEMENT_NOT_EDITABLE', '#off': 'ELEMENT_NOT_EDITABLE', '#words': 'ELEMENT_NOT_EDITABLE', '#agree': 'ELEMENT_NOT_EDITABLE' }
+    for (const [selector, code] of Object.entries(cases)) {
+      const { isError, json } = await type({ selector, text: 'x', timeout: 300 })
+      assert.equal(isError, true, selector)
+      assert.equal(json.errorCode, code, `${selector}: ${json.message}`)
+      assert.ok(json.message.length > 0)
+    }
+    assert.deepEqual(await evaluate('[fixed.value, off.value, words.textContent, keys.length]'), ['fixed', 'off', 'No field at all', 0])
+  })
+
+  test('5.4 a session that does not exist is SESSION_NOT_FOUND, an expired one SESSION_EXPIRED', async (t) => {
+    const missing = await type({ sessionId: UNKNOWN_SESSION, selector: '#name', text: 'x' })
+    assert.equal(missing.json.errorCode, 'SESSION_NOT_FOUND')
+    assert.match(missing.json.message, new RegExp(UNKNOWN_SESSION))
+    const late = await startWithExpiredSession(t)
+    const { json } = await late.server.call('type', { sessionId: late.sessionId, selector: '#name', text: 'x' })
+    assert.equal(json.errorCode, 'SESSION_EXPIRED')
+    assert.match(json.message, /expired/)
+  })
+
+  test('5.5 delay, clear, submit and timeout are used', async () => {
+    await type({ selector: '#name', text: 'abcd', delay: 60 })
+    const times = await evaluate('keys.map(({ at }) => at)')
+    assert.equal(times.length, 4)
+    const pauses = times.slice(1).map((at, index) => at - times[index])
+    assert.ok(pauses.every((pause) => pause >= 50), `pauses of ${pauses.map(Math.round)} ms`)
+
+    await type({ selector: '#full', text: ' after' })
+    assert.equal(await evaluate('full.value'), 'before after')
+    await type({ selector: '#full', text: 'anew', clear: true })
+    assert.equal(await evaluate('full.value'), 'anew')
+
+    const { json, ms } = await type({ selector: '#fixed', text: 'x', timeout: 200 })
+    assert.equal(json.errorCode, 'ELEMENT_NOT_EDITABLE')
+    assert.ok(ms < 1000, `${ms} ms in place of 200`)
+
+    const sent = await type({ selector: '#name', text: 'e', submit: true })
+    assert.match(sent.json.page.url, /\/echo\?name=abcde&full=anew/)
+  })
+})

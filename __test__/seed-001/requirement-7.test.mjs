@@ -1,0 +1,67 @@
+// Requirement 7: all sessions share one browser.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { allEnded, browsers, descendants } from '../support/processes.mjs'
+import { startServer } from '../support/server.mjs'
+import { openEnded, startSite } from '../support/site.mjs'
+import { until, within } from '../support/wait.mjs'
+
+const browsersOf = (server) => browsers(server.child.pid).map(({ pid, started }) => ({ pid, started }))
+
+describe('requirement 7: one shared browser', { timeout: 60_000 }, () => {
+  test('7.1 the server starts one browser by itself', async (t) => {
+    const server = await startServer(t)
+    await until(() => browsersOf(server).length === 1, 'the browser')
+    await server.browserReady()
+    assert.equal(browsersOf(server).length, 1)
+  })
+
+  test('7.2 each new session is made in that browser', async (t) => {
+    const server = await startServer(t)
+    await server.browserReady()
+    const before = browsersOf(server)
+    await Promise.all(Array.from({ length: 4 }, () => server.createSession()))
+    assert.deepEqual(browsersOf(server), before)
+  })
+
+  test('7.3 the browser runs on when all sessions are closed', async (t) => {
+    const server = await startServer(t)
+    const ids = [await server.createSession(), await server.createSession()]
+    const before = browsersOf(server)
+    for (const sessionId of ids) await server.ok('close_session', { sessionId })
+    assert.deepEqual((await server.ok('list_sessions')).sessions, [])
+    assert.deepEqual(browsersOf(server), before)
+    await server.ok('navigate', { sessionId: await server.createSession(), url: 'data:text/html,<title>Again</title>' })
+    assert.deepEqual(browsersOf(server), before)
+  })
+
+  test('7.4 with the server its sessions and the browser end', async (t) => {
+    const page = openEnded()
+    const site = await startSite(t, { '/open': page.route })
+    const server = await startServer(t)
+    await server.ok('navigate', { sessionId: await server.createSession(), url: site.url('/open') })
+    await within(page.opened, 'the page')
+    const processes = descendants(server.child.pid)
+    assert.ok(processes.length > 1)
+    server.child.stdin.end()
+    assert.deepEqual(await within(server.exit, 'the end of the server', 2000), { code: 0, signal: null })
+    await within(page.closed, 'the end of the page', 1000)
+    await allEnded(processes, 1000)
+  })
+
+  test('7.5 sessions share no cookies, no localStorage and no sessionStorage', async (t) => {
+    const server = await startServer(t)
+    const site = await startSite(t)
+    const [one, two] = [await server.createSession(), await server.createSession()]
+    const evaluate = async (sessionId, script) => (await server.ok('evaluate', { sessionId, script })).value
+    for (const sessionId of [one, two]) await server.ok('navigate', { sessionId, url: site.url('/storage') })
+    const read = '({ cookie: document.cookie, local: { ...localStorage }, session: { ...sessionStorage } })'
+    await evaluate(one, "document.cookie = 'key=one'; localStorage.key = 'one'; sessionStorage.key = 'one'")
+    assert.deepEqual(await evaluate(one, read), { cookie: 'key=one', local: { key: 'one' }, session: { key: 'one' } })
+    assert.deepEqual(await evaluate(two, read), { cookie: '', local: {}, session: {} })
+    // Also a session that comes later begins with nothing.
+    const three = await server.createSession()
+    await server.ok('navigate', { sessionId: three, url: site.url('/storage') })
+    assert.deepEqual(await evaluate(three, read), { cookie: '', local: {}, session: {} })
+  })
+})

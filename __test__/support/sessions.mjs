@@ -1,0 +1,15 @@
+// Sessions that cannot be used.
+import { startServer } from './server.mjs'
+import { until } from './wait.mjs'
+
+/** A session's id that no server has given. */
+export const UNKNOWN_SESSION = '00000000-0000-4000-8000-000000000000'
+
+/** A server, and the id of a session of it that has expired. @param {{ after: (end: () => unknown) => void }} t */
+export async function startWithExpiredSession(t) {
+  const server = await startServer(t, ['--session-timeout', '50'])
+  // So short a life may end before its making: the error names it too.
+  const { json } = await server.call('create_session')
+  await until(async () => (await server.ok('list_sessions')).sessions.length === 0, 'the expiry of the session')
+  return { server, sessionId: /** @type {string} */ (json.sessionId) }
+}
