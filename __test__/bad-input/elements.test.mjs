@@ -35,10 +35,10 @@ describe('an element', { timeout: 60_000 }, () => {
     assertRefusal(server, 'click', { selector, timeout: 150 }, { errorCode: 'ELEMENT_NOT_CLICKABLE', reason, message, retryable: false, within: 1500 })
 
   for (const [path, selector, reason, message] of [
-    ['/buttons', '#hidden', 'hidden', /button "Hidden".*is hidden: display: none.*150 ms/],
-    ['/buttons', '#off', 'disabled', /button "Disabled".*is disabled.*150 ms/],
-    ['/buttons', '#covered', 'covered', /button "Covered".*is covered by <div#cover>.*150 ms/],
-    ['/buttons', '#moving', 'moving', /button "Moving".*is moving.*150 ms/],
+    ['/buttons', '#hidden', 'hidden', /button "Hidden".*is hidden: display: none.*waited 1[45]\d ms/],
+    ['/buttons', '#off', 'disabled', /button "Disabled".*is disabled.*waited 1[45]\d ms/],
+    ['/buttons', '#covered', 'covered', /button "Covered".*is covered by <div#cover>.*waited 1[45]\d ms/],
+    ['/buttons', '#moving', 'moving', /button "Moving".*is moving.*waited 1[45]\d ms/],
     ['/more', '#inFieldset', 'disabled', /button "In fieldset".*is disabled/],
     ['/more', '#invisible', 'hidden', /is hidden: visibility: hidden.*<div/],
     ['/more', '#empty', 'hidden', /is hidden/],
@@ -69,7 +69,7 @@ describe('an element', { timeout: 60_000 }, () => {
   })
 
   for (const [selector, reason, message, suggestion] of [
-    ['#fixed', 'read-only', /textbox.*is read-only.*150 ms/],
+    ['#fixed', 'read-only', /textbox.*is read-only.*waited 1[45]\d ms/],
     ['#off', 'disabled', /textbox.*is disabled/],
     ['#agree', 'not-a-text-field', /checkbox.*takes no text/],
     ['#pick', 'not-a-text-field', /is a select and takes no text/],
@@ -96,7 +96,7 @@ describe('an element', { timeout: 60_000 }, () => {
 
   test('that is not there is told with those that may be meant', async () => {
     await at('/form')
-    const expected = { errorCode: 'ELEMENT_NOT_FOUND', message: /nothing matches `#password2`.*150 ms/, retryable: false, within: 1500 }
+    const expected = { errorCode: 'ELEMENT_NOT_FOUND', message: /nothing matches `#password2`.*waited 1[45]\d ms/, retryable: false, within: 1500 }
     const { suggestion } = await assertRefusal(server, 'click', { selector: '#password2', timeout: 150 }, expected)
     const [ref] = /e\d+/.exec(suggestion) ?? []
     assert.ok(ref, suggestion)

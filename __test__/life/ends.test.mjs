@@ -48,9 +48,11 @@ function run(server, tool, args) {
   server.call(tool, args).catch(() => null)
 }
 
-describe('the server ends with 0 within 2 s', { skip: process.platform !== 'linux' }, () => {
-  for (const [moment, prepare] of Object.entries(MOMENTS)) {
-    for (const [name, end] of Object.entries(ENDS)) {
+describe('the server ends with 0 within 2 s', { skip: process.platform !== 'linux', concurrency: 2 }, () => {
+  for (const [index, [moment, prepare]] of Object.entries(MOMENTS).entries()) {
+    // The first two moments end in each way, the others in one.
+    const ends = Object.entries(ENDS).filter((_, way) => index < 2 || way === index % 3)
+    for (const [name, end] of ends) {
       test(`at ${name}, ${moment}`, { timeout: 30_000 }, async (t) => {
         const site = await startSite(t)
         const server = await startServer(t)

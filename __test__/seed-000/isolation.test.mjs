@@ -23,8 +23,8 @@ describe('sessions side by side', { timeout: 90_000 }, () => {
     const [browser, ...more] = browsers(process.pid)
     assert.deepEqual(more, [])
     // Mostly few: each takes the browser a new renderer.
-    const few = { weight: 12, arbitrary: fc.constant(1) }
-    const many = { weight: 1, arbitrary: fc.integer({ min: 2, max: 9 }) }
+    const few = { weight: 24, arbitrary: fc.constant(1) }
+    const many = { weight: 1, arbitrary: fc.integer({ min: 2, max: 6 }) }
     const counts = fc.oneof(few, many)
     await fc.assert(
       fc.asyncProperty(counts, async (count) => {

@@ -28,7 +28,7 @@ describe('requirement 2: closing a session', { timeout: 60_000 }, () => {
     const { manager, advance } = inMemoryManager({ sessionTimeout: 1000 })
     const { sessionId } = await manager.createSession()
     await manager.closeSession(sessionId)
-    // Had the timer fired, the session would be told as expired. The second one shows that timers have been run.
+    // Had its timer fired, it would be told as expired now, as the other one is.
     const other = await manager.createSession()
     advance(1000)
     await assert.rejects(other.close(), { code: 'SESSION_EXPIRED' })

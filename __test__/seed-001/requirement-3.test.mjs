@@ -64,7 +64,7 @@ describe('requirement 3: navigating', { timeout: 60_000 }, () => {
       assert.equal(json.details.reason, reason)
       assert.equal(json.retryable, retryable)
       assert.ok(json.message.includes(url), json.message)
-      if (reason === 'timeout') assert.ok(ms >= 400 && ms < 3000, `${ms} ms`)
+      if (reason === 'timeout') assert.ok(ms >= 400 && ms < 10_000, `${ms} ms`)
       // The session can go on.
       assert.equal((await server.ok('navigate', { sessionId, url: site.url('/') })).title, 'Home')
     }

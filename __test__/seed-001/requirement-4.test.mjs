@@ -69,7 +69,7 @@ describe('requirement 4: clicking', { timeout: 60_000 }, () => {
     for (const timeout of [200, 1000]) {
       const { json, ms } = await click({ selector: '#off', timeout })
       assert.equal(json.errorCode, 'ELEMENT_NOT_CLICKABLE')
-      assert.ok(ms >= timeout && ms < timeout + 700, `${ms} ms in place of ${timeout}`)
+      assert.ok(ms >= timeout && ms < timeout + 3000, `${ms} ms in place of ${timeout}`)
     }
     // In time: the element comes while the click waits for it.
     await click({ selector: '#add' })

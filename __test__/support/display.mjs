@@ -19,6 +19,7 @@ export async function startDisplay(t) {
   const child = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '1280x1024x24', '-nolisten', 'tcp'], {
     stdio: ['ignore', 'ignore', 'ignore', 'pipe']
   })
+  process.on('exit', () => child.kill())
   const ended = new Promise((resolve) => child.on('close', resolve))
   t.after(async () => {
     child.kill()

@@ -9,7 +9,13 @@ export function shared() {
   /** @type {(() => unknown)[]} */
   const ends = []
   after(async () => {
-    for (const end of ends.reverse()) await end()
+    const failed = []
+    for (const end of ends.reverse()) {
+      await Promise.resolve()
+        .then(end)
+        .catch((error) => failed.push(error))
+    }
+    if (failed.length > 0) throw failed[0]
   })
   return { after: (end) => void ends.push(end) }
 }

@@ -128,18 +128,21 @@ export class Server {
     await this.ok('close_session', { sessionId: await this.createSession() })
   }
 
-  /** Ends it as a client does, by closing its stdin; what does not end by itself is killed. Its browsers are gone then. */
+  /**
+   * Ends it as a client does, by closing its stdin. Fails where it does not end by itself, or leaves a process behind.
+   * @returns {Promise<{ code: number | null, signal: string | null }>}
+   */
   async end() {
     const { pid } = this.child
     const below = process.platform === 'linux' && pid ? descendants(pid) : []
     this.child.stdin.end()
-    const exit = await within(this.exit, 'the end of the server', 5000).catch(() => null)
-    if (!exit) {
+    try {
+      return await within(this.exit, `the end of the server, whose stderr is ${this.#stderr || 'empty'}`, 5000)
+    } finally {
       this.child.kill('SIGKILL')
       await this.exit
+      await allEnded(below)
     }
-    await allEnded(below)
-    return exit
   }
 
   /** @param {string} line */

@@ -12,6 +12,8 @@ interface Memo {
   /** The role of the table of the last row that was asked about. */
   row: ParentNode | null;
   tableRole: string | null;
+  /** Whether children of one parent with the same tag and classes are blocks. */
+  blocks: Map<ParentNode, Map<string, boolean>>;
 }
 
 let current: Memo | null = null;
@@ -21,7 +23,7 @@ export const memo = (): Memo | null => current;
 /** Runs something synchronous that only reads the page. */
 export function withMemo<Result>(run: () => Result): Result {
   if (current) return run();
-  current = { keys: new Map(), labels: new Map(), row: null, tableRole: null };
+  current = { keys: new Map(), labels: new Map(), row: null, tableRole: null, blocks: new Map() };
   try {
     return run();
   } finally {

@@ -4,7 +4,7 @@
  * the classes, ids, tags and attributes that they key on (as the browser's own rule buckets do). A sheet that
  * cannot be read counts as concerning every element.
  */
-import { attr, composedParent, HAS_CLASS, HAS_ID, HAS_STYLE, hasAttr, localName, namespaceOf, queryAll, type Root } from "./dom";
+import { attr, composedParent, HAS_CLASS, HAS_ID, HAS_STYLE, hasAttr, localName, namespaceOf, parentNode, queryAll, type Root } from "./dom";
 import { memo } from "./memo";
 
 /** What rules may do to an element. */
@@ -251,8 +251,19 @@ const blockDisplays = /^(block|flex|grid|table|list-item|flow-root|table-row|tab
 
 /** Whether text before and after this element is on other lines. */
 export function isBlock(element: Element): boolean {
-  return blockDisplays.test(getComputedStyle(element).display);
+  const kept = memo();
+  const parent = parentNode(element);
+  if (!kept || !parent || hasAttr(element, "style")) return hasBlockDisplay(element);
+  // A line of code has hundreds of spans of a few classes: one of each is asked.
+  let known = kept.blocks.get(parent);
+  if (!known) kept.blocks.set(parent, (known = new Map()));
+  const kind = `${localName(element)}.${attr(element, "class") ?? ""}`;
+  let block = known.get(kind);
+  if (block === undefined) known.set(kind, (block = hasBlockDisplay(element)));
+  return block;
 }
+
+const hasBlockDisplay = (element: Element): boolean => blockDisplays.test(getComputedStyle(element).display);
 
 /** The text that `::before` or `::after` adds; alternative text after a slash wins. */
 export function pseudoText(element: Element, pseudo: "::before" | "::after"): string {

@@ -1,0 +1,135 @@
+// With a window, on a display of the test's own (Xvfb); and without a display.
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { describe, test } from 'node:test'
+import { allEnded, browsers, readProcess } from '../support/processes.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+import { until, within } from '../support/wait.mjs'
+
+const AS_ROOT = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+const NO_DISPLAY = { DISPLAY: '', WAYLAND_DISPLAY: '' }
+
+/** @param {string} program */
+function isOnPath(program) {
+  return (process.env.PATH ?? '').split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+/** A display that ends with the test. @returns {Promise<{ DISPLAY: string, WAYLAND_DISPLAY: string }>} */
+async function startDisplay(t) {
+  const child = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '1280x1024x24', '-nolisten', 'tcp'], {
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe']
+  })
+  const found = readProcess(/** @type {number} */ (child.pid))
+  const failed = new Promise((_, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => reject(new Error(`Xvfb has ended with ${code}`)))
+  })
+  failed.catch(() => null)
+  t.after(async () => {
+    child.kill('SIGTERM')
+    if (found) await allEnded([found])
+  })
+  const number = new Promise((resolve) => child.stdio[3]?.on('data', (data) => resolve(String(data).trim())))
+  return { DISPLAY: `:${await within(Promise.race([number, failed]), 'the display')}`, WAYLAND_DISPLAY: '' }
+}
+
+/** What is shown there, as the X server tells it. @param {{ DISPLAY: string }} display @returns {Promise<string>} */
+function windows(display) {
+  return new Promise((resolve, reject) => {
+    execFile('xwininfo', ['-root', '-tree'], { env: { ...process.env, ...display } }, (error, stdout) => {
+      if (error) reject(error)
+      else resolve(stdout)
+    })
+  })
+}
+
+const skip = process.platform !== 'linux' ? 'Linux only' : !isOnPath('Xvfb') || !isOnPath('chromium') ? 'needs Xvfb and chromium' : false
+
+describe('with a display', { skip }, () => {
+  test('pages are shown in windows, and the main job works there', { timeout: 60_000 }, async (t) => {
+    const display = await startDisplay(t)
+    const site = await startSite(t, { '/titled': '<title>Shown in a window</title><h1>Shown</h1>' })
+    const server = await startServer(t, AS_ROOT, { browser: false, env: display })
+    // Ready, and no window before the first session.
+    const pid = /** @type {number} */ (server.child.pid)
+    const [browser] = await until(() => browsers(pid).length > 0 && browsers(pid), 'the browser', 20_000)
+    assert.ok(browser.command.every((argument) => !argument.startsWith('--headless')), browser.command.join(' '))
+    if (isOnPath('xwininfo')) assert.doesNotMatch(await windows(display), /Chromium"/)
+
+    await server.ok('navigate', { url: site.url('/titled') })
+    const { value } = await server.ok('evaluate', { script: '({ agent: navigator.userAgent, outer: outerHeight - innerHeight, hidden: document.hidden })' })
+    assert.doesNotMatch(value.agent, /Headless/)
+    assert.ok(value.outer > 0, 'a window has a frame with tabs')
+    assert.equal(value.hidden, false)
+    if (isOnPath('xwininfo')) {
+      await until(async () => (await windows(display)).includes('Shown in a window'), 'the window on the display', 10_000)
+    }
+
+    await server.ok('navigate', { url: site.url('/form') })
+    await server.ok('type', { selector: '#name', text: 'Ada' })
+    assert.equal((await server.ok('click', { selector: '#send' })).page.title, 'Echo')
+
+    // A second session has a window of its own: the first is not hidden by it.
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/form') })
+    await server.ok('click', { sessionId, selector: '#send' })
+    assert.equal((await server.ok('evaluate', { sessionId, script: 'document.visibilityState' })).value, 'visible')
+    await server.ok('close_session', { sessionId })
+    assert.deepEqual(await server.end(), { code: 0, signal: null })
+  })
+
+  test('`--headless` opens no window there', { timeout: 30_000 }, async (t) => {
+    const display = await startDisplay(t)
+    const server = await startServer(t, [...AS_ROOT, '--headless'], { browser: false, env: display })
+    await server.ok('navigate', { url: 'data:text/html,<title>Unseen</title>' })
+    assert.match((await server.ok('evaluate', { script: 'navigator.userAgent' })).value, /Headless/)
+    if (isOnPath('xwininfo')) assert.doesNotMatch(await windows(display), /Unseen/)
+  })
+})
+
+describe('without a display', { skip: process.platform !== 'linux' }, () => {
+  test('the browser runs headless, with one warning', { timeout: 30_000 }, async (t) => {
+    const server = await startServer(t, AS_ROOT, { browser: false, env: NO_DISPLAY })
+    await Promise.all([server.createSession(), server.createSession()])
+    assert.match((await server.ok('evaluate', { sessionId: await server.createSession(), script: 'navigator.userAgent' })).value, /Headless/)
+    const warnings = server.stderr().split('\n').filter((line) => /WARN/.test(line))
+    assert.equal(warnings.length, 1, server.stderr())
+    assert.match(warnings[0], /no display.*headless/)
+    assert.match(warnings[0], /`--headless`/)
+  })
+
+  test('the warning is not given where `--headless` says so', { timeout: 30_000 }, async (t) => {
+    const server = await startServer(t, [...AS_ROOT, '--headless'], { browser: false, env: NO_DISPLAY })
+    await server.createSession()
+    assert.doesNotMatch(server.stderr(), /WARN|display/)
+  })
+
+  test('`--headless false` is a clear error, not a browser that cannot be seen', { timeout: 30_000 }, async (t) => {
+    const server = await startServer(t, [...AS_ROOT, '--headless', 'false'], { browser: false, env: NO_DISPLAY, handshake: false })
+    const { error } = await server.request('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '0' } })
+    if (error) {
+      // It may refuse to start…
+      const { code } = await server.exit
+      assert.equal(code, 2)
+      assert.match(server.stderr(), /^troupe: [^\n]*display[^\n]*\n$/)
+      return
+    }
+    // …or tell each call.
+    server.notify('notifications/initialized')
+    const { json, text } = await server.call('navigate', { url: 'about:blank' })
+    assert.equal(json.errorCode, 'BROWSER_ERROR', text)
+    assert.match(json.message, /display/)
+    assert.match(`${json.message} ${json.suggestion ?? ''}`, /--headless|Xvfb|xvfb/)
+    assert.deepEqual(browsers(/** @type {number} */ (server.child.pid)), [])
+  })
+})
