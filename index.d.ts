@@ -171,27 +171,86 @@ export class Session {
   navigate(url: NavigateArguments['url'], options?: Omit<NavigateArguments, 'url'>): Promise<NavigateResult>
   navigate(args: NavigateArguments): Promise<NavigateResult>
 
-  /** Click an element: a ref of the last snapshot (e12), CSS, or XPath. Waits until it can be clicked. */
+  /** Go back in the page's history. */
+  goBack(args?: GoBackArguments): Promise<GoBackResult>
+
+  /** Go forward in the page's history. */
+  goForward(args?: GoForwardArguments): Promise<GoForwardResult>
+
+  /** Load the page again. */
+  reload(args?: ReloadArguments): Promise<ReloadResult>
+
+  /** Wait until the page has loaded, or its network is idle. */
+  waitForLoad(args?: WaitForLoadArguments): Promise<WaitForLoadResult>
+
+  /** List, open, select or close the session's tabs. A popup is not selected by itself. */
+  pages(action: PagesArguments['action'], options?: Omit<PagesArguments, 'action'>): Promise<PagesResult>
+  pages(args: PagesArguments): Promise<PagesResult>
+
+  /** Click an element by its ref (e12) or a selector: CSS, XPath, text=, role=, label=, testid=; >>> enters frames. */
   click(selector: ClickArguments['selector'], options?: Omit<ClickArguments, 'selector'>): Promise<ClickResult>
   click(args: ClickArguments): Promise<ClickResult>
 
-  /** Type text key by key into a field. Use clear to replace what is in it, submit to press Enter. */
+  /** Type text key by key into a field; clear replaces what is in it, submit presses Enter. */
   type(selector: TypeArguments['selector'], text: TypeArguments['text'], options?: Omit<TypeArguments, 'selector' | 'text'>): Promise<TypeResult>
   type(args: TypeArguments): Promise<TypeResult>
+
+  /** Set a field's value at once. For most forms; type is for fields that watch the keys. */
+  fill(selector: FillArguments['selector'], value: FillArguments['value'], options?: Omit<FillArguments, 'selector' | 'value'>): Promise<FillResult>
+  fill(args: FillArguments): Promise<FillResult>
+
+  /** Set several fields in one call: text, choices, and true or false for boxes. */
+  fillForm(fields: FillFormArguments['fields'], options?: Omit<FillFormArguments, 'fields'>): Promise<FillFormResult>
+  fillForm(args: FillFormArguments): Promise<FillFormResult>
+
+  /** Choose an option of a <select> by value or label. */
+  select(selector: SelectArguments['selector'], value: SelectArguments['value'], options?: Omit<SelectArguments, 'selector' | 'value'>): Promise<SelectResult>
+  select(args: SelectArguments): Promise<SelectResult>
+
+  /** Check a box, switch or radio button. */
+  check(selector: CheckArguments['selector'], options?: Omit<CheckArguments, 'selector'>): Promise<CheckResult>
+  check(args: CheckArguments): Promise<CheckResult>
+
+  /** Uncheck a box or switch. */
+  uncheck(selector: UncheckArguments['selector'], options?: Omit<UncheckArguments, 'selector'>): Promise<UncheckResult>
+  uncheck(args: UncheckArguments): Promise<UncheckResult>
+
+  /** Move the pointer over an element, for menus and tooltips. */
+  hover(selector: HoverArguments['selector'], options?: Omit<HoverArguments, 'selector'>): Promise<HoverResult>
+  hover(args: HoverArguments): Promise<HoverResult>
+
+  /** Scroll by x and y pixels, or an element into view. Actions scroll by themselves. */
+  scroll(args?: ScrollArguments): Promise<ScrollResult>
+
+  /** Drag one element onto another. */
+  dragAndDrop(source: DragAndDropArguments['source'], target: DragAndDropArguments['target'], options?: Omit<DragAndDropArguments, 'source' | 'target'>): Promise<DragAndDropResult>
+  dragAndDrop(args: DragAndDropArguments): Promise<DragAndDropResult>
+
+  /** Put files into a file input, or the chooser that a button opens. */
+  uploadFile(selector: UploadFileArguments['selector'], files: UploadFileArguments['files'], options?: Omit<UploadFileArguments, 'selector' | 'files'>): Promise<UploadFileResult>
+  uploadFile(args: UploadFileArguments): Promise<UploadFileResult>
+
+  /** Press a key or chord where the focus is: Enter, ArrowDown, Control+A. */
+  press(key: PressArguments['key'], options?: Omit<PressArguments, 'key'>): Promise<PressResult>
+  press(args: PressArguments): Promise<PressResult>
 
   /** Accept or dismiss the JavaScript dialog that holds the page up. */
   handleDialog(accept: HandleDialogArguments['accept'], options?: Omit<HandleDialogArguments, 'accept'>): Promise<HandleDialogResult>
   handleDialog(args: HandleDialogArguments): Promise<HandleDialogResult>
 
   /** See the page as text: roles, names, states, and a ref (e12) for each element to act on. */
-  snapshot(args?: SnapshotArguments): Promise<string | Picture>
+  snapshot(args?: SnapshotArguments): Promise<string>
 
   /** Take a picture of the page. To act on it, use snapshot. */
-  screenshot(args?: ScreenshotArguments): Promise<string | Picture>
+  screenshot(args?: ScreenshotArguments): Promise<Picture>
 
   /** Run JavaScript in the page: an expression, or a function that is called with args. Promises are awaited. */
   evaluate(script: EvaluateArguments['script'], options?: Omit<EvaluateArguments, 'script'>): Promise<EvaluateResult>
   evaluate(args: EvaluateArguments): Promise<EvaluateResult>
+
+  /** Run several calls in order in one round trip, when no step depends on reading the last. */
+  batch(steps: BatchArguments['steps'], options?: Omit<BatchArguments, 'steps'>): Promise<BatchResult>
+  batch(args: BatchArguments): Promise<BatchResult>
 }
 
 export interface SessionInfo {
@@ -251,6 +310,158 @@ export interface NavigateResult {
   }
 }
 
+export interface GoBackArguments {
+  pageId?: string
+}
+
+export interface GoBackResult {
+  success: boolean
+  title: string
+  /** Where the page is now, after redirects. */
+  url: string
+  /** HTTP status of the document's last response; 0 where there was none. */
+  status: number
+  /** Milliseconds since the navigation began: responseStart, domContentLoaded, load. */
+  timing: Record<string, unknown>
+  /** A dialog that the page opened; it waits until `handle_dialog`. */
+  dialog?: {
+    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+    type: string
+    message: string
+    defaultValue?: string
+  }
+  /** Set where the URL was a download; the page stays where it was. */
+  download?: {
+    url: string
+    suggestedFilename: string
+  }
+}
+
+export interface GoForwardArguments {
+  pageId?: string
+}
+
+export interface GoForwardResult {
+  success: boolean
+  title: string
+  /** Where the page is now, after redirects. */
+  url: string
+  /** HTTP status of the document's last response; 0 where there was none. */
+  status: number
+  /** Milliseconds since the navigation began: responseStart, domContentLoaded, load. */
+  timing: Record<string, unknown>
+  /** A dialog that the page opened; it waits until `handle_dialog`. */
+  dialog?: {
+    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+    type: string
+    message: string
+    defaultValue?: string
+  }
+  /** Set where the URL was a download; the page stays where it was. */
+  download?: {
+    url: string
+    suggestedFilename: string
+  }
+}
+
+export interface ReloadArguments {
+  ignoreCache?: boolean
+  pageId?: string
+}
+
+export interface ReloadResult {
+  success: boolean
+  title: string
+  /** Where the page is now, after redirects. */
+  url: string
+  /** HTTP status of the document's last response; 0 where there was none. */
+  status: number
+  /** Milliseconds since the navigation began: responseStart, domContentLoaded, load. */
+  timing: Record<string, unknown>
+  /** A dialog that the page opened; it waits until `handle_dialog`. */
+  dialog?: {
+    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+    type: string
+    message: string
+    defaultValue?: string
+  }
+  /** Set where the URL was a download; the page stays where it was. */
+  download?: {
+    url: string
+    suggestedFilename: string
+  }
+}
+
+export interface WaitForLoadArguments {
+  /** When a navigation counts as done. */
+  state?: 'load' | 'domcontentloaded' | 'networkidle'
+  /** ms */
+  timeout?: number
+  pageId?: string
+}
+
+export interface WaitForLoadResult {
+  success: boolean
+  title: string
+  /** Where the page is now, after redirects. */
+  url: string
+  /** HTTP status of the document's last response; 0 where there was none. */
+  status: number
+  /** Milliseconds since the navigation began: responseStart, domContentLoaded, load. */
+  timing: Record<string, unknown>
+  /** A dialog that the page opened; it waits until `handle_dialog`. */
+  dialog?: {
+    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+    type: string
+    message: string
+    defaultValue?: string
+  }
+  /** Set where the URL was a download; the page stays where it was. */
+  download?: {
+    url: string
+    suggestedFilename: string
+  }
+}
+
+export interface PagesArguments {
+  action: 'list' | 'new' | 'select' | 'close'
+  pageId?: string
+  /** For new */
+  url?: string
+}
+
+export interface PagesResult {
+  success: boolean
+  pages: {
+    pageId: string
+    url: string
+  }[]
+  /** The page that calls without a `pageId` mean. */
+  current?: string
+  /** Where the new page has led. */
+  navigation?: {
+    success: boolean
+    /** Set where the URL was a download; the page stays where it was. */
+    download?: {
+      url: string
+      suggestedFilename: string
+    }
+    /** Where the page is now, after redirects. */
+    url: string
+    /** HTTP status of the document's last response; 0 where there was none. */
+    status: number
+    /** Milliseconds since the navigation began: responseStart, domContentLoaded, load. */
+    timing: Record<string, unknown>
+    /** A dialog that the page opened; it waits until `handle_dialog`. */
+    dialog?: {
+      /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+      type: string
+      message: string
+      defaultValue?: string
+    }
+  }
+}
+
 export interface ClickArguments {
   selector: string
   button?: 'left' | 'right' | 'middle'
@@ -266,6 +477,14 @@ export interface ClickArguments {
 export interface ClickResult {
   success: boolean
   message: string
+  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
+  changes?: string
+  /** The page afterwards, where the server is set to give it after each action. */
+  snapshot?: string
+  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
+  fileChooser?: {
+    multiple: boolean
+  }
   /** Set where the action has led to another document. */
   page?: {
     url: string
@@ -306,6 +525,443 @@ export interface TypeArguments {
 export interface TypeResult {
   success: boolean
   message: string
+  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
+  changes?: string
+  /** The page afterwards, where the server is set to give it after each action. */
+  snapshot?: string
+  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
+  fileChooser?: {
+    multiple: boolean
+  }
+  /** Set where the action has led to another document. */
+  page?: {
+    url: string
+  }
+  /** A dialog that the action opened; the page waits until `handle_dialog`. */
+  dialog?: {
+    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+    type: string
+    message: string
+    defaultValue?: string
+  }
+  /** A page that the action opened beside the present one. */
+  newPage?: {
+    pageId: string
+    url: string
+  }
+  /** A download that was begun. */
+  download?: {
+    url: string
+    suggestedFilename: string
+  }
+  /** False where requests were still under way when the time to wait was over. */
+  settled?: boolean
+}
+
+export interface FillArguments {
+  selector: string
+  value: string
+  pageId?: string
+}
+
+export interface FillResult {
+  success: boolean
+  message: string
+  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
+  changes?: string
+  /** The page afterwards, where the server is set to give it after each action. */
+  snapshot?: string
+  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
+  fileChooser?: {
+    multiple: boolean
+  }
+  /** Set where the action has led to another document. */
+  page?: {
+    url: string
+  }
+  /** A dialog that the action opened; the page waits until `handle_dialog`. */
+  dialog?: {
+    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+    type: string
+    message: string
+    defaultValue?: string
+  }
+  /** A page that the action opened beside the present one. */
+  newPage?: {
+    pageId: string
+    url: string
+  }
+  /** A download that was begun. */
+  download?: {
+    url: string
+    suggestedFilename: string
+  }
+  /** False where requests were still under way when the time to wait was over. */
+  settled?: boolean
+}
+
+export interface FillFormArguments {
+  fields: {
+    selector: string
+    value: string | boolean | number
+  }[]
+  pageId?: string
+}
+
+export interface FillFormResult {
+  success: boolean
+  message: string
+  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
+  changes?: string
+  /** The page afterwards, where the server is set to give it after each action. */
+  snapshot?: string
+  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
+  fileChooser?: {
+    multiple: boolean
+  }
+  /** Set where the action has led to another document. */
+  page?: {
+    url: string
+  }
+  /** A dialog that the action opened; the page waits until `handle_dialog`. */
+  dialog?: {
+    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+    type: string
+    message: string
+    defaultValue?: string
+  }
+  /** A page that the action opened beside the present one. */
+  newPage?: {
+    pageId: string
+    url: string
+  }
+  /** A download that was begun. */
+  download?: {
+    url: string
+    suggestedFilename: string
+  }
+  /** False where requests were still under way when the time to wait was over. */
+  settled?: boolean
+}
+
+export interface SelectArguments {
+  selector: string
+  value: string | string[]
+  pageId?: string
+}
+
+export interface SelectResult {
+  success: boolean
+  message: string
+  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
+  changes?: string
+  /** The page afterwards, where the server is set to give it after each action. */
+  snapshot?: string
+  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
+  fileChooser?: {
+    multiple: boolean
+  }
+  /** Set where the action has led to another document. */
+  page?: {
+    url: string
+  }
+  /** A dialog that the action opened; the page waits until `handle_dialog`. */
+  dialog?: {
+    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+    type: string
+    message: string
+    defaultValue?: string
+  }
+  /** A page that the action opened beside the present one. */
+  newPage?: {
+    pageId: string
+    url: string
+  }
+  /** A download that was begun. */
+  download?: {
+    url: string
+    suggestedFilename: string
+  }
+  /** False where requests were still under way when the time to wait was over. */
+  settled?: boolean
+}
+
+export interface CheckArguments {
+  selector: string
+  /** ms */
+  timeout?: number
+  pageId?: string
+}
+
+export interface CheckResult {
+  success: boolean
+  message: string
+  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
+  changes?: string
+  /** The page afterwards, where the server is set to give it after each action. */
+  snapshot?: string
+  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
+  fileChooser?: {
+    multiple: boolean
+  }
+  /** Set where the action has led to another document. */
+  page?: {
+    url: string
+  }
+  /** A dialog that the action opened; the page waits until `handle_dialog`. */
+  dialog?: {
+    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+    type: string
+    message: string
+    defaultValue?: string
+  }
+  /** A page that the action opened beside the present one. */
+  newPage?: {
+    pageId: string
+    url: string
+  }
+  /** A download that was begun. */
+  download?: {
+    url: string
+    suggestedFilename: string
+  }
+  /** False where requests were still under way when the time to wait was over. */
+  settled?: boolean
+}
+
+export interface UncheckArguments {
+  selector: string
+  /** ms */
+  timeout?: number
+  pageId?: string
+}
+
+export interface UncheckResult {
+  success: boolean
+  message: string
+  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
+  changes?: string
+  /** The page afterwards, where the server is set to give it after each action. */
+  snapshot?: string
+  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
+  fileChooser?: {
+    multiple: boolean
+  }
+  /** Set where the action has led to another document. */
+  page?: {
+    url: string
+  }
+  /** A dialog that the action opened; the page waits until `handle_dialog`. */
+  dialog?: {
+    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+    type: string
+    message: string
+    defaultValue?: string
+  }
+  /** A page that the action opened beside the present one. */
+  newPage?: {
+    pageId: string
+    url: string
+  }
+  /** A download that was begun. */
+  download?: {
+    url: string
+    suggestedFilename: string
+  }
+  /** False where requests were still under way when the time to wait was over. */
+  settled?: boolean
+}
+
+export interface HoverArguments {
+  selector: string
+  /** ms */
+  timeout?: number
+  pageId?: string
+}
+
+export interface HoverResult {
+  success: boolean
+  message: string
+  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
+  changes?: string
+  /** The page afterwards, where the server is set to give it after each action. */
+  snapshot?: string
+  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
+  fileChooser?: {
+    multiple: boolean
+  }
+  /** Set where the action has led to another document. */
+  page?: {
+    url: string
+  }
+  /** A dialog that the action opened; the page waits until `handle_dialog`. */
+  dialog?: {
+    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+    type: string
+    message: string
+    defaultValue?: string
+  }
+  /** A page that the action opened beside the present one. */
+  newPage?: {
+    pageId: string
+    url: string
+  }
+  /** A download that was begun. */
+  download?: {
+    url: string
+    suggestedFilename: string
+  }
+  /** False where requests were still under way when the time to wait was over. */
+  settled?: boolean
+}
+
+export interface ScrollArguments {
+  x?: number
+  y?: number
+  selector?: string
+  pageId?: string
+}
+
+export interface ScrollResult {
+  success: boolean
+  message: string
+  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
+  changes?: string
+  /** The page afterwards, where the server is set to give it after each action. */
+  snapshot?: string
+  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
+  fileChooser?: {
+    multiple: boolean
+  }
+  /** Set where the action has led to another document. */
+  page?: {
+    url: string
+  }
+  /** A dialog that the action opened; the page waits until `handle_dialog`. */
+  dialog?: {
+    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+    type: string
+    message: string
+    defaultValue?: string
+  }
+  /** A page that the action opened beside the present one. */
+  newPage?: {
+    pageId: string
+    url: string
+  }
+  /** A download that was begun. */
+  download?: {
+    url: string
+    suggestedFilename: string
+  }
+  /** False where requests were still under way when the time to wait was over. */
+  settled?: boolean
+}
+
+export interface DragAndDropArguments {
+  source: string
+  target: string
+  /** ms */
+  timeout?: number
+  pageId?: string
+}
+
+export interface DragAndDropResult {
+  success: boolean
+  message: string
+  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
+  changes?: string
+  /** The page afterwards, where the server is set to give it after each action. */
+  snapshot?: string
+  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
+  fileChooser?: {
+    multiple: boolean
+  }
+  /** Set where the action has led to another document. */
+  page?: {
+    url: string
+  }
+  /** A dialog that the action opened; the page waits until `handle_dialog`. */
+  dialog?: {
+    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+    type: string
+    message: string
+    defaultValue?: string
+  }
+  /** A page that the action opened beside the present one. */
+  newPage?: {
+    pageId: string
+    url: string
+  }
+  /** A download that was begun. */
+  download?: {
+    url: string
+    suggestedFilename: string
+  }
+  /** False where requests were still under way when the time to wait was over. */
+  settled?: boolean
+}
+
+export interface UploadFileArguments {
+  selector: string
+  /** Paths */
+  files: string[]
+  pageId?: string
+}
+
+export interface UploadFileResult {
+  success: boolean
+  message: string
+  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
+  changes?: string
+  /** The page afterwards, where the server is set to give it after each action. */
+  snapshot?: string
+  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
+  fileChooser?: {
+    multiple: boolean
+  }
+  /** Set where the action has led to another document. */
+  page?: {
+    url: string
+  }
+  /** A dialog that the action opened; the page waits until `handle_dialog`. */
+  dialog?: {
+    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+    type: string
+    message: string
+    defaultValue?: string
+  }
+  /** A page that the action opened beside the present one. */
+  newPage?: {
+    pageId: string
+    url: string
+  }
+  /** A download that was begun. */
+  download?: {
+    url: string
+    suggestedFilename: string
+  }
+  /** False where requests were still under way when the time to wait was over. */
+  settled?: boolean
+}
+
+export interface PressArguments {
+  key: string
+  modifiers?: ('Alt' | 'Control' | 'ControlOrMeta' | 'Meta' | 'Shift')[]
+  pageId?: string
+}
+
+export interface PressResult {
+  success: boolean
+  message: string
+  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
+  changes?: string
+  /** The page afterwards, where the server is set to give it after each action. */
+  snapshot?: string
+  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
+  fileChooser?: {
+    multiple: boolean
+  }
   /** Set where the action has led to another document. */
   page?: {
     url: string
@@ -370,4 +1026,27 @@ export interface EvaluateArguments {
 export interface EvaluateResult {
   success: boolean
   value: unknown
+}
+
+export interface BatchArguments {
+  steps: {
+    tool: string
+    arguments?: Record<string, unknown>
+  }[]
+  /** Default true */
+  stopOnError?: boolean
+  pageId?: string
+}
+
+export interface BatchResult {
+  /** Whether every step succeeded. */
+  success: boolean
+  results: {
+    tool: string
+    /** What the tool answered. */
+    result?: unknown
+    error?: unknown
+  }[]
+  /** Steps that were not run. */
+  skipped: number
 }

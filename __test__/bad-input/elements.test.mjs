@@ -63,7 +63,7 @@ describe('an element', { timeout: 60_000 }, () => {
 
   test('that keeps moving is never taken for one that stands still, however often it is tried', async () => {
     await at('/buttons')
-    for (let timeout = 100; timeout < 400; timeout += 30) {
+    for (let timeout = 90; timeout < 300; timeout += 35) {
       await assertRefusal(server, 'click', { selector: '#moving', timeout }, { errorCode: 'ELEMENT_NOT_CLICKABLE', reason: 'moving' })
     }
   })

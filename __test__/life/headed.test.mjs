@@ -1,47 +1,15 @@
 // With a window, on a display of the test's own (Xvfb); and without a display.
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { execFile } from 'node:child_process'
 import { describe, test } from 'node:test'
-import { allEnded, browsers, readProcess } from '../support/processes.mjs'
+import { onPath } from '../../scripts/run.mjs'
+import { WITHOUT_DISPLAY, startDisplay } from '../support/display.mjs'
+import { browsers } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { until, within } from '../support/wait.mjs'
+import { until } from '../support/wait.mjs'
 
 const AS_ROOT = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-const NO_DISPLAY = { DISPLAY: '', WAYLAND_DISPLAY: '' }
-
-/** @param {string} program */
-function isOnPath(program) {
-  return (process.env.PATH ?? '').split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, program), constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
-}
-
-/** A display that ends with the test. @returns {Promise<{ DISPLAY: string, WAYLAND_DISPLAY: string }>} */
-async function startDisplay(t) {
-  const child = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '1280x1024x24', '-nolisten', 'tcp'], {
-    stdio: ['ignore', 'ignore', 'ignore', 'pipe']
-  })
-  const found = readProcess(/** @type {number} */ (child.pid))
-  const failed = new Promise((_, reject) => {
-    child.on('error', reject)
-    child.on('close', (code) => reject(new Error(`Xvfb has ended with ${code}`)))
-  })
-  failed.catch(() => null)
-  t.after(async () => {
-    child.kill('SIGTERM')
-    if (found) await allEnded([found])
-  })
-  const number = new Promise((resolve) => child.stdio[3]?.on('data', (data) => resolve(String(data).trim())))
-  return { DISPLAY: `:${await within(Promise.race([number, failed]), 'the display')}`, WAYLAND_DISPLAY: '' }
-}
 
 /** What is shown there, as the X server tells it. @param {{ DISPLAY: string }} display @returns {Promise<string>} */
 function windows(display) {
@@ -53,7 +21,7 @@ function windows(display) {
   })
 }
 
-const skip = process.platform !== 'linux' ? 'Linux only' : !isOnPath('Xvfb') || !isOnPath('chromium') ? 'needs Xvfb and chromium' : false
+const skip = process.platform !== 'linux' ? 'Linux only' : !onPath('Xvfb') || !onPath('chromium') ? 'needs Xvfb and chromium' : false
 
 describe('with a display', { skip }, () => {
   test('pages are shown in windows, and the main job works there', { timeout: 60_000 }, async (t) => {
@@ -64,14 +32,14 @@ describe('with a display', { skip }, () => {
     const pid = /** @type {number} */ (server.child.pid)
     const [browser] = await until(() => browsers(pid).length > 0 && browsers(pid), 'the browser', 20_000)
     assert.ok(browser.command.every((argument) => !argument.startsWith('--headless')), browser.command.join(' '))
-    if (isOnPath('xwininfo')) assert.doesNotMatch(await windows(display), /Chromium"/)
+    if (onPath('xwininfo')) assert.doesNotMatch(await windows(display), /Chromium"/)
 
     await server.ok('navigate', { url: site.url('/titled') })
     const { value } = await server.ok('evaluate', { script: '({ agent: navigator.userAgent, outer: outerHeight - innerHeight, hidden: document.hidden })' })
     assert.doesNotMatch(value.agent, /Headless/)
     assert.ok(value.outer > 0, 'a window has a frame with tabs')
     assert.equal(value.hidden, false)
-    if (isOnPath('xwininfo')) {
+    if (onPath('xwininfo')) {
       await until(async () => (await windows(display)).includes('Shown in a window'), 'the window on the display', 10_000)
     }
 
@@ -93,13 +61,13 @@ describe('with a display', { skip }, () => {
     const server = await startServer(t, [...AS_ROOT, '--headless'], { browser: false, env: display })
     await server.ok('navigate', { url: 'data:text/html,<title>Unseen</title>' })
     assert.match((await server.ok('evaluate', { script: 'navigator.userAgent' })).value, /Headless/)
-    if (isOnPath('xwininfo')) assert.doesNotMatch(await windows(display), /Unseen/)
+    if (onPath('xwininfo')) assert.doesNotMatch(await windows(display), /Unseen/)
   })
 })
 
 describe('without a display', { skip: process.platform !== 'linux' }, () => {
   test('the browser runs headless, with one warning', { timeout: 30_000 }, async (t) => {
-    const server = await startServer(t, AS_ROOT, { browser: false, env: NO_DISPLAY })
+    const server = await startServer(t, AS_ROOT, { browser: false, env: WITHOUT_DISPLAY })
     await Promise.all([server.createSession(), server.createSession()])
     assert.match((await server.ok('evaluate', { sessionId: await server.createSession(), script: 'navigator.userAgent' })).value, /Headless/)
     const warnings = server.stderr().split('\n').filter((line) => /WARN/.test(line))
@@ -109,13 +77,13 @@ describe('without a display', { skip: process.platform !== 'linux' }, () => {
   })
 
   test('the warning is not given where `--headless` says so', { timeout: 30_000 }, async (t) => {
-    const server = await startServer(t, [...AS_ROOT, '--headless'], { browser: false, env: NO_DISPLAY })
+    const server = await startServer(t, [...AS_ROOT, '--headless'], { browser: false, env: WITHOUT_DISPLAY })
     await server.createSession()
     assert.doesNotMatch(server.stderr(), /WARN|display/)
   })
 
   test('`--headless false` is a clear error, not a browser that cannot be seen', { timeout: 30_000 }, async (t) => {
-    const server = await startServer(t, [...AS_ROOT, '--headless', 'false'], { browser: false, env: NO_DISPLAY, handshake: false })
+    const server = await startServer(t, [...AS_ROOT, '--headless', 'false'], { browser: false, env: WITHOUT_DISPLAY, handshake: false })
     const { error } = await server.request('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '0' } })
     if (error) {
       // It may refuse to start…

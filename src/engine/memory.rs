@@ -1,9 +1,12 @@
 //! A browser that is only remembered: contexts and pages without a process, for property tests of sessions.
 //! Compiled in with the feature `testing` alone.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -11,8 +14,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Browser, Context, ContextObserver, ContextOptions, Engine, EngineError, EngineResult, FrameId, KeyEvent,
-    MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot, World,
+    Browser, Context, ContextObserver, ContextOptions, Engine, EngineError, EngineResult, FileChooser,
+    FrameId, KeyEvent, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot, World,
 };
 
 /// Starts [`MemoryBrowser`]s.
@@ -157,6 +160,30 @@ impl Page for MemoryPage {
     }
 
     async fn keyboard(&self, _events: &[KeyEvent]) -> EngineResult<()> {
+        Self::unsupported()
+    }
+
+    async fn intercept_drags(&self, _on: bool) -> EngineResult<()> {
+        Self::unsupported()
+    }
+
+    async fn carry(&self, _path: &[(f64, f64)]) -> EngineResult<()> {
+        Self::unsupported()
+    }
+
+    async fn set_files(&self, _frame: &FrameId, _expression: &str, _files: &[PathBuf]) -> EngineResult<()> {
+        Self::unsupported()
+    }
+
+    async fn choose_files(&self, _chooser: &FileChooser, _files: &[PathBuf]) -> EngineResult<()> {
+        Self::unsupported()
+    }
+
+    async fn reload(&self, _ignore_cache: bool) -> EngineResult<()> {
+        Self::unsupported()
+    }
+
+    async fn travel(&self, _entries: i64) -> EngineResult<bool> {
         Self::unsupported()
     }
 

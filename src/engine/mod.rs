@@ -103,6 +103,15 @@ pub struct DownloadStart {
     pub suggested_filename: String,
 }
 
+/// A file chooser that a page opened; the browser shows none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChooser {
+    pub frame: FrameId,
+    /// The engine's own id of the input.
+    pub input: i64,
+    pub multiple: bool,
+}
+
 /// What happens in a page, in order.
 #[derive(Debug, Clone)]
 pub enum PageEvent {
@@ -154,6 +163,7 @@ pub enum PageEvent {
     },
     DialogOpened(Dialog),
     DialogClosed,
+    FileChooserOpened(FileChooser),
     DownloadStarted(DownloadStart),
     DownloadEnded {
         id: Arc<str>,
@@ -315,6 +325,17 @@ pub trait Page: Send + Sync {
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()>;
     /// Real key input, written together, awaited together.
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()>;
+    /// Whether drags of the browser's own are handed to us instead of the desktop.
+    async fn intercept_drags(&self, on: bool) -> EngineResult<()>;
+    /// Carries what an intercepted drag holds along `path` and drops it at its end.
+    async fn carry(&self, path: &[(f64, f64)]) -> EngineResult<()>;
+    /// Puts files into the input that `expression` gives in the isolated world.
+    async fn set_files(&self, frame: &FrameId, expression: &str, files: &[PathBuf]) -> EngineResult<()>;
+    /// Puts files into the input whose chooser opened.
+    async fn choose_files(&self, chooser: &FileChooser, files: &[PathBuf]) -> EngineResult<()>;
+    async fn reload(&self, ignore_cache: bool) -> EngineResult<()>;
+    /// Goes so many entries forward in the page's history (or back); false where there is none.
+    async fn travel(&self, entries: i64) -> EngineResult<bool>;
     /// A picture, base64.
     async fn screenshot(&self, shot: Shot) -> EngineResult<String>;
     async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()>;
@@ -325,9 +346,10 @@ pub trait Page: Send + Sync {
 pub fn for_config(config: Arc<Config>) -> Result<Arc<dyn Engine>, TroupeError> {
     if !config.browser.is_chromium() {
         return Err(TroupeError::new(
-            ErrorCode::BrowserError,
+            ErrorCode::InvalidParameters,
             format!("`--browser {}` is not built yet in this version", config.browser),
         )
+        .detail("reason", "notBuilt")
         .suggestion("use --browser chromium"));
     }
     Ok(Arc::new(chromium::Chromium::new(config)))

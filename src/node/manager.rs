@@ -11,7 +11,7 @@ use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
     session::Connection,
-    tools::{Answer, Invocation, Registry},
+    tools::{Invocation, Registry},
 };
 
 /// A server without a protocol: its caller is the one client.
@@ -41,16 +41,12 @@ async fn call(
             format!("the arguments of `{tool}` are not JSON: {error}"),
         )
     })?;
-    let invocation = Invocation { tool, arguments, connection, turn: None };
+    let invocation = Invocation::new(connection, tool, arguments);
     let outcome = registry?
         .call(invocation)
         .await
         .map_err(|unknown| TroupeError::new(ErrorCode::InvalidParameters, unknown.to_string()))?;
-    Ok(match outcome.result? {
-        Answer::Json(value) => value,
-        Answer::Text(text) => Value::String(text),
-        Answer::Image { data, mime_type } => json!({"data": data, "mimeType": mime_type}),
-    })
+    Ok(outcome.result?.into_value())
 }
 
 #[napi]

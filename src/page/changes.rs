@@ -172,8 +172,8 @@ mod tests {
         let before = "- heading \"A\" [ref=e1]\n- button \"Go\" [ref=e2]\n- link \"x\" [ref=e3]";
         let after = "- heading \"A\" [ref=e1]\n- button \"Gone\" [disabled] [ref=e2]\n- dialog \"D\" [ref=e4]:\n  - button \"OK\" [ref=e5]";
         insta::assert_snapshot!(difference(before, after), @r#"
-        ~ button "Gone" [disabled] [ref=e2]
         - link "x" [ref=e3]
+        ~ button "Gone" [disabled] [ref=e2]
         + dialog "D" [ref=e4]:
         +   button "OK" [ref=e5]
         "#);

@@ -102,6 +102,89 @@ pub(super) fn named(name: &str) -> Option<[KeyEvent; 2]> {
     Some(Key { key: (*key).to_owned(), code, key_code: *key_code, text, modifiers: 0 }.stroke())
 }
 
+/// `(name, code, keyCode, bit)` of the keys that modify others.
+const MODIFIERS: &[(&str, &str, u32, Modifiers)] = &[
+    ("Alt", "AltLeft", 18, 1),
+    ("Control", "ControlLeft", 17, 2),
+    ("Meta", "MetaLeft", 91, 4),
+    ("Shift", "ShiftLeft", 16, SHIFT),
+];
+
+const FUNCTIONS: [&str; 12] = ["F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12"];
+
+/// The key of this name or character, without its text where a modifier takes it.
+fn key(name: &str, modifiers: Modifiers) -> Option<Key> {
+    let name = match name {
+        "Space" => " ",
+        "Esc" => "Escape",
+        "Return" => "Enter",
+        "Del" => "Delete",
+        other => other,
+    };
+    let mut characters = name.chars();
+    if let (Some(character), None) = (characters.next(), characters.next()) {
+        let mut key = printed(character)?;
+        key.modifiers |= modifiers;
+        if modifiers & SHIFT != 0 && key.key.len() == 1 {
+            key.key = key.key.to_ascii_uppercase();
+            key.text = Some(key.key.clone());
+        }
+        // With these held a key is a command and makes no text.
+        if modifiers & !SHIFT != 0 {
+            key.text = None;
+        }
+        return Some(key);
+    }
+    if let Some((key, code, key_code, _)) = MODIFIERS.iter().find(|(modifier, ..)| *modifier == name) {
+        return Some(Key { key: (*key).to_owned(), code, key_code: *key_code, text: None, modifiers });
+    }
+    if let Some(at) = FUNCTIONS.iter().position(|function| *function == name) {
+        let key_code = 112 + u32::try_from(at).ok()?;
+        return Some(Key { key: name.to_owned(), code: FUNCTIONS[at], key_code, text: None, modifiers });
+    }
+    let (key, code, key_code) = NAMED.iter().find(|(key, ..)| *key == name)?;
+    let text = (*key == "Enter" && modifiers & !SHIFT == 0).then(|| "\r".to_owned());
+    Some(Key { key: (*key).to_owned(), code, key_code: *key_code, text, modifiers })
+}
+
+/// The strokes of a key or a chord such as `Control+Shift+A`, with `held` modifiers beside those it names.
+pub(super) fn chord(chord: &str, held: Modifiers) -> Option<Vec<KeyEvent>> {
+    let (names, last) = match chord.strip_suffix("++") {
+        // The plus key itself, alone or last.
+        Some(names) => (names, "+"),
+        None if chord == "+" => ("", "+"),
+        None => chord.rsplit_once('+').unwrap_or(("", chord)),
+    };
+    let mut modifiers = held;
+    for name in names.split('+').filter(|name| !name.is_empty()) {
+        let name = match name {
+            "ControlOrMeta" | "CommandOrControl" if cfg!(target_os = "macos") => "Meta",
+            "ControlOrMeta" | "CommandOrControl" | "Ctrl" => "Control",
+            "Command" | "Cmd" => "Meta",
+            "Option" => "Alt",
+            other => other,
+        };
+        modifiers |= MODIFIERS.iter().find(|(modifier, ..)| *modifier == name)?.3;
+    }
+    let mut events = Vec::new();
+    let mut down = 0;
+    let pressed: Vec<_> = MODIFIERS.iter().filter(|(.., bit)| modifiers & bit != 0).collect();
+    for (name, code, key_code, bit) in &pressed {
+        down |= bit;
+        let [press, _] =
+            Key { key: (*name).to_owned(), code, key_code: *key_code, text: None, modifiers: down }.stroke();
+        events.push(press);
+    }
+    events.extend(key(last, modifiers)?.stroke());
+    for (name, code, key_code, bit) in pressed.iter().rev() {
+        down &= !bit;
+        let [_, release] =
+            Key { key: (*name).to_owned(), code, key_code: *key_code, text: None, modifiers: down }.stroke();
+        events.push(release);
+    }
+    Some(events)
+}
+
 /// The strokes that type `text`, one group for each character.
 pub(super) fn strokes(text: &str) -> Vec<Vec<KeyEvent>> {
     let mut groups: Vec<Vec<KeyEvent>> = Vec::new();
@@ -150,7 +233,45 @@ mod tests {
         assert_eq!((code, modifiers), ("KeyQ", 0));
     }
 
+    #[test]
+    fn a_chord_holds_its_modifiers_around_its_key() {
+        let told: Vec<String> = chord("Control+Shift+a", 0)
+            .unwrap()
+            .into_iter()
+            .map(|event| match event {
+                KeyEvent::Down { key, text, modifiers, .. } => format!("{key} down {modifiers} {text:?}"),
+                KeyEvent::Up { key, modifiers, .. } => format!("{key} up {modifiers}"),
+                KeyEvent::Insert { text } => text,
+            })
+            .collect();
+        insta::assert_debug_snapshot!(told, @r#"
+        [
+            "Control down 2 None",
+            "Shift down 10 None",
+            "A down 10 None",
+            "A up 10",
+            "Shift up 2",
+            "Control up 0",
+        ]
+        "#);
+    }
+
+    #[test]
+    fn keys_are_known_by_every_name() {
+        for name in ["a", "?", "+", "Enter", "Shift", "F5", "Space", "Control++", "ArrowDown", "Cmd+C"] {
+            assert!(chord(name, 0).is_some(), "{name}");
+        }
+        for name in ["", "Foo", "Foo+a", "Control+", "aa", "é"] {
+            assert!(chord(name, 0).is_none(), "{name}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn no_text_as_a_key_makes_it_panic(name in ".*") {
+            let _ = chord(&name, 0);
+        }
+
         #[test]
         fn every_character_of_a_text_is_typed_once(text in "[^\r\n\t]*") {
             prop_assert_eq!(typed(&text), text);

@@ -6,10 +6,12 @@
 
 mod action;
 mod changes;
+mod entering;
 mod frames;
 mod injected;
 mod keyboard;
 mod navigation;
+mod pointer;
 mod script;
 mod settle;
 mod snapshot;
@@ -29,9 +31,11 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
-pub use action::{ClickOptions, Done, TypeOptions};
+pub use action::Done;
+pub use entering::TypeOptions;
 pub use frames::RefCounter;
 pub use navigation::{Navigation, WaitUntil, normalise_url};
+pub use pointer::{ClickOptions, ScrollOptions};
 pub use snapshot::SnapshotOptions;
 pub use state::PageState;
 

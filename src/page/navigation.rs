@@ -5,7 +5,6 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::time::Instant;
 use url::Url;
 
 use super::{Page, state::Mark};
@@ -77,20 +76,77 @@ impl Page {
     /// Navigates to `url` and waits for it.
     pub async fn navigate(&self, url: &Url, until: WaitUntil, timeout: Duration) -> Result<Navigation> {
         let mark = self.state.mark();
-        let deadline = Instant::now() + timeout;
-        let reached = match tokio::time::timeout_at(deadline, self.go(url, until, mark)).await {
-            Ok(reached) => reached?,
+        match tokio::time::timeout(timeout, self.go(url, until, mark)).await {
+            Ok(reached) => self.arrival_of(reached?).await,
             Err(_) => {
                 self.engine.stop_loading().await;
-                return Err(self.failed(url, "timeout", timeout));
+                Err(self.failed(url.as_str(), "timeout", timeout))
+            }
+        }
+    }
+
+    /// Loads the document again.
+    pub async fn reload(&self, ignore_cache: bool, timeout: Duration) -> Result<Navigation> {
+        let going = async |mark: Mark| {
+            self.engine.reload(ignore_cache).await.map_err(|error| self.error(error))?;
+            self.loaded_since(WaitUntil::Load, mark).await
+        };
+        self.arrive_by(going, timeout).await
+    }
+
+    /// Goes so many entries forward in the history, or back.
+    pub async fn travel(&self, entries: i64, timeout: Duration) -> Result<Navigation> {
+        let going = async |mark: Mark| {
+            if !self.engine.travel(entries).await.map_err(|error| self.error(error))? {
+                let way = if entries < 0 { "back" } else { "forward" };
+                return Err(TroupeError::new(
+                    ErrorCode::NavigationFailed,
+                    format!("there is nothing to go {way} to from `{}`", self.url()),
+                )
+                .detail("reason", "no history entry"));
+            }
+            tokio::select! {
+                reached = self.loaded_since(WaitUntil::Load, mark) => reached,
+                () = self.state.until(|facts| (facts.main_frame().moved_within > mark).then_some(())) => {
+                    Ok(Reached::Loaded)
+                }
             }
         };
-        let (dialog, download) = match reached {
-            Reached::Loaded => (None, None),
-            Reached::Dialog(dialog) => (Some(dialog), None),
-            Reached::Download(download) => (None, Some(download)),
-        };
-        self.arrival(dialog, download).await
+        self.arrive_by(going, timeout).await
+    }
+
+    /// Waits until the present document is as far as `until`, or the one that replaces it.
+    pub async fn wait_for_load(&self, until: WaitUntil, timeout: Duration) -> Result<Navigation> {
+        let waiting = self.loaded_since(until, Mark::default());
+        match tokio::time::timeout(timeout, waiting).await {
+            Ok(reached) => self.arrival_of(reached?).await,
+            Err(_) => Err(self.timed_out("the page did not finish loading", timeout)),
+        }
+    }
+
+    /// Does `going`, waits for where it leads, and stops loading where that takes too long.
+    async fn arrive_by(
+        &self,
+        going: impl AsyncFnOnce(Mark) -> Result<Reached>,
+        timeout: Duration,
+    ) -> Result<Navigation> {
+        let mark = self.state.mark();
+        let from = self.url();
+        match tokio::time::timeout(timeout, going(mark)).await {
+            Ok(reached) => self.arrival_of(reached?).await,
+            Err(_) => {
+                self.engine.stop_loading().await;
+                Err(self.failed(&from, "timeout", timeout))
+            }
+        }
+    }
+
+    async fn arrival_of(&self, reached: Reached) -> Result<Navigation> {
+        match reached {
+            Reached::Loaded => self.arrival(None, None).await,
+            Reached::Dialog(dialog) => self.arrival(Some(dialog), None).await,
+            Reached::Download(download) => self.arrival(None, Some(download)).await,
+        }
     }
 
     /// Where the page is now.
@@ -130,7 +186,7 @@ impl Page {
                 let download = self.state.until(|facts| facts.download_since(mark));
                 Ok(Reached::Download(download.await))
             }
-            NavigationStart::Failed { reason } => Err(self.failed(url, &reason, Duration::ZERO)),
+            NavigationStart::Failed { reason } => Err(self.failed(url.as_str(), &reason, Duration::ZERO)),
             NavigationStart::Document(_) => self.loaded_since(until, mark).await,
         }
     }
@@ -179,7 +235,7 @@ impl Page {
         work.await.map_err(|error| self.error(error))
     }
 
-    fn failed(&self, url: &Url, reason: &str, timeout: Duration) -> TroupeError {
+    fn failed(&self, url: &str, reason: &str, timeout: Duration) -> TroupeError {
         let told = match reason {
             "timeout" => format!("no answer within {} ms", timeout.as_millis()),
             "net::ERR_NAME_NOT_RESOLVED" => "the name of its host is not known".to_owned(),
@@ -211,7 +267,7 @@ impl Page {
         };
         TroupeError::new(ErrorCode::NavigationFailed, format!("`{url}` could not be loaded: {told}"))
             .detail("reason", reason)
-            .detail("url", url.as_str())
+            .detail("url", url)
             .retryable(retryable)
             .suggestion(suggestion)
     }

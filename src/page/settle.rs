@@ -10,7 +10,7 @@ use super::{
     state::{Facts, Mark},
 };
 use crate::{
-    engine::{Dialog, DownloadStart},
+    engine::{Dialog, DownloadStart, FileChooser},
     error::{ErrorCode, Result},
 };
 
@@ -26,6 +26,8 @@ pub struct Settled {
     pub navigated: bool,
     pub dialog: Option<Dialog>,
     pub download: Option<DownloadStart>,
+    /// A file chooser opened: `upload_file` on the same element answers it.
+    pub file_chooser: Option<FileChooser>,
     /// The action closed the page.
     pub closed: bool,
 }
@@ -35,6 +37,7 @@ struct Look {
     closed: bool,
     dialog: Option<Dialog>,
     download: Option<DownloadStart>,
+    file_chooser: Option<FileChooser>,
     /// The document is being replaced, or has been.
     leaving: bool,
     busy: bool,
@@ -46,6 +49,7 @@ impl Look {
             closed: facts.closed,
             dialog: facts.dialog_since(mark),
             download: facts.download_since(mark),
+            file_chooser: facts.file_chooser_since(mark),
             leaving: facts.navigating_since(mark) || facts.committed_since(mark),
             busy: facts.busy_since(mark),
         }
@@ -75,6 +79,7 @@ impl Page {
             }
             let look = self.state.read(|facts| Look::at(facts, mark));
             settled.download = look.download;
+            settled.file_chooser = look.file_chooser;
             settled.dialog = look.dialog;
             settled.closed = look.closed;
             if settled.closed || settled.dialog.is_some() {

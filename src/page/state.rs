@@ -8,10 +8,12 @@ use std::{
 
 use tokio::{sync::Notify, time::Instant};
 
-use crate::engine::{Dialog, DocumentId, DownloadStart, FrameId, PageEvent, PageObserver, ResourceKind};
+use crate::engine::{
+    Dialog, DocumentId, DownloadStart, FileChooser, FrameId, PageEvent, PageObserver, ResourceKind,
+};
 
-/// Statuses of documents that are not committed yet; a navigation has one, so few are enough.
-const PENDING_STATUSES: usize = 32;
+/// Statuses of documents that are on their way, or that the user may go back to.
+const STATUSES: usize = 64;
 
 /// A moment in a page's life: what comes after it has a higher number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -31,6 +33,8 @@ pub struct Frame {
     pub navigating: Option<Mark>,
     /// When the document was committed.
     pub committed: Mark,
+    /// When it last changed its URL without being replaced.
+    pub moved_within: Mark,
 }
 
 #[derive(Debug)]
@@ -53,6 +57,7 @@ pub struct Facts {
     pub dialog: Option<Dialog>,
     dialog_opened: Mark,
     download: Option<(Mark, DownloadStart)>,
+    file_chooser: Option<(Mark, FileChooser)>,
     pub crashed: bool,
     pub closed: bool,
 }
@@ -98,6 +103,11 @@ impl Facts {
         self.download.clone().filter(|(at, _)| *at > mark).map(|(_, download)| download)
     }
 
+    /// The file chooser that opened since `mark`.
+    pub fn file_chooser_since(&self, mark: Mark) -> Option<FileChooser> {
+        self.file_chooser.clone().filter(|(at, _)| *at > mark).map(|(_, chooser)| chooser)
+    }
+
     /// Since when no request is under way.
     pub fn quiet_since(&self) -> Option<Instant> {
         self.quiet_since
@@ -141,8 +151,9 @@ impl Facts {
             }
             PageEvent::LoadingStopped { frame } => self.frame(&frame).navigating = None,
             PageEvent::Committed { frame, document, url } => {
-                let status = self.statuses.iter().position(|(of, _)| *of == document);
-                let status = status.and_then(|at| self.statuses.remove(at)).map_or(0, |(_, status)| status);
+                // Kept: a document comes back under its id when the user goes back to it.
+                let status = self.statuses.iter().rev().find(|(of, _)| *of == document);
+                let status = status.map_or(0, |(_, status)| *status);
                 let parent = self.frame(&frame).parent.clone();
                 self.frames.insert(
                     frame.clone(),
@@ -164,6 +175,7 @@ impl Facts {
                 let frame = self.frame(&frame);
                 frame.url = url;
                 frame.navigating = None;
+                frame.moved_within = now;
             }
             PageEvent::DomContentLoaded { frame, document } => {
                 let frame = self.frame(&frame);
@@ -187,7 +199,7 @@ impl Facts {
                 self.note_quiet();
             }
             PageEvent::DocumentResponse { document, status } => {
-                if self.statuses.len() == PENDING_STATUSES {
+                if self.statuses.len() == STATUSES {
                     self.statuses.pop_front();
                 }
                 self.statuses.push_back((document, status));
@@ -198,6 +210,7 @@ impl Facts {
             }
             PageEvent::DialogClosed => self.dialog = None,
             PageEvent::DownloadStarted(download) => self.download = Some((now, download)),
+            PageEvent::FileChooserOpened(chooser) => self.file_chooser = Some((now, chooser)),
             PageEvent::DownloadEnded { .. } => {}
             PageEvent::Crashed => self.crashed = true,
             PageEvent::Closed => self.closed = true,

@@ -96,13 +96,9 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let turn = context.extensions.get::<TurnSlot>().and_then(TurnSlot::take);
-        let invocation = Invocation {
-            tool: request.name.into_owned(),
-            arguments: request.arguments.map_or(Value::Null, Value::Object),
-            connection: self.connection.clone(),
-            turn,
-        };
+        let arguments = request.arguments.map_or(Value::Null, Value::Object);
+        let mut invocation = Invocation::new(self.connection.clone(), request.name, arguments);
+        invocation.turn = context.extensions.get::<TurnSlot>().and_then(TurnSlot::take);
         let outcome = tokio::select! {
             outcome = self.registry.call(invocation) => outcome,
             () = context.ct.cancelled() => return Err(cancelled()),

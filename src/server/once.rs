@@ -21,7 +21,7 @@ pub async fn call_once(
 ) -> Result<String> {
     let registry = Registry::open(Arc::new(config))?;
     let connection = Arc::<Connection>::default();
-    let invocation = Invocation { tool, arguments, connection, turn: None };
+    let invocation = Invocation::new(connection, tool, arguments);
     let outcome = tokio::select! {
         outcome = registry.call(invocation) => outcome
             .map_err(|unknown| TroupeError::new(ErrorCode::InvalidParameters, unknown.to_string()))

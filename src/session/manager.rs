@@ -174,6 +174,7 @@ impl SessionManager {
                 tokio::select! {
                     () = manager.expire(&expiring) => {}
                     () = expiring.over.cancelled() => {}
+                    () = expiring.failure() => {}
                 }
             });
         }
@@ -196,9 +197,10 @@ impl SessionManager {
                 });
             }
             Err(error) => {
-                session.readiness.send_replace(Readiness::Failed(error));
                 // Whoever waits for it gets the error; nobody else may find it.
                 self.state().sessions.remove(&session.id);
+                session.readiness.send_replace(Readiness::Failed(error));
+                Self::close_context(session).await;
                 drop(session.place.lock().unwrap_or_else(PoisonError::into_inner).take());
             }
         }
@@ -292,17 +294,20 @@ impl SessionManager {
             state.ended.note(session.id.clone(), self.clock.now(), reason);
         }
         tracing::debug!(session = &*session.id, ?reason, "the session is over");
-        if let Some(context) = session.context.get()
-            && reason != EndReason::BrowserDied
-        {
-            match tokio::time::timeout(CLOSE_TIMEOUT, context.close()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::debug!(%error, "the context did not close"),
-                Err(_) => tracing::warn!(session = &*session.id, "the context did not close in time"),
-            }
+        if reason != EndReason::BrowserDied {
+            Self::close_context(session).await;
         }
         drop(session.place.lock().unwrap_or_else(PoisonError::into_inner).take());
         true
+    }
+
+    async fn close_context(session: &Session) {
+        let Some(context) = session.context.get() else { return };
+        match tokio::time::timeout(CLOSE_TIMEOUT, context.close()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "the context did not close"),
+            Err(_) => tracing::warn!(session = &*session.id, "the context did not close in time"),
+        }
     }
 
     /// Closes every session and the browser, and waits for what it has started.

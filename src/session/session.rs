@@ -171,6 +171,14 @@ impl Session {
         self.end_reason().unwrap_or(EndReason::Closed).during_call(&self.id)
     }
 
+    /// Returns when it turns out that it cannot be made.
+    pub(super) async fn failure(&self) {
+        let mut readiness = self.readiness.subscribe();
+        if readiness.wait_for(|readiness| matches!(readiness, Readiness::Failed(_))).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
     /// Whether it could not be made.
     pub(super) fn failed(&self) -> bool {
         matches!(*self.readiness.borrow(), Readiness::Failed(_))
@@ -214,6 +222,18 @@ impl Session {
     /// The pages that are open, in order of opening.
     pub fn open_pages(&self) -> Vec<Arc<Page>> {
         self.pages.all()
+    }
+
+    /// The page that calls mean which name none; `None` where no page is open.
+    pub fn current_page(&self) -> Option<Arc<Page>> {
+        self.pages.get(None).ok().flatten()
+    }
+
+    /// Makes `id` the current page, and brings it to the front.
+    pub async fn select_page(&self, id: &str) -> Result<()> {
+        let page = self.page(Some(id)).await?;
+        self.pages.select(&page.id);
+        Ok(())
     }
 
     /// How many pages it has opened in its life.

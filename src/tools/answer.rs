@@ -22,6 +22,17 @@ pub enum Answer {
     Image { data: String, mime_type: &'static str },
 }
 
+impl Answer {
+    /// The answer as one JSON value, for faces that have nothing else.
+    pub fn into_value(self) -> Value {
+        match self {
+            Self::Json(value) => value,
+            Self::Text(text) => Value::String(text),
+            Self::Image { data, mime_type } => serde_json::json!({"data": data, "mimeType": mime_type}),
+        }
+    }
+}
+
 /// A call that is over, with the names that every answer carries.
 #[derive(Debug, Clone)]
 pub struct Outcome {
@@ -139,6 +150,13 @@ pub(super) struct PlaceAnswer {
     title: String,
 }
 
+/// A file chooser that waits for files.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct FileChooserAnswer {
+    multiple: bool,
+}
+
 /// What every action answers.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -148,6 +166,12 @@ pub(super) struct ActionAnswer {
     /// Lines of the snapshot that came (+), went (-) or are other now (~).
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<String>,
+    /// The page afterwards, where the server is set to give it after each action.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<String>,
+    /// A file chooser that the action opened; `upload_file` on the same element answers it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_chooser: Option<FileChooserAnswer>,
     /// Set where the action has led to another document.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PlaceAnswer>,
@@ -182,6 +206,10 @@ impl ActionAnswer {
             success: true,
             message,
             changes: done.changes,
+            snapshot: done.snapshot,
+            file_chooser: settled
+                .file_chooser
+                .map(|chooser| FileChooserAnswer { multiple: chooser.multiple }),
             page,
             dialog: settled.dialog.map(Into::into),
             new_page: opened_since(&call.session, before),

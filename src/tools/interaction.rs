@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     answer::ActionAnswer,
@@ -11,19 +12,28 @@ use super::{
 };
 use crate::{
     engine::MouseButton,
-    error::Result,
-    page::{ClickOptions, TypeOptions},
+    error::{ErrorCode, Result, TroupeError},
+    page::{ClickOptions, Done, Page, ScrollOptions, TypeOptions},
 };
 
 pub(super) fn tools() -> Vec<Tool> {
+    let acts = |name, description| tool(name, Group::Interaction, description);
     vec![
-        tool("click", Group::Interaction, "Click an element: a ref of the last snapshot (e12), CSS, or XPath. Waits until it can be clicked.")
+        acts("click", "Click an element by its ref (e12) or a selector: CSS, XPath, text=, role=, label=, testid=; >>> enters frames.")
             .page(click),
-        tool("type", Group::Interaction, "Type text key by key into a field. Use clear to replace what is in it, submit to press Enter.")
+        acts("type", "Type text key by key into a field; clear replaces what is in it, submit presses Enter.")
             .page(type_text),
-        tool("handle_dialog", Group::Interaction, "Accept or dismiss the JavaScript dialog that holds the page up.")
-            .works_in_dialog()
-            .page(handle_dialog),
+        acts("fill", "Set a field's value at once. For most forms; type is for fields that watch the keys.").page(fill),
+        acts("fill_form", "Set several fields in one call: text, choices, and true or false for boxes.").page(fill_form),
+        acts("select", "Choose an option of a <select> by value or label.").page(select),
+        acts("check", "Check a box, switch or radio button.").page(check),
+        acts("uncheck", "Uncheck a box or switch.").page(uncheck),
+        acts("hover", "Move the pointer over an element, for menus and tooltips.").page(hover),
+        acts("scroll", "Scroll by x and y pixels, or an element into view. Actions scroll by themselves.").page(scroll),
+        acts("drag_and_drop", "Drag one element onto another.").page(drag_and_drop),
+        acts("upload_file", "Put files into a file input, or the chooser that a button opens.").page(upload_file),
+        acts("press", "Press a key or chord where the focus is: Enter, ArrowDown, Control+A.").page(press),
+        acts("handle_dialog", "Accept or dismiss the JavaScript dialog that holds the page up.").works_in_dialog().page(handle_dialog),
     ]
 }
 
@@ -74,6 +84,25 @@ struct ClickParameters {
     modifiers: Option<Vec<Modifier>>,
 }
 
+fn bits(modifiers: Option<Vec<Modifier>>) -> u8 {
+    modifiers.into_iter().flatten().fold(0, |bits, modifier| bits | modifier.bit())
+}
+
+fn action_timeout(call: &PageCall, given: Option<u64>) -> Duration {
+    given.map_or(call.config.timeout_action, Duration::from_millis)
+}
+
+/// Does `work` on the call's page and tells what came of it as an action's answer.
+async fn act(
+    call: PageCall,
+    verb: &str,
+    work: impl AsyncFnOnce(&Page) -> Result<Done>,
+) -> Result<ActionAnswer> {
+    let before = call.session.pages_opened();
+    let done = work(&call.page).await?;
+    Ok(ActionAnswer::of(&call, verb, done, before).await)
+}
+
 async fn click(call: PageCall, given: ClickParameters) -> Result<ActionAnswer> {
     let options = ClickOptions {
         button: match given.button.unwrap_or(Button::Left) {
@@ -83,12 +112,10 @@ async fn click(call: PageCall, given: ClickParameters) -> Result<ActionAnswer> {
         },
         clicks: given.click_count.unwrap_or(1),
         force: given.force.unwrap_or(false),
-        timeout: given.timeout.map_or(call.config.timeout_action, Duration::from_millis),
-        modifiers: given.modifiers.into_iter().flatten().fold(0, |bits, modifier| bits | modifier.bit()),
+        timeout: action_timeout(&call, given.timeout),
+        modifiers: bits(given.modifiers),
     };
-    let before = call.session.pages_opened();
-    let done = call.page.click(&given.selector, &options).await?;
-    Ok(ActionAnswer::of(&call, "Clicked", done, before).await)
+    act(call, "Clicked", async |page| page.click(&given.selector, &options).await).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -109,11 +136,173 @@ async fn type_text(call: PageCall, given: TypeParameters) -> Result<ActionAnswer
         delay: Duration::from_millis(given.delay.unwrap_or(0)),
         clear: given.clear.unwrap_or(false),
         submit: given.submit.unwrap_or(false),
-        timeout: given.timeout.map_or(call.config.timeout_action, Duration::from_millis),
+        timeout: action_timeout(&call, given.timeout),
     };
-    let before = call.session.pages_opened();
-    let done = call.page.type_text(&given.selector, &given.text, &options).await?;
-    Ok(ActionAnswer::of(&call, "Typed into", done, before).await)
+    act(call, "Typed into", async |page| page.type_text(&given.selector, &given.text, &options).await).await
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct FillParameters {
+    selector: String,
+    value: String,
+}
+
+async fn fill(call: PageCall, given: FillParameters) -> Result<ActionAnswer> {
+    let timeout = call.config.timeout_action;
+    act(call, "Filled", async |page| page.fill(&given.selector, &given.value, timeout).await).await
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct FillFormParameters {
+    fields: Vec<FormField>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct FormField {
+    selector: String,
+    value: FieldValue,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+enum FieldValue {
+    Text(String),
+    Checked(bool),
+    Number(f64),
+}
+
+async fn fill_form(call: PageCall, given: FillFormParameters) -> Result<ActionAnswer> {
+    let timeout = call.config.timeout_action;
+    let fields: Vec<(String, Value)> = given
+        .fields
+        .into_iter()
+        .map(|field| {
+            let value = match field.value {
+                FieldValue::Text(text) => text.into(),
+                FieldValue::Checked(on) => on.into(),
+                FieldValue::Number(number) => number.into(),
+            };
+            (field.selector, value)
+        })
+        .collect();
+    act(call, "Filled", async |page| page.fill_form(&fields, timeout).await).await
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct SelectParameters {
+    selector: String,
+    value: OneOrMany,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+async fn select(call: PageCall, given: SelectParameters) -> Result<ActionAnswer> {
+    let timeout = call.config.timeout_action;
+    let values = match given.value {
+        OneOrMany::One(value) => vec![value],
+        OneOrMany::Many(values) => values,
+    };
+    act(call, "Chose in", async |page| page.select(&given.selector, &values, timeout).await).await
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct TargetParameters {
+    selector: String,
+    /// ms
+    timeout: Option<u64>,
+}
+
+async fn check(call: PageCall, given: TargetParameters) -> Result<ActionAnswer> {
+    let timeout = action_timeout(&call, given.timeout);
+    act(call, "Checked", async |page| page.set_checked(&given.selector, true, timeout).await).await
+}
+
+async fn uncheck(call: PageCall, given: TargetParameters) -> Result<ActionAnswer> {
+    let timeout = action_timeout(&call, given.timeout);
+    act(call, "Unchecked", async |page| page.set_checked(&given.selector, false, timeout).await).await
+}
+
+async fn hover(call: PageCall, given: TargetParameters) -> Result<ActionAnswer> {
+    let timeout = action_timeout(&call, given.timeout);
+    act(call, "Hovered over", async |page| page.hover(&given.selector, timeout).await).await
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct ScrollParameters {
+    x: Option<f64>,
+    y: Option<f64>,
+    selector: Option<String>,
+}
+
+async fn scroll(call: PageCall, given: ScrollParameters) -> Result<ActionAnswer> {
+    if given.x.is_none() && given.y.is_none() && given.selector.is_none() {
+        return Err(TroupeError::new(ErrorCode::InvalidParameters, "`scroll` needs `x`, `y` or `selector`")
+            .detail("reason", "MISSING_PARAMETER")
+            .suggestion("scroll {y: 600} goes down, scroll {selector} brings an element into view"));
+    }
+    let options = ScrollOptions { target: given.selector, x: given.x, y: given.y };
+    act(call, "Scrolled", async |page| {
+        let (mut done, at) = page.scroll(&options).await?;
+        done.element =
+            format!("{} to {}, {} of {}, {}", done.element, at["x"], at["y"], at["maxX"], at["maxY"]);
+        Ok(done)
+    })
+    .await
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct DragParameters {
+    source: String,
+    target: String,
+    /// ms
+    timeout: Option<u64>,
+}
+
+async fn drag_and_drop(call: PageCall, given: DragParameters) -> Result<ActionAnswer> {
+    let timeout = action_timeout(&call, given.timeout);
+    act(call, "Dragged", async |page| page.drag(&given.source, &given.target, timeout).await).await
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct UploadParameters {
+    selector: String,
+    /// Paths
+    files: Vec<String>,
+}
+
+async fn upload_file(call: PageCall, given: UploadParameters) -> Result<ActionAnswer> {
+    if !call.config.security.enable_file_upload {
+        return Err(TroupeError::new(ErrorCode::BlockedByPolicy, "uploads are switched off on this server")
+            .detail("rule", "enableFileUpload"));
+    }
+    let mut files = Vec::with_capacity(given.files.len());
+    for name in &given.files {
+        let path = tokio::fs::canonicalize(name).await.map_err(|error| {
+            TroupeError::new(ErrorCode::InvalidParameters, format!("`{name}` cannot be uploaded: {error}"))
+                .detail("file", name.as_str())
+        })?;
+        files.push(path);
+    }
+    let timeout = call.config.timeout_action;
+    act(call, "Put files into", async |page| page.upload(&given.selector, &files, timeout).await).await
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct PressParameters {
+    key: String,
+    modifiers: Option<Vec<Modifier>>,
+}
+
+async fn press(call: PageCall, given: PressParameters) -> Result<ActionAnswer> {
+    act(call, "Pressed", async |page| page.press(&given.key, bits(given.modifiers)).await).await
 }
 
 #[derive(Deserialize, JsonSchema)]

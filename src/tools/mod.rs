@@ -5,6 +5,7 @@
 //! group, in the order in which they are listed.
 
 mod answer;
+mod batch;
 mod extraction;
 mod interaction;
 mod navigation;

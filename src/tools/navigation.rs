@@ -5,25 +5,37 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use url::Url;
 
 use super::{
     answer::{DialogAnswer, DownloadAnswer},
-    tool::{Group, PageCall, Tool, tool},
+    tool::{Group, PageCall, SessionCall, Tool, tool},
 };
 use crate::{
-    error::Result,
-    page::{WaitUntil, normalise_url},
+    config::Config,
+    error::{ErrorCode, Result, TroupeError},
+    page::{Navigation, WaitUntil, normalise_url},
     policy,
+    session::PageInfo,
 };
 
 pub(super) fn tools() -> Vec<Tool> {
+    let goes = |name, description| tool(name, Group::Navigation, description);
     vec![
+        goes("navigate", "Go to a URL and wait until it has loaded. Look at the page with snapshot.")
+            .page(navigate),
+        goes("go_back", "Go back in the page's history.").page(go_back),
+        goes("go_forward", "Go forward in the page's history.").page(go_forward),
+        goes("reload", "Load the page again.").page(reload),
+        goes("wait_for_load", "Wait until the page has loaded, or its network is idle.")
+            .read_only()
+            .page(wait_for_load),
         tool(
-            "navigate",
-            Group::Navigation,
-            "Go to a URL and wait until it has loaded. Look at the page with snapshot.",
+            "pages",
+            Group::Pages,
+            "List, open, select or close the session's tabs. A popup is not selected by itself.",
         )
-        .page(navigate),
+        .session(pages),
     ]
 }
 
@@ -54,18 +66,122 @@ struct Navigated {
     download: Option<DownloadAnswer>,
 }
 
+impl From<Navigation> for Navigated {
+    fn from(navigation: Navigation) -> Self {
+        Self {
+            success: true,
+            title: navigation.title,
+            url: navigation.url,
+            status: navigation.status,
+            timing: navigation.timing,
+            dialog: navigation.dialog.map(Into::into),
+            download: navigation.download.map(Into::into),
+        }
+    }
+}
+
 async fn navigate(call: PageCall, given: NavigateParameters) -> Result<Navigated> {
-    let url = normalise_url(&given.url)?;
-    policy::check_navigation(&call.config, &url)?;
+    let url = allowed_url(&call.config, &given.url)?;
     let timeout = given.timeout.map_or(call.config.timeout_navigation, Duration::from_millis);
-    let navigation = call.page.navigate(&url, given.wait_until.unwrap_or_default(), timeout).await?;
-    Ok(Navigated {
-        success: true,
-        title: navigation.title,
-        url: navigation.url,
-        status: navigation.status,
-        timing: navigation.timing,
-        dialog: navigation.dialog.map(Into::into),
-        download: navigation.download.map(Into::into),
-    })
+    Ok(call.page.navigate(&url, given.wait_until.unwrap_or_default(), timeout).await?.into())
+}
+
+/// A URL that the client may go to.
+fn allowed_url(config: &Config, given: &str) -> Result<Url> {
+    let url = normalise_url(given)?;
+    policy::check_navigation(config, &url)?;
+    Ok(url)
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct NoParameters {}
+
+async fn go_back(call: PageCall, _given: NoParameters) -> Result<Navigated> {
+    Ok(call.page.travel(-1, call.config.timeout_navigation).await?.into())
+}
+
+async fn go_forward(call: PageCall, _given: NoParameters) -> Result<Navigated> {
+    Ok(call.page.travel(1, call.config.timeout_navigation).await?.into())
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ReloadParameters {
+    ignore_cache: Option<bool>,
+}
+
+async fn reload(call: PageCall, given: ReloadParameters) -> Result<Navigated> {
+    let timeout = call.config.timeout_navigation;
+    Ok(call.page.reload(given.ignore_cache.unwrap_or(false), timeout).await?.into())
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct LoadParameters {
+    state: Option<WaitUntil>,
+    /// ms
+    timeout: Option<u64>,
+}
+
+async fn wait_for_load(call: PageCall, given: LoadParameters) -> Result<Navigated> {
+    let timeout = given.timeout.map_or(call.config.timeout_navigation, Duration::from_millis);
+    Ok(call.page.wait_for_load(given.state.unwrap_or_default(), timeout).await?.into())
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum PagesAction {
+    List,
+    New,
+    Select,
+    Close,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct PagesParameters {
+    action: PagesAction,
+    page_id: Option<String>,
+    /// For new
+    url: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct PagesAnswer {
+    success: bool,
+    pages: Vec<PageInfo>,
+    /// The page that calls without a `pageId` mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current: Option<String>,
+    /// Where the new page has led.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    navigation: Option<Navigated>,
+}
+
+async fn pages(call: SessionCall, given: PagesParameters) -> Result<PagesAnswer> {
+    let session = &call.session;
+    let named = || {
+        given.page_id.as_deref().ok_or_else(|| {
+            TroupeError::new(ErrorCode::InvalidParameters, "`pages`: `pageId` is missing")
+                .detail("reason", "MISSING_PARAMETER")
+                .suggestion("pages {action: \"list\"} shows the ids")
+        })
+    };
+    let mut navigation = None;
+    match given.action {
+        PagesAction::List => {}
+        PagesAction::New => {
+            let url = given.url.as_deref().map(|url| allowed_url(&call.config, url)).transpose()?;
+            let page = session.new_page().await?;
+            if let Some(url) = url {
+                let arrived = page.navigate(&url, WaitUntil::Load, call.config.timeout_navigation).await?;
+                navigation = Some(arrived.into());
+            }
+        }
+        PagesAction::Select => session.select_page(named()?).await?,
+        PagesAction::Close => session.page(Some(named()?)).await?.close().await?,
+    }
+    let current = session.current_page().map(|page| page.id.clone());
+    Ok(PagesAnswer { success: true, pages: session.info().pages, current, navigation })
 }

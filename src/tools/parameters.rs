@@ -80,13 +80,14 @@ fn strip(schema: &mut Value, top: bool) {
     }
 }
 
-/// Adds the parameters that every page tool takes.
-pub(super) fn add_common(schema: &mut Value) {
+/// Adds parameters that a whole kind of tools takes, all of them ids.
+pub(super) fn add_common(schema: &mut Value, names: &[&str]) {
     let Value::Object(map) = schema else { return };
     let properties = map.entry("properties").or_insert_with(|| json!({}));
     if let Value::Object(properties) = properties {
-        properties.insert("sessionId".into(), json!({"type": "string"}));
-        properties.insert("pageId".into(), json!({"type": "string"}));
+        for name in names {
+            properties.entry(*name).or_insert_with(|| json!({"type": "string"}));
+        }
     }
 }
 

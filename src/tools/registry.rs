@@ -3,18 +3,20 @@
 
 use std::sync::{Arc, LazyLock};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
+use tokio::sync::OwnedMutexGuard;
 
 use super::{
     answer::{Answer, Outcome},
+    batch::{self, BatchParameters},
     extraction, interaction, navigation, parameters, sessions,
-    tool::{PageCall, Run, ServerCall, Tool},
+    tool::{PageCall, Run, ServerCall, SessionCall, Tool},
 };
 use crate::{
     config::Config,
     engine,
     error::{ErrorCode, Result, TroupeError},
-    session::{Connection, SessionManager, SystemClock, Turn},
+    session::{Connection, Session, SessionManager, SystemClock, Turn},
 };
 
 /// Every native tool, in the order in which they are listed.
@@ -23,6 +25,7 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     tools.extend(navigation::tools());
     tools.extend(interaction::tools());
     tools.extend(extraction::tools());
+    tools.extend(batch::tools());
     tools
 });
 
@@ -44,6 +47,15 @@ pub struct Invocation {
     pub connection: Arc<Connection>,
     /// Its place among the calls of its connection, where those can overtake each other.
     pub turn: Option<Turn>,
+    /// The session whose turn the call has already, as a step of a batch.
+    pub held: Option<Arc<Session>>,
+}
+
+impl Invocation {
+    /// A call of `connection` to `tool`.
+    pub fn new(connection: Arc<Connection>, tool: impl Into<String>, arguments: Value) -> Self {
+        Self { tool: tool.into(), arguments, connection, turn: None, held: None }
+    }
 }
 
 /// The tools that a server offers.
@@ -79,6 +91,16 @@ impl Registry {
         &TOOLS
     }
 
+    /// Whether the tool `name` takes `parameter`.
+    pub(super) fn takes(&self, name: &str, parameter: &str) -> bool {
+        self.find(name).is_ok_and(|tool| !tool.input["properties"][parameter].is_null())
+    }
+
+    /// Whether the tool `name` works in a session.
+    pub(super) fn is_in_session(&self, name: &str) -> bool {
+        self.find(name).is_ok_and(|tool| matches!(tool.run, Run::Session(_) | Run::Page(_)))
+    }
+
     fn find(&self, name: &str) -> Result<&'static Tool, UnknownTool> {
         let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
         self.listed.iter().find(|tool| tool.name == name).copied().ok_or_else(|| {
@@ -109,7 +131,10 @@ impl Registry {
         invocation: Invocation,
         outcome: &mut Outcome,
     ) -> Result<Answer> {
-        let Invocation { arguments, connection, turn, .. } = invocation;
+        let Invocation { arguments, connection, turn, held, .. } = invocation;
+        // Told in every answer, also where the rest of the arguments is wrong.
+        let named = ["sessionId", "session_id"].iter().find_map(|name| arguments[*name].as_str());
+        outcome.session_id = named.map(str::to_owned);
         let mut given = match parameters::check(tool.name, &tool.input, arguments) {
             Ok(given) => given,
             Err(error) => {
@@ -119,7 +144,6 @@ impl Registry {
         };
         match &tool.run {
             Run::Server(run) => {
-                outcome.session_id = given.get("sessionId").and_then(Value::as_str).map(str::to_owned);
                 connection.pass(turn).await;
                 let call = ServerCall { manager: self.manager.clone(), connection };
                 let answer = run(call, Value::Object(given))?.await?;
@@ -130,15 +154,27 @@ impl Registry {
                 }
                 Ok(answer)
             }
-            Run::Page(run) => {
-                let text = |value: Option<Value>| value.and_then(|value| value.as_str().map(str::to_owned));
-                let session_id = text(given.remove("sessionId"));
-                let page_id = text(given.remove("pageId"));
-                outcome.session_id.clone_from(&session_id);
-                let (session, _place) = connection.admit(&self.manager, session_id.as_deref(), turn).await?;
+            Run::Batch => {
+                let given: BatchParameters = parameters::read(tool.name, Value::Object(given))?;
+                let Some(named) = given.session(self) else {
+                    connection.pass(turn).await;
+                    return batch::run(self, &connection, given, None).await;
+                };
+                // Nothing comes between the steps: the batch holds the session's turn for them.
+                let (session, _place) = connection.admit(&self.manager, named, turn).await?;
                 outcome.session_id = Some(session.id.to_string());
+                batch::run(self, &connection, given, Some(session)).await
+            }
+            Run::Session(run) => {
+                let (session, _place) = self.admit(&mut given, &connection, turn, held, outcome).await?;
+                let call = SessionCall { session: session.clone(), config: self.manager.config().clone() };
+                session.run(async { run(call, Value::Object(given))?.await }).await
+            }
+            Run::Page(run) => {
+                let page_id = given.remove("pageId");
+                let (session, _place) = self.admit(&mut given, &connection, turn, held, outcome).await?;
                 let work = async {
-                    let page = session.page(page_id.as_deref()).await?;
+                    let page = session.page(page_id.as_ref().and_then(Value::as_str)).await?;
                     outcome.page_id = Some(page.id.clone());
                     if !tool.works_in_dialog {
                         page.check_no_dialog()?;
@@ -150,6 +186,29 @@ impl Registry {
                 session.run(work).await
             }
         }
+    }
+
+    /// The session that the call means, and its turn in it unless the call's batch holds that.
+    async fn admit(
+        &self,
+        given: &mut Map<String, Value>,
+        connection: &Connection,
+        turn: Option<Turn>,
+        held: Option<Arc<Session>>,
+        outcome: &mut Outcome,
+    ) -> Result<(Arc<Session>, Option<OwnedMutexGuard<()>>)> {
+        let named = given.remove("sessionId");
+        let named = named.as_ref().and_then(Value::as_str);
+        let held = held.filter(|held| named.is_none_or(|named| *named == *held.id));
+        let (session, place) = match held {
+            Some(held) => (held, None),
+            None => {
+                let (session, place) = connection.admit(&self.manager, named, turn).await?;
+                (session, Some(place))
+            }
+        };
+        outcome.session_id = Some(session.id.to_string());
+        Ok((session, place))
     }
 }
 

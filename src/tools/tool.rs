@@ -22,8 +22,10 @@ use crate::{
 pub enum Group {
     Session,
     Navigation,
+    Pages,
     Interaction,
     Extraction,
+    Batch,
 }
 
 impl Group {
@@ -31,8 +33,10 @@ impl Group {
         match self {
             Self::Session => "session",
             Self::Navigation => "navigation",
+            Self::Pages => "pages",
             Self::Interaction => "interaction",
             Self::Extraction => "extraction",
+            Self::Batch => "batch",
         }
     }
 }
@@ -51,9 +55,17 @@ pub(super) struct ServerCall {
 }
 
 /// A call to a tool that works on a page.
+#[derive(Clone)]
 pub(super) struct PageCall {
     pub session: Arc<Session>,
     pub page: Arc<Page>,
+    pub config: Arc<Config>,
+}
+
+/// A call to a tool that works on a session as a whole.
+#[derive(Clone)]
+pub(super) struct SessionCall {
+    pub session: Arc<Session>,
     pub config: Arc<Config>,
 }
 
@@ -62,7 +74,10 @@ type Work = Pin<Box<dyn Future<Output = Result<Answer>> + Send>>;
 /// How a tool is run.
 pub(super) enum Run {
     Server(Box<dyn Fn(ServerCall, Value) -> Result<Work> + Send + Sync>),
+    Session(Box<dyn Fn(SessionCall, Value) -> Result<Work> + Send + Sync>),
     Page(Box<dyn Fn(PageCall, Value) -> Result<Work> + Send + Sync>),
+    /// The steps are calls themselves: the registry runs them.
+    Batch,
 }
 
 /// A row of the list.
@@ -133,6 +148,30 @@ impl Row {
         self.finish::<A>(parameters::schema::<P>(), run)
     }
 
+    /// A tool of a session: takes `sessionId` too.
+    pub fn session<P, A, F>(self, handler: fn(SessionCall, P) -> F) -> Tool
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        A: IntoAnswer,
+        F: Future<Output = Result<A>> + Send + 'static,
+    {
+        let name = self.name;
+        let run = Run::Session(Box::new(move |call, given| {
+            let work = handler(call, parameters::read(name, given)?);
+            Ok(Box::pin(async move { Ok(work.await?.into_answer()) }))
+        }));
+        let mut input = parameters::schema::<P>();
+        parameters::add_common(&mut input, &["sessionId"]);
+        self.finish::<A>(input, run)
+    }
+
+    /// The tool that is made of others.
+    pub fn batch<P: JsonSchema, A: IntoAnswer>(self) -> Tool {
+        let mut input = parameters::schema::<P>();
+        parameters::add_common(&mut input, &["sessionId", "pageId"]);
+        self.finish::<A>(input, Run::Batch)
+    }
+
     /// A tool of a page: takes `sessionId` and `pageId` too.
     pub fn page<P, A, F>(self, handler: fn(PageCall, P) -> F) -> Tool
     where
@@ -146,7 +185,7 @@ impl Row {
             Ok(Box::pin(async move { Ok(work.await?.into_answer()) }))
         }));
         let mut input = parameters::schema::<P>();
-        parameters::add_common(&mut input);
+        parameters::add_common(&mut input, &["sessionId", "pageId"]);
         self.finish::<A>(input, run)
     }
 

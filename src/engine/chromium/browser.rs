@@ -152,13 +152,18 @@ async fn died(stderr: &Stderr, exited: &CancellationToken, what: &str) -> Engine
     } else {
         Some("troupe doctor tells what is missing".to_owned())
     };
-    // Its log lines begin with the time and the place in its sources.
-    let said: Vec<&str> = said
-        .lines()
-        .map(|line| line.rsplit_once(")] ").map_or(line, |(_, text)| text).trim())
+    // The line that ended it, or else the last ones; without the time and the place in its sources.
+    let fatal: Vec<&str> = said.lines().filter(|line| line.contains(":FATAL:")).collect();
+    let lines = if fatal.is_empty() { said.lines().collect() } else { fatal };
+    let lines: Vec<&str> = lines
+        .into_iter()
+        .filter(|line| !line.contains("crashpad") && !line.contains("zygote"))
+        .map(|line| {
+            line.rsplit_once(")] ").or_else(|| line.split_once("] ")).map_or(line, |(_, text)| text).trim()
+        })
         .filter(|line| !line.is_empty())
         .collect();
-    let said = said.iter().rev().take(3).rev().copied().collect::<Vec<_>>().join("; ");
+    let said = lines[lines.len().saturating_sub(3)..].join("; ");
     let reason = if said.is_empty() { what.to_owned() } else { format!("{what}: {said}") };
     EngineError::Launch { reason, suggestion }
 }

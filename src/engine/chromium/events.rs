@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::browser::parse;
-use crate::engine::{Dialog, PageEvent, ResourceKind};
+use crate::engine::{Dialog, FileChooser, PageEvent, ResourceKind};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -31,6 +31,8 @@ struct FrameOnly {
 #[derive(Deserialize)]
 struct FrameNavigated {
     frame: Frame,
+    #[serde(rename = "type")]
+    kind: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -102,6 +104,14 @@ struct DialogOpening {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+struct ChooserOpened {
+    frame_id: String,
+    mode: String,
+    backend_node_id: Option<i64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct StartedNavigating {
     frame_id: String,
     navigation_type: Option<String>,
@@ -130,14 +140,23 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
             PageEvent::FrameDetached { frame: event.frame_id.into() }
         }
         "Page.frameNavigated" => {
-            let Frame { id, parent_id, loader_id, url, url_fragment } =
-                parse::<FrameNavigated>(method, params)?.frame;
-            let frame: Arc<str> = id.into();
-            return Some(vec![
+            let FrameNavigated { frame, kind } = parse(method, params)?;
+            let Frame { id, parent_id, loader_id, url, url_fragment } = frame;
+            let (frame, document): (Arc<str>, Arc<str>) = (id.into(), loader_id.into());
+            let mut events = vec![
                 // A frame of another process is told by its navigation alone.
                 PageEvent::FrameAttached { frame: frame.clone(), parent: parent_id.map(Into::into) },
-                PageEvent::Committed { frame, document: loader_id.into(), url: url + &url_fragment },
-            ]);
+                PageEvent::Committed {
+                    frame: frame.clone(),
+                    document: document.clone(),
+                    url: url + &url_fragment,
+                },
+            ];
+            // A document that is taken out of the cache whole is loaded already.
+            if kind.as_deref() == Some("BackForwardCacheRestore") {
+                events.push(PageEvent::Loaded { frame, document });
+            }
+            return Some(events);
         }
         "Page.navigatedWithinDocument" => {
             let event: WithinDocument = parse(method, params)?;
@@ -198,6 +217,14 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
             let event: DialogOpening = parse(method, params)?;
             let default_value = event.default_prompt.filter(|_| event.kind == "prompt");
             PageEvent::DialogOpened(Dialog { kind: event.kind, message: event.message, default_value })
+        }
+        "Page.fileChooserOpened" => {
+            let event: ChooserOpened = parse(method, params)?;
+            PageEvent::FileChooserOpened(FileChooser {
+                frame: event.frame_id.into(),
+                input: event.backend_node_id?,
+                multiple: event.mode == "selectMultiple",
+            })
         }
         "Page.javascriptDialogClosed" => PageEvent::DialogClosed,
         "Inspector.targetCrashed" => PageEvent::Crashed,

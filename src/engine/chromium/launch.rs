@@ -177,7 +177,7 @@ fn spawn(path: &Path, arguments: &[String], folder: Folder, windowed: bool) -> i
         let mut command = Command::new(path);
         command
             .args(arguments)
-            .env("TMPDIR", folder.path.join("tmp"))
+            .env("TMPDIR", folder.path.join(TEMP))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -276,28 +276,38 @@ struct Folder {
 
 const LOCK: &str = "lock";
 const UNFINISHED: &str = "new";
+/// The browser's TMPDIR in it.
+const TEMP: &str = "t";
 /// Nobody takes longer than this to make a folder.
 const MAKING: Duration = Duration::from_secs(60);
 
+/// Chromium makes a socket three folders below; the system allows its path 107 bytes (macOS 103).
+const LONGEST_TEMP_DIR: usize = 24;
+
 fn root() -> PathBuf {
+    let temp = std::env::temp_dir();
     #[cfg(unix)]
-    let name = format!("troupe-browsers-{}", nix::unistd::getuid());
+    {
+        let temp = if temp.as_os_str().len() > LONGEST_TEMP_DIR { PathBuf::from("/tmp") } else { temp };
+        temp.join(format!("troupe-browsers-{}", nix::unistd::getuid()))
+    }
     #[cfg(not(unix))]
-    let name = "troupe-browsers".to_owned();
-    std::env::temp_dir().join(name)
+    temp.join("troupe-browsers")
 }
 
 impl Folder {
     fn create() -> io::Result<Self> {
         let root = root();
         private_dir(&root)?;
-        let path = root.join(uuid::Uuid::new_v4().to_string());
+        let mut name = uuid::Uuid::new_v4().simple().to_string();
+        name.truncate(10);
+        let path = root.join(name);
         // Under its name only once it is locked, or another server's sweep might take it for abandoned.
         let unfinished = path.with_extension(UNFINISHED);
         private_dir(&unfinished)?;
         let lock = File::create(unfinished.join(LOCK))?;
         lock.lock()?;
-        fs::create_dir(unfinished.join("tmp"))?;
+        fs::create_dir(unfinished.join(TEMP))?;
         fs::rename(&unfinished, &path)?;
         Ok(Self { path, _lock: lock })
     }

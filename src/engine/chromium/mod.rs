@@ -80,6 +80,25 @@ impl Link {
     }
 }
 
+/// A command whose parameters the typed ones do not fit (what the browser gave is given back as it is).
+#[derive(Debug, serde::Serialize)]
+#[serde(transparent)]
+struct RawCommand {
+    #[serde(skip)]
+    method: &'static str,
+    params: serde_json::Value,
+}
+
+impl chromiumoxide::types::Method for RawCommand {
+    fn identifier(&self) -> MethodId {
+        Cow::Borrowed(self.method)
+    }
+}
+
+impl Command for RawCommand {
+    type Response = serde_json::Value;
+}
+
 /// Commands that are written together.
 struct CommandBatch<'a> {
     inner: super::wire::Batch<'a>,

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
     time::Duration,
 };
@@ -9,13 +10,15 @@ use std::{
 use async_trait::async_trait;
 use chromiumoxide::cdp::{
     browser_protocol::{
-        dom::DescribeNodeParams,
+        dom::{BackendNodeId, DescribeNodeParams, SetFileInputFilesParams},
+        input::{DispatchDragEventType, SetInterceptDragsParams},
         inspector::EnableParams as InspectorEnable,
         network::EnableParams as NetworkEnable,
         page::{
             AddScriptToEvaluateOnNewDocumentParams, CaptureScreenshotFormat, CaptureScreenshotParams,
             CreateIsolatedWorldParams, EnableParams as PageEnable, GetNavigationHistoryParams,
-            HandleJavaScriptDialogParams, NavigateParams, SetLifecycleEventsEnabledParams, StopLoadingParams,
+            HandleJavaScriptDialogParams, NavigateParams, NavigateToHistoryEntryParams, ReloadParams,
+            SetInterceptFileChooserDialogParams, SetLifecycleEventsEnabledParams, StopLoadingParams,
         },
         target::{CloseTargetParams, SetAutoAttachParams},
     },
@@ -25,17 +28,17 @@ use chromiumoxide::cdp::{
     },
 };
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 use tokio::sync::watch;
 
 use super::{
-    Link,
+    Link, RawCommand,
     browser::{only, parse},
     emulation, events, input,
 };
 use crate::engine::{
-    ContextOptions, EngineError, EngineResult, FrameId, ImageFormat, KeyEvent, MouseEvent, NavigationStart,
-    Page, PageEvent, PageObserver, ScriptFailure, Shot, World,
+    ContextOptions, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
+    NavigationStart, Page, PageEvent, PageObserver, ScriptFailure, Shot, World,
     wire::{Listener, Sent},
 };
 
@@ -43,6 +46,8 @@ use crate::engine::{
 const WORLD: &str = "troupe";
 /// A page that does not come up in this time never will.
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
+/// A drag that the browser has begun is handed over at once, or never.
+const DRAG_TIMEOUT: Duration = Duration::from_secs(2);
 /// A picture of a page that is not painted would never be answered.
 const SHOT_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -61,6 +66,9 @@ pub(super) struct ChromiumPage {
     frames: Mutex<Frames>,
     /// Mouse buttons that are down, as CDP's bit field.
     held: Mutex<i64>,
+    /// What the last intercepted drag holds, and the news of one.
+    drag: Mutex<Option<Value>>,
+    drags: watch::Sender<()>,
     /// `None` while the page is being set up.
     state: watch::Sender<Option<Result<(), EngineError>>>,
 }
@@ -90,6 +98,8 @@ impl ChromiumPage {
             observer: OnceLock::new(),
             frames: Mutex::default(),
             held: Mutex::new(0),
+            drag: Mutex::new(None),
+            drags: watch::Sender::new(()),
             state: watch::Sender::new(None),
         });
         if let Some(session) = &page.link.session {
@@ -151,6 +161,21 @@ impl ChromiumPage {
         Ok(Link { wire: self.link.wire.clone(), session: Some(session) })
     }
 
+    /// What the intercepted drag holds, once the browser has handed it over.
+    async fn dragged(&self) -> EngineResult<Value> {
+        let mut drags = self.drags.subscribe();
+        let handed = tokio::time::timeout(DRAG_TIMEOUT, async {
+            loop {
+                if let Some(data) = lock(&self.drag).take() {
+                    return data;
+                }
+                // The sender lives as long as the page.
+                let _ = drags.changed().await;
+            }
+        });
+        handed.await.map_err(|_| EngineError::TimedOut(DRAG_TIMEOUT))
+    }
+
     /// A handle on what `expression` gives in our world, to be released.
     async fn object(&self, frame: &FrameId, expression: &str) -> EngineResult<(Link, String)> {
         let link = self.link_of(frame)?;
@@ -199,6 +224,8 @@ fn initialise(link: &Link, options: &ContextOptions, windowed: Option<bool>) -> 
     batch.add(attach)?;
     if let Some(windowed) = windowed {
         batch.add(InspectorEnable::default())?;
+        // No chooser is shown to anybody: the page's wish for files is told instead.
+        batch.add(SetInterceptFileChooserDialogParams::new(true))?;
         emulation::apply(&mut batch, options, windowed)?;
     }
     batch.add(RunIfWaitingForDebuggerParams {})?;
@@ -273,7 +300,12 @@ struct History {
 
 #[derive(Deserialize)]
 struct HistoryEntry {
+    id: i64,
     title: String,
+}
+
+fn names(files: &[PathBuf]) -> Vec<String> {
+    files.iter().map(|file| file.display().to_string()).collect()
 }
 
 #[derive(Deserialize)]
@@ -378,6 +410,55 @@ impl Page for ChromiumPage {
         batch.run().await
     }
 
+    async fn intercept_drags(&self, on: bool) -> EngineResult<()> {
+        *lock(&self.drag) = None;
+        self.link.run(SetInterceptDragsParams::new(on)).await
+    }
+
+    async fn carry(&self, path: &[(f64, f64)]) -> EngineResult<()> {
+        let data = self.dragged().await?;
+        let (Some(first), Some(last)) = (path.first(), path.last()) else { return Ok(()) };
+        let event = |kind: DispatchDragEventType, (x, y): (f64, f64)| RawCommand {
+            method: "Input.dispatchDragEvent",
+            params: json!({"type": kind.as_ref(), "x": x, "y": y, "data": data}),
+        };
+        self.link.run(event(DispatchDragEventType::DragEnter, *first)).await?;
+        // One by one: a page decides at each place whether it can be dropped there.
+        for point in path {
+            self.link.run(event(DispatchDragEventType::DragOver, *point)).await?;
+        }
+        self.link.run(event(DispatchDragEventType::Drop, *last)).await
+    }
+
+    async fn set_files(&self, frame: &FrameId, expression: &str, files: &[PathBuf]) -> EngineResult<()> {
+        let (link, object) = self.object(frame, expression).await?;
+        let mut params = SetFileInputFilesParams::new(names(files));
+        params.object_id = Some(object.clone().into());
+        let outcome = link.run(params).await;
+        drop(link.post(ReleaseObjectParams::new(object))?);
+        outcome
+    }
+
+    async fn choose_files(&self, chooser: &FileChooser, files: &[PathBuf]) -> EngineResult<()> {
+        let mut params = SetFileInputFilesParams::new(names(files));
+        params.backend_node_id = Some(BackendNodeId::new(chooser.input));
+        self.link_of(&chooser.frame)?.run(params).await
+    }
+
+    async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
+        self.link.run(ReloadParams { ignore_cache: Some(ignore_cache), ..ReloadParams::default() }).await
+    }
+
+    async fn travel(&self, entries: i64) -> EngineResult<bool> {
+        let history: History = self.link.execute(GetNavigationHistoryParams {}).await?;
+        let index = usize::try_from(history.current_index + entries).ok();
+        let Some(entry) = index.and_then(|index| history.entries.into_iter().nth(index)) else {
+            return Ok(false);
+        };
+        self.link.run(NavigateToHistoryEntryParams::new(entry.id)).await?;
+        Ok(true)
+    }
+
     async fn screenshot(&self, shot: Shot) -> EngineResult<String> {
         let params = CaptureScreenshotParams {
             format: Some(match shot.format {
@@ -415,6 +496,11 @@ impl Page for ChromiumPage {
 struct TargetListener {
     page: Weak<ChromiumPage>,
     link: Link,
+}
+
+#[derive(Deserialize)]
+struct Intercepted {
+    data: Value,
 }
 
 #[derive(Deserialize)]
@@ -467,6 +553,12 @@ impl Listener for TargetListener {
         let Some(page) = self.page.upgrade() else { return };
         let session = self.link.session.clone().unwrap_or_default();
         match method {
+            "Input.dragIntercepted" => {
+                if let Some(Intercepted { data }) = parse(method, params) {
+                    *lock(&page.drag) = Some(data);
+                    page.drags.send_replace(());
+                }
+            }
             "Runtime.executionContextCreated" => {
                 if let Some(ContextCreated { context }) = parse(method, params)
                     && let Some(AuxData { is_default, frame_id: Some(frame) }) = context.aux_data

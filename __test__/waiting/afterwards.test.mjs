@@ -1,0 +1,290 @@
+// An action returns when what it has started is over, and tells of it; and not a moment later.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+import { isPending, within } from '../support/wait.mjs'
+
+const button = (script, more = '') => `<!doctype html><title>Button</title><button id="go" onclick="${script}">Go</button><div id="out">nothing</div>${more}`
+
+describe('after an action', { timeout: 60_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startServer>>} */
+  let server
+  /** @type {Awaited<ReturnType<typeof startSite>>} */
+  let site
+  before(async () => {
+    site = await startSite(scope, {
+      '/data': (_request, response) => response.end('data'),
+      '/more': (_request, response) => response.end('more'),
+      '/lib.js': (_request, response) => response.setHeader('content-type', 'text/javascript').end('out.textContent = "script ran"'),
+      '/fetches': button(`fetch('/data').then((r) => r.text()).then((text) => { out.textContent = text })`),
+      '/xhr': button(`const x = new XMLHttpRequest(); x.open('GET', '/data'); x.onload = () => { out.textContent = x.responseText }; x.send()`),
+      '/chain': button(`fetch('/data').then((r) => r.text()).then((a) => fetch('/more').then((r) => r.text()).then((b) => { out.textContent = a + b }))`),
+      '/timer': button(`setTimeout(() => fetch('/data').then(() => { out.textContent = 'late' }), 0)`),
+      '/script': button(`const s = document.createElement('script'); s.src = '/lib.js'; document.body.append(s)`),
+      '/picture': button(`const i = new Image(); i.src = '/hang'; document.body.append(i); out.textContent = 'clicked'`),
+      '/stream': button(`fetch('/hang'); out.textContent = 'clicked'`),
+      '/goes': button(`location.href = '/slow-data'`),
+      '/goes-astray': button(`location.href = '/hang'`),
+      '/goes-later': button(`fetch('/data').then(() => { location.href = '/form' })`),
+      '/slow-data': (_request, response) => response.end('<title>Arrived</title><div id="out"></div><script src="/lib.js"></script>'),
+      '/pushes': button(`history.pushState({}, '', '/pushed'); document.title = 'Pushed'`),
+      '/opens': button(`window.open('/form')`),
+      '/closes': button('window.close()'),
+      '/no-content': (_request, response) => response.writeHead(204).end(),
+      '/goes-nowhere': button(`location.href = '/no-content'`),
+      '/keys': `<!doctype html><title>Keys</title><form action="/echo"><input id="field" name="q" value="old" oninput="fetch('/data').then((r) => r.text()).then((text) => { out.textContent = this.value + text })"></form><div id="out"></div>`
+    })
+    server = await startServer(scope)
+  })
+
+  const at = (path) => server.ok('navigate', { url: site.url(path) })
+  const value = async (script) => (await server.ok('evaluate', { script })).value
+  const out = () => value('out.textContent')
+
+  for (const [path, wanted, expected] of [
+    ['/fetches', '/data', 'data'],
+    ['/xhr', '/data', 'data'],
+    ['/chain', '/data', 'datamore'],
+    ['/chain', '/more', 'datamore'],
+    ['/timer', '/data', 'late'],
+    ['/script', '/lib.js', 'script ran']
+  ]) {
+    test(`${path}: what ${wanted} answers is in the page when the click returns`, async () => {
+      await at(path)
+      const held = site.hold(wanted)
+      const call = server.call('click', { selector: '#go' })
+      await within(held.requested, `the request for ${wanted}`)
+      // It has been asked for, and is waited for.
+      await server.request('tools/list')
+      assert.ok(await isPending(call), 'the click has returned without it')
+      held.release()
+      const { json, text } = await call
+      assert.equal(json.success, true, text)
+      assert.equal(json.settled, undefined, text)
+      assert.equal(await out(), expected)
+    })
+  }
+
+  test('pictures are not waited for', async () => {
+    await at('/picture')
+    const { json, ms } = await server.call('click', { selector: '#go' })
+    assert.equal(json.settled, undefined)
+    assert.ok(ms < 1000, `${ms} ms`)
+  })
+
+  test('a request that never ends is waited for as long as `--timeout-settle` says, and told', async (t) => {
+    const impatient = await startServer(t, ['--timeout-settle', '200'])
+    await impatient.ok('navigate', { url: site.url('/stream') })
+    const { json, ms } = await impatient.call('click', { selector: '#go' })
+    assert.equal(json.settled, false)
+    assert.ok(ms > 150 && ms < 1500, `${ms} ms`)
+    // The one that is still open is not waited for again.
+    const again = await impatient.call('type', { selector: '#go', text: 'x', timeout: 100 })
+    assert.ok(again.ms < 1000, `${again.ms} ms`)
+  })
+
+  test('a navigation is awaited to its end, and the new page is in the answer', async () => {
+    await at('/goes')
+    const [page, script] = [site.hold('/slow-data'), site.hold('/lib.js')]
+    const call = server.call('click', { selector: '#go' })
+    await within(page.requested, 'the navigation')
+    assert.ok(await isPending(call))
+    page.release()
+    await within(script.requested, 'the script of the new page')
+    assert.ok(await isPending(call), 'it has returned before the load')
+    script.release()
+    const { json } = await call
+    assert.deepEqual(json.page, { url: site.url('/slow-data'), title: 'Arrived' })
+    assert.equal(await out(), 'script ran')
+  })
+
+  test('so is one that begins when a fetch is answered', async () => {
+    await at('/goes-later')
+    const { page } = await server.ok('click', { selector: '#go' })
+    assert.deepEqual(page, { url: site.url('/form'), title: 'Form' })
+  })
+
+  test('so is that of a link, through its redirects, to a page that is not found too', async () => {
+    await at('/links')
+    assert.deepEqual((await server.ok('click', { selector: '#away' })).page, { url: site.url('/'), title: 'Home' })
+    await at('/links')
+    assert.equal((await server.ok('click', { selector: '#gone' })).page.title, 'Status 404')
+  })
+
+  test('a place in the same page and a pushed state are there at once', async () => {
+    await at('/links')
+    await server.ok('click', { selector: '#hash' })
+    assert.equal(await value('location.hash'), '#below')
+    await at('/pushes')
+    const { ms } = await server.call('click', { selector: '#go' })
+    assert.ok(ms < 1000, `${ms} ms`)
+    assert.equal(await value('location.pathname'), '/pushed')
+  })
+
+  test('a navigation that comes to nothing does not hold the click up', async () => {
+    await at('/goes-nowhere')
+    const { json, ms } = await server.call('click', { selector: '#go' })
+    assert.equal(json.success, true)
+    assert.ok(ms < 1500, `${ms} ms`)
+    assert.equal(await out(), 'nothing')
+  })
+
+  test('a navigation that is never answered is given up after 10 s, and the page can still be used', async (t) => {
+    const server = await startServer(t)
+    await server.ok('navigate', { url: site.url('/goes-astray') })
+    const { json, text, ms } = await server.call('click', { selector: '#go' }, { timeout: 15_000 })
+    assert.equal(json.success, true, text)
+    assert.equal(json.settled, false, text)
+    assert.ok(ms < 12_000, `${ms} ms`)
+    const next = await server.call('evaluate', { script: 'document.title' }, { timeout: 5000 })
+    assert.equal(next.json.value, 'Button', next.text)
+  })
+
+  test('a download is told, and the page stays', async () => {
+    await at('/links')
+    const { download, page } = await server.ok('click', { selector: '#file' })
+    assert.equal(download?.suggestedFilename, 'report.bin')
+    assert.equal(page, undefined)
+    assert.equal(await value('document.title'), 'Links')
+  })
+
+  for (const [what, path, selector] of [
+    ['a link', '/buttons', '#popup'],
+    ['a script', '/opens', '#go']
+  ]) {
+    test(`a popup that ${what} opens is told with where it leads, and does not become the current page`, async () => {
+      const sessionId = await server.createSession()
+      await server.ok('navigate', { sessionId, url: site.url(path) })
+      const { newPage } = await server.ok('click', { sessionId, selector })
+      assert.equal(newPage?.pageId, 'page-2')
+      assert.equal((await server.ok('evaluate', { sessionId, script: 'location.pathname' })).value, path)
+      await server.ok('type', { sessionId, pageId: 'page-2', selector: '#name', text: 'in the popup' })
+      assert.equal((await server.ok('evaluate', { sessionId, pageId: 'page-2', script: 'document.getElementById("name").value' })).value, 'in the popup')
+      await server.ok('close_session', { sessionId })
+      assert.equal(newPage.url, site.url('/form'))
+    })
+  }
+
+  test('a page that closes itself is told', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/opens') })
+    await server.ok('click', { sessionId, selector: '#go' })
+    await server.ok('navigate', { sessionId, pageId: 'page-2', url: site.url('/closes') })
+    const { json, text } = await server.call('click', { sessionId, pageId: 'page-2', selector: '#go' })
+    assert.equal(json.success, true, text)
+    assert.match(json.message, /closed/)
+    assert.equal((await server.call('snapshot', { sessionId, pageId: 'page-2' })).json.errorCode, 'PAGE_NOT_FOUND')
+    assert.equal((await server.ok('evaluate', { sessionId, script: 'location.pathname' })).value, '/opens')
+    await server.ok('close_session', { sessionId })
+  })
+
+  test('a page that closes itself in the middle of a call fails that call alone', async (t) => {
+    const server = await startServer(t)
+    await server.ok('navigate', { url: site.url('/opens') })
+    await server.ok('click', { selector: '#go' })
+    const script = 'setTimeout(() => close(), 50), new Promise(() => {})'
+    const { json, text } = await server.call('evaluate', { pageId: 'page-2', script }, { timeout: 5000 })
+    assert.equal(json?.errorCode, 'PAGE_NOT_FOUND', text)
+    assert.equal((await server.ok('evaluate', { script: 'location.pathname' })).value, '/opens')
+  })
+
+  test('what typing has started is over too', async () => {
+    await at('/keys')
+    await server.ok('type', { selector: '#field', text: 'x' })
+    assert.equal(await out(), 'oldxdata')
+  })
+
+  test('`submit` presses Enter, and the next page is in the answer', async () => {
+    await at('/keys')
+    const { page } = await server.ok('type', { selector: '#field', text: 'new', clear: true, submit: true })
+    assert.deepEqual(page, { url: site.url('/echo?q=new'), title: 'Echo' })
+  })
+})
+
+describe('how it is pressed and typed', { timeout: 60_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startServer>>} */
+  let server
+  /** @type {Awaited<ReturnType<typeof startSite>>} */
+  let site
+  before(async () => {
+    site = await startSite(scope)
+    server = await startServer(scope)
+  })
+
+  const value = async (script) => (await server.ok('evaluate', { script })).value
+
+  test('`clickCount` 2 is a double click', async () => {
+    await server.ok('navigate', { url: site.url('/buttons') })
+    await server.ok('click', { selector: '#plain', clickCount: 2 })
+    const heard = await value('clicks')
+    assert.deepEqual(heard.map(({ type, detail }) => [type, detail]), [['click', 1], ['click', 2], ['dblclick', 2]])
+    assert.ok(heard.every(({ id, trusted }) => id === 'plain' && trusted))
+  })
+
+  test('the other buttons of the mouse, and keys held meanwhile', async () => {
+    await server.ok('navigate', { url: site.url('/buttons') })
+    await server.ok('evaluate', { script: `addEventListener('click', (event) => { window.held = [event.shiftKey, event.ctrlKey, event.altKey] }, true)` })
+    await server.ok('click', { selector: '#plain', button: 'right' })
+    await server.ok('click', { selector: '#plain', button: 'middle' })
+    assert.deepEqual((await value('clicks')).map(({ type, button }) => [type, button]).sort(), [
+      ['auxclick', 1],
+      ['auxclick', 2],
+      ['contextmenu', 2]
+    ])
+    await server.ok('click', { selector: '#plain', modifiers: ['Shift', 'Control'] })
+    assert.deepEqual(await value('held'), [true, true, false])
+    await server.ok('click', { selector: '#plain' })
+    assert.deepEqual(await value('held'), [false, false, false])
+  })
+
+  test('`delay` is the time between two characters', async () => {
+    await server.ok('navigate', { url: site.url('/form') })
+    await server.ok('type', { selector: '#name', text: 'abcd', delay: 80 })
+    const keys = await value('keys')
+    assert.deepEqual(keys.map(({ key, trusted }) => [key, trusted]), [...'abcd'].map((key) => [key, true]))
+    for (let index = 1; index < keys.length; index++) {
+      const gap = keys[index].at - keys[index - 1].at
+      assert.ok(gap > 60 && gap < 400, `${gap} ms`)
+    }
+  })
+
+  test('without `delay` 1,000 characters are typed in a moment, each by its key', async () => {
+    await server.ok('navigate', { url: site.url('/form') })
+    const text = 'The quick brown fox. '.repeat(50).slice(0, 1000)
+    const { ms } = await server.call('type', { selector: '#note', text })
+    assert.equal(await value('note.value'), text)
+    assert.equal(await value('keys.filter(({ key }) => key !== "Shift").length'), 1000)
+    assert.ok(ms < 5000, `${ms} ms`)
+  })
+
+  test('what a field holds is kept, unless `clear` says otherwise', async () => {
+    await server.ok('navigate', { url: site.url('/form') })
+    await server.ok('type', { selector: '#full', text: ' and after' })
+    assert.equal(await value('full.value'), 'before and after')
+    await server.ok('type', { selector: '#full', text: 'new', clear: true })
+    assert.equal(await value('full.value'), 'new')
+    await server.ok('type', { selector: '#full', text: '', clear: true })
+    assert.equal(await value('full.value'), '')
+  })
+
+  test('every kind of text arrives: capitals, accents, emoji, lines, and into what is no input', async () => {
+    await server.ok('navigate', { url: site.url('/form') })
+    const text = 'Ärger, naïve 日本語 😀 <b>&amp;</b>\t"quoted" \\ {}'
+    await server.ok('type', { selector: '#name', text: text.replace('\t', ' ') })
+    assert.equal(await value('document.getElementById("name").value'), text.replace('\t', ' '))
+    await server.ok('type', { selector: '#note', text: 'one\ntwo\r\nthree' })
+    assert.equal(await value('note.value'), 'one\ntwo\nthree')
+    await server.ok('type', { selector: '#rich', text: 'rich text' })
+    assert.equal(await value('rich.textContent'), 'rich text')
+  })
+
+  test('a label stands for its field', async () => {
+    await server.ok('navigate', { url: site.url('/form') })
+    await server.ok('type', { selector: 'label[for=name]', text: 'by its label' })
+    assert.equal(await value('document.getElementById("name").value'), 'by its label')
+  })
+})

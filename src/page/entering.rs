@@ -1,0 +1,205 @@
+//! What a user enters: text, values, choices, keys, files.
+
+use std::{path::PathBuf, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::{
+    Page,
+    action::{Done, Spot},
+    keyboard,
+    pointer::ClickOptions,
+};
+use crate::{
+    engine::{KeyEvent, Modifiers, MouseButton},
+    error::{ErrorCode, Result, TroupeError},
+};
+
+/// A text of more characters than this is typed in groups of as many keys, each group awaited: nothing
+/// overflows the browser's input queue.
+const KEYS_AT_ONCE: usize = 256;
+
+/// How to type.
+#[derive(Debug, Clone)]
+pub struct TypeOptions {
+    /// Between two characters.
+    pub delay: Duration,
+    /// Whether the field is emptied first.
+    pub clear: bool,
+    /// Whether Enter is pressed at the end.
+    pub submit: bool,
+    pub timeout: Duration,
+}
+
+impl Page {
+    /// Types `text` by key strokes into the element that `target` means, once it can be edited.
+    pub async fn type_text(&self, target: &str, text: &str, options: &TypeOptions) -> Result<Done> {
+        let spot = self.spot(target, "type", false, options.timeout).await?;
+        let prepared = self
+            .inject_in(&spot.frame, "prepareType", json!({"ref": spot.reference, "clear": options.clear}))
+            .await?;
+        if prepared["focused"] == false {
+            return Err(TroupeError::new(
+                ErrorCode::ElementNotEditable,
+                format!("{} does not take the focus", spot.description),
+            )
+            .detail("reason", "not focusable"));
+        }
+        let mut groups = keyboard::strokes(text);
+        if options.clear && groups.is_empty() {
+            groups.extend(keyboard::named("Delete").map(Vec::from));
+        }
+        if options.submit {
+            groups.extend(keyboard::named("Enter").map(Vec::from));
+        }
+        self.act(spot.description, async |mark| {
+            if options.delay.is_zero() {
+                for keys in groups.chunks(KEYS_AT_ONCE) {
+                    let keys: Vec<KeyEvent> = keys.concat();
+                    self.input(mark, self.engine.keyboard(&keys)).await?;
+                }
+            } else {
+                for (index, keys) in groups.iter().enumerate() {
+                    if index > 0 {
+                        tokio::time::sleep(options.delay).await;
+                    }
+                    self.input(mark, self.engine.keyboard(keys)).await?;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Sets the value of a field at once, with `input` and `change`.
+    pub async fn fill(&self, target: &str, value: &str, timeout: Duration) -> Result<Done> {
+        let spot = self.spot(target, "fill", false, timeout).await?;
+        self.act(spot.description.clone(), async |_mark| self.fill_spot(&spot, value).await).await
+    }
+
+    async fn fill_spot(&self, spot: &Spot, value: &str) -> Result<()> {
+        self.inject_in(&spot.frame, "fill", json!({"ref": spot.reference, "value": value})).await.map(drop)
+    }
+
+    /// Sets several fields, each as its kind wants it: text, choice, check.
+    pub async fn fill_form(&self, fields: &[(String, Value)], timeout: Duration) -> Result<Done> {
+        let count = fields.len();
+        let element = if count == 1 { "1 field".to_owned() } else { format!("{count} fields") };
+        self.act(element, async |_mark| {
+            for (index, (target, value)) in fields.iter().enumerate() {
+                self.fill_field(target, value, timeout)
+                    .await
+                    .map_err(|error| error.detail("field", target.as_str()).detail("filled", index))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn fill_field(&self, target: &str, value: &Value, timeout: Duration) -> Result<()> {
+        let spot = self.spot(target, "check", false, timeout).await?;
+        let text = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        match (spot.tag.as_str(), spot.kind.as_str()) {
+            ("select", _) => {
+                let values = json!({"ref": spot.reference, "values": [text]});
+                self.inject_in(&spot.frame, "select", values).await.map(drop)
+            }
+            ("input", "checkbox" | "radio") => {
+                let on = matches!(text.as_str(), "true" | "on" | "yes" | "1" | "checked");
+                self.set_checked_spot(spot, on, timeout).await.map(drop)
+            }
+            _ => {
+                let spot = self.spot(&spot.reference, "fill", false, timeout).await?;
+                self.fill_spot(&spot, &text).await
+            }
+        }
+    }
+
+    /// Chooses options of a `<select>` by value, label or index.
+    pub async fn select(&self, target: &str, values: &[String], timeout: Duration) -> Result<Done> {
+        let spot = self.spot(target, "select", false, timeout).await?;
+        self.act(spot.description, async |_mark| {
+            let arguments = json!({"ref": spot.reference, "values": values});
+            self.inject_in(&spot.frame, "select", arguments).await.map(drop)
+        })
+        .await
+    }
+
+    /// Checks or unchecks a box, a switch or a radio button; one that is so already is left alone.
+    pub async fn set_checked(&self, target: &str, on: bool, timeout: Duration) -> Result<Done> {
+        let spot = self.spot(target, "check", false, timeout).await?;
+        self.set_checked_spot(spot, on, timeout).await
+    }
+
+    async fn set_checked_spot(&self, spot: Spot, on: bool, timeout: Duration) -> Result<Done> {
+        let (frame, reference, element) =
+            (spot.frame.clone(), spot.reference.clone(), spot.description.clone());
+        let state = self.inject_in(&frame, "checkedState", json!({"ref": reference})).await?;
+        if state["checked"] == on {
+            return Ok(Done { element, ..Done::default() });
+        }
+        let refuse = |reason: &str, why: &str| {
+            TroupeError::new(ErrorCode::ElementNotEditable, format!("{element} {why}"))
+                .detail("reason", reason.to_owned())
+        };
+        if !on && state["radio"] == true {
+            return Err(refuse("radio", "is a radio button: it is unchecked by checking another one"));
+        }
+        let options =
+            ClickOptions { button: MouseButton::Left, clicks: 1, force: false, timeout, modifiers: 0 };
+        let done = self.click_spot(spot, &options).await?;
+        if !done.settled.navigated && done.settled.dialog.is_none() && !done.settled.closed {
+            let state = self.inject_in(&frame, "checkedState", json!({"ref": reference})).await;
+            if state.is_ok_and(|state| state["checked"] != on) {
+                return Err(refuse("unchanged", "did not change when it was clicked"));
+            }
+        }
+        Ok(done)
+    }
+
+    /// Presses a key or a chord (`Control+A`) where the focus is.
+    pub async fn press(&self, key: &str, modifiers: Modifiers) -> Result<Done> {
+        let events = keyboard::chord(key, modifiers).ok_or_else(|| {
+            TroupeError::new(ErrorCode::InvalidParameters, format!("`{key}` is no key"))
+                .detail("key", key)
+                .suggestion(
+                    "use a character (a, ?), a name (Enter, ArrowDown, F5), or a chord (Control+Shift+A)",
+                )
+        })?;
+        self.act(format!("`{key}`"), async |mark| self.input(mark, self.engine.keyboard(&events)).await).await
+    }
+
+    /// Puts files into a file input, or into the chooser that a click on the element opens.
+    pub async fn upload(&self, target: &str, files: &[PathBuf], timeout: Duration) -> Result<Done> {
+        let spot = self.spot(target, "upload", false, timeout).await?;
+        let element = spot.description.clone();
+        if spot.tag == "input" && spot.kind == "file" {
+            let expression = format!("__troupe.element({})", json!(spot.reference));
+            return self
+                .act(element, async |_mark| {
+                    self.alive(self.engine.set_files(&spot.frame, &expression, files)).await
+                })
+                .await;
+        }
+        let options =
+            ClickOptions { button: MouseButton::Left, clicks: 1, force: false, timeout, modifiers: 0 };
+        let done = self.click_spot(spot, &options).await?;
+        let Some(chooser) = done.settled.file_chooser.clone() else {
+            return Err(TroupeError::new(
+                ErrorCode::ElementNotEditable,
+                format!("{element} is no file input, and no file chooser opened when it was clicked"),
+            )
+            .detail("reason", "no file input"));
+        };
+        if files.len() > 1 && !chooser.multiple {
+            return Err(TroupeError::new(
+                ErrorCode::InvalidParameters,
+                "the file chooser takes one file only",
+            ));
+        }
+        self.act(element, async |_mark| self.alive(self.engine.choose_files(&chooser, files)).await).await
+    }
+}

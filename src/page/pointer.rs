@@ -1,0 +1,157 @@
+//! What a user does with the pointer: click, hover, drag, scroll.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{
+    Page,
+    action::{Done, Spot},
+};
+use crate::{
+    engine::{Modifiers, MouseButton, MouseEvent, World},
+    error::Result,
+};
+
+/// Moves between the two ends of a drag: enough for libraries that follow the pointer.
+const DRAG_STEPS: u32 = 8;
+
+/// How to click.
+#[derive(Debug, Clone)]
+pub struct ClickOptions {
+    pub button: MouseButton,
+    pub clicks: u32,
+    /// Without looking whether the element is visible, enabled and hit.
+    pub force: bool,
+    pub timeout: Duration,
+    pub modifiers: Modifiers,
+}
+
+/// Where to scroll: by so much, or until an element is in view.
+#[derive(Debug, Clone, Default)]
+pub struct ScrollOptions {
+    pub target: Option<String>,
+    pub x: Option<f64>,
+    pub y: Option<f64>,
+}
+
+impl Page {
+    /// Clicks the element that `target` means, once it can be clicked.
+    pub async fn click(&self, target: &str, options: &ClickOptions) -> Result<Done> {
+        let action = if options.button == MouseButton::Left { "click" } else { "hover" };
+        let spot = self.spot(target, action, options.force, options.timeout).await?;
+        self.click_spot(spot, options).await
+    }
+
+    /// Clicks where `spot` is.
+    pub(super) async fn click_spot(&self, spot: Spot, options: &ClickOptions) -> Result<Done> {
+        let (x, y) = (spot.x, spot.y);
+        let ClickOptions { button, modifiers, .. } = *options;
+        let mut events = vec![MouseEvent::Move { x, y, modifiers }];
+        for clicks in 1..=options.clicks {
+            events.push(MouseEvent::Down { x, y, button, clicks, modifiers });
+            events.push(MouseEvent::Up { x, y, button, clicks, modifiers });
+        }
+        self.act(spot.description, async |mark| self.input(mark, self.engine.mouse(&events)).await).await
+    }
+
+    /// Moves the pointer over the element that `target` means.
+    pub async fn hover(&self, target: &str, timeout: Duration) -> Result<Done> {
+        let spot = self.spot(target, "hover", false, timeout).await?;
+        let events = [MouseEvent::Move { x: spot.x, y: spot.y, modifiers: 0 }];
+        self.act(spot.description, async |mark| self.input(mark, self.engine.mouse(&events)).await).await
+    }
+
+    /// Drags the element `source` onto the element `target`, whichever way the page listens: by HTML's drag
+    /// events where the browser starts a drag of its own, else by the pointer's.
+    pub async fn drag(&self, source: &str, target: &str, timeout: Duration) -> Result<Done> {
+        let from = self.spot(source, "drag", false, timeout).await?;
+        let element = format!(
+            "{} onto {}",
+            from.description,
+            self.spot(target, "drop", false, timeout).await?.description
+        );
+        self.act(element, async |mark| {
+            // Looking at the target may have scrolled the source away.
+            let from = self.spot(&from.reference, "drag", false, timeout).await?;
+            let started = self.watch_drag(&from).await?;
+            self.alive(self.engine.intercept_drags(true)).await?;
+            let outcome = self.drag_from(&from, target, timeout, mark, started).await;
+            let _ = self.engine.intercept_drags(false).await;
+            outcome
+        })
+        .await
+    }
+
+    /// Has the frame of `spot` note whether a drag of the browser's own begins; gives how to ask.
+    async fn watch_drag(&self, spot: &Spot) -> Result<String> {
+        let watch = "(() => { globalThis.__troupeDrag = false; addEventListener('dragstart', event => \
+                     Promise.resolve().then(() => { globalThis.__troupeDrag = !event.defaultPrevented; }), \
+                     {capture: true, once: true}); })()";
+        self.alive(self.engine.evaluate(&spot.frame, World::Isolated, watch)).await?;
+        Ok("globalThis.__troupeDrag".to_owned())
+    }
+
+    async fn drag_from(
+        &self,
+        from: &Spot,
+        target: &str,
+        timeout: Duration,
+        mark: super::state::Mark,
+        started: String,
+    ) -> Result<()> {
+        let (x, y) = (from.x, from.y);
+        let press = [
+            MouseEvent::Move { x, y, modifiers: 0 },
+            MouseEvent::Down { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 },
+        ];
+        self.input(mark, self.engine.mouse(&press)).await?;
+        // The first moves begin the drag; only then may the page show where it can be dropped.
+        for step in 1..=2 {
+            let nudge = f64::from(step) * 4.0;
+            let event = [MouseEvent::Move { x: x + nudge, y: y + nudge, modifiers: 0 }];
+            self.input(mark, self.engine.mouse(&event)).await?;
+        }
+        let native = self.alive(self.engine.evaluate(&from.frame, World::Isolated, &started)).await?;
+        let to = self.spot(target, "drop", true, timeout).await?;
+        let path: Vec<(f64, f64)> = (1..=DRAG_STEPS)
+            .map(|step| {
+                let part = f64::from(step) / f64::from(DRAG_STEPS);
+                (x + (to.x - x) * part, y + (to.y - y) * part)
+            })
+            .collect();
+        if native == Value::Bool(true) {
+            self.input(mark, self.engine.carry(&path)).await?;
+        } else {
+            for (x, y) in path {
+                self.input(mark, self.engine.mouse(&[MouseEvent::Move { x, y, modifiers: 0 }])).await?;
+            }
+        }
+        let (x, y) = (to.x, to.y);
+        let release = [MouseEvent::Up { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 }];
+        self.input(mark, self.engine.mouse(&release)).await
+    }
+
+    /// Scrolls the page or an element by so many CSS pixels, or an element into view.
+    pub async fn scroll(&self, options: &ScrollOptions) -> Result<(Done, Value)> {
+        let place = self.locate(options.target.as_deref().unwrap_or("")).await?;
+        let mut arguments = json!({});
+        if options.target.is_some() {
+            arguments["target"] = place.target.into();
+        }
+        for (name, value) in [("x", options.x), ("y", options.y)] {
+            if let Some(value) = value {
+                arguments[name] = value.into();
+            }
+        }
+        let mut position = Value::Null;
+        let element = options.target.clone().map_or("the page".to_owned(), |target| format!("`{target}`"));
+        let done = self
+            .act(element, async |_mark| {
+                position = self.inject_in(&place.frame, "scroll", arguments).await?;
+                Ok(())
+            })
+            .await?;
+        Ok((done, position))
+    }
+}
