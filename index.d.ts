@@ -177,7 +177,7 @@ export class Session {
   /** Go forward in the page's history. */
   goForward(args?: GoForwardArguments): Promise<GoForwardResult>
 
-  /** Load the page again. */
+  /** Load the page again, past the cache where wanted. */
   reload(args?: ReloadArguments): Promise<ReloadResult>
 
   /** Wait until the page has loaded, or its network is idle. */

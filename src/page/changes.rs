@@ -132,7 +132,7 @@ fn difference(before: &str, after: &str) -> String {
     for (tag, line) in changed {
         let known = |set: &HashSet<&str>| reference(line).is_some_and(|reference| set.contains(reference));
         let sign = match tag {
-            _ if reference(line).is_some() && moved.contains(line.trim_start()) => continue,
+            _ if moved.contains(line.trim_start()) => continue,
             // The line as it is now tells of an element that changed or moved.
             ChangeTag::Delete if known(&came) => continue,
             ChangeTag::Delete => '-',
@@ -189,8 +189,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_same_text_has_no_difference_and_others_have(a in "(- [a-c]{1,3}\n){0,8}", b in "(- [a-c]{1,3}\n){0,8}") {
-            prop_assert_eq!(difference(&a, &b).is_empty(), a == b);
+        fn the_same_text_has_no_difference(text in "(- [a-c]{1,3}\n){0,8}") {
+            prop_assert!(difference(&text, &text).is_empty());
+        }
+
+        #[test]
+        fn a_line_that_is_new_is_always_told(text in "(- [a-c]{1,3}\n){0,8}") {
+            let more = format!("{text}- new [ref=e1]\n");
+            prop_assert_eq!(difference(&text, &more), "+ new [ref=e1]");
         }
     }
 }

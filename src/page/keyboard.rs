@@ -124,7 +124,8 @@ fn key(name: &str, modifiers: Modifiers) -> Option<Key> {
     let mut characters = name.chars();
     if let (Some(character), None) = (characters.next(), characters.next()) {
         let mut key = printed(character)?;
-        key.modifiers |= modifiers;
+        // `Control+A` is written with a capital and means no Shift.
+        key.modifiers = if modifiers & !SHIFT == 0 { key.modifiers | modifiers } else { modifiers };
         if modifiers & SHIFT != 0 && key.key.len() == 1 {
             key.key = key.key.to_ascii_uppercase();
             key.text = Some(key.key.clone());

@@ -26,7 +26,7 @@ pub(super) fn tools() -> Vec<Tool> {
             .page(navigate),
         goes("go_back", "Go back in the page's history.").page(go_back),
         goes("go_forward", "Go forward in the page's history.").page(go_forward),
-        goes("reload", "Load the page again.").page(reload),
+        goes("reload", "Load the page again, past the cache where wanted.").page(reload),
         goes("wait_for_load", "Wait until the page has loaded, or its network is idle.")
             .read_only()
             .page(wait_for_load),
