@@ -996,6 +996,37 @@ export interface HandleDialogArguments {
 export interface HandleDialogResult {
   success: boolean
   message: string
+  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
+  changes?: string
+  /** The page afterwards, where the server is set to give it after each action. */
+  snapshot?: string
+  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
+  fileChooser?: {
+    multiple: boolean
+  }
+  /** Set where the action has led to another document. */
+  page?: {
+    url: string
+  }
+  /** A dialog that the action opened; the page waits until `handle_dialog`. */
+  dialog?: {
+    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+    type: string
+    message: string
+    defaultValue?: string
+  }
+  /** A page that the action opened beside the present one. */
+  newPage?: {
+    pageId: string
+    url: string
+  }
+  /** A download that was begun. */
+  download?: {
+    url: string
+    suggestedFilename: string
+  }
+  /** False where requests were still under way when the time to wait was over. */
+  settled?: boolean
 }
 
 export interface SnapshotArguments {

@@ -9,8 +9,10 @@ import { ROOT, StepFailed, canRun, exitCode, onPath, red, step } from './run.mjs
 
 const CACHE = join(ROOT, '.cache')
 const ADDON_SOURCES = ['src', 'Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/config.toml']
-/** What the Python test of the stdio server speaks MCP with. */
-const PYTHON_CLIENT = 'mcp==2.2.0'
+/** What the Python test of the stdio server speaks MCP with, and an app that the tests drive. */
+const PYTHON_PACKAGES = ['mcp==2.2.0', 'jupyterlab==4.6.6']
+/** Small packages of HTML documentation, none with a version in its name: pages for the test of roles and names. */
+const DEBIAN_DOCS = ['debian-policy', 'git-doc', 'libxml2-doc', 'maint-guide', 'python-flask-doc', 'r-doc-html', 'sphinx-doc']
 
 /** @param {{ forTests?: boolean }} [options] */
 export async function setup({ forTests = false } = {}) {
@@ -19,7 +21,9 @@ export async function setup({ forTests = false } = {}) {
   if (forTests) {
     await testPrograms()
     await npmPackages(join(ROOT, '__test__/clients'), 'MCP Inspector and the Node 22 that it needs')
-    await pythonClient()
+    await npmPackages(join(ROOT, '__test__/apps'), 'the apps and sites that the tests drive')
+    await pythonPackages()
+    await debianDocs()
   }
   await browser()
 }
@@ -104,21 +108,48 @@ async function testPrograms() {
   if (missing.length > 0) await aptInstall(missing.map((program) => packages[program]), `missing: ${missing.join(', ')}`)
 }
 
-async function pythonClient() {
-  const stamp = join(CACHE, 'venv/.troupe-client')
-  if (isStamped(stamp, PYTHON_CLIENT)) return
+async function pythonPackages() {
   const folder = join(CACHE, 'venv')
+  const stamp = join(folder, '.troupe-packages')
+  const wanted = PYTHON_PACKAGES.join(' ')
+  if (isStamped(stamp, wanted)) return
   const python = join(folder, process.platform === 'win32' ? 'Scripts/python.exe' : 'bin/python')
-  rmSync(folder, { recursive: true, force: true })
-  // Debian's python3 comes without the module that puts pip into a venv.
-  if ((await exitCode('python3', ['-c', 'import ensurepip'], { stdio: 'ignore' })) !== 0) {
-    await aptInstall(['python3-venv'], 'the Python client of the tests lives in a virtual environment')
+  const reason = 'an MCP client and an app of the tests'
+  if ((await exitCode(python, ['-m', 'pip', '--version'], { stdio: 'ignore' })) !== 0) {
+    rmSync(folder, { recursive: true, force: true })
+    // Debian's python3 comes without the module that puts pip into a venv.
+    if ((await exitCode('python3', ['-c', 'import ensurepip'], { stdio: 'ignore' })) !== 0) {
+      await aptInstall(['python3-venv'], 'the Python packages of the tests live in a virtual environment')
+    }
+    await step('Python environment', reason, ['python3', '-m', 'venv', folder])
   }
-  const reason = 'one of the MCP clients of the tests'
-  await step('Python environment', reason, ['python3', '-m', 'venv', folder])
-  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', PYTHON_CLIENT]
-  await step('Python MCP client', reason, [python, ...pip])
-  writeStamp(stamp, PYTHON_CLIENT)
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...PYTHON_PACKAGES]
+  await step('Python packages', reason, [python, ...pip])
+  writeStamp(stamp, wanted)
+}
+
+/** Unpacked, not installed. Where they cannot be had, the test of roles and names has fewer pages, and says so. */
+async function debianDocs() {
+  const folder = join(CACHE, 'docs')
+  const stamp = join(folder, '.troupe-docs')
+  const wanted = DEBIAN_DOCS.join(' ')
+  if (isStamped(stamp, wanted) || !canRun('/usr/bin/apt-get')) return
+  const reason = 'pages to compare roles and names on'
+  mkdirSync(folder, { recursive: true })
+  try {
+    // An image of a container has no package lists.
+    const listed = (await exitCode('apt-cache', ['show', ...DEBIAN_DOCS], { stdio: 'ignore' })) === 0
+    if (!listed && process.getuid?.() === 0) await step('package lists', reason, ['apt-get', 'update', '-qq'])
+    await step('Debian documentation', reason, ['apt-get', 'download', '-qq', ...DEBIAN_DOCS], { cwd: folder })
+    for (const file of readdirSync(folder).filter((name) => name.endsWith('.deb'))) {
+      await step(file, 'unpacking it', ['dpkg-deb', '-x', file, '.'], { cwd: folder })
+      rmSync(join(folder, file))
+    }
+    writeStamp(stamp, wanted)
+  } catch (error) {
+    if (!(error instanceof StepFailed)) throw error
+    console.warn(red(`! ${error.message}. The tests do without these pages.`))
+  }
 }
 
 /** @param {string[]} packages @param {string} reason */

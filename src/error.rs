@@ -126,6 +126,13 @@ impl TroupeError {
         self
     }
 
+    /// The same error in other words.
+    #[must_use]
+    pub fn worded(mut self, message: impl Into<String>) -> Self {
+        self.message = message.into();
+        self
+    }
+
     #[must_use]
     pub fn retryable(mut self, retryable: bool) -> Self {
         self.retryable = retryable;

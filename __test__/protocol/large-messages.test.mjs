@@ -35,22 +35,22 @@ describe('large messages', { timeout: 60_000 }, () => {
 
   const digest = (text) => createHash('sha256').update(text).digest('hex')
 
-  test('a call of 6 MiB arrives whole', async () => {
-    const text = 'aé€😀'.repeat((6 * MIB) / 10)
+  test('a call of 4 MiB arrives whole', async () => {
+    const text = 'aé€😀'.repeat((4 * MIB) / 10)
     const script = '(text) => [text.length, text.slice(0, 5), text === "aé€😀".repeat(text.length / 5)]'
     const { value } = await server.ok('evaluate', { script, args: [text] })
     assert.deepEqual(value, [text.length, 'aé€😀', true])
   })
 
-  test('an answer of 4 MiB arrives whole, as structured content and as text', async () => {
-    const { result, json } = await server.call('evaluate', { script: `'0123456789abcdé€'.repeat(${(4 * MIB) / 16})` })
-    const expected = digest('0123456789abcdé€'.repeat((4 * MIB) / 16))
+  test('an answer of 3 MiB arrives whole, as structured content and as text', async () => {
+    const { result, json } = await server.call('evaluate', { script: `'0123456789abcdé€'.repeat(${(3 * MIB) / 16})` })
+    const expected = digest('0123456789abcdé€'.repeat((3 * MIB) / 16))
     assert.equal(digest(result.structuredContent.value), expected)
     assert.equal(digest(json.value), expected)
   })
 
   test('several large ones at once, both ways, are answered in order', async () => {
-    const sizes = [2, 1, 3].map((size) => size * MIB)
+    const sizes = [1, 2].map((size) => size * MIB)
     const answers = await Promise.all(
       sizes.map((size) => server.ok('evaluate', { script: '(text) => text', args: ['x'.repeat(size)] }))
     )

@@ -33,7 +33,7 @@ describe('the browser', { timeout: 60_000 }, () => {
     // Not built yet: that is said, rather than another browser started.
     for (const browser of ['firefox', 'webkit']) {
       const error = await failure(start(browser))
-      assert.equal(error.code, 'BROWSER_ERROR')
+      assert.equal(error.code, 'INVALID_PARAMETERS')
       assert.match(error.message, new RegExp(`${browser}.* not built yet`))
     }
     const unknown = await failure(start('netscape'))
@@ -41,8 +41,8 @@ describe('the browser', { timeout: 60_000 }, () => {
     assert.match(unknown.message, /netscape/)
 
     for (const [browser, code, line] of [
-      ['firefox', 1, /^troupe: .*firefox.*not built yet.*\n$/],
-      ['webkit', 1, /^troupe: .*webkit.*not built yet.*\n$/],
+      ['firefox', 2, /^troupe: .*firefox.*not built yet.*\n$/],
+      ['webkit', 2, /^troupe: .*webkit.*not built yet.*\n$/],
       ['netscape', 2, /^troupe: .*chromium.*firefox.*webkit.*netscape.*\n$/]
     ]) {
       const server = new Server([...BROWSER_ARGUMENTS, '--browser', browser])
@@ -67,10 +67,9 @@ describe('the browser', { timeout: 60_000 }, () => {
       await server.end()
     }
     // A window that is wanted and cannot be had is told, and not left out.
-    const server = await startServer(t, ['--headless', 'false', ...sandbox], { browser: false, env: WITHOUT_DISPLAY })
-    const { isError, json } = await server.call('navigate', { url: 'data:,' })
-    assert.equal(isError, true)
-    assert.equal(json.errorCode, 'BROWSER_ERROR')
-    assert.match(json.message, /display/)
+    const server = new Server([...sandbox, '--headless', 'false'], { env: WITHOUT_DISPLAY })
+    t.after(() => server.end())
+    assert.equal((await within(server.exit, 'its end', 5000)).code, 2)
+    assert.match(server.stderr(), /^troupe: .*needs a display.*\n$/)
   })
 })

@@ -151,9 +151,11 @@ impl Page for MemoryPage {
         Ok(String::new())
     }
 
-    async fn stop_loading(&self) {}
+    fn stop_loading(&self) {}
 
-    async fn stop_script(&self) {}
+    fn stop_script(&self) {}
+
+    async fn catch_up(&self) {}
 
     async fn mouse(&self, _events: &[MouseEvent]) -> EngineResult<()> {
         Self::unsupported()

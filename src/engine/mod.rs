@@ -40,6 +40,9 @@ pub enum EngineError {
     Script(ScriptFailure),
     #[error("{0}")]
     Refused(String),
+    /// A setting of the context that the browser does not know.
+    #[error("the browser does not know the {name} `{value}`")]
+    UnknownSetting { name: &'static str, value: String },
     #[error("{what} cannot be done in this browser")]
     Unsupported { what: &'static str, instead: &'static str },
     #[error("no answer within {} ms", .0.as_millis())]
@@ -125,6 +128,17 @@ pub enum PageEvent {
     /// A navigation to another document was asked for or has begun; no document yet.
     NavigationRequested {
         frame: FrameId,
+    },
+    /// One will begin in the next turn of the page's event loop (a form that is sent).
+    NavigationScheduled {
+        frame: FrameId,
+    },
+    NavigationUnscheduled {
+        frame: FrameId,
+    },
+    /// The page asks for a window with this URL.
+    WindowOpening {
+        url: String,
     },
     /// The frame has given up or finished what it was loading.
     LoadingStopped {
@@ -318,9 +332,12 @@ pub trait Page: Send + Sync {
     async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>>;
     /// The title, known to the browser itself: also while the page is held up.
     async fn title(&self) -> EngineResult<String>;
-    async fn stop_loading(&self);
-    /// Ends a script that runs for ever.
-    async fn stop_script(&self);
+    /// Gives up what loads; told at once, not awaited: later calls come after it.
+    fn stop_loading(&self);
+    /// Ends the script that runs; told at once, not awaited.
+    fn stop_script(&self);
+    /// Returns when everything that the browser itself has told so far is taken in.
+    async fn catch_up(&self);
     /// Real pointer input, written together, awaited together. The pages's viewport, CSS pixels.
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()>;
     /// Real key input, written together, awaited together.

@@ -12,6 +12,9 @@ use crate::{
     error::Result,
 };
 
+/// Times are told in whole milliseconds: 150 must not be told as 149.
+const ROUNDING: Duration = Duration::from_micros(999);
+
 /// An action that was done.
 #[derive(Debug, Clone, Default)]
 pub struct Done {
@@ -45,7 +48,7 @@ impl Page {
         element: String,
         work: impl AsyncFnOnce(Mark) -> Result<()>,
     ) -> Result<Done> {
-        let before = self.before_action().await;
+        let before = self.within(self.config.timeout_settle, self.before_action()).await.flatten();
         let mark = self.state.mark();
         work(mark).await?;
         let settled = self.settle(mark).await?;
@@ -53,12 +56,18 @@ impl Page {
         if done.settled.dialog.is_some() || done.settled.closed {
             return Ok(done);
         }
-        match self.config.after_action {
-            AfterAction::None => {}
-            AfterAction::Changes if done.settled.navigated => {}
-            AfterAction::Changes => done.changes = self.changes_since(before).await,
-            AfterAction::Snapshot => done.snapshot = self.snapshot(&SnapshotOptions::default()).await.ok(),
-        }
+        // The action is done: a look that is not answered must not make it fail, or last.
+        let look = async {
+            match self.config.after_action {
+                AfterAction::None => {}
+                AfterAction::Changes if done.settled.navigated => {}
+                AfterAction::Changes => done.changes = self.changes_since(before).await,
+                AfterAction::Snapshot => {
+                    done.snapshot = self.snapshot(&SnapshotOptions::default()).await.ok()
+                }
+            }
+        };
+        let _ = self.within(self.config.timeout_settle, look).await;
         Ok(done)
     }
 
@@ -87,7 +96,7 @@ impl Page {
         deadline: Instant,
     ) -> Result<Spot> {
         let place = self.locate(target).await?;
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = deadline.saturating_duration_since(Instant::now()) + ROUNDING;
         let arguments = json!({
             "target": place.target, "action": action, "force": force,
             "timeout": u64::try_from(left.as_millis()).unwrap_or(u64::MAX),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{DOCUMENT_GONE, Page};
 use crate::{
-    engine::{FrameId, World},
+    engine::{FrameId, World, wire::read_json},
     error::{ErrorCode, Result, TroupeError},
 };
 
@@ -46,7 +46,7 @@ impl Page {
                 }
             }
         };
-        serde_json::from_str(&answer).map_err(|error| unreadable(name, &error.to_string()))
+        read_json(&answer).map_err(|error| unreadable(name, &error.to_string()))
     }
 
     /// Does `work`, again where a navigation takes the document away under it: in the next one.

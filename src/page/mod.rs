@@ -11,6 +11,7 @@ mod frames;
 mod injected;
 mod keyboard;
 mod navigation;
+mod on_drop;
 mod pointer;
 mod script;
 mod settle;
@@ -36,11 +37,15 @@ pub use entering::TypeOptions;
 pub use frames::RefCounter;
 pub use navigation::{Navigation, WaitUntil, normalise_url};
 pub use pointer::{ClickOptions, ScrollOptions};
+pub use settle::Settled;
 pub use snapshot::SnapshotOptions;
 pub use state::PageState;
 
 /// `details.reason` of a call whose document a navigation took away.
 const DOCUMENT_GONE: &str = "document replaced";
+
+/// A browser that is told to close a dialog does so at once.
+const DIALOG_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A tab of a session.
 pub struct Page {
@@ -111,15 +116,33 @@ impl Page {
         self.engine.title().await.map_err(|error| self.error(error))
     }
 
-    /// Answers the open dialog.
-    pub async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> Result<()> {
-        if self.dialog().is_none() {
+    /// Answers the open dialog, and waits for what that starts.
+    pub async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> Result<Settled> {
+        let Some(dialog) = self.dialog() else {
             return Err(TroupeError::new(ErrorCode::InvalidParameters, "no dialog is open in this page"));
-        }
-        self.engine.handle_dialog(accept, prompt_text).await.map_err(|error| self.error(error))?;
-        self.within(Duration::from_secs(5), self.state.until(|facts| facts.dialog.is_none().then_some(())))
+        };
+        let mark = self.state.mark();
+        // As a user who presses OK leaves what stands there.
+        let text = prompt_text.or(dialog.default_value.as_deref()).filter(|_| accept);
+        self.engine.handle_dialog(accept, text).await.map_err(|error| self.error(error))?;
+        // One dialog may come right after the other.
+        let answered = self
+            .state
+            .until(|facts| (facts.dialog.is_none() || facts.dialog_since(mark).is_some()).then_some(()));
+        self.within(DIALOG_TIMEOUT, answered)
             .await
-            .ok_or_else(|| self.timed_out("the dialog did not close", Duration::from_secs(5)))
+            .ok_or_else(|| self.timed_out("the dialog did not close", DIALOG_TIMEOUT))?;
+        let mut settled = self.settle(mark).await?;
+        // A dialog that came while the page loaded has held up the load.
+        if settled.dialog.is_none() && !settled.closed && !self.state.read(|facts| facts.main_frame().loaded)
+        {
+            let loading = self.loaded(WaitUntil::Load, state::Mark::default());
+            match self.within(self.config.timeout_settle, loading).await {
+                Some(dialog) => settled.dialog = dialog?,
+                None => settled.restless = true,
+            }
+        }
+        Ok(settled)
     }
 
     /// A picture of the page, base64.
@@ -147,19 +170,19 @@ impl Page {
 
     /// Awaits `work`, but no longer than the page lives and no dialog holds it up.
     async fn alive<T>(&self, work: impl Future<Output = engine::EngineResult<T>>) -> Result<T> {
-        let stopped = self.state.until(|facts| {
-            if facts.crashed {
-                return Some(self.error(EngineError::PageCrashed));
-            }
-            if facts.closed {
-                return Some(self.error(EngineError::PageGone));
-            }
-            facts.dialog.as_ref().map(|dialog| self.dialog_open(dialog))
+        // Told apart under the lock, worded outside it.
+        let stopped = self.state.until(|facts| match &facts.dialog {
+            _ if facts.crashed => Some(Err(EngineError::PageCrashed)),
+            _ if facts.closed => Some(Err(EngineError::PageGone)),
+            dialog => dialog.clone().map(Ok),
         });
         tokio::select! {
             biased;
             done = work => done.map_err(|error| self.error(error)),
-            error = stopped => Err(error),
+            stopped = stopped => Err(match stopped {
+                Ok(dialog) => self.dialog_open(&dialog),
+                Err(error) => self.error(error),
+            }),
         }
     }
 
@@ -221,7 +244,9 @@ impl Page {
             )
             .detail("reason", DOCUMENT_GONE)
             .suggestion("call again: the page has navigated"),
-            EngineError::Refused(reason) => TroupeError::new(ErrorCode::BrowserError, reason),
+            error @ (EngineError::Refused(_) | EngineError::UnknownSetting { .. }) => {
+                TroupeError::new(ErrorCode::BrowserError, error.to_string())
+            }
         }
     }
 }

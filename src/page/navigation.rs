@@ -7,14 +7,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::{Page, state::Mark};
+use super::{Page, on_drop::OnDrop, state::Mark};
 use crate::{
-    engine::{Dialog, DownloadStart, NavigationStart, World},
+    engine::{Dialog, DownloadStart, EngineError, EngineResult, NavigationStart, World},
     error::{ErrorCode, Result, TroupeError},
 };
 
 /// `networkidle`: this long without a request.
 const IDLE: Duration = Duration::from_millis(500);
+
+/// What can be asked for at all; the policy refuses some of it.
+const SCHEMES: &[&str] =
+    &["http", "https", "data", "about", "blob", "file", "view-source", "chrome", "devtools", "javascript"];
 
 /// When a navigation counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -60,6 +64,9 @@ pub fn normalise_url(given: &str) -> Result<Url> {
         return Url::parse(&format!("{scheme}://{given}")).map_err(|error| invalid(error.to_string()));
     }
     let url = Url::parse(given).map_err(|error| invalid(error.to_string()))?;
+    if !SCHEMES.contains(&url.scheme()) {
+        return Err(invalid(format!("no browser opens `{}:` URLs", url.scheme())));
+    }
     if matches!(url.scheme(), "http" | "https") && url.host_str().is_none_or(str::is_empty) {
         return Err(invalid("it names no host".into()));
     }
@@ -75,14 +82,14 @@ enum Reached {
 impl Page {
     /// Navigates to `url` and waits for it.
     pub async fn navigate(&self, url: &Url, until: WaitUntil, timeout: Duration) -> Result<Navigation> {
-        let mark = self.state.mark();
-        match tokio::time::timeout(timeout, self.go(url, until, mark)).await {
-            Ok(reached) => self.arrival_of(reached?).await,
-            Err(_) => {
-                self.engine.stop_loading().await;
-                Err(self.failed(url.as_str(), "timeout", timeout))
-            }
-        }
+        self.arrive_by(url.as_str(), async |mark| self.go(url, until, mark).await, timeout).await
+    }
+
+    /// Waits until a page that has just opened has a document of its own.
+    pub async fn first_document(&self) {
+        let there =
+            self.state.until(|facts| (facts.closed || facts.committed_since(Mark::default())).then_some(()));
+        let _ = self.within(self.config.timeout_settle, there).await;
     }
 
     /// Loads the document again.
@@ -91,7 +98,7 @@ impl Page {
             self.engine.reload(ignore_cache).await.map_err(|error| self.error(error))?;
             self.loaded_since(WaitUntil::Load, mark).await
         };
-        self.arrive_by(going, timeout).await
+        self.arrive_by(&self.url(), going, timeout).await
     }
 
     /// Goes so many entries forward in the history, or back.
@@ -112,7 +119,7 @@ impl Page {
                 }
             }
         };
-        self.arrive_by(going, timeout).await
+        self.arrive_by(&self.url(), going, timeout).await
     }
 
     /// Waits until the present document is as far as `until`, or the one that replaces it.
@@ -124,20 +131,26 @@ impl Page {
         }
     }
 
-    /// Does `going`, waits for where it leads, and stops loading where that takes too long.
+    /// Does `going`, waits for where it leads, and stops loading where that takes too long or nobody waits
+    /// any more: a page that loads answers nothing else.
     async fn arrive_by(
         &self,
+        to: &str,
         going: impl AsyncFnOnce(Mark) -> Result<Reached>,
         timeout: Duration,
     ) -> Result<Navigation> {
         let mark = self.state.mark();
-        let from = self.url();
-        match tokio::time::timeout(timeout, going(mark)).await {
+        let stop = OnDrop::new(|| self.engine.stop_loading());
+        let reached = tokio::time::timeout(timeout, going(mark)).await;
+        if reached.is_ok() {
+            stop.disarm();
+        }
+        match reached {
             Ok(reached) => self.arrival_of(reached?).await,
-            Err(_) => {
-                self.engine.stop_loading().await;
-                Err(self.failed(&from, "timeout", timeout))
-            }
+            Err(_) if self.state.read(|facts| facts.committed_since(mark)) => Err(self
+                .failed(to, "timeout", timeout)
+                .worded(format!("`{to}` has answered but was not loaded within {} ms", timeout.as_millis()))),
+            Err(_) => Err(self.failed(to, "timeout", timeout)),
         }
     }
 
@@ -181,7 +194,15 @@ impl Page {
             dialog = dialog => return Ok(Reached::Dialog(dialog)),
         };
         match start {
-            NavigationStart::SameDocument => Ok(Reached::Loaded),
+            NavigationStart::SameDocument => {
+                // The new URL is told a moment after the answer; the same one again is not told at all.
+                let moved = self.state.until(|facts| {
+                    let frame = facts.main_frame();
+                    (frame.moved_within > mark || frame.url == url.as_str()).then_some(())
+                });
+                let _ = self.within(self.config.timeout_settle, moved).await;
+                Ok(Reached::Loaded)
+            }
             NavigationStart::Download => {
                 let download = self.state.until(|facts| facts.download_since(mark));
                 Ok(Reached::Download(download.await))
@@ -202,10 +223,10 @@ impl Page {
     async fn loaded_since(&self, until: WaitUntil, mark: Mark) -> Result<Reached> {
         let reached = self.state.until(|facts| {
             if facts.crashed {
-                return Some(Err(self.error(crate::engine::EngineError::PageCrashed)));
+                return Some(Err(EngineError::PageCrashed));
             }
             if facts.closed {
-                return Some(Err(self.error(crate::engine::EngineError::PageGone)));
+                return Some(Err(EngineError::PageGone));
             }
             if let Some(dialog) = facts.dialog_since(mark) {
                 return Some(Ok(Reached::Dialog(dialog)));
@@ -217,7 +238,7 @@ impl Page {
             };
             (frame.committed > mark && there).then_some(Ok(Reached::Loaded))
         });
-        let reached = reached.await?;
+        let reached = reached.await.map_err(|error| self.error(error))?;
         if until == WaitUntil::NetworkIdle && matches!(reached, Reached::Loaded) {
             tokio::select! {
                 () = self.state.network_idle(IDLE) => {}
@@ -228,10 +249,7 @@ impl Page {
     }
 
     /// As `alive`, for a call that a dialog does not make pointless.
-    async fn alive_in_dialog<T>(
-        &self,
-        work: impl Future<Output = crate::engine::EngineResult<T>>,
-    ) -> Result<T> {
+    async fn alive_in_dialog<T>(&self, work: impl Future<Output = EngineResult<T>>) -> Result<T> {
         work.await.map_err(|error| self.error(error))
     }
 
@@ -240,6 +258,9 @@ impl Page {
             "timeout" => format!("no answer within {} ms", timeout.as_millis()),
             "net::ERR_NAME_NOT_RESOLVED" => "the name of its host is not known".to_owned(),
             "net::ERR_CONNECTION_REFUSED" => "nothing listens there".to_owned(),
+            "net::ERR_UNSAFE_PORT" => "browsers refuse this port".to_owned(),
+            "net::ERR_CONNECTION_RESET" => "its server broke the connection off".to_owned(),
+            "net::ERR_EMPTY_RESPONSE" => "its server closed the connection without an answer".to_owned(),
             "net::ERR_ABORTED" => "the server sent no document, or something stopped it".to_owned(),
             other => other.to_owned(),
         };
@@ -263,7 +284,9 @@ impl Page {
             reason if reason.starts_with("net::ERR_CERT") => {
                 "the certificate is not trusted; --ignore-https-errors accepts it"
             }
-            _ => "check the URL, or try again later",
+            "net::ERR_UNSAFE_PORT" => "serve the page on another port",
+            _ if retryable => "try again later",
+            _ => "check the URL",
         };
         TroupeError::new(ErrorCode::NavigationFailed, format!("`{url}` could not be loaded: {told}"))
             .detail("reason", reason)

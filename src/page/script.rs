@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Page;
+use super::{Page, on_drop::OnDrop};
 use crate::{
     engine::{EngineError, ScriptFailure, World},
     error::{ErrorCode, Result, TroupeError},
@@ -24,7 +24,11 @@ impl Page {
         match self.run_script(&wrapped, 1).await {
             // Statements are no expression: their last value is the result.
             Err(error) if is_syntax_error(&error) => match self.run_script(script, 0).await {
-                Err(second) if is_syntax_error(&second) => Err(error),
+                // Its own words, not those for our wrapper around it.
+                Err(second) if !is_syntax_error(&second) => Err(second),
+                Err(second) if script.trim_start().starts_with("return ") => {
+                    Err(second.suggestion("give an expression, or a function: () => { …; return … }"))
+                }
                 other => other,
             },
             other => other,
@@ -52,12 +56,14 @@ impl Page {
                 other => other,
             })
         };
+        // A script that runs for ever would hold up every later call.
+        let stop = OnDrop::new(|| self.engine.stop_script());
         match self.within(TIMEOUT, self.alive(evaluation)).await {
-            Some(outcome) => outcome,
-            None => {
-                self.engine.stop_script().await;
-                Err(self.timed_out("the script did not end", TIMEOUT))
+            Some(outcome) => {
+                stop.disarm();
+                outcome
             }
+            None => Err(self.timed_out("the script did not end", TIMEOUT)),
         }
     }
 }

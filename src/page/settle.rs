@@ -28,6 +28,8 @@ pub struct Settled {
     pub download: Option<DownloadStart>,
     /// A file chooser opened: `upload_file` on the same element answers it.
     pub file_chooser: Option<FileChooser>,
+    /// The URL of a window that the page has asked for.
+    pub window: Option<String>,
     /// The action closed the page.
     pub closed: bool,
 }
@@ -38,6 +40,7 @@ struct Look {
     dialog: Option<Dialog>,
     download: Option<DownloadStart>,
     file_chooser: Option<FileChooser>,
+    window: Option<String>,
     /// The document is being replaced, or has been.
     leaving: bool,
     busy: bool,
@@ -50,6 +53,7 @@ impl Look {
             dialog: facts.dialog_since(mark),
             download: facts.download_since(mark),
             file_chooser: facts.file_chooser_since(mark),
+            window: facts.window_since(mark),
             leaving: facts.navigating_since(mark) || facts.committed_since(mark),
             busy: facts.busy_since(mark),
         }
@@ -66,9 +70,20 @@ impl Page {
         let deadline = Instant::now() + self.config.timeout_settle;
         let mut settled = Settled::default();
         loop {
-            // A turn lets handlers that the action queued run, and start what they start.
-            match tokio::time::timeout_at(deadline, self.inject("turn", json!({}))).await {
-                Ok(Ok(_)) => {}
+            // A turn lets handlers that the action queued run, and start what they start. While a document is
+            // being replaced the old one takes no turn.
+            let left = self.state.until(|facts| {
+                let look = Look::at(facts, mark);
+                (look.closed || look.leaving || look.dialog.is_some()).then_some(())
+            });
+            let turn = async {
+                tokio::select! {
+                    outcome = self.inject("turn", json!({})) => outcome.map(drop),
+                    () = left => Ok(()),
+                }
+            };
+            match tokio::time::timeout_at(deadline, turn).await {
+                Ok(Ok(())) => {}
                 Ok(Err(error)) => match error.code {
                     ErrorCode::DialogOpen | ErrorCode::PageNotFound => {}
                     // The document is being replaced: that is a navigation, waited for below.
@@ -79,6 +94,7 @@ impl Page {
             }
             let look = self.state.read(|facts| Look::at(facts, mark));
             settled.download = look.download;
+            settled.window = look.window;
             settled.file_chooser = look.file_chooser;
             settled.dialog = look.dialog;
             settled.closed = look.closed;
@@ -118,10 +134,16 @@ impl Page {
                 }
             }
             Ok(false) => {
+                // A download is told by the browser, not by the page that it takes nowhere.
+                self.engine.catch_up().await;
                 settled.dialog = self.state.read(|facts| facts.dialog_since(mark));
                 settled.download = self.state.read(|facts| facts.download_since(mark));
             }
-            Err(_) => settled.restless = true,
+            Err(_) => {
+                settled.restless = true;
+                // Nothing else in the page would be answered.
+                self.engine.stop_loading();
+            }
         }
         Ok(settled)
     }

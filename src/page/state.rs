@@ -31,6 +31,8 @@ pub struct Frame {
     pub status: u16,
     /// When a navigation away from the document was begun that is not over.
     pub navigating: Option<Mark>,
+    /// When a navigation was put off to the next turn of the event loop.
+    scheduled: Option<Mark>,
     /// When the document was committed.
     pub committed: Mark,
     /// When it last changed its URL without being replaced.
@@ -58,6 +60,7 @@ pub struct Facts {
     dialog_opened: Mark,
     download: Option<(Mark, DownloadStart)>,
     file_chooser: Option<(Mark, FileChooser)>,
+    window: Option<(Mark, String)>,
     pub crashed: bool,
     pub closed: bool,
 }
@@ -71,6 +74,12 @@ pub struct PageState {
     changed: Notify,
 }
 
+impl Frame {
+    fn leaves_since(&self, mark: Mark) -> bool {
+        self.navigating.is_some_and(|at| at > mark) || self.scheduled.is_some_and(|at| at > mark)
+    }
+}
+
 impl Facts {
     /// The frame that the page is; an empty one before its first event.
     pub fn main_frame(&self) -> Frame {
@@ -79,7 +88,7 @@ impl Facts {
 
     /// Whether a navigation of the main frame has begun since `mark` and not committed yet.
     pub fn navigating_since(&self, mark: Mark) -> bool {
-        self.main_frame().navigating.is_some_and(|at| at > mark)
+        self.main_frame().leaves_since(mark)
     }
 
     /// Whether the main frame has another document than at `mark`.
@@ -90,7 +99,7 @@ impl Facts {
     /// Whether a document, script or fetch that was asked for since `mark` is on its way.
     pub fn busy_since(&self, mark: Mark) -> bool {
         self.requests.values().any(|request| request.started > mark && request.kind != ResourceKind::Other)
-            || self.frames.values().any(|frame| frame.navigating.is_some_and(|at| at > mark))
+            || self.frames.values().any(|frame| frame.leaves_since(mark))
     }
 
     /// The dialog, if it opened since `mark`.
@@ -106,6 +115,11 @@ impl Facts {
     /// The file chooser that opened since `mark`.
     pub fn file_chooser_since(&self, mark: Mark) -> Option<FileChooser> {
         self.file_chooser.clone().filter(|(at, _)| *at > mark).map(|(_, chooser)| chooser)
+    }
+
+    /// The URL of the window that the page has asked for since `mark`.
+    pub fn window_since(&self, mark: Mark) -> Option<String> {
+        self.window.clone().filter(|(at, _)| *at > mark).map(|(_, url)| url)
     }
 
     /// Since when no request is under way.
@@ -149,6 +163,11 @@ impl Facts {
             PageEvent::NavigationRequested { frame } => {
                 self.frame(&frame).navigating.get_or_insert(now);
             }
+            PageEvent::NavigationScheduled { frame } => {
+                self.frame(&frame).scheduled.get_or_insert(now);
+            }
+            PageEvent::NavigationUnscheduled { frame } => self.frame(&frame).scheduled = None,
+            PageEvent::WindowOpening { url } => self.window = Some((now, url)),
             PageEvent::LoadingStopped { frame } => self.frame(&frame).navigating = None,
             PageEvent::Committed { frame, document, url } => {
                 // Kept: a document comes back under its id when the user goes back to it.
@@ -166,6 +185,7 @@ impl Facts {
                         ..Frame::default()
                     },
                 );
+                self.crashed &= self.main.as_ref() != Some(&frame);
                 // A process that is left tells of its requests no more.
                 self.drop_requests(|request| {
                     request.frame.as_ref() == Some(&frame) && request.document.as_ref() != Some(&document)

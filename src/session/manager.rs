@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     config::{Config, ContextConfig},
-    engine::{Browser, ContextOptions, Engine},
+    engine::{Browser, ContextOptions, Engine, EngineError},
     error::{ErrorCode, Result, TroupeError},
 };
 
@@ -209,8 +209,14 @@ impl SessionManager {
     async fn open_context(&self, session: &Session, options: CreateOptions) -> Result<Arc<dyn Browser>> {
         let config = options.context.unwrap_or_else(|| self.config.context.clone());
         let options = ContextOptions::read(config).await?;
-        let browser = self.browser().await?;
-        let context = browser.new_context(&options, session.pages.clone()).await.map_err(engine_error)?;
+        let mut browser = self.browser().await?;
+        let mut context = browser.new_context(&options, session.pages.clone()).await;
+        if matches!(context, Err(EngineError::BrowserGone)) {
+            // It died before anybody noticed: nothing is lost by asking a new one.
+            browser = self.browser().await?;
+            context = browser.new_context(&options, session.pages.clone()).await;
+        }
+        let context = context.map_err(engine_error)?;
         let _ = session.context.set(context);
         session.new_page().await?;
         Ok(browser)

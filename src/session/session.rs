@@ -55,7 +55,7 @@ pub struct PageInfo {
 }
 
 impl PageInfo {
-    fn of(page: &Page) -> Self {
+    pub fn of(page: &Page) -> Self {
         Self { page_id: page.id.clone(), url: page.url() }
     }
 }
@@ -242,8 +242,8 @@ impl Session {
     }
 
     /// The pages that opened after the first `before`, as far as they are open.
-    pub fn pages_opened_since(&self, before: usize) -> Vec<PageInfo> {
-        self.pages.all().iter().filter(|page| page.number > before).map(|page| PageInfo::of(page)).collect()
+    pub fn pages_opened_since(&self, before: usize) -> Vec<Arc<Page>> {
+        self.pages.all().into_iter().filter(|page| page.number > before).collect()
     }
 
     /// What is told of it in a list.
@@ -290,6 +290,14 @@ pub(super) fn engine_error(error: EngineError) -> TroupeError {
             );
             error.suggestion = suggestion;
             error
+        }
+        EngineError::UnknownSetting { name, .. } => {
+            TroupeError::new(ErrorCode::InvalidParameters, error.to_string())
+                .detail("violations", serde_json::json!([{"parameter": name, "problem": error.to_string()}]))
+                .suggestion(match name {
+                    "timezone" => "use a name such as Europe/Berlin",
+                    _ => "use a tag such as de-DE",
+                })
         }
         other => TroupeError::new(ErrorCode::BrowserError, other.to_string()),
     }

@@ -212,13 +212,18 @@ impl ActionAnswer {
                 .map(|chooser| FileChooserAnswer { multiple: chooser.multiple }),
             page,
             dialog: settled.dialog.map(Into::into),
-            new_page: opened_since(&call.session, before),
+            new_page: opened_since(&call.session, before, settled.window.as_deref()).await,
             download: settled.download.map(Into::into),
             settled: settled.restless.then_some(false),
         }
     }
 }
 
-fn opened_since(session: &Session, before: usize) -> Option<PageInfo> {
-    session.pages_opened_since(before).into_iter().next()
+/// The page that opened after the first `before`, once it is where it was `meant` to be.
+async fn opened_since(session: &Session, before: usize, meant: Option<&str>) -> Option<PageInfo> {
+    let page = session.pages_opened_since(before).into_iter().next()?;
+    if meant.is_some_and(|url| !url.is_empty() && url != "about:blank") {
+        page.first_document().await;
+    }
+    Some(PageInfo::of(&page))
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
@@ -312,14 +312,11 @@ struct DialogParameters {
     prompt_text: Option<String>,
 }
 
-#[derive(Serialize, JsonSchema)]
-struct Handled {
-    success: bool,
-    message: String,
-}
-
-async fn handle_dialog(call: PageCall, given: DialogParameters) -> Result<Handled> {
-    call.page.handle_dialog(given.accept, given.prompt_text.as_deref()).await?;
-    let verb = if given.accept { "accepted" } else { "dismissed" };
-    Ok(Handled { success: true, message: format!("The dialog was {verb}.") })
+async fn handle_dialog(call: PageCall, given: DialogParameters) -> Result<ActionAnswer> {
+    let verb = if given.accept { "Accepted" } else { "Dismissed" };
+    act(call, verb, async |page| {
+        let settled = page.handle_dialog(given.accept, given.prompt_text.as_deref()).await?;
+        Ok(Done { element: "the dialog".to_owned(), settled, ..Done::default() })
+    })
+    .await
 }

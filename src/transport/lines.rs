@@ -3,7 +3,7 @@
 //! rmcp's own reader drops what it cannot parse without a word and lets pipelined calls overtake each other;
 //! this one answers a broken line with -32700 and gives each call its turn as it is read.
 
-use std::{io, sync::Arc};
+use std::{collections::VecDeque, io, sync::Arc};
 
 use rmcp::{
     RoleServer,
@@ -30,6 +30,8 @@ const KEPT_ENDS: usize = 1 << 10;
 pub(super) struct Lines<R, W> {
     read: BufReader<R>,
     line: Vec<u8>,
+    /// Messages of one line that wait to be taken (2025-03-26 allows several).
+    waiting: VecDeque<RxJsonRpcMessage<RoleServer>>,
     /// Bytes of the present line that were passed over, and the last of them.
     skipped: usize,
     tail: Vec<u8>,
@@ -50,6 +52,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
         Self {
             read: BufReader::with_capacity(64 << 10, read),
             line: Vec::new(),
+            waiting: VecDeque::new(),
             skipped: 0,
             tail: Vec::new(),
             write: Arc::new(Mutex::new(write)),
@@ -98,9 +101,20 @@ impl<R, W> Lines<R, W> {
         self.skipped = 0;
     }
 
-    /// What the line says, or what to answer to it; `None` for an empty one.
-    fn parse(&self) -> Option<Result<RxJsonRpcMessage<RoleServer>, Value>> {
+    /// What the present line says, each message or what to answer to it.
+    fn messages(&self) -> Vec<Result<RxJsonRpcMessage<RoleServer>, Value>> {
         let line = self.line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&self.line).trim_ascii();
+        if line.first() == Some(&b'[')
+            && let Ok(batch) = serde_json::from_slice::<Vec<&RawValue>>(line)
+            && !batch.is_empty()
+        {
+            return batch.iter().filter_map(|message| self.parse(message.get().as_bytes())).collect();
+        }
+        self.parse(line).into_iter().collect()
+    }
+
+    /// What one message says, or what to answer to it; `None` for an empty one.
+    fn parse(&self, line: &[u8]) -> Option<Result<RxJsonRpcMessage<RoleServer>, Value>> {
         if line.is_empty() {
             return None;
         }
@@ -200,20 +214,25 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            let answer = match self.next_line().await {
+            if let Some(message) = self.waiting.pop_front() {
+                return Some(message);
+            }
+            let refused: Vec<Value> = match self.next_line().await {
                 Ok(Line::Whole) => {
-                    let parsed = self.parse();
-                    self.start_line();
-                    match parsed {
-                        Some(Ok(message)) => return Some(message),
-                        Some(Err(answer)) => answer,
-                        None => continue,
+                    let mut refused = Vec::new();
+                    for message in self.messages() {
+                        match message {
+                            Ok(message) => self.waiting.push_back(message),
+                            Err(answer) => refused.push(answer),
+                        }
                     }
+                    self.start_line();
+                    refused
                 }
                 Ok(Line::TooLong) => {
                     let answer = self.too_long();
                     self.start_line();
-                    answer
+                    vec![answer]
                 }
                 Ok(Line::End) => break,
                 Err(error) => {
@@ -221,14 +240,16 @@ where
                     break;
                 }
             };
-            tracing::debug!(%answer, "a line was refused");
-            // Not awaited here: `receive` may be dropped at any await, and half a line would be written.
-            let write = self.write.clone();
-            tokio::spawn(async move {
-                if let Ok(line) = serde_json::to_vec(&answer) {
-                    let _ = write_line(&write, line).await;
-                }
-            });
+            for answer in refused {
+                tracing::debug!(%answer, "a message was refused");
+                // Not awaited here: `receive` may be dropped at any await, and half a line would be written.
+                let write = self.write.clone();
+                tokio::spawn(async move {
+                    if let Ok(line) = serde_json::to_vec(&answer) {
+                        let _ = write_line(&write, line).await;
+                    }
+                });
+            }
         }
         // rmcp waits for running calls at the end of input; nobody is there to read their answers.
         self.over.cancel();
@@ -253,10 +274,7 @@ mod tests {
     fn answer(line: &str) -> Option<Value> {
         let mut lines = lines();
         lines.line = line.as_bytes().to_vec();
-        match lines.parse() {
-            Some(Err(answer)) => Some(answer),
-            Some(Ok(_)) | None => None,
-        }
+        lines.messages().into_iter().find_map(Result::err)
     }
 
     #[test]
@@ -293,7 +311,17 @@ mod tests {
         assert_eq!(lines.too_long()["id"], 5);
         lines.start_line();
         assert!(matches!(lines.next_line().await.unwrap(), Line::Whole));
-        assert!(matches!(lines.parse(), Some(Ok(JsonRpcMessage::Request(_)))));
+        assert!(matches!(lines.messages()[..], [Ok(JsonRpcMessage::Request(_))]));
+    }
+
+    #[test]
+    fn several_messages_in_a_line_are_each_taken() {
+        let mut lines = lines();
+        lines.line =
+            br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}, 5, {"jsonrpc":"2.0","id":2,"method":"ping"}]"#
+                .to_vec();
+        let messages = lines.messages();
+        assert!(matches!(messages[..], [Ok(_), Err(_), Ok(_)]), "{messages:?}");
     }
 
     proptest! {
@@ -301,7 +329,7 @@ mod tests {
         fn no_line_makes_it_panic(line in proptest::collection::vec(any::<u8>(), 0..200)) {
             let mut lines = lines();
             lines.line = line;
-            let _ = lines.parse();
+            let _ = lines.messages();
         }
     }
 }

@@ -24,7 +24,7 @@ use chromiumoxide::cdp::{
     },
     js_protocol::runtime::RunIfWaitingForDebuggerParams,
 };
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -38,7 +38,8 @@ use crate::{
     config::Config,
     engine::{
         Browser, Context, ContextObserver, ContextOptions, DownloadStart, EngineError, EngineResult, Page,
-        PageEvent, wire::Listener,
+        PageEvent,
+        wire::{Listener, read_json},
     },
 };
 
@@ -345,8 +346,8 @@ struct DownloadProgress {
 }
 
 /// Reads `params`; what does not fit is told and passed over.
-pub(super) fn parse<'a, T: Deserialize<'a>>(method: &str, params: &'a RawValue) -> Option<T> {
-    serde_json::from_str(params.get())
+pub(super) fn parse<T: DeserializeOwned>(method: &str, params: &RawValue) -> Option<T> {
+    read_json(params.get())
         .inspect_err(|error| tracing::warn!(method, %error, "an event of the browser could not be read"))
         .ok()
 }

@@ -11,8 +11,8 @@ use chromiumoxide::cdp::browser_protocol::{
 
 use super::CommandBatch;
 use crate::{
-    config::Viewport,
-    engine::{ContextOptions, EngineResult},
+    config::{ContextConfig, Viewport},
+    engine::{ContextOptions, EngineError, EngineResult, wire::WireError},
 };
 
 /// The viewport where nothing else is asked for, in CSS pixels.
@@ -60,4 +60,15 @@ pub(super) fn apply(
         batch.add(AddScriptToEvaluateOnNewDocumentParams::new(source))?;
     }
     Ok(())
+}
+
+/// What a refusal of one of these commands means.
+pub(super) fn refused(error: WireError, config: &ContextConfig) -> EngineError {
+    let WireError::Refused { method, .. } = &error else { return error.into() };
+    let (name, value) = match method.as_str() {
+        "Emulation.setTimezoneOverride" => ("timezone", &config.timezone),
+        "Emulation.setLocaleOverride" => ("locale", &config.locale),
+        _ => return error.into(),
+    };
+    EngineError::UnknownSetting { name, value: value.clone().unwrap_or_default() }
 }

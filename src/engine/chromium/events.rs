@@ -29,6 +29,18 @@ struct FrameOnly {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Scheduled {
+    frame_id: String,
+    delay: f64,
+}
+
+#[derive(Deserialize)]
+struct WindowOpen {
+    url: String,
+}
+
+#[derive(Deserialize)]
 struct FrameNavigated {
     frame: Frame,
     #[serde(rename = "type")]
@@ -162,9 +174,25 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
             let event: WithinDocument = parse(method, params)?;
             PageEvent::NavigatedWithinDocument { frame: event.frame_id.into(), url: event.url }
         }
-        "Page.frameRequestedNavigation" | "Page.frameScheduledNavigation" => {
+        "Page.frameRequestedNavigation" => {
             let event: FrameOnly = parse(method, params)?;
             PageEvent::NavigationRequested { frame: event.frame_id.into() }
+        }
+        "Page.frameScheduledNavigation" => {
+            let event: Scheduled = parse(method, params)?;
+            // A refresh in some seconds is nobody's action.
+            if event.delay >= 1.0 {
+                return None;
+            }
+            PageEvent::NavigationScheduled { frame: event.frame_id.into() }
+        }
+        "Page.frameClearedScheduledNavigation" => {
+            let event: FrameOnly = parse(method, params)?;
+            PageEvent::NavigationUnscheduled { frame: event.frame_id.into() }
+        }
+        "Page.windowOpen" => {
+            let event: WindowOpen = parse(method, params)?;
+            PageEvent::WindowOpening { url: event.url }
         }
         "Page.frameStartedNavigating" => {
             let event: StartedNavigating = parse(method, params)?;
@@ -173,7 +201,7 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
             }
             PageEvent::NavigationRequested { frame: event.frame_id.into() }
         }
-        "Page.frameStoppedLoading" | "Page.frameClearedScheduledNavigation" => {
+        "Page.frameStoppedLoading" => {
             let event: FrameOnly = parse(method, params)?;
             PageEvent::LoadingStopped { frame: event.frame_id.into() }
         }

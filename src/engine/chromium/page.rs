@@ -10,6 +10,7 @@ use std::{
 use async_trait::async_trait;
 use chromiumoxide::cdp::{
     browser_protocol::{
+        browser::GetVersionParams,
         dom::{BackendNodeId, DescribeNodeParams, SetFileInputFilesParams},
         input::{DispatchDragEventType, SetInterceptDragsParams},
         inspector::EnableParams as InspectorEnable,
@@ -113,12 +114,13 @@ impl ChromiumPage {
         match initialise(&page.link, &setup.options, Some(setup.windowed)) {
             Ok(answers) => {
                 let page = page.clone();
+                let config = setup.options.config;
                 // Ends with the last answer; each is answered or fails with the target.
                 tokio::spawn(async move {
                     let mut outcome = Ok(());
                     for answer in answers {
                         if let Err(error) = answer.raw().await {
-                            outcome = outcome.and(Err(error.into()));
+                            outcome = outcome.and(Err(emulation::refused(error, &config)));
                         }
                     }
                     page.state.send_replace(Some(outcome));
@@ -383,16 +385,18 @@ impl Page for ChromiumPage {
         Ok(entry.map(|entry| entry.title).unwrap_or_default())
     }
 
-    async fn stop_loading(&self) {
-        if let Ok(sent) = self.link.post(StopLoadingParams {}) {
-            let _ = tokio::time::timeout(Duration::from_secs(1), sent.raw()).await;
-        }
+    fn stop_loading(&self) {
+        let _ = self.link.post(StopLoadingParams {});
     }
 
-    async fn stop_script(&self) {
-        if let Ok(sent) = self.link.post(TerminateExecutionParams {}) {
-            let _ = tokio::time::timeout(Duration::from_secs(1), sent.raw()).await;
-        }
+    fn stop_script(&self) {
+        let _ = self.link.post(TerminateExecutionParams {});
+    }
+
+    async fn catch_up(&self) {
+        // The browser's own session and the page's are read apart there: one answer tells nothing of the other.
+        let browser = Link { wire: self.link.wire.clone(), session: None };
+        let _ = browser.run(GetVersionParams {}).await;
     }
 
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()> {

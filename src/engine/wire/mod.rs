@@ -6,6 +6,7 @@
 //! they were read and before any later answer: who awaits an answer sees the state that all earlier events
 //! made.
 
+mod json;
 mod pipe;
 mod websocket;
 
@@ -23,6 +24,7 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+pub use json::read_json;
 #[cfg(unix)]
 pub use pipe::PipeEnds;
 pub use websocket::debugger_url;
@@ -122,7 +124,7 @@ impl Sent {
     pub async fn read<T: DeserializeOwned>(self) -> Result<T, WireError> {
         let method = self.method;
         let raw = self.raw().await?;
-        serde_json::from_str(raw.get())
+        read_json(raw.get())
             .map_err(|source| WireError::Unreadable { method: method.to_owned(), source: Arc::new(source) })
     }
 }

@@ -83,27 +83,37 @@ async fn carry(
 
 /// Asks a DevTools HTTP endpoint (`http://host:9222`) for its WebSocket.
 pub async fn debugger_url(endpoint: &str) -> Result<String, String> {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
     let url = url::Url::parse(endpoint).map_err(|error| error.to_string())?;
     let host = url.host_str().ok_or("it names no host")?;
     let port = url.port_or_known_default().ok_or("it names no port")?;
-    // One small request on a local port: an HTTP client would be the larger evil.
+    // One small request on a local port: an HTTP client would be the larger evil. Chrome answers HTTP/1.1 only,
+    // and keeps the connection open.
     let ask = async {
-        let mut stream = TcpStream::connect((host, port)).await?;
-        let request = format!("GET /json/version HTTP/1.0\r\nHost: {host}:{port}\r\n\r\n");
+        let mut stream = BufReader::new(TcpStream::connect((host, port)).await?);
+        let request =
+            format!("GET /json/version HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
-        let mut answer = Vec::new();
-        stream.take(1 << 20).read_to_end(&mut answer).await?;
-        Ok::<_, std::io::Error>(answer)
+        let mut length = 0;
+        let mut header = String::new();
+        while stream.read_line(&mut header).await? > 0 && !header.trim().is_empty() {
+            if let Some((name, value)) = header.split_once(':')
+                && name.eq_ignore_ascii_case("content-length")
+            {
+                length = value.trim().parse().unwrap_or(0);
+            }
+            header.clear();
+        }
+        let mut body = vec![0; usize::min(length, 1 << 20)];
+        stream.read_exact(&mut body).await?;
+        Ok::<_, std::io::Error>(body)
     };
-    let answer = tokio::time::timeout(CONNECT_TIMEOUT, ask)
+    let body = tokio::time::timeout(CONNECT_TIMEOUT, ask)
         .await
         .map_err(|_| "no answer".to_owned())?
         .map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&answer);
-    let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    serde_json::from_str::<serde_json::Value>(body)
+    serde_json::from_slice::<serde_json::Value>(&body)
         .ok()
         .and_then(|version| version["webSocketDebuggerUrl"].as_str().map(str::to_owned))
         .ok_or_else(|| "it does not speak the DevTools protocol".to_owned())

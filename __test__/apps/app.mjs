@@ -1,0 +1,132 @@
+// Apps that others wrote, on this machine alone, and an agent's view of them: it reads text, finds refs in it, and acts.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { extname, join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startServer } from '../support/server.mjs'
+import { until } from '../support/wait.mjs'
+
+/** Where `npm run setup` put the packages. */
+export const PACKAGES = fileURLToPath(new URL('node_modules', import.meta.url))
+
+/** What an app wants of the Internet (fonts, news of its maker) is refused at once. */
+const OFFLINE = ['--browser-arg=--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost']
+
+const TYPES = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css',
+  '.json': 'application/json',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.gif': 'image/gif'
+}
+
+/**
+ * Serves the files below `folder`, and before them `pages` (HTML by path); ends with the test.
+ * @param {{ after: (end: () => unknown) => void }} t
+ * @param {{ folder?: string, pages?: Record<string, string> }} [options]
+ * @returns {Promise<string>} its origin
+ */
+export async function serveFiles(t, { folder = PACKAGES, pages = {} } = {}) {
+  const server = createServer(async (request, response) => {
+    const path = decodeURIComponent(new URL(request.url ?? '/', 'http://localhost').pathname)
+    const body = pages[path] ?? (await readFile(join(folder, normalize(path))).catch(() => null))
+    const type = path in pages ? TYPES['.html'] : TYPES[extname(path)]
+    response.writeHead(body === null ? 404 : 200, { 'content-type': type ?? 'application/octet-stream' }).end(body)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  })
+  return `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`
+}
+
+/** Programs that run now; none outlives this process, however it ends. @type {Set<import('node:child_process').ChildProcess>} */
+const running = new Set()
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
+
+/**
+ * Starts a program, which ends with the test; `output` tells what it has written so far.
+ * @param {{ after: (end: () => unknown) => void }} t
+ * @param {string} program @param {string[]} args @param {import('node:child_process').SpawnOptions} [options]
+ */
+export function startProgram(t, program, args, options = {}) {
+  const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  running.add(child)
+  const ended = new Promise((resolve) => child.on('close', resolve))
+  let output = ''
+  child.on('error', (error) => (output += error.message))
+  child.stdout?.on('data', (data) => (output += data))
+  child.stderr?.on('data', (data) => (output += data))
+  t.after(async () => {
+    child.kill()
+    const late = setTimeout(() => child.kill('SIGKILL'), 5000)
+    await ended
+    clearTimeout(late)
+    running.delete(child)
+  })
+  return { child, output: () => output }
+}
+
+/**
+ * An agent with a server of its own, on the page at `url`.
+ * @param {{ after: (end: () => unknown) => void }} t @param {string} url
+ */
+export async function startAgent(t, url) {
+  const agent = new Agent(await startServer(t, OFFLINE))
+  await agent.act('navigate', { url })
+  return agent
+}
+
+export class Agent {
+  /** @param {import('../support/server.mjs').Server} server */
+  constructor(server) {
+    this.server = server
+  }
+
+  /** What a call answers, which must be no error. @param {string} tool @param {object} [args] @returns {Promise<any>} */
+  act(tool, args) {
+    return this.server.ok(tool, args)
+  }
+
+  /** The page as text. @param {object} [args] @returns {Promise<string>} */
+  see(args) {
+    return this.act('snapshot', args)
+  }
+
+  /**
+   * The page as text, once `pattern` is in it: an app draws what an action brought whenever it likes.
+   * @param {RegExp} pattern @param {object} [args]
+   */
+  async seeing(pattern, args) {
+    let text = ''
+    const seen = async () => pattern.test((text = await this.see(args)))
+    await until(seen, String(pattern)).catch((error) => {
+      throw new Error(`${error.message}; the page is\n${text}`)
+    })
+    return text
+  }
+
+  /** The ref on the first line that has `pattern`, once there is one. @param {RegExp} pattern @param {object} [args] */
+  async ref(pattern, args) {
+    return refIn(await this.seeing(pattern, args), pattern)
+  }
+
+  /** @param {RegExp} pattern @param {object} [args] more for `click` */
+  async click(pattern, args) {
+    return this.act('click', { selector: await this.ref(pattern), ...args })
+  }
+}
+
+/** @param {string} text lines of a snapshot @param {RegExp} pattern */
+export function refIn(text, pattern) {
+  const line = text.split('\n').find((line) => pattern.test(line))
+  const ref = line && /\[ref=(\w+)\]/.exec(line)?.[1]
+  if (!ref) throw new Error(`no line with a ref for ${pattern} in\n${text}`)
+  return ref
+}

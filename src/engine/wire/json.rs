@@ -1,0 +1,83 @@
+//! Reading what a browser writes: its JSON may hold half a character, which serde refuses.
+
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+
+/// Reads `text`; where it holds surrogates without their other half (`\\ud83d` alone, as JavaScript's strings
+/// may), these are replaced as every browser shows them, by U+FFFD.
+pub fn read_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
+    serde_json::from_str(text).or_else(|error| match whole_characters(text) {
+        Cow::Borrowed(_) => Err(error),
+        Cow::Owned(repaired) => serde_json::from_str(&repaired),
+    })
+}
+
+/// `text` with every lone surrogate escape replaced.
+fn whole_characters(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let unit = |at: usize| -> Option<u32> {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let mut repaired = String::new();
+    let (mut copied, mut at) = (0, 0);
+    while at < bytes.len() {
+        if bytes[at] != b'\\' {
+            at += 1;
+            continue;
+        }
+        match unit(at) {
+            Some(0xD800..=0xDBFF) if matches!(unit(at + 6), Some(0xDC00..=0xDFFF)) => at += 12,
+            Some(0xD800..=0xDFFF) => {
+                repaired.push_str(&text[copied..at]);
+                repaired.push_str("\\ufffd");
+                at += 6;
+                copied = at;
+            }
+            // An escaped backslash hides what follows it.
+            _ => at += 2,
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    repaired.push_str(&text[copied..]);
+    Cow::Owned(repaired)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn half_a_character_is_shown_as_a_replacement() {
+        for (json, text) in [
+            (r#""a\ud83d""#, "a\u{fffd}"),
+            (r#""\ude00b""#, "\u{fffd}b"),
+            (r#""\ud83d\ude00""#, "\u{1f600}"),
+            (r#""\ud83d\ud83d\ude00""#, "\u{fffd}\u{1f600}"),
+            (r#""\\ud83d""#, "\\ud83d"),
+            (r#""\\\ud83d""#, "\\\u{fffd}"),
+        ] {
+            assert_eq!(read_json::<String>(json).unwrap(), text, "{json}");
+        }
+        assert!(read_json::<String>("\"\\u12").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_units_can_be_read(units in proptest::collection::vec(any::<u16>(), 0..20)) {
+            let json: String = units.iter().map(|unit| format!("\\u{unit:04x}")).collect();
+            let read = read_json::<String>(&format!("\"{json}\"")).unwrap();
+            prop_assert_eq!(read, String::from_utf16_lossy(&units));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in ".*") {
+            let _ = read_json::<serde_json::Value>(&text);
+        }
+    }
+}
