@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { BROWSER_ARGUMENTS } from '../support/browser.mjs'
 import { NO_DISPLAY, WITHOUT_DISPLAY, startDisplay } from '../support/display.mjs'
 import { browsers } from '../support/processes.mjs'
-import { startServer } from '../support/server.mjs'
+import { Server, startServer } from '../support/server.mjs'
 import { until, within } from '../support/wait.mjs'
 
 const SANDBOX = BROWSER_ARGUMENTS.filter((argument) => argument !== '--headless')
@@ -75,11 +75,10 @@ describe('requirement 6: start parameters', { timeout: 90_000 }, () => {
       await server.end()
     }
     // Property 8 shows `--headless=false` with a display; without one it cannot be.
-    const server = await startServer(t, ['--headless=false', ...SANDBOX], { browser: false, env: WITHOUT_DISPLAY })
-    const { json } = await server.call('create_session')
-    assert.equal(json.errorCode, 'BROWSER_ERROR')
-    assert.match(json.message, /display/)
-    assert.deepEqual(browsers(server.child.pid), [])
+    const server = new Server(['--headless=false', ...SANDBOX], { env: WITHOUT_DISPLAY })
+    t.after(() => server.end())
+    assert.equal((await within(server.exit, 'its end', 5000)).code, 2)
+    assert.match(server.stderr(), /^troupe: .*needs a display.*\n$/)
   })
 
   test('6.5 without --session-timeout a session lives for 5 minutes', async (t) => {

@@ -1,7 +1,6 @@
 // Requirement 7: all sessions share one browser.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { WITHOUT_DISPLAY } from '../support/display.mjs'
 import { allEnded, browsers, descendants } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { openEnded, startSite } from '../support/site.mjs'
@@ -51,7 +50,7 @@ describe('requirement 7: one shared browser', { timeout: 60_000 }, () => {
   })
 
   test('7.4 the server ends as fast where the browser could not be started', async (t) => {
-    const server = await startServer(t, ['--headless=false'], { browser: false, env: WITHOUT_DISPLAY })
+    const server = await startServer(t, ['--headless', '--executable-path', '/bin/false'], { browser: false })
     assert.equal((await server.call('create_session')).json.errorCode, 'BROWSER_ERROR')
     server.child.stdin.end()
     assert.deepEqual(await within(server.exit, 'the end of the server', 2000), { code: 0, signal: null })

@@ -172,7 +172,7 @@ impl Page {
     async fn alive<T>(&self, work: impl Future<Output = engine::EngineResult<T>>) -> Result<T> {
         // Told apart under the lock, worded outside it.
         let stopped = self.state.until(|facts| match &facts.dialog {
-            _ if facts.crashed => Some(Err(EngineError::PageCrashed)),
+            _ if facts.crashed.is_some() => Some(Err(EngineError::PageCrashed)),
             _ if facts.closed => Some(Err(EngineError::PageGone)),
             dialog => dialog.clone().map(Ok),
         });

@@ -222,7 +222,8 @@ impl Page {
 
     async fn loaded_since(&self, until: WaitUntil, mark: Mark) -> Result<Reached> {
         let reached = self.state.until(|facts| {
-            if facts.crashed {
+            // Going elsewhere is the way out of an earlier crash.
+            if facts.crashed.is_some_and(|at| at > mark) {
                 return Some(Err(EngineError::PageCrashed));
             }
             if facts.closed {

@@ -61,7 +61,8 @@ pub struct Facts {
     download: Option<(Mark, DownloadStart)>,
     file_chooser: Option<(Mark, FileChooser)>,
     window: Option<(Mark, String)>,
-    pub crashed: bool,
+    /// When the page crashed, until it has a document again.
+    pub crashed: Option<Mark>,
     pub closed: bool,
 }
 
@@ -185,7 +186,9 @@ impl Facts {
                         ..Frame::default()
                     },
                 );
-                self.crashed &= self.main.as_ref() != Some(&frame);
+                if self.main.as_ref() == Some(&frame) {
+                    self.crashed = None;
+                }
                 // A process that is left tells of its requests no more.
                 self.drop_requests(|request| {
                     request.frame.as_ref() == Some(&frame) && request.document.as_ref() != Some(&document)
@@ -232,7 +235,7 @@ impl Facts {
             PageEvent::DownloadStarted(download) => self.download = Some((now, download)),
             PageEvent::FileChooserOpened(chooser) => self.file_chooser = Some((now, chooser)),
             PageEvent::DownloadEnded { .. } => {}
-            PageEvent::Crashed => self.crashed = true,
+            PageEvent::Crashed => self.crashed = Some(now),
             PageEvent::Closed => self.closed = true,
         }
     }

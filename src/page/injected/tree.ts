@@ -67,7 +67,8 @@ export class Walk {
   run(root: Element, isDocument: boolean): TreeNode {
     const top = makeNode(root, "document");
     this.keys = keysOf(rootOf(root));
-    if (isDocument) this.children(root, top, 0);
+    // A body that is edited (the frame of an old rich-text editor) is the field itself.
+    if (isDocument && !isEditingHost(root)) this.children(root, top, 0);
     else {
       this.root = root;
       this.element(root, top, this.modals.some((dialog) => composedContains(dialog, root)) ? REACHED : 0);

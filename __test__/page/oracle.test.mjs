@@ -1,0 +1,131 @@
+// Roles and names of the snapshot against an oracle: Chromium's own accessibility tree, on real pages.
+//
+// What is compared: every element that has a line in the snapshot and a node in Chromium's tree. What is lenient:
+// - Chromium's internal names of roles are translated (CHROMIUM_ROLES): another word, the same role.
+// - Names are compared without white space and the characters that have no look (soft hyphens, zero-width spaces, the
+//   private-use characters of icon fonts, which the snapshot leaves out on purpose). Chromium puts spaces between boxes
+//   by their layout, accname by their `display`.
+// - A name is the element's computed one. What the line shows is that, or less where the children tell it: checked apart.
+// - A row without a name of its own has none in the snapshot, its cells tell it; Chromium names the rows of some tables.
+// Elements that only one of the two has are listed below the figures and not counted: the snapshot leaves out wrappers,
+// empty lists and pictures without a size, and what the name of a link or heading has told.
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { serveApp } from '../../scripts/demo-app.mjs'
+import { PACKAGES, serveFiles } from '../apps/app.mjs'
+import { DEBIAN_PAGES, NPM_PAGES } from './oracle-pages.mjs'
+import { ROOT, World, bundle, startBrowser } from './world.mjs'
+
+/** Chromium's word for a role, where ARIA has another. */
+const CHROMIUM_ROLES = {
+  Abbr: 'generic', Audio: 'audio', Canvas: 'canvas', ColorWell: 'button', ComboBoxSelect: 'combobox', ContentDeletion: 'deletion',
+  ContentInsertion: 'insertion', Date: 'textbox', DateTime: 'textbox', DescriptionList: 'list', DescriptionListDetail: 'definition',
+  DescriptionListTerm: 'term', Details: 'group', DisclosureTriangle: 'button', DisclosureTriangleGrouped: 'button', EmbeddedObject: 'embed',
+  Figcaption: 'caption', FooterAsNonLandmark: 'generic', GraphicsDocument: 'img', HeaderAsNonLandmark: 'generic', Iframe: 'iframe',
+  IframePresentational: 'iframe', InputTime: 'textbox', LabelText: 'generic', Legend: 'generic', MathMLMath: 'math', MenuListPopup: 'listbox',
+  PluginObject: 'object', PopUpButton: 'combobox', Pre: 'generic', Ruby: 'generic', SearchBox: 'searchbox', Section: 'generic', SvgRoot: 'img',
+  TextFieldWithComboBox: 'combobox', Time: 'time', Video: 'video', image: 'img', none: 'generic', sectionfooter: 'generic', sectionheader: 'generic'
+}
+
+/** Why the two may differ, by what differs. */
+const EXPLAINED = {}
+
+const MEANT = new Set(Object.keys(EXPLAINED))
+/** Roles that say nothing by themselves: with them alone, an element is not missed. */
+const PLAIN = new Set(['generic', 'none', 'presentation', 'paragraph', 'iframe', 'group'])
+
+const bare = (name) => (name ?? '').replace(/[\u00ad\u200b\ufeff\u2028\ue000-\uf8ff\s]/g, '')
+
+/** The accessibility tree of the browser by backend id, and these ids in the order in which our side counts. */
+async function treeOf({ cdp }) {
+  const { root } = await cdp.send('DOM.getDocument', { depth: -1, pierce: true })
+  const ids = []
+  const visit = (node) => {
+    for (const child of node.children ?? []) {
+      if (child.nodeType !== 1) continue
+      ids.push(child.backendNodeId)
+      for (const shadow of child.shadowRoots ?? []) if (shadow.shadowRootType === 'open') visit(shadow)
+      visit(child)
+    }
+  }
+  visit(root)
+  const { nodes } = await cdp.send('Accessibility.getFullAXTree')
+  const tree = new Map()
+  for (const node of nodes) {
+    const { backendDOMNodeId: id } = node
+    // The first is the element, what follows (list markers, inline boxes) is made of it.
+    if (id && !tree.has(id)) tree.set(id, node)
+  }
+  return { ids, tree }
+}
+
+/** @param {World} world */
+async function compare(world) {
+  const ours = JSON.parse(await world.evaluate('__told()'))
+  const { ids, tree } = await treeOf(world)
+  assert.equal(ours.count, ids.length, 'the page has changed between the two looks')
+  const figures = { compared: 0, agreed: 0, differences: [], oneOnly: [] }
+  for (const { index, role, name, shown, html } of ours.lines) {
+    const node = tree.get(ids[index])
+    if (!node || node.ignored) {
+      if (!PLAIN.has(role)) figures.oneOnly.push({ kind: `only in the snapshot: ${role}`, example: html })
+      continue
+    }
+    const theirs = { role: CHROMIUM_ROLES[node.role.value] ?? node.role.value, name: node.name?.value ?? '' }
+    figures.compared++
+    const sameName = bare(theirs.name) === bare(name) || (role === 'row' && shown === '')
+    if (theirs.role !== role) figures.differences.push({ kind: `role ${role}, in Chromium ${node.role.value}`, example: html })
+    else if (!sameName) {
+      figures.differences.push({ kind: `name of ${role}`, example: `${JSON.stringify(name)}, in Chromium ${JSON.stringify(theirs.name)}: ${html}` })
+    } else if (shown !== '' && !bare(name).includes(bare(shown)) && !/^(cell|row|gridcell|columnheader|rowheader|term)$/.test(role)) {
+      figures.differences.push({ kind: `shown name of ${role}`, example: `${JSON.stringify(shown)} of ${JSON.stringify(name)}: ${html}` })
+    } else figures.agreed++
+  }
+  for (const { index, role, html } of ours.rest) {
+    const node = tree.get(ids[index])
+    const theirs = node && !node.ignored ? (CHROMIUM_ROLES[node.role.value] ?? node.role.value) : 'generic'
+    if (theirs === role && !PLAIN.has(role)) figures.oneOnly.push({ kind: `only in Chromium: ${role}`, example: html })
+  }
+  return figures
+}
+
+/** One line a kind: how often, what, why, and an example. */
+function tally(found) {
+  const kinds = new Map()
+  for (const { kind, example } of found) kinds.set(kind, [...(kinds.get(kind) ?? []), example])
+  return [...kinds]
+    .sort(([, left], [, right]) => right.length - left.length)
+    .map(([kind, examples]) => `${String(examples.length).padStart(6)} ${kind}${MEANT.has(kind) ? ` (${EXPLAINED[kind]})` : ''}, e.g. ${examples[0].slice(0, 300)}`)
+}
+
+describe('roles and names against Chromium', { timeout: 240_000, skip: existsSync(PACKAGES) ? false : 'run `npm run setup`' }, () => {
+  test('on at least 30 real pages 99 of 100 elements that both have agree', async (t) => {
+    const app = await serveApp()
+    t.after(app.close)
+    const origin = await serveFiles(t, { folder: ROOT })
+    const urls = [...NPM_PAGES, ...DEBIAN_PAGES].map((path) => `${origin}/${path}`)
+    const browser = await startBrowser(t)
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+    const source = bundle('__test__/page/oracle-entry.ts')
+    const all = { compared: 0, agreed: 0, differences: [], oneOnly: [] }
+    for (const url of [...urls, app.url]) {
+      await page.goto(url, { waitUntil: 'load' })
+      // What its scripts draw after the load.
+      await page.waitForLoadState('networkidle')
+      const world = await World.of(page, source)
+      const { compared, agreed, differences, oneOnly } = await compare(world)
+      await world.close()
+      t.diagnostic(`${String(agreed).padStart(5)} of ${String(compared).padStart(5)} ${url.replace(/^.*(node_modules|doc)\//, '')}`)
+      all.compared += compared
+      all.agreed += agreed
+      all.differences.push(...differences)
+      all.oneOnly.push(...oneOnly)
+    }
+    const rate = (100 * all.agreed) / all.compared
+    t.diagnostic(`${urls.length + 1} pages, ${all.agreed} of ${all.compared} elements agree: ${rate.toFixed(2)} %`)
+    for (const line of ['what differs:', ...tally(all.differences), 'what only one has:', ...tally(all.oneOnly)]) t.diagnostic(line)
+    assert.ok(urls.length + 1 >= 30, `only ${urls.length + 1} pages are there`)
+    assert.ok(rate >= 99, `${rate.toFixed(2)} % agree`)
+  })
+})

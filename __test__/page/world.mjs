@@ -1,0 +1,66 @@
+// The page layer alone: src/page/injected, bundled as build.rs does it, in an isolated world of a page that
+// playwright-core opens. What users get is tested through the server; here are the rules that need hundreds of pages.
+import { fileURLToPath } from 'node:url'
+import { buildSync } from 'esbuild'
+import { chromium } from 'playwright-core'
+import { HEADLESS_SHELL } from '../support/delayed-browser.mjs'
+
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+
+/** @param {string} [entry] relative to the root */
+export function bundle(entry = 'src/page/injected/index.ts') {
+  const { outputFiles } = buildSync({
+    entryPoints: [`${ROOT}${entry}`],
+    bundle: true,
+    format: 'iife',
+    target: 'es2020',
+    minify: true,
+    charset: 'utf8',
+    write: false
+  })
+  return outputFiles[0].text
+}
+
+/** A browser that ends with the test and reaches this machine alone. @param {{ after: (end: () => unknown) => void }} t */
+export async function startBrowser(t) {
+  const args = ['--no-sandbox', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1']
+  const browser = await chromium.launch({ executablePath: HEADLESS_SHELL, args })
+  t.after(() => browser.close())
+  return browser
+}
+
+export class World {
+  /** @param {import('playwright-core').Page} page @param {import('playwright-core').CDPSession} cdp @param {number} context */
+  constructor(page, cdp, context) {
+    this.page = page
+    this.cdp = cdp
+    this.context = context
+  }
+
+  /** A new world in the page's main frame, with `source` run in it. @param {import('playwright-core').Page} page @param {string} source */
+  static async of(page, source) {
+    const cdp = await page.context().newCDPSession(page)
+    const { frameTree } = await cdp.send('Page.getFrameTree')
+    const made = await cdp.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id, worldName: 'troupe-test' })
+    const world = new World(page, cdp, made.executionContextId)
+    await world.evaluate(source)
+    return world
+  }
+
+  /** @param {string} expression @returns {Promise<any>} */
+  async evaluate(expression) {
+    const options = { contextId: this.context, returnByValue: true, awaitPromise: true }
+    const { result, exceptionDetails } = await this.cdp.send('Runtime.evaluate', { expression, ...options })
+    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text)
+    return result.value
+  }
+
+  /** A function of the contract, api.ts; an error comes as `{ error }`. @param {string} name @param {object} [argument] @returns {Promise<any>} */
+  async call(name, argument = {}) {
+    return JSON.parse(await this.evaluate(`__troupe.${name}(${JSON.stringify({ refs: { prefix: 'e', next: 1 }, ...argument })})`))
+  }
+
+  close() {
+    return this.cdp.detach()
+  }
+}
