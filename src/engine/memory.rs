@@ -193,6 +193,10 @@ impl Page for MemoryPage {
         Self::unsupported()
     }
 
+    async fn pdf(&self) -> EngineResult<String> {
+        Self::unsupported()
+    }
+
     async fn handle_dialog(&self, _accept: bool, _prompt_text: Option<&str>) -> EngineResult<()> {
         Self::unsupported()
     }

@@ -265,7 +265,19 @@ pub enum ImageFormat {
 pub struct Shot {
     pub format: ImageFormat,
     pub quality: Option<u8>,
+    /// Also what is outside of the viewport.
     pub full_page: bool,
+    /// Only this part of the document.
+    pub clip: Option<Area>,
+}
+
+/// A part of a document, in CSS pixels from its top left corner.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Area {
+    pub x: f64,
+    pub y: f64,
+    pub width: f64,
+    pub height: f64,
 }
 
 /// What a context is made with: the configuration, and the files that it names as they were read.
@@ -355,6 +367,8 @@ pub trait Page: Send + Sync {
     async fn travel(&self, entries: i64) -> EngineResult<bool>;
     /// A picture, base64.
     async fn screenshot(&self, shot: Shot) -> EngineResult<String>;
+    /// The page as it would be printed, a PDF in base64.
+    async fn pdf(&self) -> EngineResult<String>;
     async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()>;
     async fn close(&self) -> EngineResult<()>;
 }

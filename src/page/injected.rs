@@ -69,7 +69,7 @@ impl Page {
         }
     }
 
-    fn replaced(&self, error: &TroupeError) -> bool {
+    pub(super) fn replaced(&self, error: &TroupeError) -> bool {
         error.code == ErrorCode::BrowserError
             && error.details.get("reason").is_some_and(|reason| reason == DOCUMENT_GONE)
     }

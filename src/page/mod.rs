@@ -7,16 +7,22 @@
 mod action;
 mod changes;
 mod entering;
+mod finding;
 mod frames;
 mod injected;
 mod keyboard;
+mod markdown;
 mod navigation;
 mod on_drop;
+pub mod pictures;
 mod pointer;
+mod reading;
 mod script;
 mod settle;
 mod snapshot;
 mod state;
+mod url_pattern;
+mod waiting;
 
 use std::{
     future::Future,
@@ -28,18 +34,22 @@ use serde_json::Value;
 
 use crate::{
     config::Config,
-    engine::{self, Dialog, EngineError, FrameId, PageObserver, Shot},
+    engine::{self, Dialog, EngineError, FrameId, PageObserver},
     error::{ErrorCode, Result, TroupeError},
 };
 
 pub use action::Done;
 pub use entering::TypeOptions;
+pub use finding::{Found, MOST_MATCHES, Query};
 pub use frames::RefCounter;
+pub use markdown::markdown;
 pub use navigation::{Navigation, WaitUntil, normalise_url};
 pub use pointer::{ClickOptions, ScrollOptions};
+pub use reading::{Elements, FieldValue, Html, Links, Listed, Metadata, Table};
 pub use settle::Settled;
 pub use snapshot::SnapshotOptions;
 pub use state::PageState;
+pub use waiting::{Element, ElementState};
 
 /// `details.reason` of a call whose document a navigation took away.
 const DOCUMENT_GONE: &str = "document replaced";
@@ -143,11 +153,6 @@ impl Page {
             }
         }
         Ok(settled)
-    }
-
-    /// A picture of the page, base64.
-    pub async fn screenshot(&self, shot: Shot) -> Result<String> {
-        self.alive(self.engine.screenshot(shot)).await
     }
 
     pub async fn close(&self) -> Result<()> {

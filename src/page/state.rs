@@ -87,6 +87,11 @@ impl Facts {
         self.main.as_ref().and_then(|id| self.frames.get(id)).cloned().unwrap_or_default()
     }
 
+    /// The present moment.
+    pub fn now(&self) -> Mark {
+        self.now
+    }
+
     /// Whether a navigation of the main frame has begun since `mark` and not committed yet.
     pub fn navigating_since(&self, mark: Mark) -> bool {
         self.main_frame().leaves_since(mark)

@@ -18,8 +18,9 @@ use chromiumoxide::cdp::{
         page::{
             AddScriptToEvaluateOnNewDocumentParams, CaptureScreenshotFormat, CaptureScreenshotParams,
             CreateIsolatedWorldParams, EnableParams as PageEnable, GetNavigationHistoryParams,
-            HandleJavaScriptDialogParams, NavigateParams, NavigateToHistoryEntryParams, ReloadParams,
-            SetInterceptFileChooserDialogParams, SetLifecycleEventsEnabledParams, StopLoadingParams,
+            HandleJavaScriptDialogParams, NavigateParams, NavigateToHistoryEntryParams, PrintToPdfParams,
+            ReloadParams, SetInterceptFileChooserDialogParams, SetLifecycleEventsEnabledParams,
+            StopLoadingParams, Viewport,
         },
         target::{CloseTargetParams, SetAutoAttachParams},
     },
@@ -38,7 +39,7 @@ use super::{
     emulation, events, input,
 };
 use crate::engine::{
-    ContextOptions, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
+    Area, ContextOptions, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
     NavigationStart, Page, PageEvent, PageObserver, ScriptFailure, Shot, World,
     wire::{Listener, Sent},
 };
@@ -51,6 +52,7 @@ const READY_TIMEOUT: Duration = Duration::from_secs(30);
 const DRAG_TIMEOUT: Duration = Duration::from_secs(2);
 /// A picture of a page that is not painted would never be answered.
 const SHOT_TIMEOUT: Duration = Duration::from_secs(20);
+const PRINT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a new page is made of.
 pub(super) struct PageSetup {
@@ -470,6 +472,7 @@ impl Page for ChromiumPage {
                 ImageFormat::Jpeg => CaptureScreenshotFormat::Jpeg,
             }),
             quality: shot.quality.map(Into::into),
+            clip: shot.clip.map(|Area { x, y, width, height }| Viewport { x, y, width, height, scale: 1.0 }),
             capture_beyond_viewport: Some(shot.full_page),
             optimize_for_speed: Some(true),
             ..CaptureScreenshotParams::default()
@@ -478,6 +481,25 @@ impl Page for ChromiumPage {
             .await
             .map_err(|_| EngineError::TimedOut(SHOT_TIMEOUT))??;
         Ok(captured.data)
+    }
+
+    async fn pdf(&self) -> EngineResult<String> {
+        let params = PrintToPdfParams {
+            print_background: Some(true),
+            prefer_css_page_size: Some(true),
+            ..PrintToPdfParams::default()
+        };
+        let printed = tokio::time::timeout(PRINT_TIMEOUT, self.link.execute::<Captured>(params)).await;
+        match printed.map_err(|_| EngineError::TimedOut(PRINT_TIMEOUT))? {
+            // A browser with windows prints through its dialog only.
+            Err(EngineError::Refused(reason)) if reason.contains("not implemented") => {
+                Err(EngineError::Unsupported {
+                    what: "saving a page as PDF",
+                    instead: "start the server with --headless",
+                })
+            }
+            other => Ok(other?.data),
+        }
     }
 
     async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()> {

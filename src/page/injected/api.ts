@@ -379,12 +379,21 @@ export interface DescribeResult extends Match {
   path: string;
 }
 
+export interface AnnotationsArgument extends WithRefs {
+  /** Also what is outside of the viewport. */
+  whole?: boolean;
+}
+
 export interface AnnotationsResult {
-  /** Boxes of what has a ref and is in the viewport, in its CSS px. */
+  /** Boxes of what can be acted on, in CSS px of this frame's viewport. */
   boxes: { ref: string; role: string; box: Box }[];
+  /** Where the content of each child frame stands in this one. */
+  frames: { ref: string; box: Box }[];
   width: number;
   height: number;
+  scroll: { x: number; y: number };
   pixelRatio: number;
+  next: number;
 }
 
 // ---- state across a restart
@@ -463,7 +472,7 @@ export interface Troupe {
   html: Call<HtmlArgument, HtmlResult>;
   waitFor: Call<WaitForArgument, Promise<WaitForResult>>;
   describe: Call<RefArgument, DescribeResult>;
-  annotations: Call<void, AnnotationsResult>;
+  annotations: Call<AnnotationsArgument, AnnotationsResult>;
   formState: Call<void, FormState>;
   restoreForm: Call<FormState, RestoreFormResult>;
   storage: Call<void, StorageState>;

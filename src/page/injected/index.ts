@@ -1,5 +1,6 @@
 /** Wires the contract of `api.ts` to `globalThis.__troupe`. Evaluated again, it leaves the one that is there. */
 import { actionable, hit, waitActionable } from "./actionability";
+import { annotations } from "./annotations";
 import type { Troupe } from "./api";
 import { closedCandidates } from "./closed";
 import { adoptShadowRoot } from "./dom";
@@ -10,7 +11,7 @@ import { find } from "./find";
 import { html } from "./html";
 import { formState, refsState, restoreForm, restoreRefs, restoreStorage, storage } from "./keep";
 import { mutations, startWatching } from "./mutations";
-import { annotations, attribute, describe, list, refOf, state, text, value } from "./reads";
+import { attribute, describe, list, refOf, state, text, value } from "./reads";
 import { elementByRef } from "./refs";
 import { resolve } from "./resolve";
 import { snapshot } from "./snapshot";

@@ -1,11 +1,11 @@
 /** Reads of single elements: text, attributes, values, states, descriptions. */
-import type { AnnotationsResult, AttributeArgument, AttributeResult, DescribeResult, ListArgument, ListResult, RefArgument, RefCounter, StateResult, TargetArgument, TextArgument, TextResult, ValueResult } from "./api";
+import type { AttributeArgument, AttributeResult, DescribeResult, ListArgument, ListResult, RefArgument, RefCounter, StateResult, TargetArgument, TextArgument, TextResult, ValueResult } from "./api";
 import { editProblem, disabledBy } from "./actionability";
 import { attr, bodyOf, documentElement, factsOf, localName } from "./dom";
 import { boxOf } from "./hit";
 import { fieldValue, nameOf } from "./names";
 import { pathOf } from "./path";
-import { connectedRefs, isRef, RefGiver, elementByRef } from "./refs";
+import { isRef, RefGiver, elementByRef } from "./refs";
 import { matchOf, notFound, requireRef, resolveMany } from "./resolve";
 import { roleOf } from "./roles";
 import { checkedOf } from "./states";
@@ -109,16 +109,6 @@ export function describe(argument: RefArgument): DescribeResult {
   const checked = checkedOf(element, role);
   if (checked !== null) result.checked = checked;
   return result;
-}
-
-export function annotations(): AnnotationsResult {
-  const boxes: AnnotationsResult["boxes"] = [];
-  for (const [ref, element] of connectedRefs()) {
-    const box = boxOf(element);
-    if (box.width < 1 || box.height < 1 || box.x >= innerWidth || box.y >= innerHeight || box.x + box.width <= 0 || box.y + box.height <= 0) continue;
-    if (isVisible(element)) boxes.push({ ref, role: roleOf(element), box });
-  }
-  return { boxes, width: innerWidth, height: innerHeight, pixelRatio: devicePixelRatio };
 }
 
 /** For the protocol, which has the element itself. */

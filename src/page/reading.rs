@@ -1,0 +1,212 @@
+//! What is read out of a page: each question goes to the frame that its target is in.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value, json};
+
+use super::Page;
+use crate::error::{ErrorCode, Result, TroupeError};
+
+/// A table with its spans filled in: each row has a text for each column.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Table {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caption: Option<String>,
+    headers: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Links {
+    links: Vec<Link>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct Link {
+    text: String,
+    url: String,
+    r#ref: String,
+}
+
+/// What a page tells of itself in its head, and its headings.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Metadata {
+    title: String,
+    url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    canonical: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<String>,
+    charset: String,
+    meta: Map<String, Value>,
+    json_ld: Vec<Value>,
+    headings: Vec<Heading>,
+    icons: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct Heading {
+    level: u8,
+    text: String,
+}
+
+/// The value of a field. A password is masked.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct FieldValue {
+    value: Option<String>,
+    /// Of a select that takes several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<Vec<String>>,
+    /// true, false or "mixed".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checked: Option<Value>,
+}
+
+/// Whether an element is there, and in which state.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Presence {
+    pub exists: bool,
+    pub visible: bool,
+    pub enabled: bool,
+    pub count: u64,
+    pub hidden_because: Option<String>,
+    pub r#ref: Option<String>,
+    pub description: Option<String>,
+}
+
+/// One of the elements that a target matches.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Listed {
+    r#ref: String,
+    description: String,
+    tag: String,
+    text: String,
+    visible: bool,
+    attributes: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Elements {
+    elements: Vec<Listed>,
+    /// How many match, also those that are not listed.
+    count: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Texts {
+    pub text: String,
+    #[serde(default)]
+    pub texts: Vec<String>,
+    pub count: u64,
+}
+
+/// A document for turning into Markdown.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Html {
+    pub html: String,
+    pub title: String,
+    pub url: String,
+}
+
+impl Page {
+    /// What users see of the first match of `target`, or of the whole page.
+    pub async fn text(&self, target: Option<&str>) -> Result<Texts> {
+        self.read(target, "text", json!({})).await
+    }
+
+    /// What users see of every match.
+    pub async fn texts(&self, target: &str) -> Result<Texts> {
+        self.read(Some(target), "text", json!({"all": true})).await
+    }
+
+    /// The attribute as it is written, or `None`.
+    pub async fn attribute(&self, target: &str, attribute: &str) -> Result<Option<String>> {
+        let answer: Value = self.read(Some(target), "attribute", json!({"attribute": attribute})).await?;
+        Ok(answer["value"].as_str().map(str::to_owned))
+    }
+
+    pub async fn value(&self, target: &str) -> Result<FieldValue> {
+        self.read(Some(target), "value", json!({})).await
+    }
+
+    /// The table that `target` is, holds or stands in.
+    pub async fn table(&self, target: &str) -> Result<Table> {
+        self.read(Some(target), "table", json!({})).await
+    }
+
+    pub async fn links(&self, target: Option<&str>) -> Result<Links> {
+        self.read(target, "links", json!({})).await
+    }
+
+    pub async fn metadata(&self) -> Result<Metadata> {
+        self.read(None, "metadata", json!({})).await
+    }
+
+    /// The page's HTML as it is rendered.
+    pub async fn html(&self) -> Result<Html> {
+        self.read(None, "html", json!({})).await
+    }
+
+    /// Every match with what is told of an element.
+    pub async fn elements(&self, target: &str) -> Result<Elements> {
+        self.read(Some(target), "list", json!({})).await
+    }
+
+    /// Whether `target` is there; a frame on the way that is missing is an answer, not a failure.
+    pub async fn presence(&self, target: &str) -> Result<Presence> {
+        match self.read(Some(target), "state", json!({})).await {
+            Err(error) if error.code == ErrorCode::ElementNotFound => Ok(Presence {
+                exists: false,
+                visible: false,
+                enabled: false,
+                count: 0,
+                hidden_because: None,
+                r#ref: None,
+                description: None,
+            }),
+            other => other,
+        }
+    }
+
+    /// Fails as every read does where nothing matches: with what is there instead.
+    pub async fn require(&self, target: &str) -> Result<()> {
+        self.read::<Value>(Some(target), "resolve", json!({})).await.map(drop)
+    }
+
+    /// Asks `name` of the frame that `target` is in; of the main frame without one.
+    pub(super) async fn read<T: DeserializeOwned>(
+        &self,
+        target: Option<&str>,
+        name: &str,
+        arguments: Value,
+    ) -> Result<T> {
+        let answer = self
+            .in_one_document(|| {
+                let mut arguments = arguments.clone();
+                Box::pin(async move {
+                    let frame = match target {
+                        None => self.main_frame().clone(),
+                        Some(target) => {
+                            let place = self.locate(target).await?;
+                            arguments["target"] = place.target.into();
+                            place.frame
+                        }
+                    };
+                    self.inject_in(&frame, name, arguments).await
+                })
+            })
+            .await?;
+        serde_json::from_value(answer).map_err(|error| {
+            TroupeError::new(
+                ErrorCode::InternalError,
+                format!("the page layer's `{name}` answered in another form: {error}"),
+            )
+        })
+    }
+}

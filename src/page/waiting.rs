@@ -1,0 +1,330 @@
+//! Waiting for an element, a text or a URL, also while the page goes from one document to the next.
+
+use std::{collections::HashSet, future::Future, time::Duration};
+
+use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::{Page, state::Mark, url_pattern::UrlPattern};
+use crate::{
+    engine::FrameId,
+    error::{ErrorCode, Result, TroupeError},
+};
+
+/// The page keeps the time of a wait itself; this is for one whose event loop stands still.
+const GRACE: Duration = Duration::from_secs(2);
+/// Characters of the page that the failed wait for a text tells.
+const TOLD: usize = 120;
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum ElementState {
+    Attached,
+    Detached,
+    Visible,
+    Hidden,
+}
+
+impl ElementState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Attached => "attached",
+            Self::Detached => "detached",
+            Self::Visible => "visible",
+            Self::Hidden => "hidden",
+        }
+    }
+
+    /// Whether an element that is not there has it.
+    fn is_absence(self) -> bool {
+        matches!(self, Self::Detached | Self::Hidden)
+    }
+}
+
+/// The element that was waited for, where it is there.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Awaited {
+    pub r#ref: Option<String>,
+    pub description: Option<String>,
+}
+
+/// All that is told of one element.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Element {
+    r#ref: String,
+    description: String,
+    role: String,
+    name: String,
+    tag: String,
+    text: String,
+    attributes: Map<String, Value>,
+    /// CSS pixels of the viewport: x, y, width, height.
+    r#box: Map<String, Value>,
+    visible: bool,
+    enabled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    /// true, false or "mixed".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checked: Option<Value>,
+    /// CSS
+    path: String,
+}
+
+/// What the frames of a page were at a moment.
+struct Frames {
+    known: HashSet<FrameId>,
+    mark: Mark,
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn left(deadline: Instant) -> u64 {
+    millis(deadline.saturating_duration_since(Instant::now()))
+}
+
+impl Page {
+    /// Waits until the element that `target` means is in `state`.
+    pub async fn wait_for_element(
+        &self,
+        target: &str,
+        state: ElementState,
+        timeout: Duration,
+    ) -> Result<Awaited> {
+        let deadline = Instant::now() + timeout;
+        let waiting = self.across_documents(|| self.await_element(target, state, deadline));
+        self.in_time(timeout, &format!("`{target}` was not {}", state.as_str()), waiting).await
+    }
+
+    /// Waits until `target` is in the page, and tells all of it.
+    pub async fn find_element(&self, target: &str, timeout: Duration) -> Result<Element> {
+        let awaited = match self.wait_for_element(target, ElementState::Attached, timeout).await {
+            Err(error) if error.code == ErrorCode::Timeout => {
+                // The same words as of any element that is not there, with what is there instead.
+                self.require(target).await.map_err(|missing| missing.detail("timeout", millis(timeout)))?;
+                Awaited { r#ref: Some(target.to_owned()), description: None }
+            }
+            other => other?,
+        };
+        let reference = awaited.r#ref.unwrap_or_default();
+        self.in_one_document(|| {
+            Box::pin(async {
+                let place = self.locate(&reference).await?;
+                let mut told = self.inject_in(&place.frame, "describe", json!({"ref": place.target})).await?;
+                let (x, y) = self.offset(&place.owners).await?;
+                for (axis, offset) in [("x", x), ("y", y)] {
+                    told["box"][axis] = (told["box"][axis].as_f64().unwrap_or_default() + offset).into();
+                }
+                serde_json::from_value(told)
+                    .map_err(|error| TroupeError::new(ErrorCode::InternalError, error.to_string()))
+            })
+        })
+        .await
+    }
+
+    /// Waits as long as the client has asked for.
+    pub async fn wait_for_time(&self, time: Duration) -> Result<()> {
+        self.alive(async {
+            tokio::time::sleep(time).await;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Waits until the page is at a URL that `pattern` means.
+    pub async fn wait_for_url(&self, pattern: &str, timeout: Duration) -> Result<()> {
+        let wanted = UrlPattern::new(pattern)?;
+        let there = self.state.until(|facts| wanted.matches(&facts.main_frame().url).then_some(()));
+        let there = self.alive(async {
+            there.await;
+            Ok(())
+        });
+        match self.within(timeout, there).await {
+            Some(outcome) => outcome,
+            None => Err(TroupeError::new(
+                ErrorCode::Timeout,
+                format!(
+                    "the page is at `{}`, not at `{pattern}` (waited {} ms)",
+                    self.url(),
+                    millis(timeout)
+                ),
+            )
+            .detail("timeout", millis(timeout))
+            .detail("url", self.url())),
+        }
+    }
+
+    /// Waits until any frame shows `text`.
+    pub async fn wait_for_text(&self, text: &str, timeout: Duration) -> Result<Awaited> {
+        let deadline = Instant::now() + timeout;
+        let waiting = self.across_frames(|frames| self.await_text(text, frames, deadline));
+        match self.in_time(timeout, &format!("the text `{text}` was not visible"), waiting).await {
+            Err(error) if error.code == ErrorCode::Timeout => Err(self.with_what_is_there(error).await),
+            other => other,
+        }
+    }
+
+    /// Waits until no frame shows `text`.
+    pub async fn wait_for_text_gone(&self, text: &str, timeout: Duration) -> Result<()> {
+        let deadline = Instant::now() + timeout;
+        let waiting = self.across_frames(|frames| self.await_text_gone(text, frames, deadline));
+        self.in_time(timeout, &format!("the text `{text}` was not gone"), waiting).await
+    }
+
+    fn await_element<'a>(
+        &'a self,
+        target: &'a str,
+        state: ElementState,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Result<Awaited>> {
+        Box::pin(async move {
+            // Its frames come before it; without one of them it is not there.
+            if let Some((frame, _)) = target.rsplit_once(" >>> ") {
+                if !state.is_absence() {
+                    self.await_element(frame, ElementState::Attached, deadline).await?;
+                } else if !self.presence(frame).await?.exists {
+                    return Ok(Awaited::default());
+                }
+            }
+            let place = match self.locate(target).await {
+                Err(error) if error.code == ErrorCode::ElementNotFound && state.is_absence() => {
+                    return Ok(Awaited::default());
+                }
+                other => other?,
+            };
+            let arguments =
+                json!({"target": place.target, "state": state.as_str(), "timeout": left(deadline)});
+            self.awaited(&place.frame, arguments).await
+        })
+    }
+
+    async fn awaited(&self, frame: &FrameId, arguments: Value) -> Result<Awaited> {
+        let answer = self.inject_in(frame, "waitFor", arguments).await?;
+        let text = |name: &str| answer[name].as_str().map(str::to_owned);
+        Ok(Awaited { r#ref: text("ref"), description: text("description") })
+    }
+
+    /// The first frame that shows it; `None` where no frame could be asked.
+    async fn await_text(
+        &self,
+        text: &str,
+        frames: Vec<FrameId>,
+        deadline: Instant,
+    ) -> Result<Option<Awaited>> {
+        let mut waits: FuturesUnordered<_> = frames
+            .iter()
+            .map(async |frame| {
+                let arguments = json!({"text": text, "timeout": left(deadline)});
+                (frame, self.awaited(frame, arguments).await)
+            })
+            .collect();
+        while let Some((frame, outcome)) = waits.next().await {
+            match outcome {
+                Ok(awaited) => return Ok(Some(awaited)),
+                Err(error) if self.replaced(&error) => {}
+                // The others keep the same time.
+                Err(error) if frame == self.main_frame() => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// `None` where a frame went away meanwhile.
+    async fn await_text_gone(
+        &self,
+        text: &str,
+        frames: Vec<FrameId>,
+        deadline: Instant,
+    ) -> Result<Option<()>> {
+        let mut waits: FuturesUnordered<_> = frames
+            .iter()
+            .map(|frame| self.awaited(frame, json!({"textGone": text, "timeout": left(deadline)})))
+            .collect();
+        while let Some(outcome) = waits.next().await {
+            match outcome {
+                Err(error) if self.replaced(&error) => return Ok(None),
+                other => other.map(drop)?,
+            }
+        }
+        Ok(Some(()))
+    }
+
+    /// Does `work` until it is done in documents that stay.
+    async fn across_documents<'a, T>(&self, work: impl Fn() -> BoxFuture<'a, Result<T>>) -> Result<T> {
+        loop {
+            let frames = self.frames();
+            match work().await {
+                Err(error) if self.replaced(&error) => self.frames_other_than(&frames).await,
+                other => return other,
+            }
+        }
+    }
+
+    /// Does `work` in every frame, again with each frame that comes, goes or gets another document.
+    async fn across_frames<T, F>(&self, work: impl Fn(Vec<FrameId>) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<Option<T>>>,
+    {
+        loop {
+            let frames = self.frames();
+            let outcome = tokio::select! {
+                biased;
+                outcome = work(frames.known.iter().cloned().collect()) => outcome,
+                () = self.frames_other_than(&frames) => Ok(None),
+            };
+            match outcome {
+                Ok(Some(value)) => return Ok(value),
+                Err(error) if !self.replaced(&error) => return Err(error),
+                _ => self.frames_other_than(&frames).await,
+            }
+        }
+    }
+
+    fn frames(&self) -> Frames {
+        self.state.read(|facts| Frames { known: facts.frames.keys().cloned().collect(), mark: facts.now() })
+    }
+
+    async fn frames_other_than(&self, frames: &Frames) {
+        let changed = self.state.until(|facts| {
+            let other = facts.closed
+                || facts.crashed
+                || facts.frames.len() != frames.known.len()
+                || facts
+                    .frames
+                    .iter()
+                    .any(|(id, frame)| frame.committed > frames.mark || !frames.known.contains(id));
+            other.then_some(())
+        });
+        changed.await;
+    }
+
+    async fn in_time<T>(
+        &self,
+        timeout: Duration,
+        what: &str,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let outcome = self.within(timeout + GRACE, work).await;
+        outcome.ok_or_else(|| self.timed_out(&format!("{what}: the page did not answer"), timeout))?
+    }
+
+    async fn with_what_is_there(&self, mut error: TroupeError) -> TroupeError {
+        let Some(Ok(shown)) = self.within(GRACE, self.text(None)).await else { return error };
+        let mut words = shown.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some((end, _)) = words.char_indices().nth(TOLD) {
+            words.truncate(end);
+            words.push('…');
+        }
+        error.message = format!("{}; the page shows {words:?}", error.message);
+        error.suggestion.get_or_insert_with(|| "look at the page with snapshot, or use find".to_owned());
+        error
+    }
+}

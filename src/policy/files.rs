@@ -1,0 +1,234 @@
+//! Which files a client may have written and read: those below the output folder and its working folder.
+//!
+//! Symbolic links are followed before the check, so that none leads out. Knows nothing of what the files are.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::ErrorKind,
+    path::{Component, Path, PathBuf},
+};
+
+use crate::{
+    config::Config,
+    error::{ErrorCode, Result, TroupeError},
+};
+
+/// Where files go that have no other place.
+const DEFAULT_FOLDER: &str = "troupe-output";
+/// Names that are tried for a file whose own one is taken.
+const MOST_NAMES: u32 = 10_000;
+
+/// Where files go that tools write and pages download.
+pub fn output_folder(config: &Config) -> PathBuf {
+    // A client that starts servers in the root folder has no working folder to speak of.
+    let base = Some(working_folder()).filter(|folder| folder.parent().is_some());
+    base.unwrap_or_else(std::env::temp_dir)
+        .join(config.output_dir.as_deref().unwrap_or(Path::new(DEFAULT_FOLDER)))
+}
+
+/// Makes a new file below the output folder (or where an absolute path in reach says). A file that is there
+/// is never written over: the new one gets a number.
+pub fn create_output(config: &Config, name: &str) -> Result<(PathBuf, File)> {
+    let path = resolve_output(config, name)?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let extension = path.extension().map(|text| format!(".{}", text.to_string_lossy())).unwrap_or_default();
+    for number in 1..MOST_NAMES {
+        let name =
+            if number == 1 { format!("{stem}{extension}") } else { format!("{stem}-{number}{extension}") };
+        let path = path.with_file_name(name);
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(unwritable(&path, &error)),
+        }
+    }
+    Err(TroupeError::new(ErrorCode::ResourceExhausted, format!("too many files are named like `{name}`"))
+        .retryable(false))
+}
+
+/// Where a file of this name would be written; its folder is made.
+pub fn resolve_output(config: &Config, name: &str) -> Result<PathBuf> {
+    let folder = output_folder(config);
+    let path = plain(&folder.join(name));
+    let (Some(parent), Some(file)) = (path.parent(), path.file_name()) else {
+        return Err(refused(name, &folder));
+    };
+    let roots = roots(config);
+    // Before anything is made on the way to it, and again when it is known where the way leads.
+    if !below(&path, &roots) {
+        return Err(refused(name, &folder));
+    }
+    fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
+    let roots = self::roots(config);
+    let existing = parent.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
+    if existing.is_none_or(|existing| !below(&existing, &roots)) {
+        return Err(refused(name, &folder));
+    }
+    fs::create_dir_all(parent).map_err(|error| unwritable(parent, &error))?;
+    let parent = parent.canonicalize().map_err(|error| unwritable(parent, &error))?;
+    if below(&parent, &roots) { Ok(parent.join(file)) } else { Err(refused(name, &folder)) }
+}
+
+/// A file that a client names for reading.
+pub fn resolve_input(config: &Config, name: &str) -> Result<PathBuf> {
+    let folder = output_folder(config);
+    let roots = roots(config);
+    for base in [working_folder(), folder.clone()] {
+        let path = plain(&base.join(name));
+        // What lies outside is not even looked for: its absence would tell something.
+        if !below(&path, &roots) {
+            continue;
+        }
+        match path.canonicalize() {
+            Ok(real) if below(&real, &roots) => return Ok(real),
+            Ok(_) => return Err(refused(name, &folder)),
+            Err(_) if Path::new(name).is_absolute() => return Err(missing(name, &[path])),
+            Err(_) => {}
+        }
+    }
+    let places = [working_folder(), folder.clone()].map(|base| plain(&base.join(name)));
+    if places.iter().all(|path| !below(path, &roots)) {
+        return Err(refused(name, &folder));
+    }
+    Err(missing(name, &places))
+}
+
+fn working_folder() -> PathBuf {
+    std::env::current_dir().unwrap_or_default()
+}
+
+/// The folders in reach, as they are written and as they really are.
+fn roots(config: &Config) -> Vec<PathBuf> {
+    let mut roots = Vec::new();
+    let working_folder = Some(working_folder()).filter(|folder| folder.parent().is_some());
+    for folder in [Some(output_folder(config)), working_folder].into_iter().flatten() {
+        roots.extend(folder.canonicalize());
+        roots.push(plain(&folder));
+    }
+    roots
+}
+
+fn below(path: &Path, roots: &[PathBuf]) -> bool {
+    roots.iter().any(|root| path.starts_with(root))
+}
+
+/// The path with its `.` and `..` carried out as they are written.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+fn refused(name: &str, folder: &Path) -> TroupeError {
+    TroupeError::new(
+        ErrorCode::BlockedByPolicy,
+        format!("files outside of the output folder and the working folder are out of reach: `{name}`"),
+    )
+    .detail("rule", "files")
+    .detail("path", name)
+    .suggestion(format!("give a path below `{}`, or start the server with --output-dir", folder.display()))
+}
+
+fn missing(name: &str, places: &[PathBuf]) -> TroupeError {
+    let places: Vec<String> = places.iter().map(|place| format!("`{}`", place.display())).collect();
+    TroupeError::new(
+        ErrorCode::InvalidParameters,
+        format!("there is no file `{name}`: looked for {}", places.join(" and ")),
+    )
+    .detail("path", name)
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> TroupeError {
+    TroupeError::new(ErrorCode::BrowserError, format!("`{}` cannot be written: {error}", path.display()))
+        .detail("path", path.display().to_string())
+        .suggestion("start the server with --output-dir and a folder that it may write to")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder of its own for a test, gone after it.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new() -> Self {
+            let path = std::env::temp_dir().join(format!("troupe-files-{}", uuid::Uuid::new_v4()));
+            fs::create_dir_all(path.join("output")).unwrap();
+            Self(path.canonicalize().unwrap())
+        }
+
+        fn config(&self) -> Config {
+            Config { output_dir: Some(self.0.join("output")), ..Config::default() }
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn code<T: std::fmt::Debug>(result: Result<T>) -> ErrorCode {
+        result.unwrap_err().code
+    }
+
+    #[test]
+    fn files_are_numbered_rather_than_written_over() {
+        let folder = Folder::new();
+        let names: Vec<_> = (0..3)
+            .map(|_| create_output(&folder.config(), "a/report.pdf").unwrap().0)
+            .map(|path| path.strip_prefix(folder.0.join("output")).unwrap().to_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(names, ["a/report.pdf", "a/report-2.pdf", "a/report-3.pdf"]);
+    }
+
+    #[test]
+    fn nothing_is_written_outside() {
+        let folder = Folder::new();
+        let config = folder.config();
+        let absolute = folder.0.join("beside.txt");
+        for name in ["../beside.txt", "a/../../beside.txt", absolute.to_str().unwrap(), "/etc/x", "..", ""] {
+            assert_eq!(code(create_output(&config, name)), ErrorCode::BlockedByPolicy, "{name}");
+        }
+        assert!(!absolute.exists());
+        assert!(create_output(&config, folder.0.join("output/in.txt").to_str().unwrap()).is_ok());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_does_not_lead_out() {
+        let folder = Folder::new();
+        let config = folder.config();
+        fs::write(folder.0.join("secret.txt"), "secret").unwrap();
+        std::os::unix::fs::symlink(&folder.0, folder.0.join("output/link")).unwrap();
+        std::os::unix::fs::symlink(folder.0.join("secret.txt"), folder.0.join("output/file")).unwrap();
+        assert_eq!(code(create_output(&config, "link/new/beside.txt")), ErrorCode::BlockedByPolicy);
+        assert!(!folder.0.join("new").exists(), "no folder is made on a way that leads out");
+        assert_eq!(code(resolve_input(&config, "link/secret.txt")), ErrorCode::BlockedByPolicy);
+        assert_eq!(code(resolve_input(&config, "file")), ErrorCode::BlockedByPolicy);
+    }
+
+    #[test]
+    fn only_files_in_reach_are_read() {
+        let folder = Folder::new();
+        let config = folder.config();
+        let inside = folder.0.join("output/in.txt");
+        fs::write(&inside, "x").unwrap();
+        assert_eq!(resolve_input(&config, "in.txt").unwrap(), inside);
+        assert_eq!(resolve_input(&config, inside.to_str().unwrap()).unwrap(), inside);
+        assert!(resolve_input(&config, "Cargo.toml").is_ok(), "the working folder is in reach");
+        assert_eq!(code(resolve_input(&config, "nothing.txt")), ErrorCode::InvalidParameters);
+        for name in ["/etc/passwd", "../../../../../../../etc/passwd", "/nothing/there"] {
+            assert_eq!(code(resolve_input(&config, name)), ErrorCode::BlockedByPolicy, "{name}");
+        }
+    }
+}
