@@ -41,7 +41,7 @@ async fn call(
             format!("the arguments of `{tool}` are not JSON: {error}"),
         )
     })?;
-    let invocation = Invocation::new(connection, tool, arguments);
+    let invocation = Invocation { whole: true, ..Invocation::new(connection, tool, arguments) };
     let outcome = registry?
         .call(invocation)
         .await

@@ -9,7 +9,7 @@ use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
     session::Connection,
-    tools::{Answer, Invocation, Registry},
+    tools::{Answer, Invocation, Picture, Registry},
 };
 
 /// Makes one call against a server of its own, ends it, and gives the result as text.
@@ -21,7 +21,7 @@ pub async fn call_once(
 ) -> Result<String> {
     let registry = Registry::open(Arc::new(config))?;
     let connection = Arc::<Connection>::default();
-    let invocation = Invocation::new(connection, tool, arguments);
+    let invocation = Invocation { whole: true, ..Invocation::new(connection, tool, arguments) };
     let outcome = tokio::select! {
         outcome = registry.call(invocation) => outcome
             .map_err(|unknown| TroupeError::new(ErrorCode::InvalidParameters, unknown.to_string()))
@@ -29,9 +29,11 @@ pub async fn call_once(
         () = stop.cancelled() => Err(TroupeError::new(ErrorCode::InternalError, "the call was stopped")),
     };
     registry.manager().shutdown().await;
+    let pretty = |value: Value| serde_json::to_string_pretty(&value).unwrap_or_else(|_| value.to_string());
     Ok(match outcome? {
-        Answer::Json(value) => serde_json::to_string_pretty(&value).unwrap_or_else(|_| value.to_string()),
+        Answer::Json(value) => pretty(value),
         Answer::Text(text) => text,
-        Answer::Image { data, mime_type } => format!("data:{mime_type};base64,{data}"),
+        Answer::Image(Picture { data, mime_type }) => format!("data:{mime_type};base64,{data}"),
+        pictured @ Answer::Pictured { .. } => pretty(pictured.into_value()),
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, Tool as McpTool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use crate::tools::{Answer, Outcome, Tool};
+use crate::tools::{Answer, Outcome, Picture, Tool};
 
 /// A row as `tools/list` shows it.
 pub(super) fn tool(row: &Tool) -> McpTool {
@@ -30,8 +30,18 @@ pub(super) fn result(outcome: Outcome) -> CallToolResult {
             rendered
         }
         Ok(Answer::Text(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
-        Ok(Answer::Image { data, mime_type }) => {
-            CallToolResult::success(vec![ContentBlock::image(data, mime_type)])
+        Ok(Answer::Image(picture)) => CallToolResult::success(vec![image(picture)]),
+        Ok(Answer::Pictured { facts, pictures }) => {
+            let (text, structured) = match facts {
+                // What was too long is text by now.
+                Value::String(text) => (text, None),
+                facts => (facts.to_string(), Some(facts)),
+            };
+            let mut content = vec![ContentBlock::text(text)];
+            content.extend(pictures.into_iter().map(image));
+            let mut rendered = CallToolResult::success(content);
+            rendered.structured_content = structured;
+            rendered
         }
         // No structured content: a strict client takes it for the tool's own.
         Err(error) => {
@@ -45,4 +55,36 @@ pub(super) fn result(outcome: Outcome) -> CallToolResult {
     meta.extend(page_id.map(|id| ("pageId".to_owned(), Value::from(id))));
     rendered.meta = Some(MetaObject(meta));
     rendered
+}
+
+fn image(picture: Picture) -> ContentBlock {
+    ContentBlock::image(picture.data, picture.mime_type)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::Registry;
+
+    /// Every agent reads the whole list before its first call.
+    #[test]
+    fn the_list_of_all_native_tools_stays_below_20000_bytes() {
+        let listed: Vec<McpTool> = Registry::all().iter().map(tool).collect();
+        let list = serde_json::to_string(&json!({"tools": listed})).unwrap();
+        assert!(list.len() < 20_000, "{} bytes in {} tools", list.len(), listed.len());
+    }
+
+    #[test]
+    fn facts_with_a_picture_are_json_and_an_image() {
+        let outcome = Outcome {
+            ref_id: "r".into(),
+            session_id: Some("s".into()),
+            page_id: Some("page-1".into()),
+            result: Ok(Answer::Pictured {
+                facts: json!({"percentage": 1.5}),
+                pictures: vec![Picture { data: "AAAA".into(), mime_type: "image/png" }],
+            }),
+        };
+        insta::assert_json_snapshot!(result(outcome));
+    }
 }

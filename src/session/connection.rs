@@ -8,7 +8,7 @@ use std::{
 
 use tokio::sync::{Notify, OwnedMutexGuard};
 
-use super::{ended::EndReason, manager::SessionManager, session::Session};
+use super::{ended::EndReason, manager::SessionManager, results::Results, session::Session};
 use crate::error::Result;
 
 /// A client from its first message to its last.
@@ -16,6 +16,8 @@ use crate::error::Result;
 pub struct Connection {
     known: Mutex<Known>,
     order: Arc<Order>,
+    /// What was too long for one answer, of calls that were in no session.
+    pub results: Results,
 }
 
 #[derive(Default)]

@@ -9,6 +9,7 @@ mod connection;
 mod ended;
 mod manager;
 mod pages;
+mod results;
 #[expect(clippy::module_inception, reason = "the noun of the folder is its main file")]
 mod session;
 
@@ -18,4 +19,5 @@ pub use clock::{Clock, SystemClock};
 pub use connection::{Connection, Turn};
 pub use ended::EndReason;
 pub use manager::{CreateOptions, SessionManager};
+pub use results::{KeptResult, Results};
 pub use session::{PageInfo, Session, SessionInfo};

@@ -14,6 +14,7 @@ use super::{
     clock::{Clock, Millis},
     ended::EndReason,
     pages::Pages,
+    results::Results,
 };
 use crate::{
     config::{Config, Expiry},
@@ -76,6 +77,8 @@ pub struct Session {
     running: AtomicUsize,
     end: Mutex<Option<EndReason>>,
     pub(super) over: CancellationToken,
+    /// What was too long for one answer.
+    pub results: Results,
     /// Its place under `--max-sessions`.
     pub(super) place: Mutex<Option<OwnedSemaphorePermit>>,
     clock: Arc<dyn Clock>,
@@ -104,6 +107,7 @@ impl Session {
             running: AtomicUsize::new(0),
             end: Mutex::new(None),
             over: CancellationToken::new(),
+            results: Results::default(),
             place: Mutex::new(Some(place)),
             clock,
             config,

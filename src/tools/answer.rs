@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     engine::Dialog,
@@ -18,8 +18,19 @@ pub enum Answer {
     Json(Value),
     /// Text for reading (a snapshot).
     Text(String),
-    /// A picture, base64.
-    Image { data: String, mime_type: &'static str },
+    Image(Picture),
+    /// One JSON object, and pictures that show what it says.
+    Pictured {
+        facts: Value,
+        pictures: Vec<Picture>,
+    },
+}
+
+/// A picture, base64.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picture {
+    pub data: String,
+    pub mime_type: &'static str,
 }
 
 impl Answer {
@@ -28,8 +39,20 @@ impl Answer {
         match self {
             Self::Json(value) => value,
             Self::Text(text) => Value::String(text),
-            Self::Image { data, mime_type } => serde_json::json!({"data": data, "mimeType": mime_type}),
+            Self::Image(picture) => picture.into_value(),
+            Self::Pictured { mut facts, pictures } => {
+                if let Some(picture) = pictures.into_iter().next() {
+                    facts["image"] = picture.into_value();
+                }
+                facts
+            }
         }
+    }
+}
+
+impl Picture {
+    fn into_value(self) -> Value {
+        json!({"data": self.data, "mimeType": self.mime_type})
     }
 }
 
@@ -94,17 +117,43 @@ impl IntoAnswer for Text {
     }
 }
 
-/// A picture that is its own answer.
-pub(super) struct Image {
-    pub data: String,
-    pub mime_type: &'static str,
-}
-
-impl IntoAnswer for Image {
+impl IntoAnswer for Picture {
     const KIND: AnswerKind = AnswerKind::Image;
 
     fn into_answer(self) -> Answer {
-        Answer::Image { data: self.data, mime_type: self.mime_type }
+        Answer::Image(self)
+    }
+}
+
+/// Facts, and a picture that shows them.
+pub(super) struct Pictured<T> {
+    pub facts: T,
+    pub picture: Picture,
+}
+
+impl<T: Serialize + JsonSchema> IntoAnswer for Pictured<T> {
+    const KIND: AnswerKind = AnswerKind::Json;
+
+    fn into_answer(self) -> Answer {
+        // Plain structs of strings and numbers: this cannot fail.
+        let facts = serde_json::to_value(self.facts).unwrap_or_default();
+        Answer::Pictured { facts, pictures: vec![self.picture] }
+    }
+
+    /// As Node has it: the picture beside the facts.
+    fn schema() -> Option<Value> {
+        let mut schema = super::parameters::schema::<T>();
+        if let Some(properties) = schema["properties"].as_object_mut() {
+            let text = json!({"type": "string"});
+            let picture = json!({
+                "type": "object", "properties": {"data": text, "mimeType": text}, "required": ["data", "mimeType"],
+            });
+            properties.insert("image".into(), picture);
+        }
+        if let Some(required) = schema["required"].as_array_mut() {
+            required.push("image".into());
+        }
+        Some(schema)
     }
 }
 

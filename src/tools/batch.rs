@@ -66,6 +66,9 @@ struct StepAnswer {
     /// What the tool answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Value>,
+    /// Which of the pictures that follow is the step's, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    picture: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Value>,
 }
@@ -87,11 +90,14 @@ pub(super) async fn run(
     connection: &Arc<Connection>,
     given: BatchParameters,
     held: Option<Arc<Session>>,
+    whole: bool,
 ) -> Result<Answer> {
     let stop_on_error = given.stop_on_error.unwrap_or(true);
     let count = given.steps.len();
     let mut answer = BatchAnswer { success: true, results: Vec::with_capacity(count), skipped: 0 };
+    let mut pictures = Vec::new();
     for step in given.steps {
+        let seen = pictures.len();
         let mut arguments = step.arguments.unwrap_or_default();
         for (name, id) in [("sessionId", &given.session_id), ("pageId", &given.page_id)] {
             if let Some(id) = id
@@ -109,6 +115,8 @@ pub(super) async fn run(
                 connection: connection.clone(),
                 turn: None,
                 held: held.clone(),
+                // It is the batch that keeps within the budget.
+                whole: true,
             };
             match Box::pin(registry.call(invocation)).await {
                 Ok(outcome) => outcome.result,
@@ -116,18 +124,31 @@ pub(super) async fn run(
             }
         };
         let (result, error) = match outcome {
+            // An agent sees pictures beside the text, not as text.
+            Ok(Answer::Image(picture)) if !whole => {
+                pictures.push(picture);
+                (None, None)
+            }
+            Ok(Answer::Pictured { facts, pictures: more }) if !whole => {
+                pictures.extend(more);
+                (Some(facts), None)
+            }
             Ok(answer) => (Some(answer.into_value()), None),
             Err(error) => (None, Some(serde_json::to_value(error).unwrap_or_default())),
         };
         let failed = error.is_some();
         answer.success &= !failed;
-        answer.results.push(StepAnswer { tool: step.tool, result, error });
+        let picture = (pictures.len() > seen).then_some(pictures.len());
+        answer.results.push(StepAnswer { tool: step.tool, result, picture, error });
         if failed && stop_on_error {
             break;
         }
     }
     answer.skipped = count - answer.results.len();
-    Ok(answer.into_answer())
+    Ok(match answer.into_answer() {
+        Answer::Json(facts) if !pictures.is_empty() => Answer::Pictured { facts, pictures },
+        other => other,
+    })
 }
 
 fn refusal(message: &str) -> TroupeError {

@@ -6,14 +6,17 @@
 
 mod answer;
 mod batch;
+mod budget;
+mod element;
 mod extraction;
 mod interaction;
 mod navigation;
 mod parameters;
+mod record;
 mod registry;
 mod sessions;
 mod tool;
 
-pub use answer::{Answer, AnswerKind, Outcome};
+pub use answer::{Answer, AnswerKind, Outcome, Picture};
 pub use registry::{Invocation, Registry, UnknownTool};
 pub use tool::{Group, Hints, Tool};

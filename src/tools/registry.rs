@@ -9,7 +9,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::{
     answer::{Answer, Outcome},
     batch::{self, BatchParameters},
-    extraction, interaction, navigation, parameters, sessions,
+    budget, element, extraction, interaction, navigation, parameters, record, sessions,
     tool::{PageCall, Run, ServerCall, SessionCall, Tool},
 };
 use crate::{
@@ -25,6 +25,8 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     tools.extend(navigation::tools());
     tools.extend(interaction::tools());
     tools.extend(extraction::tools());
+    tools.extend(element::tools());
+    tools.extend(record::tools());
     tools.extend(batch::tools());
     tools
 });
@@ -49,12 +51,14 @@ pub struct Invocation {
     pub turn: Option<Turn>,
     /// The session whose turn the call has already, as a step of a batch.
     pub held: Option<Arc<Session>>,
+    /// Whether results of any length are taken: by a program. An agent's are cut to the result budget.
+    pub whole: bool,
 }
 
 impl Invocation {
     /// A call of `connection` to `tool`.
     pub fn new(connection: Arc<Connection>, tool: impl Into<String>, arguments: Value) -> Self {
-        Self { tool: tool.into(), arguments, connection, turn: None, held: None }
+        Self { tool: tool.into(), arguments, connection, turn: None, held: None, whole: false }
     }
 }
 
@@ -118,7 +122,16 @@ impl Registry {
             page_id: None,
             result: Err(TroupeError::new(ErrorCode::InternalError, "the call was not run")),
         };
-        outcome.result = self.run(tool, invocation, &mut outcome).await;
+        let budget = if invocation.whole { usize::MAX } else { self.manager.config().result_budget };
+        let connection = invocation.connection.clone();
+        outcome.result = match self.run(tool, invocation, &mut outcome).await {
+            Ok(answer) => {
+                let session = outcome.session_id.as_deref().and_then(|id| self.manager.get(id).ok());
+                let results = session.as_ref().map_or(&connection.results, |session| &session.results);
+                Ok(budget::fit(answer, &outcome.ref_id, budget, results))
+            }
+            Err(error) => Err(budget::fit_error(error, budget)),
+        };
         if let (Err(error), Some(session)) = (&mut outcome.result, &outcome.session_id) {
             error.session_id.get_or_insert_with(|| session.clone());
         }
@@ -131,7 +144,7 @@ impl Registry {
         invocation: Invocation,
         outcome: &mut Outcome,
     ) -> Result<Answer> {
-        let Invocation { arguments, connection, turn, held, .. } = invocation;
+        let Invocation { arguments, connection, turn, held, whole, .. } = invocation;
         // Told in every answer, also where the rest of the arguments is wrong.
         let named = ["sessionId", "session_id"].iter().find_map(|name| arguments[*name].as_str());
         outcome.session_id = named.map(str::to_owned);
@@ -158,12 +171,12 @@ impl Registry {
                 let given: BatchParameters = parameters::read(tool.name, Value::Object(given))?;
                 let Some(named) = given.session(self) else {
                     connection.pass(turn).await;
-                    return batch::run(self, &connection, given, None).await;
+                    return batch::run(self, &connection, given, None, whole).await;
                 };
                 // Nothing comes between the steps: the batch holds the session's turn for them.
                 let (session, _place) = connection.admit(&self.manager, named, turn).await?;
                 outcome.session_id = Some(session.id.to_string());
-                batch::run(self, &connection, given, Some(session)).await
+                batch::run(self, &connection, given, Some(session), whole).await
             }
             Run::Session(run) => {
                 let (session, _place) = self.admit(&mut given, &connection, turn, held, outcome).await?;

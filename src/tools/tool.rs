@@ -26,6 +26,8 @@ pub enum Group {
     Interaction,
     Extraction,
     Batch,
+    Element,
+    Record,
 }
 
 impl Group {
@@ -37,6 +39,8 @@ impl Group {
             Self::Interaction => "interaction",
             Self::Extraction => "extraction",
             Self::Batch => "batch",
+            Self::Element => "element",
+            Self::Record => "record",
         }
     }
 }

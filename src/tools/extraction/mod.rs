@@ -1,30 +1,54 @@
-//! Tools that read a page.
+//! Tools that read a page: as text (`text`), as data (`data`), as pictures and files (`pictures`, `pdf`).
+
+mod data;
+mod pdf;
+mod pictures;
+mod text;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    answer::{Image, Text},
+    answer::Text,
     tool::{Group, PageCall, Tool, tool},
 };
 use crate::{
-    engine::{ImageFormat, Shot},
     error::{ErrorCode, Result, TroupeError},
     page::SnapshotOptions,
 };
 
 pub(super) fn tools() -> Vec<Tool> {
+    let tool = |name, description| tool(name, Group::Extraction, description);
     vec![
-        tool("snapshot", Group::Extraction, "See the page as text: roles, names, states, and a ref (e12) for each element to act on.")
+        tool("snapshot", "See the page as text: roles, names, states, and a ref (e12) for each element to act on.")
             .read_only()
             .page(snapshot),
-        tool("screenshot", Group::Extraction, "Take a picture of the page. To act on it, use snapshot.").read_only().page(screenshot),
-        tool("evaluate", Group::Extraction, "Run JavaScript in the page: an expression, or a function that is called with args. Promises are awaited.")
+        tool("find", "Find lines of the whole page, with refs, where a snapshot is long or folded.")
+            .read_only()
+            .page(text::find),
+        tool("read_page", "Read the main content as Markdown: articles, documentation.").read_only().page(text::read_page),
+        tool("get_text", "Read what the page or one element shows.").read_only().page(text::get_text),
+        tool("get_all_text", "Read the text of every match.").read_only().page(text::get_all_text),
+        tool("get_attribute", "Read an attribute, such as href.").read_only().page(text::get_attribute),
+        tool("get_value", "Read a field's value and checked state.").read_only().page(text::get_value),
+        tool("screenshot", "Take a picture of the page. To act on it, use snapshot.").read_only().page(pictures::screenshot),
+        tool("screenshot_element", "Take a picture of one element.").read_only().page(pictures::screenshot_element),
+        tool("compare_screenshots", "See what changed since an earlier picture: percentage, and a picture with the changes boxed.")
+            .read_only()
+            .page(pictures::compare_screenshots),
+        tool("extract_table", "Read a table as headers and rows.").read_only().page(data::extract_table),
+        tool("extract_links", "List links with text, URL and ref.").read_only().page(data::extract_links),
+        tool("get_page_metadata", "Read title, description, meta tags, JSON-LD and headings.").read_only().page(data::get_page_metadata),
+        tool("evaluate", "Run JavaScript in the page: an expression, or a function that is called with args. Promises are awaited.")
             .destructive()
             .page(evaluate),
+        tool("save_pdf", "Save the page as a PDF file.").page(pdf::save_pdf),
     ]
 }
+
+/// Characters that a snapshot leaves for its own heading and notice within the result budget.
+const ROOM: usize = 400;
 
 #[derive(Deserialize, JsonSchema)]
 struct SnapshotParameters {
@@ -38,61 +62,17 @@ struct SnapshotParameters {
 }
 
 async fn snapshot(call: PageCall, given: SnapshotParameters) -> Result<Text> {
+    let title = call.page.title().await.unwrap_or_default();
+    let heading = format!("Page: {} ({title})", call.page.url());
+    let room = ROOM.min(call.config.result_budget / 4) + heading.chars().count();
     let options = SnapshotOptions {
         selector: given.selector,
         interactive: given.interactive.unwrap_or(false),
         depth: given.depth,
-        budget: given.budget,
+        budget: Some(given.budget.unwrap_or_else(|| call.config.result_budget.saturating_sub(room))),
     };
     let text = call.page.snapshot(&options).await?;
-    let title = call.page.title().await.unwrap_or_default();
-    Ok(Text(format!("Page: {} ({title})\n{text}", call.page.url())))
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-enum PictureType {
-    Png,
-    Jpeg,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct ScreenshotParameters {
-    full_page: Option<bool>,
-    r#type: Option<PictureType>,
-    /// jpeg only
-    #[schemars(range(min = 0, max = 100))]
-    quality: Option<u8>,
-}
-
-async fn screenshot(call: PageCall, given: ScreenshotParameters) -> Result<Image> {
-    let (format, mime_type) = match given.r#type.unwrap_or(PictureType::Png) {
-        PictureType::Png => (ImageFormat::Png, "image/png"),
-        PictureType::Jpeg => (ImageFormat::Jpeg, "image/jpeg"),
-    };
-    if format == ImageFormat::Png && given.quality.is_some() {
-        return Err(TroupeError::new(
-            ErrorCode::InvalidParameters,
-            "`quality` goes with `type: \"jpeg\"` only",
-        ));
-    }
-    let shot = Shot { format, quality: given.quality, full_page: given.full_page.unwrap_or(false) };
-    let data = call.page.screenshot(shot).await?;
-    let bytes = data.len() as u64 / 4 * 3;
-    let limit = call.config.security.max_screenshot_size;
-    if bytes > limit {
-        return Err(TroupeError::new(
-            ErrorCode::ResourceExhausted,
-            format!("the picture has {bytes} bytes; the limit is {limit}"),
-        )
-        .retryable(false)
-        .suggestion(
-            "take the viewport only, use type jpeg with a lower quality, or raise --max-screenshot-size",
-        ));
-    }
-    Ok(Image { data, mime_type })
+    Ok(Text(format!("{heading}\n{text}")))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -117,4 +97,11 @@ async fn evaluate(call: PageCall, given: EvaluateParameters) -> Result<Evaluated
     }
     let value = call.page.evaluate(&given.script, &given.args.unwrap_or_default()).await?;
     Ok(Evaluated { success: true, value })
+}
+
+/// Does what takes its time on a thread that nobody waits for.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        TroupeError::new(ErrorCode::InternalError, format!("the work was not done: {error}"))
+    })?
 }

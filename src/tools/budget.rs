@@ -1,0 +1,232 @@
+//! The result budget: what is over it is kept, and read on with `get_content`.
+
+use serde_json::{Value, json};
+
+use super::answer::Answer;
+use crate::{
+    error::TroupeError,
+    session::{KeptResult, Results},
+};
+
+/// Characters that the notice at the end of a cut result takes at most.
+const NOTICE: usize = 200;
+/// A result is rather cut at the end of a line, if one ends within this part of it.
+const LINE_WITHIN: usize = 8;
+/// Places told of a search.
+const MOST_PLACES: usize = 50;
+/// Characters shown on each side of what was searched for.
+const AROUND: usize = 80;
+
+/// The answer within `budget` characters. JSON that is over it becomes text: half an object is none.
+pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &Results) -> Answer {
+    let text = match answer {
+        Answer::Text(text) if text.chars().count() > budget => text,
+        // The pictures don't count; they go with facts that are few.
+        Answer::Pictured { facts, pictures } if facts.to_string().chars().count() > budget => {
+            let text = part(&results.keep(ref_id, facts.to_string()), 0, budget);
+            return Answer::Pictured { facts: Value::String(text), pictures };
+        }
+        Answer::Json(value) => {
+            let text = value.to_string();
+            if text.chars().count() <= budget {
+                return Answer::Json(value);
+            }
+            text
+        }
+        other => return other,
+    };
+    Answer::Text(part(&results.keep(ref_id, text), 0, budget))
+}
+
+/// An error within `budget`: a page can throw a text of any length.
+pub(super) fn fit_error(mut error: TroupeError, budget: usize) -> TroupeError {
+    let size = |error: &TroupeError| serde_json::to_string(error).map_or(0, |text| text.chars().count());
+    if size(&error) <= budget {
+        return error;
+    }
+    error.details.retain(|_, value| value.to_string().chars().count() <= budget / 8);
+    if let Some((end, _)) = error.message.char_indices().nth(budget / 2) {
+        error.message.truncate(end);
+        error.message.push('…');
+    }
+    if size(&error) > budget {
+        error.details.clear();
+    }
+    error
+}
+
+/// What of a kept result stands from character `offset` on, with the call that reads on where more follows.
+pub(super) fn part(kept: &KeptResult, offset: usize, budget: usize) -> String {
+    let total = kept.text.chars().count();
+    let rest = from(&kept.text, offset);
+    if rest.chars().count() <= budget {
+        return rest.to_owned();
+    }
+    let room = budget.saturating_sub(NOTICE).max(budget / 2).max(1);
+    let mut end = rest.char_indices().nth(room).map_or(rest.len(), |(end, _)| end);
+    if let Some(line) = rest[..end].rfind('\n').map(|line| line + 1)
+        && line > end - end / LINE_WITHIN
+    {
+        end = line;
+    }
+    let next = offset + rest[..end].chars().count();
+    let call = json!({"refId": &*kept.ref_id, "offset": next});
+    format!(
+        "{}\n… cut: characters {offset} to {next} of {total}. Read on with get_content {call}",
+        &rest[..end]
+    )
+}
+
+/// Where `wanted` stands in a kept result, in any case.
+pub(super) fn places(kept: &KeptResult, wanted: &str, offset: usize, budget: usize) -> String {
+    let rest = from(&kept.text, offset);
+    let found = matches(rest, wanted);
+    let mut text = format!("{} of `{wanted}` in result {}", count(found.len()), kept.ref_id);
+    let mut used = text.chars().count();
+    for (shown, (begin, end)) in found.iter().copied().enumerate() {
+        let at = offset + rest[..begin].chars().count();
+        let line = format!("\n{at}: {}", excerpt(rest, begin, end));
+        used += line.chars().count();
+        if shown == MOST_PLACES || used + NOTICE > budget.max(2 * NOTICE) {
+            let call = json!({"refId": &*kept.ref_id, "searchFor": wanted, "offset": at});
+            text.push_str(&format!("\n… {} more: get_content {call}", found.len() - shown));
+            break;
+        }
+        text.push_str(&line);
+    }
+    text
+}
+
+fn count(matches: usize) -> String {
+    if matches == 1 { "1 match".to_owned() } else { format!("{matches} matches") }
+}
+
+fn from(text: &str, offset: usize) -> &str {
+    text.char_indices().nth(offset).map_or("", |(begin, _)| &text[begin..])
+}
+
+/// Byte ranges; letters are compared one by one, so that places are those of the text itself.
+fn matches(text: &str, wanted: &str) -> Vec<(usize, usize)> {
+    let lower = |character: char| character.to_lowercase().next().unwrap_or(character);
+    let wanted: Vec<char> = wanted.chars().map(lower).collect();
+    let characters: Vec<(usize, char)> = text.char_indices().collect();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while !wanted.is_empty() && at + wanted.len() <= characters.len() {
+        if characters[at..].iter().zip(&wanted).all(|((_, one), other)| lower(*one) == *other) {
+            let end = characters.get(at + wanted.len()).map_or(text.len(), |(end, _)| *end);
+            found.push((characters[at].0, end));
+            at += wanted.len();
+        } else {
+            at += 1;
+        }
+    }
+    found
+}
+
+/// The line around a match, or what of it is near.
+fn excerpt(text: &str, begin: usize, end: usize) -> String {
+    let before = text[..begin].rsplit('\n').next().unwrap_or_default();
+    let after = text[end..].split('\n').next().unwrap_or_default();
+    let skipped = before.chars().count().saturating_sub(AROUND);
+    let left: String = before.chars().skip(skipped).collect();
+    let right: String = after.chars().take(AROUND).collect();
+    let dots = |cut: bool| if cut { "…" } else { "" };
+    let more = after.chars().count() > AROUND;
+    format!("{}{left}{}{right}{}", dots(skipped > 0), &text[begin..end], dots(more)).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::error::ErrorCode;
+
+    fn kept(text: &str) -> KeptResult {
+        Results::default().keep("r", text.to_owned())
+    }
+
+    /// Where the notice says that the text goes on.
+    fn next(part: &str) -> Option<(String, usize)> {
+        let (body, notice) = part.rsplit_once("\n… cut: ")?;
+        let call = notice.split_once("get_content ").unwrap().1;
+        let call: serde_json::Value = serde_json::from_str(call).unwrap();
+        assert_eq!(call["refId"], "r");
+        Some((body.to_owned(), usize::try_from(call["offset"].as_u64().unwrap()).unwrap()))
+    }
+
+    #[test]
+    fn what_fits_is_left_as_it_is() {
+        let results = Results::default();
+        assert_eq!(fit(Answer::Text("short".into()), "r", 5, &results), Answer::Text("short".into()));
+        let json = json!({"a": 1});
+        assert_eq!(fit(Answer::Json(json.clone()), "r", 7, &results), Answer::Json(json));
+        assert!(results.get(None).is_none());
+    }
+
+    #[test]
+    fn json_that_is_too_long_becomes_text_that_says_how_to_read_on() {
+        let results = Results::default();
+        let answer = fit(Answer::Json(json!({"texts": ["x".repeat(2000)]})), "r", 400, &results);
+        let Answer::Text(text) = answer else { panic!("{answer:?}") };
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn a_cut_falls_on_the_end_of_a_line_near_it() {
+        let text = "a line of text\n".repeat(100);
+        let (body, at) = next(&part(&kept(&text), 0, 600)).unwrap();
+        assert!(body.ends_with("text\n") && at == body.chars().count() && at % 15 == 0, "{at}");
+    }
+
+    #[test]
+    fn a_search_tells_where_in_any_case() {
+        let text = format!("first Line\n{}\nthe LINE that is wanted\n", "filler ".repeat(50));
+        insta::assert_snapshot!(places(&kept(&text), "line", 0, 1000));
+        assert_eq!(places(&kept("x"), "nothing", 0, 1000), "0 matches of `nothing` in result r");
+    }
+
+    #[test]
+    fn a_search_with_many_matches_says_how_to_see_the_rest() {
+        let text = places(&kept(&"ab ".repeat(500)), "ab", 0, 10_000);
+        assert!(
+            text.ends_with(r#"… 450 more: get_content {"refId":"r","searchFor":"ab","offset":150}"#),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn an_endless_error_is_cut() {
+        let error = TroupeError::new(ErrorCode::ScriptError, "x".repeat(100_000))
+            .detail("message", "x".repeat(100_000))
+            .detail("line", 1);
+        let error = fit_error(error, 1000);
+        assert!(serde_json::to_string(&error).unwrap().chars().count() <= 1000);
+        assert_eq!(error.details["line"], 1);
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_of_a_result_are_the_result(text in "[a-zäö€\n😀]{0,3000}", budget in 300_usize..900) {
+            let kept = kept(&text);
+            let (mut read, mut offset) = (String::new(), 0);
+            loop {
+                let part = part(&kept, offset, budget);
+                prop_assert!(part.chars().count() <= budget);
+                match next(&part) {
+                    Some((body, next)) => {
+                        prop_assert!(next > offset);
+                        read.push_str(&body);
+                        offset = next;
+                    }
+                    None => {
+                        read.push_str(&part);
+                        break;
+                    }
+                }
+            }
+            prop_assert_eq!(read, text);
+        }
+    }
+}

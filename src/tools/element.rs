@@ -1,0 +1,188 @@
+//! Tools that ask about elements, and wait for them.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use super::tool::{Group, PageCall, Tool, tool};
+use crate::{
+    error::{ErrorCode, Result, TroupeError},
+    page::{Element, ElementState, Elements},
+};
+
+pub(super) fn tools() -> Vec<Tool> {
+    let tool = |name, description| tool(name, Group::Element, description);
+    vec![
+        tool("find_element", "Wait for an element and get its role, text, attributes, box and state.")
+            .read_only()
+            .page(find_element),
+        tool("find_elements", "List every match with its ref.").read_only().page(find_elements),
+        tool("element_exists", "Ask whether anything matches, without waiting.")
+            .read_only()
+            .page(element_exists),
+        tool("is_visible", "Ask whether an element can be seen, and if not, why.")
+            .read_only()
+            .page(is_visible),
+        tool("is_enabled", "Ask whether an element is enabled.").read_only().page(is_enabled),
+        tool("wait_for_selector", "Wait until an element comes or goes.").read_only().page(wait_for_selector),
+        tool("wait_for", "Wait for a text, for a text to go, for a URL, or some time; all that is given.")
+            .read_only()
+            .page(wait_for),
+    ]
+}
+
+fn timeout(call: &PageCall, given: Option<u64>) -> Duration {
+    given.map_or(call.config.timeout_action, Duration::from_millis)
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Target {
+    selector: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct FindParameters {
+    selector: String,
+    /// ms
+    timeout: Option<u64>,
+}
+
+async fn find_element(call: PageCall, given: FindParameters) -> Result<Element> {
+    call.page.find_element(&given.selector, timeout(&call, given.timeout)).await
+}
+
+async fn find_elements(call: PageCall, given: Target) -> Result<Elements> {
+    call.page.elements(&given.selector).await
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Existence {
+    exists: bool,
+    /// How many match.
+    count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#ref: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+}
+
+async fn element_exists(call: PageCall, given: Target) -> Result<Existence> {
+    let found = call.page.presence(&given.selector).await?;
+    Ok(Existence {
+        exists: found.exists,
+        count: found.count,
+        r#ref: found.r#ref,
+        description: found.description,
+    })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Visibility {
+    visible: bool,
+    exists: bool,
+    /// Why it cannot be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+async fn is_visible(call: PageCall, given: Target) -> Result<Visibility> {
+    let found = call.page.presence(&given.selector).await?;
+    let reason = if found.exists { found.hidden_because } else { Some("nothing matches".to_owned()) };
+    Ok(Visibility { visible: found.visible, exists: found.exists, reason })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Enablement {
+    enabled: bool,
+}
+
+async fn is_enabled(call: PageCall, given: Target) -> Result<Enablement> {
+    let found = call.page.presence(&given.selector).await?;
+    if !found.exists {
+        // No answer would be true of an element that is not there.
+        call.page.require(&given.selector).await?;
+    }
+    Ok(Enablement { enabled: found.enabled })
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct WaitForSelectorParameters {
+    selector: String,
+    state: Option<ElementState>,
+    /// ms
+    timeout: Option<u64>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Waited {
+    success: bool,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#ref: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+}
+
+async fn wait_for_selector(call: PageCall, given: WaitForSelectorParameters) -> Result<Waited> {
+    let state = given.state.unwrap_or(ElementState::Visible);
+    let begun = Instant::now();
+    let found = call.page.wait_for_element(&given.selector, state, timeout(&call, given.timeout)).await?;
+    let message =
+        format!("`{}` is {} after {} ms", given.selector, state.as_str(), begun.elapsed().as_millis());
+    Ok(Waited { success: true, message, r#ref: found.r#ref, description: found.description })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct WaitForParameters {
+    text: Option<String>,
+    text_gone: Option<String>,
+    /// Part of it, or a glob
+    url: Option<String>,
+    /// ms
+    time: Option<u64>,
+    /// ms
+    timeout: Option<u64>,
+}
+
+/// Waits for the time first, then for the rest, so that what is told is true at the end.
+async fn wait_for(call: PageCall, given: WaitForParameters) -> Result<Waited> {
+    let WaitForParameters { text, text_gone, url, time, timeout: most } = given;
+    if text.is_none() && text_gone.is_none() && url.is_none() && time.is_none() {
+        return Err(TroupeError::new(
+            ErrorCode::InvalidParameters,
+            "`wait_for`: give `text`, `textGone`, `url` or `time`",
+        )
+        .detail("reason", "MISSING_PARAMETER"));
+    }
+    let page = &call.page;
+    if let Some(time) = time {
+        page.wait_for_time(Duration::from_millis(time)).await?;
+    }
+    let deadline = Instant::now() + timeout(&call, most);
+    let left = || deadline.saturating_duration_since(Instant::now());
+    let begun = Instant::now();
+    let mut outcomes = Vec::new();
+    outcomes.extend(time.map(|time| format!("{time} ms are over")));
+    if let Some(url) = &url {
+        page.wait_for_url(url, left()).await?;
+        outcomes.push(format!("the page is at `{}`", page.url()));
+    }
+    if let Some(text) = &text_gone {
+        page.wait_for_text_gone(text, left()).await?;
+        outcomes.push(format!("the text `{text}` is gone"));
+    }
+    let mut waited = Waited { success: true, message: String::new(), r#ref: None, description: None };
+    if let Some(text) = &text {
+        let found = page.wait_for_text(text, left()).await?;
+        outcomes.push(format!("the text `{text}` is visible"));
+        (waited.r#ref, waited.description) = (found.r#ref, found.description);
+    }
+    waited.message = outcomes.join(", ");
+    if outcomes.len() > usize::from(time.is_some()) {
+        waited.message.push_str(&format!(" after {} ms", begun.elapsed().as_millis()));
+    }
+    Ok(waited)
+}

@@ -1,0 +1,77 @@
+//! The page as a file for printing.
+
+use std::{io::Write, path::Path};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::aside;
+use crate::{
+    error::{ErrorCode, Result, TroupeError},
+    policy::files,
+    tools::tool::PageCall,
+};
+
+/// Characters of a file name that is made of a page's title.
+const LONGEST_NAME: usize = 60;
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct PdfParameters {
+    path: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Saved {
+    success: bool,
+    path: String,
+    bytes: u64,
+}
+
+pub(super) async fn save_pdf(call: PageCall, given: PdfParameters) -> Result<Saved> {
+    let mut name = match given.path {
+        Some(path) => path,
+        None => named_after(&call.page.title().await.unwrap_or_default()),
+    };
+    if Path::new(&name).extension().is_none() {
+        name.push_str(".pdf");
+    }
+    // A path that is out of reach is told before the page is printed.
+    let config = call.config.clone();
+    let wanted = name.clone();
+    aside(move || files::resolve_output(&config, &wanted)).await?;
+    let printed = call.page.pdf().await?;
+    let config = call.config.clone();
+    aside(move || {
+        let bytes = STANDARD
+            .decode(printed)
+            .map_err(|error| TroupeError::new(ErrorCode::InternalError, format!("no base64: {error}")))?;
+        let (path, mut file) = files::create_output(&config, &name)?;
+        file.write_all(&bytes).map_err(|error| {
+            TroupeError::new(
+                ErrorCode::BrowserError,
+                format!("`{}` cannot be written: {error}", path.display()),
+            )
+        })?;
+        Ok(Saved { success: true, path: path.display().to_string(), bytes: bytes.len() as u64 })
+    })
+    .await
+}
+
+/// A file name of a title's letters and digits.
+fn named_after(title: &str) -> String {
+    let words = title.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty());
+    let name: String = words.collect::<Vec<_>>().join("-").chars().take(LONGEST_NAME).collect();
+    if name.is_empty() { "page".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_named_after_its_page() {
+        assert_eq!(named_after("../Größe: 3 / 4 – a\\b.exe"), "Größe-3-4-a-b-exe");
+        assert_eq!(named_after("…"), "page");
+    }
+}

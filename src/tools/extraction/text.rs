@@ -1,0 +1,101 @@
+//! What a page says, as text.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::aside;
+use crate::{
+    error::{ErrorCode, Result, TroupeError},
+    page::{FieldValue, MOST_MATCHES, Query, markdown},
+    tools::{answer::Text, tool::PageCall},
+};
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct FindParameters {
+    /// In any case
+    text: Option<String>,
+    /// JavaScript, case-insensitive
+    regex: Option<String>,
+}
+
+pub(super) async fn find(call: PageCall, given: FindParameters) -> Result<Text> {
+    let (query, wanted) = match (given.text, given.regex) {
+        (Some(text), None) => (Query::Text(text.clone()), text),
+        (None, Some(regex)) => (Query::Regex(regex.clone()), regex),
+        _ => {
+            return Err(TroupeError::new(
+                ErrorCode::InvalidParameters,
+                "`find`: give either `text` or `regex`",
+            )
+            .detail("reason", "MISSING_PARAMETER"));
+        }
+    };
+    let found = call.page.find(&query).await?;
+    let page = call.page.url();
+    Ok(Text(match found.count {
+        0 => format!("Nothing at {page} matches `{wanted}`."),
+        1 => format!("1 match at {page}\n{}", found.text),
+        count if count > MOST_MATCHES => {
+            format!("{count} matches at {page}, the first {MOST_MATCHES}:\n{}", found.text)
+        }
+        count => format!("{count} matches at {page}\n{}", found.text),
+    }))
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct ReadPageParameters {}
+
+pub(super) async fn read_page(call: PageCall, _given: ReadPageParameters) -> Result<Text> {
+    let html = call.page.html().await?;
+    aside(move || Ok(Text(markdown(&html)))).await
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct OptionalTarget {
+    selector: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Target {
+    pub selector: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ShownText {
+    text: String,
+}
+
+pub(super) async fn get_text(call: PageCall, given: OptionalTarget) -> Result<ShownText> {
+    Ok(ShownText { text: call.page.text(given.selector.as_deref()).await?.text })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ShownTexts {
+    texts: Vec<String>,
+    count: u64,
+}
+
+pub(super) async fn get_all_text(call: PageCall, given: Target) -> Result<ShownTexts> {
+    let found = call.page.texts(&given.selector).await?;
+    Ok(ShownTexts { texts: found.texts, count: found.count })
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct AttributeParameters {
+    selector: String,
+    attribute: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct AttributeValue {
+    /// Null where the element has no such attribute.
+    value: Option<String>,
+}
+
+pub(super) async fn get_attribute(call: PageCall, given: AttributeParameters) -> Result<AttributeValue> {
+    Ok(AttributeValue { value: call.page.attribute(&given.selector, &given.attribute).await? })
+}
+
+pub(super) async fn get_value(call: PageCall, given: Target) -> Result<FieldValue> {
+    call.page.value(&given.selector).await
+}
