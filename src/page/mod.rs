@@ -49,7 +49,7 @@ pub use reading::{Elements, FieldValue, Html, Links, Listed, Metadata, Table};
 pub use settle::Settled;
 pub use snapshot::SnapshotOptions;
 pub use state::PageState;
-pub use waiting::{Element, ElementState};
+pub use waiting::{Element, ElementState, Patience};
 
 /// `details.reason` of a call whose document a navigation took away.
 const DOCUMENT_GONE: &str = "document replaced";

@@ -142,6 +142,16 @@ impl Facts {
         self.note_quiet();
     }
 
+    /// Forgets what is inside of a frame.
+    fn drop_frames_in(&mut self, frame: &FrameId) {
+        let inside = self.frames.iter().filter(|(_, inner)| inner.parent.as_ref() == Some(frame));
+        for inner in inside.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.drop_frames_in(&inner);
+            self.frames.remove(&inner);
+            self.drop_requests(|request| request.frame.as_ref() == Some(&inner));
+        }
+    }
+
     fn note_quiet(&mut self) {
         if !self.requests.is_empty() {
             self.quiet_since = None;
@@ -163,6 +173,7 @@ impl Facts {
                 self.frame(&frame).parent = parent;
             }
             PageEvent::FrameDetached { frame } => {
+                self.drop_frames_in(&frame);
                 self.frames.remove(&frame);
                 self.drop_requests(|request| request.frame.as_ref() == Some(&frame));
             }
@@ -179,6 +190,8 @@ impl Facts {
                 // Kept: a document comes back under its id when the user goes back to it.
                 let status = self.statuses.iter().rev().find(|(of, _)| *of == document);
                 let status = status.map_or(0, |(_, status)| *status);
+                // The frames of a document that is left are told of no more.
+                self.drop_frames_in(&frame);
                 let parent = self.frame(&frame).parent.clone();
                 self.frames.insert(
                     frame.clone(),
@@ -343,6 +356,18 @@ mod tests {
         state.event(committed("f", "e"));
         assert!(!state.read(|facts| facts.busy_since(mark)));
         assert!(state.read(|facts| facts.committed_since(mark)));
+    }
+
+    #[test]
+    fn a_new_document_forgets_the_frames_of_the_old_one() {
+        let state = page();
+        for (frame, parent) in [("g", "f"), ("h", "g")] {
+            state.event(PageEvent::FrameAttached { frame: frame.into(), parent: Some(parent.into()) });
+            state.event(committed(frame, frame));
+        }
+        assert_eq!(state.read(|facts| facts.frames.len()), 3);
+        state.event(committed("f", "e"));
+        assert_eq!(state.read(|facts| facts.frames.keys().cloned().collect::<Vec<_>>()), ["f".into()]);
     }
 
     #[test]

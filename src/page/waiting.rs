@@ -76,6 +76,24 @@ pub struct Element {
     path: String,
 }
 
+/// How long to wait: until when, and how long that was when it was asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    timeout: Duration,
+    deadline: Instant,
+}
+
+impl Patience {
+    /// From now on.
+    pub fn new(timeout: Duration) -> Self {
+        Self { timeout, deadline: Instant::now() + timeout }
+    }
+
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+}
+
 /// What the frames of a page were at a moment.
 struct Frames {
     known: HashSet<FrameId>,
@@ -86,29 +104,26 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn left(deadline: Instant) -> u64 {
-    millis(deadline.saturating_duration_since(Instant::now()))
-}
-
 impl Page {
     /// Waits until the element that `target` means is in `state`.
     pub async fn wait_for_element(
         &self,
         target: &str,
         state: ElementState,
-        timeout: Duration,
+        patience: Patience,
     ) -> Result<Awaited> {
-        let deadline = Instant::now() + timeout;
-        let waiting = self.across_documents(|| self.await_element(target, state, deadline));
-        self.in_time(timeout, &format!("`{target}` was not {}", state.as_str()), waiting).await
+        let waiting = self.across_documents(|| self.await_element(target, state, patience));
+        self.in_time(patience, &format!("`{target}` was not {}", state.as_str()), waiting).await
     }
 
     /// Waits until `target` is in the page, and tells all of it.
-    pub async fn find_element(&self, target: &str, timeout: Duration) -> Result<Element> {
-        let awaited = match self.wait_for_element(target, ElementState::Attached, timeout).await {
+    pub async fn find_element(&self, target: &str, patience: Patience) -> Result<Element> {
+        let awaited = match self.wait_for_element(target, ElementState::Attached, patience).await {
             Err(error) if error.code == ErrorCode::Timeout => {
                 // The same words as of any element that is not there, with what is there instead.
-                self.require(target).await.map_err(|missing| missing.detail("timeout", millis(timeout)))?;
+                self.require(target)
+                    .await
+                    .map_err(|missing| missing.detail("timeout", millis(patience.timeout)))?;
                 Awaited { r#ref: Some(target.to_owned()), description: None }
             }
             other => other?,
@@ -139,56 +154,54 @@ impl Page {
     }
 
     /// Waits until the page is at a URL that `pattern` means.
-    pub async fn wait_for_url(&self, pattern: &str, timeout: Duration) -> Result<()> {
+    pub async fn wait_for_url(&self, pattern: &str, patience: Patience) -> Result<()> {
         let wanted = UrlPattern::new(pattern)?;
         let there = self.state.until(|facts| wanted.matches(&facts.main_frame().url).then_some(()));
         let there = self.alive(async {
             there.await;
             Ok(())
         });
-        match self.within(timeout, there).await {
+        match self.within(patience.left(), there).await {
             Some(outcome) => outcome,
             None => Err(TroupeError::new(
                 ErrorCode::Timeout,
                 format!(
                     "the page is at `{}`, not at `{pattern}` (waited {} ms)",
                     self.url(),
-                    millis(timeout)
+                    millis(patience.timeout)
                 ),
             )
-            .detail("timeout", millis(timeout))
+            .detail("timeout", millis(patience.timeout))
             .detail("url", self.url())),
         }
     }
 
     /// Waits until any frame shows `text`.
-    pub async fn wait_for_text(&self, text: &str, timeout: Duration) -> Result<Awaited> {
-        let deadline = Instant::now() + timeout;
-        let waiting = self.across_frames(|frames| self.await_text(text, frames, deadline));
-        match self.in_time(timeout, &format!("the text `{text}` was not visible"), waiting).await {
+    pub async fn wait_for_text(&self, text: &str, patience: Patience) -> Result<Awaited> {
+        let waiting = self.across_frames(|frames| self.await_text(text, frames, patience));
+        match self.in_time(patience, &format!("the text `{text}` was not visible"), waiting).await {
             Err(error) if error.code == ErrorCode::Timeout => Err(self.with_what_is_there(error).await),
             other => other,
         }
     }
 
     /// Waits until no frame shows `text`.
-    pub async fn wait_for_text_gone(&self, text: &str, timeout: Duration) -> Result<()> {
-        let deadline = Instant::now() + timeout;
-        let waiting = self.across_frames(|frames| self.await_text_gone(text, frames, deadline));
-        self.in_time(timeout, &format!("the text `{text}` was not gone"), waiting).await
+    pub async fn wait_for_text_gone(&self, text: &str, patience: Patience) -> Result<()> {
+        let waiting = self.across_frames(|frames| self.await_text_gone(text, frames, patience));
+        self.in_time(patience, &format!("the text `{text}` was not gone"), waiting).await
     }
 
     fn await_element<'a>(
         &'a self,
         target: &'a str,
         state: ElementState,
-        deadline: Instant,
+        patience: Patience,
     ) -> BoxFuture<'a, Result<Awaited>> {
         Box::pin(async move {
             // Its frames come before it; without one of them it is not there.
             if let Some((frame, _)) = target.rsplit_once(" >>> ") {
                 if !state.is_absence() {
-                    self.await_element(frame, ElementState::Attached, deadline).await?;
+                    self.await_element(frame, ElementState::Attached, patience).await?;
                 } else if !self.presence(frame).await?.exists {
                     return Ok(Awaited::default());
                 }
@@ -200,7 +213,7 @@ impl Page {
                 other => other?,
             };
             let arguments =
-                json!({"target": place.target, "state": state.as_str(), "timeout": left(deadline)});
+                json!({"target": place.target, "state": state.as_str(), "timeout": millis(patience.left())});
             self.awaited(&place.frame, arguments).await
         })
     }
@@ -216,12 +229,12 @@ impl Page {
         &self,
         text: &str,
         frames: Vec<FrameId>,
-        deadline: Instant,
+        patience: Patience,
     ) -> Result<Option<Awaited>> {
         let mut waits: FuturesUnordered<_> = frames
             .iter()
             .map(async |frame| {
-                let arguments = json!({"text": text, "timeout": left(deadline)});
+                let arguments = json!({"text": text, "timeout": millis(patience.left())});
                 (frame, self.awaited(frame, arguments).await)
             })
             .collect();
@@ -242,11 +255,11 @@ impl Page {
         &self,
         text: &str,
         frames: Vec<FrameId>,
-        deadline: Instant,
+        patience: Patience,
     ) -> Result<Option<()>> {
         let mut waits: FuturesUnordered<_> = frames
             .iter()
-            .map(|frame| self.awaited(frame, json!({"textGone": text, "timeout": left(deadline)})))
+            .map(|frame| self.awaited(frame, json!({"textGone": text, "timeout": millis(patience.left())})))
             .collect();
         while let Some(outcome) = waits.next().await {
             match outcome {
@@ -308,12 +321,21 @@ impl Page {
 
     async fn in_time<T>(
         &self,
-        timeout: Duration,
+        patience: Patience,
         what: &str,
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        let outcome = self.within(timeout + GRACE, work).await;
-        outcome.ok_or_else(|| self.timed_out(&format!("{what}: the page did not answer"), timeout))?
+        match self.within(patience.left() + GRACE, work).await {
+            // What is told is how long was waited in all, not since the last document came.
+            Some(Err(mut error)) if error.code == ErrorCode::Timeout => {
+                if let Some((why, _)) = error.message.rsplit_once(" (waited ") {
+                    error.message = format!("{why} (waited {} ms)", millis(patience.timeout));
+                }
+                Err(error.detail("timeout", millis(patience.timeout)))
+            }
+            Some(outcome) => outcome,
+            None => Err(self.timed_out(&format!("{what}: the page did not answer"), patience.timeout)),
+        }
     }
 
     async fn with_what_is_there(&self, mut error: TroupeError) -> TroupeError {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::tool::{Group, PageCall, Tool, tool};
 use crate::{
     error::{ErrorCode, Result, TroupeError},
-    page::{Element, ElementState, Elements},
+    page::{Element, ElementState, Elements, Patience},
 };
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -33,8 +33,8 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-fn timeout(call: &PageCall, given: Option<u64>) -> Duration {
-    given.map_or(call.config.timeout_action, Duration::from_millis)
+fn patience(call: &PageCall, given: Option<u64>) -> Patience {
+    Patience::new(given.map_or(call.config.timeout_action, Duration::from_millis))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ struct FindParameters {
 }
 
 async fn find_element(call: PageCall, given: FindParameters) -> Result<Element> {
-    call.page.find_element(&given.selector, timeout(&call, given.timeout)).await
+    call.page.find_element(&given.selector, patience(&call, given.timeout)).await
 }
 
 async fn find_elements(call: PageCall, given: Target) -> Result<Elements> {
@@ -128,7 +128,7 @@ struct Waited {
 async fn wait_for_selector(call: PageCall, given: WaitForSelectorParameters) -> Result<Waited> {
     let state = given.state.unwrap_or(ElementState::Visible);
     let begun = Instant::now();
-    let found = call.page.wait_for_element(&given.selector, state, timeout(&call, given.timeout)).await?;
+    let found = call.page.wait_for_element(&given.selector, state, patience(&call, given.timeout)).await?;
     let message =
         format!("`{}` is {} after {} ms", given.selector, state.as_str(), begun.elapsed().as_millis());
     Ok(Waited { success: true, message, r#ref: found.r#ref, description: found.description })
@@ -149,7 +149,7 @@ struct WaitForParameters {
 
 /// Waits for the time first, then for the rest, so that what is told is true at the end.
 async fn wait_for(call: PageCall, given: WaitForParameters) -> Result<Waited> {
-    let WaitForParameters { text, text_gone, url, time, timeout: most } = given;
+    let WaitForParameters { text, text_gone, url, time, timeout } = given;
     if text.is_none() && text_gone.is_none() && url.is_none() && time.is_none() {
         return Err(TroupeError::new(
             ErrorCode::InvalidParameters,
@@ -161,22 +161,21 @@ async fn wait_for(call: PageCall, given: WaitForParameters) -> Result<Waited> {
     if let Some(time) = time {
         page.wait_for_time(Duration::from_millis(time)).await?;
     }
-    let deadline = Instant::now() + timeout(&call, most);
-    let left = || deadline.saturating_duration_since(Instant::now());
+    let patience = patience(&call, timeout);
     let begun = Instant::now();
     let mut outcomes = Vec::new();
     outcomes.extend(time.map(|time| format!("{time} ms are over")));
     if let Some(url) = &url {
-        page.wait_for_url(url, left()).await?;
+        page.wait_for_url(url, patience).await?;
         outcomes.push(format!("the page is at `{}`", page.url()));
     }
     if let Some(text) = &text_gone {
-        page.wait_for_text_gone(text, left()).await?;
+        page.wait_for_text_gone(text, patience).await?;
         outcomes.push(format!("the text `{text}` is gone"));
     }
     let mut waited = Waited { success: true, message: String::new(), r#ref: None, description: None };
     if let Some(text) = &text {
-        let found = page.wait_for_text(text, left()).await?;
+        let found = page.wait_for_text(text, patience).await?;
         outcomes.push(format!("the text `{text}` is visible"));
         (waited.r#ref, waited.description) = (found.r#ref, found.description);
     }

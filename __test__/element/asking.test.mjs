@@ -1,0 +1,97 @@
+// Asking about elements.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { READING_PAGES } from '../support/reading-pages.mjs'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+
+describe('asking about elements', { timeout: 120_000 }, () => {
+  const scope = shared()
+  let server
+  let site
+
+  before(async () => {
+    server = await startServer(scope)
+    site = await startSite(scope, READING_PAGES)
+    await server.ok('navigate', { url: site.url('/outer') })
+  })
+
+  test('find_element tells all of an element', async () => {
+    const { ref, box, ...rest } = await server.ok('find_element', { selector: '#link' })
+    assert.match(ref, /^e\d+$/)
+    assert.ok(box.width > 0 && box.height > 0)
+    assert.deepEqual(rest, {
+      description: `link "Other" [ref=${ref}]`,
+      role: 'link',
+      name: 'Other',
+      tag: 'a',
+      text: 'Other',
+      attributes: { href: '/other?a=1#top', id: 'link', title: 'Away' },
+      visible: true,
+      enabled: true,
+      path: rest.path
+    })
+    const { value: same } = await server.ok('evaluate', { script: `(path) => document.querySelector(path) === link`, args: [rest.path] })
+    assert.equal(same, true)
+  })
+
+  test('find_element reaches shadow roots and frames, and measures in the viewport', async () => {
+    assert.equal((await server.ok('find_element', { selector: '#deep' })).text, 'In the shadow')
+    const framed = await server.ok('find_element', { selector: '#inner >>> #field' })
+    assert.match(framed.ref, /^f\d+e\d+$/)
+    assert.equal(framed.value, 'framed')
+    const { value: top } = await server.ok('evaluate', {
+      script: '(() => { const box = inner.getBoundingClientRect(); return box.top + 8 + inner.contentDocument.getElementById("field").getBoundingClientRect().top })()'
+    })
+    assert.equal(framed.box.y, top)
+    assert.equal((await server.ok('find_element', { selector: framed.ref })).ref, framed.ref)
+  })
+
+  test('find_element waits for what comes later, and fails at the timeout with what is there', async () => {
+    await server.ok('evaluate', { script: 'void setTimeout(() => document.body.insertAdjacentHTML("beforeend", "<p id=late>Late</p>"), 200)' })
+    assert.equal((await server.ok('find_element', { selector: '#late' })).text, 'Late')
+    const { json, ms } = await server.call('find_element', { selector: '#linc', timeout: 200 })
+    assert.deepEqual([json.errorCode, json.details.timeout], ['ELEMENT_NOT_FOUND', 200])
+    assert.match(json.suggestion, /Other/)
+    assert.ok(ms >= 190 && ms < 2000, `${ms} ms`)
+    assert.equal((await server.call('find_element', { selector: 'e99999', timeout: 100 })).json.details.reason, 'stale')
+    assert.equal((await server.call('find_element', { selector: 'p[', timeout: 100 })).json.errorCode, 'INVALID_SELECTOR')
+  })
+
+  test('find_elements lists every match, and none as none', async () => {
+    const { elements, count } = await server.ok('find_elements', { selector: '.line' })
+    assert.equal(count, 2)
+    assert.deepEqual(elements.map(({ text, tag, visible }) => ({ text, tag, visible })), [
+      { text: 'First line', tag: 'p', visible: true },
+      { text: 'Second line', tag: 'p', visible: true }
+    ])
+    assert.deepEqual(await server.ok('find_elements', { selector: '.nothing' }), { elements: [], count: 0 })
+    assert.equal((await server.ok('find_elements', { selector: '#inner >>> button' })).count, 1)
+    assert.equal((await server.call('find_elements', { selector: '//[' })).json.errorCode, 'INVALID_SELECTOR')
+  })
+
+  test('element_exists answers without waiting', async () => {
+    const exists = async (selector) => (await server.ok('element_exists', { selector })).exists
+    assert.deepEqual(await Promise.all(['#gone', '#deep', '#inner >>> #off', '#no', '#no >>> #off', '#inner >>> #no'].map(exists)), [true, true, true, false, false, false])
+    assert.equal((await server.ok('element_exists', { selector: '.line' })).count, 2)
+    assert.equal((await server.call('element_exists', { selector: 'p[' })).json.errorCode, 'INVALID_SELECTOR')
+  })
+
+  test('is_visible says why something cannot be seen', async () => {
+    assert.deepEqual(await server.ok('is_visible', { selector: '#link' }), { visible: true, exists: true })
+    for (const [selector, reason] of [['#gone', /display: none/], ['#faint', /visibility: hidden/]]) {
+      const answer = await server.ok('is_visible', { selector })
+      assert.deepEqual([answer.visible, answer.exists], [false, true])
+      assert.match(answer.reason, reason)
+    }
+    assert.deepEqual(await server.ok('is_visible', { selector: '#no' }), { visible: false, exists: false, reason: 'nothing matches' })
+    assert.equal((await server.ok('is_visible', { selector: '#inner >>> #text' })).visible, true)
+  })
+
+  test('is_enabled tells of a control, and fails where there is none', async () => {
+    const enabled = async (selector) => (await server.ok('is_enabled', { selector })).enabled
+    assert.deepEqual(await Promise.all(['#link', 'text=Shadowed', '#inner >>> #off', '#inner >>> #field'].map(enabled)), [true, false, false, true])
+    assert.equal((await server.call('is_enabled', { selector: '#no' })).json.errorCode, 'ELEMENT_NOT_FOUND')
+  })
+})

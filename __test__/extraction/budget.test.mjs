@@ -1,0 +1,123 @@
+// No result is larger than the budget; what is over it can be read on.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { startManager } from '../support/managers.mjs'
+import { READING_PAGES } from '../support/reading-pages.mjs'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+
+const BUDGET = 5000
+const NOTICE = /\n… cut: characters (\d+) to (\d+) of (\d+)\. Read on with get_content (\{.*\})$/
+
+describe('the result budget', { timeout: 120_000 }, () => {
+  const scope = shared()
+  let server
+  let site
+
+  before(async () => {
+    server = await startServer(scope, ['--result-budget', String(BUDGET)])
+    site = await startSite(scope, READING_PAGES)
+    await server.ok('navigate', { url: site.url('/long') })
+  })
+
+  /** The whole of a result that was cut. @param {string} text */
+  async function readOn(text) {
+    let whole = ''
+    for (;;) {
+      assert.ok(text.length <= BUDGET, `${text.length} characters`)
+      const cut = NOTICE.exec(text)
+      if (!cut) return whole + text
+      whole += text.slice(0, cut.index)
+      const answer = await server.call('get_content', JSON.parse(cut[4]))
+      assert.ok(!answer.isError, answer.text)
+      text = answer.text
+    }
+  }
+
+  test('a long text ends with the call that reads on, to its very end', async () => {
+    const first = await server.call('read_page')
+    assert.equal(JSON.parse(NOTICE.exec(first.text)[4]).refId, first.meta.refId)
+    const whole = await readOn(first.text)
+    assert.ok(whole.endsWith('The very end'), whole.slice(-100))
+    for (let line = 0; line < 600; line++) assert.ok(whole.includes(`\n${line} The quick brown`), `line ${line}`)
+  })
+
+  test('long JSON becomes text, never half an object; its parts are the object', async () => {
+    const answer = await server.call('get_all_text', { selector: 'p' })
+    assert.equal(answer.result.structuredContent, undefined)
+    assert.equal(answer.json, undefined)
+    const { texts, count } = JSON.parse(await readOn(answer.text))
+    assert.deepEqual([texts.length, count, texts.at(-1)], [601, 601, 'The very end'])
+  })
+
+  test('no tool gives more than the budget', async () => {
+    for (const [tool, args] of [
+      ['snapshot', {}],
+      ['snapshot', { budget: 100_000 }],
+      ['find', { text: 'fox' }],
+      ['get_text', {}],
+      ['find_elements', { selector: 'p' }],
+      ['evaluate', { script: "'x'.repeat(1e5)" }],
+      ['evaluate', { script: "throw new Error('x'.repeat(1e5))" }],
+      ['batch', { steps: [{ tool: 'get_text' }, { tool: 'read_page' }] }]
+    ]) {
+      const { text } = await server.call(tool, args)
+      assert.ok(text.length <= BUDGET, `${tool}: ${text.length} characters`)
+    }
+  })
+
+  test('a snapshot that is cut by its own means is not cut once more', async () => {
+    const { text } = await server.call('snapshot')
+    assert.ok(!text.includes('get_content'), text.slice(-300))
+  })
+
+  test('get_content searches, begins anywhere, and means the last result without a refId', async () => {
+    const { meta } = await server.call('read_page')
+    const found = await server.ok('get_content', { ref_id: meta.refId, search_for: 'VERY end' })
+    assert.match(found, /^1 match of `VERY end` in result .*\n\d+: The very end$/)
+    const offset = Number(/\n(\d+):/.exec(found)[1])
+    assert.equal(await server.ok('get_content', { refId: meta.refId, offset }), 'very end')
+    assert.equal(await server.ok('get_content', { offset }), 'very end')
+  })
+
+  test('get_content refuses what is not kept and what is past the end', async () => {
+    const { meta } = await server.call('read_page')
+    const { meta: short } = await server.call('get_text', { selector: 'h1' })
+    for (const refId of [short.refId, 'no-such-result']) {
+      assert.equal((await server.call('get_content', { refId })).json.errorCode, 'RECORD_NOT_FOUND')
+    }
+    const past = (await server.call('get_content', { refId: meta.refId, offset: 1e9 })).json
+    assert.equal(past.errorCode, 'INVALID_PARAMETERS')
+    assert.ok(past.details.total > BUDGET)
+  })
+
+  test('a result is read on in its own session, and by nobody who does not know it', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { url: site.url('/long'), sessionId })
+    const { meta } = await server.call('read_page', { sessionId })
+    assert.ok((await server.ok('get_content', { refId: meta.refId, sessionId })).length > 1000)
+    await server.ok('close_session', { sessionId })
+    assert.equal((await server.call('get_content', { refId: meta.refId })).json.errorCode, 'RECORD_NOT_FOUND')
+  })
+
+  test('a batch hands its pictures over beside its text', async () => {
+    const steps = [{ tool: 'screenshot' }, { tool: 'get_text', arguments: { selector: 'h1' } }, { tool: 'screenshot', arguments: { type: 'jpeg' } }]
+    const { result } = await server.call('batch', { steps })
+    assert.deepEqual(result.content.map((part) => part.mimeType ?? part.type), ['text', 'image/png', 'image/jpeg'])
+    assert.deepEqual(result.structuredContent.results, [
+      { tool: 'screenshot', picture: 1 },
+      { tool: 'get_text', result: { text: 'Long' } },
+      { tool: 'screenshot', picture: 2 }
+    ])
+  })
+
+  test('Node gets its results whole', async () => {
+    const manager = await startManager(scope, { resultBudget: BUDGET })
+    const session = await manager.createSession()
+    await session.navigate(site.url('/long'))
+    assert.equal((await session.getAllText('p')).count, 601)
+    const { image, percentage } = await session.compareScreenshots((await session.screenshot()).data)
+    assert.deepEqual([image.mimeType, percentage], ['image/png', 0])
+  })
+})

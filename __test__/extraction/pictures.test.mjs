@@ -1,0 +1,183 @@
+// Pictures of a page, and the page as a file.
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { before, describe, test } from 'node:test'
+import { pictureOf, sizeOf } from '../support/pictures.mjs'
+import { READING_PAGES } from '../support/reading-pages.mjs'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+
+describe('pictures', { timeout: 120_000 }, () => {
+  const scope = shared()
+  let server
+  let site
+  let folder
+
+  before(async () => {
+    folder = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-pictures-')))
+    scope.after(() => rmSync(folder, { recursive: true }))
+    server = await startServer(scope, ['--viewport-size', '800x600', '--output-dir', join(folder, 'output')], { cwd: folder })
+    site = await startSite(scope, READING_PAGES)
+  })
+
+  const at = (path) => server.ok('navigate', { url: site.url(path) })
+  const picture = async (tool, args) => pictureOf(await server.call(tool, args))
+  const refused = async (tool, args) => {
+    const { isError, json } = await server.call(tool, args)
+    assert.equal(isError, true, `${tool} ${JSON.stringify(args)} should fail`)
+    return json
+  }
+  const blackBox = (script) => server.ok('evaluate', { script: `box.style.cssText += '${script}'` })
+
+  test('screenshot takes the viewport, or the full page, as PNG or JPEG', async () => {
+    await at('/shapes')
+    assert.deepEqual(sizeOf(await picture('screenshot')), { type: 'png', width: 800, height: 600 })
+    const jpeg = await picture('screenshot', { type: 'jpeg', quality: 20 })
+    assert.deepEqual(sizeOf(jpeg), { type: 'jpeg', width: 800, height: 600 })
+    assert.ok((await picture('screenshot', { type: 'jpeg', quality: 95 })).length > jpeg.length)
+    const { value } = await server.ok('evaluate', { script: 'document.documentElement.scrollHeight' })
+    assert.equal(sizeOf(await picture('screenshot', { fullPage: true })).height, value)
+    assert.equal((await refused('screenshot', { quality: 50 })).errorCode, 'INVALID_PARAMETERS')
+  })
+
+  test('annotate draws the refs of what can be acted on where it stands, in frames too', async () => {
+    await at('/shapes')
+    const plain = await picture('screenshot')
+    const drawn = await picture('screenshot', { annotate: true })
+    assert.deepEqual(sizeOf(drawn), sizeOf(plain))
+    // Compared with the page as it is, what differs is what was drawn: at the two buttons.
+    const { regions } = (await server.call('compare_screenshots', { baseline: drawn })).result.structuredContent
+    assert.equal(regions.length, 2, JSON.stringify(regions))
+    const isAt = (x, y) => regions.some((region) => x >= region.x && x <= region.x + region.width && y >= region.y && y <= region.y + region.height)
+    assert.ok(isAt(210, 45) && isAt(310, 125), JSON.stringify(regions))
+    assert.equal(sizeOf(await picture('screenshot', { annotate: true, type: 'jpeg', quality: 30 })).type, 'jpeg')
+  })
+
+  test('annotate of a full page draws what is below the viewport too', async () => {
+    await at('/shapes')
+    const drawn = await picture('screenshot', { annotate: true, fullPage: true })
+    const { regions } = (await server.call('compare_screenshots', { baseline: drawn })).result.structuredContent
+    assert.equal(regions.length, 3, JSON.stringify(regions))
+    assert.ok(regions.some(({ y }) => y > 2000))
+  })
+
+  test('screenshot_element shows the element alone, wherever it is', async () => {
+    await at('/shapes')
+    const size = async (selector, type) => sizeOf(await picture('screenshot_element', { selector, type }))
+    assert.deepEqual(await size('#box'), { type: 'png', width: 120, height: 80 })
+    assert.deepEqual(await size('#below', 'jpeg'), { type: 'jpeg', width: 60, height: 40 })
+    assert.deepEqual(await size('iframe >>> #shape'), { type: 'png', width: 50, height: 30 })
+    assert.ok((await size('body')).height > 2000)
+    // It is that element: the same as a picture in which everything has its colour.
+    const shape = await picture('screenshot_element', { selector: 'iframe >>> #shape' })
+    await server.ok('evaluate', { script: "document.body.innerHTML = '<div id=same style=\"width:50px;height:30px;background:#f0f\"></div>'" })
+    const { percentage } = (await server.call('compare_screenshots', { baseline: shape, selector: '#same' })).result.structuredContent
+    assert.equal(percentage, 0)
+  })
+
+  test('screenshot_element refuses what is not there or cannot be seen', async () => {
+    const impatient = await startServer(scope, ['--timeout-action', '300'])
+    await impatient.ok('navigate', { url: site.url('/outer') })
+    assert.equal((await impatient.call('screenshot_element', { selector: '#nothing' })).json.errorCode, 'ELEMENT_NOT_FOUND')
+    const hidden = (await impatient.call('screenshot_element', { selector: '#gone' })).json
+    assert.equal(hidden.details.reason, 'hidden')
+  })
+
+  test('a picture that is too large is refused, whichever tool takes it', async () => {
+    const small = await startServer(scope, ['--max-screenshot-size', '500'])
+    await small.ok('navigate', { url: site.url('/shapes') })
+    for (const [tool, args] of [['screenshot', {}], ['screenshot', { annotate: true }], ['screenshot_element', { selector: 'body' }]]) {
+      const { json } = await small.call(tool, args)
+      assert.deepEqual([json.errorCode, json.retryable], ['RESOURCE_EXHAUSTED', false], tool)
+    }
+  })
+
+  test('device pixels: refs stand on their elements at any scale', async () => {
+    const sharp = await startServer(scope, ['--device', 'iPhone 15'])
+    await sharp.ok('navigate', { url: site.url('/shapes') })
+    const drawn = pictureOf(await sharp.call('screenshot', { annotate: true }))
+    const { regions } = (await sharp.call('compare_screenshots', { baseline: drawn })).result.structuredContent
+    const { value: ratio } = await sharp.ok('evaluate', { script: '({ ratio: devicePixelRatio, width: innerWidth })' })
+    assert.ok(ratio.ratio > 1)
+    assert.equal(sizeOf(drawn).width % 1, 0)
+    assert.ok(regions.length >= 1, JSON.stringify(regions))
+  })
+
+  test('compare_screenshots tells how much has changed, where, and shows it', async () => {
+    await at('/still')
+    const baseline = await picture('screenshot')
+    const same = await server.call('compare_screenshots', { baseline })
+    assert.deepEqual(same.result.structuredContent, {
+      percentage: 0,
+      changedPixels: 0,
+      totalPixels: 480_000,
+      regions: [],
+      baseline: { width: 800, height: 600 },
+      current: { width: 800, height: 600 }
+    })
+    assert.deepEqual(same.json, same.result.structuredContent)
+    assert.equal(sizeOf(pictureOf(same)).width, 800)
+    await blackBox('margin-left:200px')
+    const moved = (await server.call('compare_screenshots', { baseline: `data:image/png;base64,${baseline}` })).result.structuredContent
+    assert.equal(moved.changedPixels, 20_000)
+    assert.equal(moved.percentage, 4.167)
+    assert.deepEqual(moved.regions, [
+      { x: 0, y: 0, width: 100, height: 100 },
+      { x: 200, y: 0, width: 100, height: 100 }
+    ])
+  })
+
+  test('compare_screenshots compares an element, a full page, a JPEG and another size', async () => {
+    await at('/still')
+    const box = await picture('screenshot_element', { selector: '#box' })
+    const { percentage } = (await server.call('compare_screenshots', { baseline: box, selector: '#box' })).result.structuredContent
+    assert.equal(percentage, 0)
+    const jpeg = await picture('screenshot', { type: 'jpeg', quality: 90 })
+    assert.equal((await server.call('compare_screenshots', { baseline: jpeg })).result.structuredContent.percentage, 0)
+    await blackBox('height:120px')
+    const grown = (await server.call('compare_screenshots', { baseline: box, selector: '#box' })).result.structuredContent
+    assert.deepEqual([grown.baseline.height, grown.current.height, grown.changedPixels], [100, 120, 2000])
+    await at('/shapes')
+    const whole = await picture('screenshot', { fullPage: true })
+    assert.equal((await server.call('compare_screenshots', { baseline: whole })).result.structuredContent.percentage, 0)
+  })
+
+  test('a baseline is a file in the working folder or the output folder, and no other', async () => {
+    await at('/still')
+    writeFileSync(join(folder, 'before.png'), Buffer.from(await picture('screenshot'), 'base64'))
+    for (const baseline of ['before.png', './x/../before.png', join(folder, 'before.png')]) {
+      assert.equal((await server.call('compare_screenshots', { baseline })).result.structuredContent.percentage, 0, baseline)
+    }
+    symlinkSync('/etc', join(folder, 'etc'))
+    for (const baseline of ['/etc/passwd', '../../../../../../etc/passwd', 'etc/passwd', '/no/such/file']) {
+      const { errorCode, details } = await refused('compare_screenshots', { baseline })
+      assert.deepEqual([errorCode, details.rule], ['BLOCKED_BY_POLICY', 'files'], baseline)
+    }
+    writeFileSync(join(folder, 'text.png'), 'no picture at all')
+    for (const baseline of ['missing.png', 'text.png', 'data:image/png;base64,AAAA', 'data:image/png;base64,%%']) {
+      assert.equal((await refused('compare_screenshots', { baseline })).errorCode, 'INVALID_PARAMETERS', baseline)
+    }
+  })
+
+  test('save_pdf writes a file of the page, never over another', async () => {
+    await at('/article')
+    const saved = await server.ok('save_pdf')
+    assert.equal(saved.path, join(folder, 'output', 'An-article.pdf'))
+    const bytes = readFileSync(saved.path)
+    assert.deepEqual([saved.success, saved.bytes, bytes.subarray(0, 5).toString()], [true, bytes.length, '%PDF-'])
+    assert.equal((await server.ok('save_pdf')).path, join(folder, 'output', 'An-article-2.pdf'))
+    assert.equal((await server.ok('save_pdf', { path: 'sub/report' })).path, join(folder, 'output', 'sub', 'report.pdf'))
+    assert.equal((await server.ok('save_pdf', { path: join(folder, 'here.pdf') })).path, join(folder, 'here.pdf'))
+  })
+
+  test('save_pdf writes nothing outside of its folders', async () => {
+    await at('/still')
+    for (const path of ['../../out.pdf', '/out.pdf', 'etc/out.pdf']) {
+      if (!existsSync(join(folder, 'output', 'etc'))) symlinkSync('/etc', join(folder, 'output', 'etc'))
+      assert.equal((await refused('save_pdf', { path })).errorCode, 'BLOCKED_BY_POLICY', path)
+    }
+  })
+})

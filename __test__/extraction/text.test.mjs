@@ -1,0 +1,135 @@
+// What a page says, as text.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { READING_PAGES } from '../support/reading-pages.mjs'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+
+describe('reading text', { timeout: 120_000 }, () => {
+  const scope = shared()
+  let server
+  let site
+
+  before(async () => {
+    server = await startServer(scope)
+    site = await startSite(scope, READING_PAGES)
+  })
+
+  const at = (path) => server.ok('navigate', { url: site.url(path) })
+  const refused = async (tool, args) => {
+    const { isError, json } = await server.call(tool, args)
+    assert.equal(isError, true, `${tool} ${JSON.stringify(args)} should fail`)
+    return json
+  }
+
+  test('get_text reads the page, an element, a shadow root and a frame', async () => {
+    await at('/outer')
+    const { text } = await server.ok('get_text')
+    assert.ok(text.includes('First line\n') && text.includes('In the shadow') && !text.includes('Not to be seen'), text)
+    assert.deepEqual(await server.ok('get_text', { selector: '.line' }), { text: 'First line' })
+    assert.deepEqual(await server.ok('get_text', { selector: '#deep' }), { text: 'In the shadow' })
+    assert.deepEqual(await server.ok('get_text', { selector: '#inner >>> #text' }), { text: 'Inside the frame' })
+    assert.deepEqual(await server.ok('get_text', { selector: '#inner >>> #innermost >>> #x' }), { text: 'Innermost text' })
+    assert.deepEqual(await server.ok('get_text', { selector: 'xpath=//h1' }), { text: 'Outer' })
+  })
+
+  test('what is not there is an error that tells what is', async () => {
+    await at('/outer')
+    const missing = await refused('get_text', { selector: '#linc' })
+    assert.equal(missing.errorCode, 'ELEMENT_NOT_FOUND')
+    assert.match(missing.suggestion, /Other/)
+    for (const selector of ['#inner >>> #nothing', '#nothing >>> #text']) {
+      assert.equal((await refused('get_text', { selector })).errorCode, 'ELEMENT_NOT_FOUND', selector)
+    }
+    assert.equal((await refused('get_text', { selector: 'p[' })).errorCode, 'INVALID_SELECTOR')
+    assert.equal((await refused('get_text', { selector: 'h1 >>> p' })).errorCode, 'INVALID_SELECTOR')
+    assert.equal((await refused('get_all_text', {})).errorCode, 'INVALID_PARAMETERS')
+  })
+
+  test('get_all_text reads every match', async () => {
+    await at('/outer')
+    assert.deepEqual(await server.ok('get_all_text', { selector: '.line' }), { texts: ['First line', 'Second line'], count: 2 })
+    assert.equal((await refused('get_all_text', { selector: '.nothing' })).errorCode, 'ELEMENT_NOT_FOUND')
+  })
+
+  test('get_attribute gives an attribute as it is written, and null where there is none', async () => {
+    await at('/outer')
+    assert.deepEqual(await server.ok('get_attribute', { selector: '#link', attribute: 'href' }), { value: '/other?a=1#top' })
+    assert.deepEqual(await server.ok('get_attribute', { selector: '#link', attribute: 'rel' }), { value: null })
+    assert.deepEqual(await server.ok('get_attribute', { selector: '#inner >>> #field', attribute: 'aria-label' }), { value: 'Field' })
+    await at('/fields')
+    assert.deepEqual(await server.ok('get_attribute', { selector: '#name', attribute: 'data-empty' }), { value: '' })
+    const { value } = await server.ok('get_attribute', { selector: '#secret', attribute: 'value' })
+    assert.ok(!value.includes('hunter2'))
+    assert.equal((await refused('get_attribute', { selector: '#no', attribute: 'id' })).errorCode, 'ELEMENT_NOT_FOUND')
+  })
+
+  test('get_value reads every kind of field, and no password', async () => {
+    await at('/fields')
+    const value = (selector) => server.ok('get_value', { selector })
+    assert.deepEqual(await value('#name'), { value: 'Ada' })
+    assert.deepEqual(await value('#note'), { value: 'two\nlines' })
+    assert.deepEqual(await value('#one'), { value: 'b' })
+    assert.deepEqual((await value('#several')).values, ['x', 'z'])
+    assert.equal((await value('#agree')).checked, true)
+    assert.deepEqual(await value('#rich'), { value: 'Rich text' })
+    assert.deepEqual(await value('#none'), { value: null })
+    assert.ok(!(await value('#secret')).value.includes('hunter2'))
+    await at('/outer')
+    assert.deepEqual(await value('#inner >>> #field'), { value: 'framed' })
+    assert.equal((await refused('get_value', { selector: '#no' })).errorCode, 'ELEMENT_NOT_FOUND')
+  })
+
+  test('find looks through the page and its frames, and gives refs that work', async () => {
+    await at('/outer')
+    const lines = await server.ok('find', { text: 'LINE' })
+    assert.match(lines, /^2 matches at http/)
+    assert.match(lines, /First line/)
+    const framed = await server.ok('find', { text: 'framed link' })
+    assert.match(framed, /^1 match at .*\n- iframe \[ref=e\d+\]:\n {2}- link "Framed link" \[ref=f\d+e\d+\]/)
+    const [ref] = /f\d+e\d+/.exec(framed)
+    assert.deepEqual(await server.ok('get_text', { selector: ref }), { text: 'Framed link' })
+    assert.match(await server.ok('find', { text: 'innermost' }), /Innermost text/)
+    assert.match(await server.ok('find', { regex: '^in the sha' }), /In the shadow/)
+    assert.match(await server.ok('find', { text: 'nowhere' }), /^Nothing at .* matches `nowhere`/)
+  })
+
+  test('find refuses neither, both and a broken pattern', async () => {
+    for (const args of [{}, { text: 'a', regex: 'b' }, { text: '' }]) {
+      assert.equal((await refused('find', args)).errorCode, 'INVALID_PARAMETERS', JSON.stringify(args))
+    }
+    assert.match((await refused('find', { regex: '(' })).errorCode, /^INVALID_/)
+  })
+
+  test('find finds what a snapshot folds, and says how many there are', async () => {
+    await at('/long')
+    assert.match(await server.ok('find', { text: '599 the quick' }), /599 The quick/)
+    assert.match(await server.ok('find', { text: 'quick' }), /^600 matches at .*, the first 50:/)
+  })
+
+  test('read_page gives the article as Markdown, without what surrounds it', async () => {
+    await at('/article')
+    const text = await server.ok('read_page')
+    assert.ok(text.startsWith(`# An article\n${site.url('/article')}\n\n`), text)
+    assert.match(text, /\n## Its part\n/)
+    assert.match(text, /\n- one\n- \[two\]\(http:\/\/127\.0\.0\.1:\d+\/relative\)/)
+    assert.match(text, /```[^\n]*\nlet x = 1\n```/)
+    assert.ok(!text.includes('Menu one') && !text.includes('Imprint'), text)
+  })
+
+  test('read_page reads a page without an article whole', async () => {
+    await at('/board')
+    assert.equal(await server.ok('read_page'), `# Board\n${site.url('/board')}\n\n# Board\n\n[New](${site.url('/new')})\n\n3 open`)
+    await server.ok('navigate', { url: 'data:text/html,' })
+    assert.match(await server.ok('read_page'), /the page shows no text/)
+  })
+
+  test('read_page reads shadow roots and very deep pages', async () => {
+    await at('/outer')
+    assert.match(await server.ok('read_page'), /In the shadow/)
+    const deep = '(() => { let at = document.body; for (let i = 0; i < 1500; i++) at = at.appendChild(document.createElement("div")); at.textContent = "bottom"; })()'
+    await server.ok('evaluate', { script: deep })
+    assert.match(await server.ok('read_page'), /bottom/)
+  })
+})
