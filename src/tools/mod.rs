@@ -9,6 +9,7 @@ mod batch;
 mod extraction;
 mod interaction;
 mod navigation;
+mod network;
 mod parameters;
 mod registry;
 mod sessions;

@@ -9,7 +9,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::{
     answer::{Answer, Outcome},
     batch::{self, BatchParameters},
-    extraction, interaction, navigation, parameters, sessions,
+    extraction, interaction, navigation, network, parameters, sessions,
     tool::{PageCall, Run, ServerCall, SessionCall, Tool},
 };
 use crate::{
@@ -25,6 +25,7 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     tools.extend(navigation::tools());
     tools.extend(interaction::tools());
     tools.extend(extraction::tools());
+    tools.extend(network::tools());
     tools.extend(batch::tools());
     tools
 });
@@ -274,7 +275,8 @@ mod tests {
         };
         assert_eq!(names(&["navigate", "click"], &[]).unwrap(), ["navigate", "click"]);
         assert!(!names(&["native"], &["evaluate"]).unwrap().contains(&"evaluate"));
-        assert!(names(&["group:session"], &[]).unwrap().iter().all(|name| name.contains("session")));
+        let sessions = names(&["group:session"], &[]).unwrap();
+        assert!(sessions.contains(&"create_session") && !sessions.contains(&"click"));
         assert!(names(&["clik"], &[]).unwrap_err().message.contains("did you mean `click`"));
     }
 }

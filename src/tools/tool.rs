@@ -25,6 +25,7 @@ pub enum Group {
     Pages,
     Interaction,
     Extraction,
+    Network,
     Batch,
 }
 
@@ -36,6 +37,7 @@ impl Group {
             Self::Pages => "pages",
             Self::Interaction => "interaction",
             Self::Extraction => "extraction",
+            Self::Network => "network",
             Self::Batch => "batch",
         }
     }

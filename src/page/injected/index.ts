@@ -14,7 +14,7 @@ import { annotations, attribute, describe, list, refOf, state, text, value } fro
 import { elementByRef } from "./refs";
 import { resolve } from "./resolve";
 import { snapshot } from "./snapshot";
-import { turn } from "./turn";
+import { turn, watchDownloadLinks } from "./turn";
 import { scroll, waitFor } from "./wait";
 
 /** Each call of the contract, as it is called from outside: a string comes back. */
@@ -65,4 +65,5 @@ const world = globalThis as { __troupe?: Outside };
 if (!world.__troupe) {
   world.__troupe = wire();
   startWatching();
+  watchDownloadLinks();
 }
