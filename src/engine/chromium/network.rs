@@ -1,7 +1,8 @@
 //! The network rules of one context, kept up in each of its CDP sessions: pages, frames of other processes,
 //! shared and service workers. Requests of a dedicated worker pass through the session of its page or frame.
 //!
-//! Requests are stopped (`Fetch`) only while there are rules that need it. The browser's words for what a
+//! Requests are stopped (`Fetch`) only while there are rules that need it, but those of shared workers always:
+//! Chromium heeds `Fetch.enable` there before the worker runs, and not later. The browser's words for what a
 //! stopped request is for are coarser than those it announces it with (`fetch` is `XHR`, a worker's script
 //! `Other`), so the announced ones are remembered while something is blocked.
 
@@ -55,13 +56,20 @@ pub(super) struct ContextNetwork {
 #[derive(Default)]
 struct State {
     rules: NetworkRules,
-    members: HashMap<Arc<str>, Link>,
+    members: HashMap<Arc<str>, Member>,
     pages: Vec<Weak<ChromiumPage>>,
     kinds: HashMap<Arc<str>, ResourceType>,
     /// The same, the oldest first.
     kept: VecDeque<Arc<str>>,
     /// Who waits for the type of a request.
     waiting: HashMap<Arc<str>, oneshot::Sender<ResourceType>>,
+}
+
+/// A session that the rules hold in.
+struct Member {
+    link: Link,
+    /// Whether its requests are stopped whatever the rules are.
+    always_stops: bool,
 }
 
 /// A request that is stopped until it is decided on.
@@ -101,18 +109,22 @@ impl ContextNetwork {
             let former = std::mem::replace(&mut state.rules, rules);
             let State { rules, members, .. } = &*state;
             // What is gone by now needs no rules.
-            members.values().filter_map(|link| apply(link, &former, rules).ok()).flatten().collect()
+            members.values().filter_map(|member| apply(member, &former, rules).ok()).flatten().collect()
         };
         let _ = tokio::time::timeout(APPLY_TIMEOUT, join_all(answers.into_iter().map(Sent::raw))).await;
     }
 
     /// Takes in a session that waits to be let run: the rules are written before anything else happens in it.
-    pub fn join(&self, link: &Link) {
+    pub fn join(&self, link: &Link, always_stops: bool) {
         let Some(session) = link.session.clone() else { return };
+        let member = Member { link: link.clone(), always_stops };
         let mut state = self.state();
         // It is gone again where this fails.
-        drop(apply(link, &NetworkRules::default(), &state.rules));
-        state.members.insert(session, link.clone());
+        if always_stops {
+            drop(link.post(EnableParams::default()));
+        }
+        drop(apply(&member, &NetworkRules::default(), &state.rules));
+        state.members.insert(session, member);
     }
 
     pub fn leave(&self, session: &Arc<str>) {
@@ -212,13 +224,15 @@ fn finish(link: &Link, paused: Paused, blocked: bool) {
 
 /// Writes what turns `former` rules into `rules` in one session.
 #[expect(deprecated, reason = "see its import")]
-fn apply(link: &Link, former: &NetworkRules, rules: &NetworkRules) -> EngineResult<Vec<Sent>> {
-    let mut batch = link.batch();
+fn apply(member: &Member, former: &NetworkRules, rules: &NetworkRules) -> EngineResult<Vec<Sent>> {
+    let mut batch = member.link.batch();
     let stops = |rules: &NetworkRules| {
         !rules.mocks.is_empty() || rules.blocked.iter().any(|kind| *kind != ResourceType::WebSocket)
     };
     if stops(rules) != stops(former) {
-        if stops(rules) {
+        if member.always_stops {
+            // As it is.
+        } else if stops(rules) {
             batch.add(EnableParams::default())?;
         } else {
             batch.add(DisableParams {})?;

@@ -117,7 +117,7 @@ impl ChromiumPage {
         let listener = Arc::new(TargetListener { page: Arc::downgrade(&page), link: page.link.clone() });
         page.link.wire.listen(page.link.session.clone(), listener);
         page.network.add_page(&page);
-        page.network.join(&page.link);
+        page.network.join(&page.link, false);
         match initialise(&page.link, &setup.options, Some(setup.windowed)) {
             Ok(answers) => {
                 let page = page.clone();
@@ -654,7 +654,7 @@ impl TargetListener {
         let link = Link { wire: self.link.wire.clone(), session: Some(session.clone()) };
         let listener = TargetListener { page: self.page.clone(), link: link.clone() };
         link.wire.listen(Some(session), Arc::new(listener));
-        page.network.join(&link);
+        page.network.join(&link, false);
         // Its answers matter to nobody: a frame that cannot be set up is one that cannot be read.
         drop(initialise(&link, &ContextOptions::default(), None));
     }

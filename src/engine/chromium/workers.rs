@@ -45,7 +45,7 @@ pub(super) fn attach(
     let listener = WorkerListener { link: link.clone(), kind, page, network: network.clone() };
     link.wire.listen(link.session.clone(), Arc::new(listener));
     if kind != WorkerKind::Dedicated {
-        network.join(&link);
+        network.join(&link, kind == WorkerKind::Shared);
     }
     // Its answers matter to nobody: a worker that cannot be set up is one that has gone.
     drop(initialise(&link));
