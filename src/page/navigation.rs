@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::{Page, on_drop::OnDrop, state::Mark};
+use super::{Page, on_drop::OnDrop, settle::DOWNLOAD, state::Mark};
 use crate::{
     engine::{Dialog, DownloadStart, EngineError, EngineResult, NavigationStart, World},
     error::{ErrorCode, Result, TroupeError},
