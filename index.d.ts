@@ -167,6 +167,13 @@ export class Session {
   /** Closes the session, if it is still open. */
   [Symbol.asyncDispose](): Promise<void>
 
+  /** Read the session's cookies, also HttpOnly ones: all, or those sent to certain URLs. */
+  getCookies(args?: GetCookiesArguments): Promise<GetCookiesResult>
+
+  /** Set cookies, such as those of a log-in; one in the past deletes. Each needs a url or a domain. */
+  setCookies(cookies: SetCookiesArguments['cookies'], options?: Omit<SetCookiesArguments, 'cookies'>): Promise<SetCookiesResult>
+  setCookies(args: SetCookiesArguments): Promise<SetCookiesResult>
+
   /** Go to a URL and wait until it has loaded. Look at the page with snapshot. */
   navigate(url: NavigateArguments['url'], options?: Omit<NavigateArguments, 'url'>): Promise<NavigateResult>
   navigate(args: NavigateArguments): Promise<NavigateResult>
@@ -241,12 +248,102 @@ export class Session {
   /** See the page as text: roles, names, states, and a ref (e12) for each element to act on. */
   snapshot(args?: SnapshotArguments): Promise<string>
 
+  /** Find lines of the whole page, with refs, where a snapshot is long or folded. */
+  find(args?: FindArguments): Promise<string>
+
+  /** Read the main content as Markdown: articles, documentation. */
+  readPage(args?: ReadPageArguments): Promise<string>
+
+  /** Read what the page or one element shows. */
+  getText(args?: GetTextArguments): Promise<GetTextResult>
+
+  /** Read the text of every match. */
+  getAllText(selector: GetAllTextArguments['selector'], options?: Omit<GetAllTextArguments, 'selector'>): Promise<GetAllTextResult>
+  getAllText(args: GetAllTextArguments): Promise<GetAllTextResult>
+
+  /** Read an attribute, such as href. */
+  getAttribute(selector: GetAttributeArguments['selector'], attribute: GetAttributeArguments['attribute'], options?: Omit<GetAttributeArguments, 'selector' | 'attribute'>): Promise<GetAttributeResult>
+  getAttribute(args: GetAttributeArguments): Promise<GetAttributeResult>
+
+  /** Read a field's value and checked state. */
+  getValue(selector: GetValueArguments['selector'], options?: Omit<GetValueArguments, 'selector'>): Promise<GetValueResult>
+  getValue(args: GetValueArguments): Promise<GetValueResult>
+
   /** Take a picture of the page. To act on it, use snapshot. */
   screenshot(args?: ScreenshotArguments): Promise<Picture>
+
+  /** Take a picture of one element. */
+  screenshotElement(selector: ScreenshotElementArguments['selector'], options?: Omit<ScreenshotElementArguments, 'selector'>): Promise<Picture>
+  screenshotElement(args: ScreenshotElementArguments): Promise<Picture>
+
+  /** See what changed since an earlier picture: percentage, and a picture with the changes boxed. */
+  compareScreenshots(baseline: CompareScreenshotsArguments['baseline'], options?: Omit<CompareScreenshotsArguments, 'baseline'>): Promise<CompareScreenshotsResult>
+  compareScreenshots(args: CompareScreenshotsArguments): Promise<CompareScreenshotsResult>
+
+  /** Read a table as headers and rows. */
+  extractTable(selector: ExtractTableArguments['selector'], options?: Omit<ExtractTableArguments, 'selector'>): Promise<ExtractTableResult>
+  extractTable(args: ExtractTableArguments): Promise<ExtractTableResult>
+
+  /** List links with text, URL and ref. */
+  extractLinks(args?: ExtractLinksArguments): Promise<ExtractLinksResult>
+
+  /** Read title, description, meta tags, JSON-LD and headings. */
+  getPageMetadata(args?: GetPageMetadataArguments): Promise<GetPageMetadataResult>
 
   /** Run JavaScript in the page: an expression, or a function that is called with args. Promises are awaited. */
   evaluate(script: EvaluateArguments['script'], options?: Omit<EvaluateArguments, 'script'>): Promise<EvaluateResult>
   evaluate(args: EvaluateArguments): Promise<EvaluateResult>
+
+  /** Save the page as a PDF file. */
+  savePdf(args?: SavePdfArguments): Promise<SavePdfResult>
+
+  /** Wait for an element and get its role, text, attributes, box and state. */
+  findElement(selector: FindElementArguments['selector'], options?: Omit<FindElementArguments, 'selector'>): Promise<FindElementResult>
+  findElement(args: FindElementArguments): Promise<FindElementResult>
+
+  /** List every match with its ref. */
+  findElements(selector: FindElementsArguments['selector'], options?: Omit<FindElementsArguments, 'selector'>): Promise<FindElementsResult>
+  findElements(args: FindElementsArguments): Promise<FindElementsResult>
+
+  /** Ask whether anything matches, without waiting. */
+  elementExists(selector: ElementExistsArguments['selector'], options?: Omit<ElementExistsArguments, 'selector'>): Promise<ElementExistsResult>
+  elementExists(args: ElementExistsArguments): Promise<ElementExistsResult>
+
+  /** Ask whether an element can be seen, and if not, why. */
+  isVisible(selector: IsVisibleArguments['selector'], options?: Omit<IsVisibleArguments, 'selector'>): Promise<IsVisibleResult>
+  isVisible(args: IsVisibleArguments): Promise<IsVisibleResult>
+
+  /** Ask whether an element is enabled. */
+  isEnabled(selector: IsEnabledArguments['selector'], options?: Omit<IsEnabledArguments, 'selector'>): Promise<IsEnabledResult>
+  isEnabled(args: IsEnabledArguments): Promise<IsEnabledResult>
+
+  /** Wait until an element comes or goes. */
+  waitForSelector(selector: WaitForSelectorArguments['selector'], options?: Omit<WaitForSelectorArguments, 'selector'>): Promise<WaitForSelectorResult>
+  waitForSelector(args: WaitForSelectorArguments): Promise<WaitForSelectorResult>
+
+  /** Wait for a text, for a text to go, for a URL, or some time; all that is given. */
+  waitFor(args?: WaitForArguments): Promise<WaitForResult>
+
+  /** Refuse requests of a type in the whole session, such as images to load faster; block false lifts it. */
+  blockResource(resourceType: BlockResourceArguments['resourceType'], options?: Omit<BlockResourceArguments, 'resourceType'>): Promise<BlockResourceResult>
+  blockResource(args: BlockResourceArguments): Promise<BlockResourceResult>
+
+  /** Answer requests to a URL in the server's place, in the whole session. Without response the mock is removed. */
+  mockResponse(url: MockResponseArguments['url'], options?: Omit<MockResponseArguments, 'url'>): Promise<MockResponseResult>
+  mockResponse(args: MockResponseArguments): Promise<MockResponseResult>
+
+  /** Cut the session off the network, or connect it again. */
+  setOffline(offline: SetOfflineArguments['offline'], options?: Omit<SetOfflineArguments, 'offline'>): Promise<SetOfflineResult>
+  setOffline(args: SetOfflineArguments): Promise<SetOfflineResult>
+
+  /** Slow the session's network down. A limit of 0 or none is no limit. */
+  setThrottling(args?: SetThrottlingArguments): Promise<SetThrottlingResult>
+
+  /** List the page's latest requests with status, type, time and failure. */
+  getRequestLog(args?: GetRequestLogArguments): Promise<GetRequestLogResult>
+
+  /** Read on in a result that was cut, or search it. Without refId, the last one. */
+  getContent(args?: GetContentArguments): Promise<string>
 
   /** Run several calls in order in one round trip, when no step depends on reading the last. */
   batch(steps: BatchArguments['steps'], options?: Omit<BatchArguments, 'steps'>): Promise<BatchResult>
@@ -278,6 +375,46 @@ export interface CreateSessionArguments {
   timezone?: string
 }
 
+export interface GetCookiesArguments {
+  urls?: string[]
+}
+
+export interface GetCookiesResult {
+  cookies: {
+    name: string
+    value: string
+    /** With a leading dot also for the hosts below it. */
+    domain: string
+    path: string
+    /** Seconds since 1970; -1 where it ends with the session. */
+    expires: number
+    httpOnly: boolean
+    secure: boolean
+    sameSite?: 'Strict' | 'Lax' | 'None'
+  }[]
+}
+
+export interface SetCookiesArguments {
+  cookies: {
+    name: string
+    value: string
+    /** Instead of domain and path */
+    url?: string
+    domain?: string
+    path?: string
+    /** s since 1970 */
+    expires?: number
+    httpOnly?: boolean
+    secure?: boolean
+    sameSite?: 'Strict' | 'Lax' | 'None'
+  }[]
+}
+
+export interface SetCookiesResult {
+  success: boolean
+  message: string
+}
+
 export interface NavigateArguments {
   url: string
   /** When a navigation counts as done. */
@@ -307,7 +444,22 @@ export interface NavigateResult {
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
 }
 
 export interface GoBackArguments {
@@ -334,7 +486,22 @@ export interface GoBackResult {
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
 }
 
 export interface GoForwardArguments {
@@ -361,7 +528,22 @@ export interface GoForwardResult {
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
 }
 
 export interface ReloadArguments {
@@ -389,7 +571,22 @@ export interface ReloadResult {
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
 }
 
 export interface WaitForLoadArguments {
@@ -420,7 +617,22 @@ export interface WaitForLoadResult {
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
 }
 
 export interface PagesArguments {
@@ -441,11 +653,16 @@ export interface PagesResult {
   /** Where the new page has led. */
   navigation?: {
     success: boolean
-    /** Set where the URL was a download; the page stays where it was. */
-    download?: {
+    /** Further ones, of other pages or still told of. */
+    downloads: {
       url: string
       suggestedFilename: string
-    }
+      /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+      state: string
+      /** Where the file is, once it is complete. */
+      path?: string
+      failure?: string
+    }[]
     /** Where the page is now, after redirects. */
     url: string
     /** HTTP status of the document's last response; 0 where there was none. */
@@ -458,6 +675,16 @@ export interface PagesResult {
       type: string
       message: string
       defaultValue?: string
+    }
+    /** Set where the URL was a download; the page stays where it was. */
+    download?: {
+      url: string
+      suggestedFilename: string
+      /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+      state: string
+      /** Where the file is, once it is complete. */
+      path?: string
+      failure?: string
     }
   }
 }
@@ -501,11 +728,26 @@ export interface ClickResult {
     pageId: string
     url: string
   }
-  /** A download that was begun. */
+  /** A download that has begun or ended. */
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
   /** False where requests were still under way when the time to wait was over. */
   settled?: boolean
 }
@@ -549,11 +791,26 @@ export interface TypeResult {
     pageId: string
     url: string
   }
-  /** A download that was begun. */
+  /** A download that has begun or ended. */
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
   /** False where requests were still under way when the time to wait was over. */
   settled?: boolean
 }
@@ -591,11 +848,26 @@ export interface FillResult {
     pageId: string
     url: string
   }
-  /** A download that was begun. */
+  /** A download that has begun or ended. */
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
   /** False where requests were still under way when the time to wait was over. */
   settled?: boolean
 }
@@ -635,11 +907,26 @@ export interface FillFormResult {
     pageId: string
     url: string
   }
-  /** A download that was begun. */
+  /** A download that has begun or ended. */
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
   /** False where requests were still under way when the time to wait was over. */
   settled?: boolean
 }
@@ -677,11 +964,26 @@ export interface SelectResult {
     pageId: string
     url: string
   }
-  /** A download that was begun. */
+  /** A download that has begun or ended. */
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
   /** False where requests were still under way when the time to wait was over. */
   settled?: boolean
 }
@@ -720,11 +1022,26 @@ export interface CheckResult {
     pageId: string
     url: string
   }
-  /** A download that was begun. */
+  /** A download that has begun or ended. */
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
   /** False where requests were still under way when the time to wait was over. */
   settled?: boolean
 }
@@ -763,11 +1080,26 @@ export interface UncheckResult {
     pageId: string
     url: string
   }
-  /** A download that was begun. */
+  /** A download that has begun or ended. */
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
   /** False where requests were still under way when the time to wait was over. */
   settled?: boolean
 }
@@ -806,11 +1138,26 @@ export interface HoverResult {
     pageId: string
     url: string
   }
-  /** A download that was begun. */
+  /** A download that has begun or ended. */
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
   /** False where requests were still under way when the time to wait was over. */
   settled?: boolean
 }
@@ -849,11 +1196,26 @@ export interface ScrollResult {
     pageId: string
     url: string
   }
-  /** A download that was begun. */
+  /** A download that has begun or ended. */
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
   /** False where requests were still under way when the time to wait was over. */
   settled?: boolean
 }
@@ -893,11 +1255,26 @@ export interface DragAndDropResult {
     pageId: string
     url: string
   }
-  /** A download that was begun. */
+  /** A download that has begun or ended. */
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
   /** False where requests were still under way when the time to wait was over. */
   settled?: boolean
 }
@@ -936,11 +1313,26 @@ export interface UploadFileResult {
     pageId: string
     url: string
   }
-  /** A download that was begun. */
+  /** A download that has begun or ended. */
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
   /** False where requests were still under way when the time to wait was over. */
   settled?: boolean
 }
@@ -978,11 +1370,26 @@ export interface PressResult {
     pageId: string
     url: string
   }
-  /** A download that was begun. */
+  /** A download that has begun or ended. */
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
   /** False where requests were still under way when the time to wait was over. */
   settled?: boolean
 }
@@ -1020,11 +1427,26 @@ export interface HandleDialogResult {
     pageId: string
     url: string
   }
-  /** A download that was begun. */
+  /** A download that has begun or ended. */
   download?: {
     url: string
     suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
   }
+  /** Further ones, of other pages or still told of. */
+  downloads: {
+    url: string
+    suggestedFilename: string
+    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    state: string
+    /** Where the file is, once it is complete. */
+    path?: string
+    failure?: string
+  }[]
   /** False where requests were still under way when the time to wait was over. */
   settled?: boolean
 }
@@ -1040,12 +1462,153 @@ export interface SnapshotArguments {
   pageId?: string
 }
 
+export interface FindArguments {
+  /** In any case */
+  text?: string
+  /** JavaScript, case-insensitive */
+  regex?: string
+  pageId?: string
+}
+
+export interface ReadPageArguments {
+  pageId?: string
+}
+
+export interface GetTextArguments {
+  selector?: string
+  pageId?: string
+}
+
+export interface GetTextResult {
+  text: string
+}
+
+export interface GetAllTextArguments {
+  selector: string
+  pageId?: string
+}
+
+export interface GetAllTextResult {
+  texts: string[]
+  count: number
+}
+
+export interface GetAttributeArguments {
+  selector: string
+  attribute: string
+  pageId?: string
+}
+
+export interface GetAttributeResult {
+  /** Null where the element has no such attribute. */
+  value?: string
+}
+
+export interface GetValueArguments {
+  selector: string
+  pageId?: string
+}
+
+export interface GetValueResult {
+  value?: string
+  /** Of a select that takes several. */
+  values?: string[]
+  /** true, false or "mixed". */
+  checked?: unknown
+}
+
 export interface ScreenshotArguments {
   fullPage?: boolean
   type?: 'png' | 'jpeg'
   /** jpeg only */
   quality?: number
+  /** Draw the refs of what can be acted on */
+  annotate?: boolean
   pageId?: string
+}
+
+export interface ScreenshotElementArguments {
+  selector: string
+  type?: 'png' | 'jpeg'
+  pageId?: string
+}
+
+export interface CompareScreenshotsArguments {
+  /** Path or base64 of a PNG or JPEG */
+  baseline: string
+  selector?: string
+  pageId?: string
+}
+
+export interface CompareScreenshotsResult {
+  /** Of all pixels, how many have changed. */
+  percentage: number
+  changedPixels: number
+  totalPixels: number
+  /** Changed parts in pixels of the picture, the largest first. */
+  regions: {
+    x: number
+    y: number
+    width: number
+    height: number
+  }[]
+  baseline: {
+    width: number
+    height: number
+  }
+  current: {
+    width: number
+    height: number
+  }
+  image: {
+    data: string
+    mimeType: string
+  }
+}
+
+export interface ExtractTableArguments {
+  selector: string
+  pageId?: string
+}
+
+export interface ExtractTableResult {
+  caption?: string
+  headers: string[]
+  rows: string[][]
+}
+
+export interface ExtractLinksArguments {
+  /** Only links in it */
+  selector?: string
+  pageId?: string
+}
+
+export interface ExtractLinksResult {
+  links: {
+    text: string
+    url: string
+    ref: string
+  }[]
+}
+
+export interface GetPageMetadataArguments {
+  pageId?: string
+}
+
+export interface GetPageMetadataResult {
+  title: string
+  url: string
+  description?: string
+  canonical?: string
+  language?: string
+  charset: string
+  meta: Record<string, unknown>
+  jsonLd: unknown[]
+  headings: {
+    level: number
+    text: string
+  }[]
+  icons: string[]
 }
 
 export interface EvaluateArguments {
@@ -1057,6 +1620,223 @@ export interface EvaluateArguments {
 export interface EvaluateResult {
   success: boolean
   value: unknown
+}
+
+export interface SavePdfArguments {
+  path?: string
+  pageId?: string
+}
+
+export interface SavePdfResult {
+  success: boolean
+  path: string
+  bytes: number
+}
+
+export interface FindElementArguments {
+  selector: string
+  /** ms */
+  timeout?: number
+  pageId?: string
+}
+
+export interface FindElementResult {
+  ref: string
+  description: string
+  role: string
+  name: string
+  tag: string
+  text: string
+  attributes: Record<string, unknown>
+  /** CSS pixels of the viewport: x, y, width, height. */
+  box: Record<string, unknown>
+  visible: boolean
+  enabled: boolean
+  value?: string
+  /** true, false or "mixed". */
+  checked?: unknown
+  /** CSS */
+  path: string
+}
+
+export interface FindElementsArguments {
+  selector: string
+  pageId?: string
+}
+
+export interface FindElementsResult {
+  elements: {
+    ref: string
+    attributes: Record<string, unknown>
+    tag: string
+    text: string
+    visible: boolean
+  }[]
+  /** How many match, also those that are not listed. */
+  count: number
+}
+
+export interface ElementExistsArguments {
+  selector: string
+  pageId?: string
+}
+
+export interface ElementExistsResult {
+  exists: boolean
+  /** How many match. */
+  count: number
+  ref?: string
+  description?: string
+}
+
+export interface IsVisibleArguments {
+  selector: string
+  pageId?: string
+}
+
+export interface IsVisibleResult {
+  visible: boolean
+  exists: boolean
+  /** Why it cannot be seen. */
+  reason?: string
+}
+
+export interface IsEnabledArguments {
+  selector: string
+  pageId?: string
+}
+
+export interface IsEnabledResult {
+  enabled: boolean
+}
+
+export interface WaitForSelectorArguments {
+  selector: string
+  /** What is waited for. */
+  state?: 'attached' | 'detached' | 'visible' | 'hidden'
+  /** ms */
+  timeout?: number
+  pageId?: string
+}
+
+export interface WaitForSelectorResult {
+  success: boolean
+  message: string
+  ref?: string
+  description?: string
+}
+
+export interface WaitForArguments {
+  text?: string
+  textGone?: string
+  /** Part of it, or a glob */
+  url?: string
+  /** ms */
+  time?: number
+  /** ms */
+  timeout?: number
+  pageId?: string
+}
+
+export interface WaitForResult {
+  success: boolean
+  message: string
+  ref?: string
+  description?: string
+}
+
+export interface BlockResourceArguments {
+  /** What a request is for, in CDP's words, lower case. */
+  resourceType: 'document' | 'stylesheet' | 'image' | 'media' | 'font' | 'script' | 'texttrack' | 'xhr' | 'fetch' | 'eventsource' | 'websocket' | 'manifest' | 'ping' | 'prefetch' | 'preflight' | 'other'
+  block?: boolean
+  pageId?: string
+}
+
+export interface BlockResourceResult {
+  success: boolean
+  message: string
+}
+
+export interface MockResponseArguments {
+  /** Exact, or a glob: * is anything but /, ** anything */
+  url: string
+  response?: {
+    status?: number
+    headers?: Record<string, unknown>
+    body?: string
+    /** Instead of body */
+    json?: unknown
+    contentType?: string
+  }
+  pageId?: string
+}
+
+export interface MockResponseResult {
+  success: boolean
+  message: string
+}
+
+export interface SetOfflineArguments {
+  offline: boolean
+  pageId?: string
+}
+
+export interface SetOfflineResult {
+  success: boolean
+  message: string
+}
+
+export interface SetThrottlingArguments {
+  /** bytes/s */
+  downloadSpeed?: number
+  /** bytes/s */
+  uploadSpeed?: number
+  /** ms */
+  latency?: number
+  pageId?: string
+}
+
+export interface SetThrottlingResult {
+  success: boolean
+  message: string
+}
+
+export interface GetRequestLogArguments {
+  /** Part of the URL, a type (fetch), a status (404, 4xx) or failed */
+  filter?: string
+  pageId?: string
+}
+
+export interface GetRequestLogResult {
+  /** The newest last. */
+  requests: {
+    url: string
+    method: string
+    /** Absent while there is no answer. */
+    status?: number
+    resourceType: string
+    /** Milliseconds since 1970. */
+    startTime: number
+    /** Milliseconds; absent while it is under way. */
+    duration?: number
+    /** Bytes over the network. */
+    size?: number
+    failure?: string
+    fromMock?: boolean
+    /** URL of the frame that made it, where it is not the page itself. */
+    frame?: string
+    /** `shared` and `service` workers are the session's: every page tells of their requests. */
+    worker?: 'dedicated' | 'shared' | 'service'
+  }[]
+  /** How many there are; where `requests` are fewer, the oldest are left out. */
+  count: number
+}
+
+export interface GetContentArguments {
+  refId?: string
+  /** Characters */
+  offset?: number
+  searchFor?: string
 }
 
 export interface BatchArguments {
@@ -1076,6 +1856,8 @@ export interface BatchResult {
     tool: string
     /** What the tool answered. */
     result?: unknown
+    /** Which of the pictures that follow is the step's, from 1. */
+    picture?: number
     error?: unknown
   }[]
   /** Steps that were not run. */

@@ -28,10 +28,19 @@ const CHROMIUM_ROLES = {
   TextFieldWithComboBox: 'combobox', Time: 'time', Video: 'video', image: 'img', none: 'generic', sectionfooter: 'generic', sectionheader: 'generic'
 }
 
-/** Why the two may differ, by what differs. */
-const EXPLAINED = {}
+/** Why the two differ, or one alone has something. @type {[RegExp, string][]} */
+const EXPLAINED = [
+  [/LayoutTable/, 'Chromium guesses which tables are there for the layout; by HTML they are tables'],
+  [/ but for capital letters$/, 'Chromium applies `text-transform`, which accname does not know'],
+  [/ but for its end$/, 'Chromium ends a long name where it has followed enough nodes'],
+  [/^name of generic/, 'ARIA 1.2 lets nothing name it, but the snapshot tells its `title`: often all that a button of an old app has'],
+  [/Chromium: (code|emphasis|strong|superscript|subscript|mark|time|insertion|deletion)$/, 'told as plain text'],
+  [/Chromium: rowgroup$/, 'rows are told directly below their table'],
+  [/Chromium: (img|heading)$/, 'inside a link or button, whose name has told it'],
+  [/Chromium: (alert|status|log|list)$/, 'empty: there is nothing to tell yet']
+]
+const why = (kind) => EXPLAINED.find(([pattern]) => pattern.test(kind))?.[1] ?? 'NOT EXPLAINED'
 
-const MEANT = new Set(Object.keys(EXPLAINED))
 /** Roles that say nothing by themselves: with them alone, an element is not missed. */
 const PLAIN = new Set(['generic', 'none', 'presentation', 'paragraph', 'iframe', 'group'])
 
@@ -77,7 +86,10 @@ async function compare(world) {
     const sameName = bare(theirs.name) === bare(name) || (role === 'row' && shown === '')
     if (theirs.role !== role) figures.differences.push({ kind: `role ${role}, in Chromium ${node.role.value}`, example: html })
     else if (!sameName) {
-      figures.differences.push({ kind: `name of ${role}`, example: `${JSON.stringify(name)}, in Chromium ${JSON.stringify(theirs.name)}: ${html}` })
+      const [mine, other] = [bare(name), bare(theirs.name)]
+      const small = mine.toLowerCase() === other.toLowerCase() ? ' but for capital letters' : ''
+      const end = other.length > 500 && mine.startsWith(other) ? ' but for its end' : ''
+      figures.differences.push({ kind: `name of ${role}${small || end}`, example: `${JSON.stringify(name)}, in Chromium ${JSON.stringify(theirs.name)}: ${html}` })
     } else if (shown !== '' && !bare(name).includes(bare(shown)) && !/^(cell|row|gridcell|columnheader|rowheader|term)$/.test(role)) {
       figures.differences.push({ kind: `shown name of ${role}`, example: `${JSON.stringify(shown)} of ${JSON.stringify(name)}: ${html}` })
     } else figures.agreed++
@@ -96,7 +108,7 @@ function tally(found) {
   for (const { kind, example } of found) kinds.set(kind, [...(kinds.get(kind) ?? []), example])
   return [...kinds]
     .sort(([, left], [, right]) => right.length - left.length)
-    .map(([kind, examples]) => `${String(examples.length).padStart(6)} ${kind}${MEANT.has(kind) ? ` (${EXPLAINED[kind]})` : ''}, e.g. ${examples[0].slice(0, 300)}`)
+    .map(([kind, examples]) => `${String(examples.length).padStart(6)} ${kind} (${why(kind)}), e.g. ${examples[0].slice(0, 200)}`)
 }
 
 describe('roles and names against Chromium', { timeout: 240_000, skip: existsSync(PACKAGES) ? false : 'run `npm run setup`' }, () => {
@@ -104,15 +116,15 @@ describe('roles and names against Chromium', { timeout: 240_000, skip: existsSyn
     const app = await serveApp()
     t.after(app.close)
     const origin = await serveFiles(t, { folder: ROOT })
-    const urls = [...NPM_PAGES, ...DEBIAN_PAGES].map((path) => `${origin}/${path}`)
+    const urls = [...[...NPM_PAGES, ...DEBIAN_PAGES].map((path) => `${origin}/${path}`), app.url]
     const browser = await startBrowser(t)
     const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
     const source = bundle('__test__/page/oracle-entry.ts')
     const all = { compared: 0, agreed: 0, differences: [], oneOnly: [] }
-    for (const url of [...urls, app.url]) {
+    for (const url of urls) {
       await page.goto(url, { waitUntil: 'load' })
-      // What its scripts draw after the load.
-      await page.waitForLoadState('networkidle')
+      // What its scripts draw after the load; documentation has none that matter.
+      if (!url.includes('/doc/')) await page.waitForLoadState('networkidle')
       const world = await World.of(page, source)
       const { compared, agreed, differences, oneOnly } = await compare(world)
       await world.close()
@@ -123,9 +135,9 @@ describe('roles and names against Chromium', { timeout: 240_000, skip: existsSyn
       all.oneOnly.push(...oneOnly)
     }
     const rate = (100 * all.agreed) / all.compared
-    t.diagnostic(`${urls.length + 1} pages, ${all.agreed} of ${all.compared} elements agree: ${rate.toFixed(2)} %`)
+    t.diagnostic(`${urls.length} pages, ${all.agreed} of ${all.compared} elements agree: ${rate.toFixed(2)} %`)
     for (const line of ['what differs:', ...tally(all.differences), 'what only one has:', ...tally(all.oneOnly)]) t.diagnostic(line)
-    assert.ok(urls.length + 1 >= 30, `only ${urls.length + 1} pages are there`)
+    assert.ok(urls.length >= 30, `only ${urls.length} pages are there`)
     assert.ok(rate >= 99, `${rate.toFixed(2)} % agree`)
   })
 })

@@ -29,6 +29,23 @@ export async function startBrowser(t) {
   return browser
 }
 
+/**
+ * What the tests of a file share: `open(html)` gives a new world on a page of it.
+ * @param {{ after: (end: () => unknown) => void }} t
+ */
+export function sharedPage(t) {
+  const source = bundle()
+  /** @type {Promise<import('playwright-core').Page> | undefined} */
+  let page
+  const opened = () => (page ??= startBrowser(t).then((browser) => browser.newPage({ viewport: { width: 1280, height: 800 } })))
+  return {
+    /** @param {string} html */
+    open: async (html) => World.on(await opened(), html, source),
+    /** The text of the snapshot of a page of this HTML. @param {string} html @param {object} [argument] */
+    snapshot: async (html, argument) => (await (await World.on(await opened(), html, source)).call('snapshot', argument)).text
+  }
+}
+
 export class World {
   /** @param {import('playwright-core').Page} page @param {import('playwright-core').CDPSession} cdp @param {number} context */
   constructor(page, cdp, context) {
@@ -45,6 +62,14 @@ export class World {
     const world = new World(page, cdp, made.executionContextId)
     await world.evaluate(source)
     return world
+  }
+
+  /** A new world on a page of this HTML. @param {import('playwright-core').Page} page @param {string} html @param {string} source */
+  static async on(page, html, source) {
+    // Elsewhere first: the world of the page before goes with it.
+    await page.goto('about:blank')
+    await page.setContent(`<!doctype html><html lang="en"><title>Test</title>${html}`)
+    return World.of(page, source)
   }
 
   /** @param {string} expression @returns {Promise<any>} */

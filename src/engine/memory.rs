@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Browser, Context, ContextObserver, ContextOptions, Engine, EngineError, EngineResult, FileChooser,
     FrameId, KeyEvent, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot, World,
+    network::{Cookie, NetworkRules},
 };
 
 /// Starts [`MemoryBrowser`]s.
@@ -93,6 +94,18 @@ impl Context for MemoryContext {
         observer.event(PageEvent::FrameAttached { frame: page.id.clone(), parent: None });
         let _ = page.observer.set(observer);
         Ok(page)
+    }
+
+    async fn set_network(&self, _rules: NetworkRules) -> EngineResult<()> {
+        Ok(())
+    }
+
+    async fn cookies(&self) -> EngineResult<Vec<Cookie>> {
+        Ok(Vec::new())
+    }
+
+    async fn set_cookies(&self, _cookies: &[Cookie]) -> EngineResult<()> {
+        Ok(())
     }
 
     async fn close(&self) -> EngineResult<()> {

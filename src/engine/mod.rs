@@ -9,6 +9,7 @@ pub mod chromium;
 pub mod install;
 #[cfg(feature = "testing")]
 pub mod memory;
+pub mod network;
 pub mod wire;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -17,6 +18,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use self::network::{Cookie, NetworkRules, RequestEvent};
 use crate::{
     config::{Config, ContextConfig},
     error::{ErrorCode, TroupeError},
@@ -175,6 +177,8 @@ pub enum PageEvent {
     RequestEnded {
         id: Arc<str>,
     },
+    /// What the log keeps; waiting goes by the events above.
+    Request(RequestEvent),
     DialogOpened(Dialog),
     DialogClosed,
     FileChooserOpened(FileChooser),
@@ -326,6 +330,10 @@ pub trait Browser: Send + Sync {
 pub trait Context: Send + Sync {
     /// Opens a page; the observer has heard of it by then.
     async fn new_page(&self) -> EngineResult<Arc<dyn Page>>;
+    /// Puts `rules` in place of the former ones, for all its pages, frames and workers, present and future.
+    async fn set_network(&self, rules: NetworkRules) -> EngineResult<()>;
+    async fn cookies(&self) -> EngineResult<Vec<Cookie>>;
+    async fn set_cookies(&self, cookies: &[Cookie]) -> EngineResult<()>;
     /// Closes its pages and forgets its data.
     async fn close(&self) -> EngineResult<()>;
 }

@@ -6,6 +6,7 @@
 
 mod action;
 mod changes;
+mod downloads;
 mod entering;
 mod finding;
 mod frames;
@@ -13,6 +14,7 @@ mod injected;
 mod keyboard;
 mod markdown;
 mod navigation;
+mod network_log;
 mod on_drop;
 pub mod pictures;
 mod pointer;
@@ -39,11 +41,13 @@ use crate::{
 };
 
 pub use action::Done;
+pub use downloads::{Download, DownloadState, Downloads};
 pub use entering::TypeOptions;
 pub use finding::{Found, MOST_MATCHES, Query};
 pub use frames::RefCounter;
 pub use markdown::markdown;
 pub use navigation::{Navigation, WaitUntil, normalise_url};
+pub use network_log::Logged;
 pub use pointer::{ClickOptions, ScrollOptions};
 pub use reading::{Elements, FieldValue, Html, Links, Listed, Metadata, Table};
 pub use settle::Settled;
@@ -78,13 +82,14 @@ impl Page {
         number: usize,
         engine: Arc<dyn engine::Page>,
         refs: Arc<RefCounter>,
+        downloads: Arc<Downloads>,
         config: Arc<Config>,
     ) -> Self {
         Self {
             id: format!("page-{number}"),
             number,
             engine,
-            state: Arc::default(),
+            state: Arc::new(PageState::new(downloads)),
             refs,
             frame_numbers: frames::FrameNumbers::default(),
             last_look: changes::LastLook::default(),
@@ -115,6 +120,25 @@ impl Page {
     /// The engine's own id.
     pub fn engine_id(&self) -> &str {
         self.engine.id()
+    }
+
+    /// The requests that `filter` means, the oldest first, each with the URL of its frame where that is not
+    /// the main one.
+    pub fn requests(&self, filter: Option<&str>) -> Vec<(Logged, Option<String>)> {
+        let fits = |entry: &&Logged| filter.is_none_or(|filter| entry.fits(filter));
+        let logged: Vec<Logged> = self.state.read_log(|log| log.entries().filter(fits).cloned().collect());
+        self.state.read(|facts| {
+            let frame = |id: &FrameId| {
+                let known = facts.frames.get(id).map_or("detached", |frame| frame.url.as_str());
+                (facts.main.as_ref() != Some(id)).then(|| known.to_owned())
+            };
+            logged.into_iter().map(|entry| (entry.clone(), entry.frame.as_ref().and_then(frame))).collect()
+        })
+    }
+
+    /// What the session's downloads have come to since the last answer that told of them.
+    pub async fn download_news(&self) -> Vec<Download> {
+        self.state.downloads().news(self.config.timeout_settle).await
     }
 
     fn main_frame(&self) -> &FrameId {

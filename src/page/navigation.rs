@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::{Page, on_drop::OnDrop, state::Mark};
+use super::{Page, on_drop::OnDrop, settle::DOWNLOAD, state::Mark};
 use crate::{
     engine::{Dialog, DownloadStart, EngineError, EngineResult, NavigationStart, World},
     error::{ErrorCode, Result, TroupeError},
@@ -85,11 +85,17 @@ impl Page {
         self.arrive_by(url.as_str(), async |mark| self.go(url, until, mark).await, timeout).await
     }
 
-    /// Waits until a page that has just opened has a document of its own.
+    /// Waits until a page that has just opened has a document of its own, or a download in its place.
     pub async fn first_document(&self) {
-        let there =
-            self.state.until(|facts| (facts.closed || facts.committed_since(Mark::default())).then_some(()));
-        let _ = self.within(self.config.timeout_settle, there).await;
+        let start = Mark::default();
+        let there = self.state.until(|facts| {
+            let committed = facts.committed_since(start);
+            (facts.closed || committed || facts.abandoned_since(start)).then_some(committed)
+        });
+        if self.within(self.config.timeout_settle, there).await == Some(false) {
+            let download = self.state.until(|facts| facts.download_since(start));
+            let _ = self.within(DOWNLOAD, download).await;
+        }
     }
 
     /// Loads the document again.

@@ -17,6 +17,9 @@ use crate::{
 /// The longest that a navigation which an action began is waited for.
 const NAVIGATION: Duration = Duration::from_secs(10);
 
+/// A navigation without a document becomes a download within this time, if at all.
+pub(super) const DOWNLOAD: Duration = Duration::from_millis(300);
+
 /// What became of a page after an action.
 #[derive(Debug, Clone, Default)]
 pub struct Settled {
@@ -32,6 +35,8 @@ pub struct Settled {
     pub window: Option<String>,
     /// The action closed the page.
     pub closed: bool,
+    /// A link with `download` was clicked: what it downloads begins when its server answers.
+    asked_for_download: bool,
 }
 
 /// What has come of an action so far.
@@ -65,8 +70,26 @@ impl Look {
 }
 
 impl Page {
-    /// Waits until what was started since `mark` is over: requests, navigations, one turn of the event loop.
+    /// Waits until what was started since `mark` is over: requests, navigations, one turn of the event loop,
+    /// the beginning of a download.
     pub(super) async fn settle(&self, mark: Mark) -> Result<Settled> {
+        let begun = Instant::now();
+        let mut settled = self.calm_down(mark).await?;
+        let patience = if settled.asked_for_download {
+            self.config.timeout_settle.saturating_sub(begun.elapsed())
+        } else if self.state.read(|facts| facts.abandoned_since(mark)) && !settled.navigated {
+            DOWNLOAD
+        } else {
+            Duration::ZERO
+        };
+        if settled.download.is_none() && !settled.closed && settled.dialog.is_none() {
+            let download = self.state.until(|facts| facts.download_since(mark));
+            settled.download = self.within(patience, download).await;
+        }
+        Ok(settled)
+    }
+
+    async fn calm_down(&self, mark: Mark) -> Result<Settled> {
         let deadline = Instant::now() + self.config.timeout_settle;
         let mut settled = Settled::default();
         loop {
@@ -78,12 +101,12 @@ impl Page {
             });
             let turn = async {
                 tokio::select! {
-                    outcome = self.inject("turn", json!({})) => outcome.map(drop),
-                    () = left => Ok(()),
+                    outcome = self.inject("turn", json!({})) => outcome.map(|answer| answer["download"] == true),
+                    () = left => Ok(false),
                 }
             };
             match tokio::time::timeout_at(deadline, turn).await {
-                Ok(Ok(())) => {}
+                Ok(Ok(download)) => settled.asked_for_download |= download,
                 Ok(Err(error)) => match error.code {
                     ErrorCode::DialogOpen | ErrorCode::PageNotFound => {}
                     // The document is being replaced: that is a navigation, waited for below.

@@ -8,6 +8,7 @@ use std::{
 
 use tokio::{sync::Notify, time::Instant};
 
+use super::{downloads::Downloads, network_log::NetworkLog};
 use crate::engine::{
     Dialog, DocumentId, DownloadStart, FileChooser, FrameId, PageEvent, PageObserver, ResourceKind,
 };
@@ -63,6 +64,8 @@ pub struct Facts {
     window: Option<(Mark, String)>,
     /// When the page crashed, until it has a document again.
     pub crashed: Option<Mark>,
+    /// When a navigation last ended without a document.
+    abandoned: Mark,
     pub closed: bool,
 }
 
@@ -73,6 +76,8 @@ type FrameIdOrNone = Option<FrameId>;
 pub struct PageState {
     facts: Mutex<Facts>,
     changed: Notify,
+    log: Mutex<NetworkLog>,
+    downloads: Arc<Downloads>,
 }
 
 impl Frame {
@@ -126,6 +131,11 @@ impl Facts {
     /// The URL of the window that the page has asked for since `mark`.
     pub fn window_since(&self, mark: Mark) -> Option<String> {
         self.window.clone().filter(|(at, _)| *at > mark).map(|(_, url)| url)
+    }
+
+    /// Whether a navigation that was begun has led to no document since `mark`: a download begins so.
+    pub fn abandoned_since(&self, mark: Mark) -> bool {
+        self.abandoned > mark
     }
 
     /// Since when no request is under way.
@@ -185,7 +195,11 @@ impl Facts {
             }
             PageEvent::NavigationUnscheduled { frame } => self.frame(&frame).scheduled = None,
             PageEvent::WindowOpening { url } => self.window = Some((now, url)),
-            PageEvent::LoadingStopped { frame } => self.frame(&frame).navigating = None,
+            PageEvent::LoadingStopped { frame } => {
+                if self.frame(&frame).navigating.take().is_some() {
+                    self.abandoned = now;
+                }
+            }
             PageEvent::Committed { frame, document, url } => {
                 // Kept: a document comes back under its id when the user goes back to it.
                 let status = self.statuses.iter().rev().find(|(of, _)| *of == document);
@@ -252,7 +266,7 @@ impl Facts {
             PageEvent::DialogClosed => self.dialog = None,
             PageEvent::DownloadStarted(download) => self.download = Some((now, download)),
             PageEvent::FileChooserOpened(chooser) => self.file_chooser = Some((now, chooser)),
-            PageEvent::DownloadEnded { .. } => {}
+            PageEvent::DownloadEnded { .. } | PageEvent::Request(_) => {}
             PageEvent::Crashed => self.crashed = Some(now),
             PageEvent::Closed => self.closed = true,
         }
@@ -260,6 +274,21 @@ impl Facts {
 }
 
 impl PageState {
+    /// Of a page whose session keeps `downloads`.
+    pub fn new(downloads: Arc<Downloads>) -> Self {
+        Self { downloads, ..Self::default() }
+    }
+
+    /// What the page's session has downloaded.
+    pub fn downloads(&self) -> &Downloads {
+        &self.downloads
+    }
+
+    /// Reads the log of requests.
+    pub fn read_log<T>(&self, look: impl FnOnce(&NetworkLog) -> T) -> T {
+        look(&self.log.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Facts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -302,6 +331,15 @@ impl PageState {
 
 impl PageObserver for PageState {
     fn event(&self, event: PageEvent) {
+        match event {
+            // Nobody waits for the log.
+            PageEvent::Request(event) => {
+                return self.log.lock().unwrap_or_else(PoisonError::into_inner).apply(event);
+            }
+            PageEvent::DownloadStarted(ref start) => self.downloads.started(start),
+            PageEvent::DownloadEnded { ref id, ref path } => self.downloads.ended(id, path.clone()),
+            _ => {}
+        }
         self.lock().apply(event);
         self.changed.notify_waiters();
     }

@@ -308,7 +308,7 @@ impl Page {
     async fn frames_other_than(&self, frames: &Frames) {
         let changed = self.state.until(|facts| {
             let other = facts.closed
-                || facts.crashed
+                || facts.crashed.is_some()
                 || facts.frames.len() != frames.known.len()
                 || facts
                     .frames

@@ -303,6 +303,8 @@ impl SessionManager {
         if reason != EndReason::BrowserDied {
             Self::close_context(session).await;
         }
+        // The browser's folder may go next.
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, session.pages.downloads.finish()).await;
         drop(session.place.lock().unwrap_or_else(PoisonError::into_inner).take());
         true
     }

@@ -8,6 +8,7 @@ mod clock;
 mod connection;
 mod ended;
 mod manager;
+mod network;
 mod pages;
 mod results;
 #[expect(clippy::module_inception, reason = "the noun of the folder is its main file")]

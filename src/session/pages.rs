@@ -6,13 +6,14 @@ use crate::{
     config::Config,
     engine::{self, ContextObserver, PageObserver},
     error::{ErrorCode, Result, TroupeError},
-    page::{Page, RefCounter},
+    page::{Downloads, Page, RefCounter},
 };
 
 /// Keeps the pages of one context as they open; the engine tells it.
 pub(super) struct Pages {
     config: Arc<Config>,
     refs: Arc<RefCounter>,
+    pub downloads: Arc<Downloads>,
     list: Mutex<List>,
 }
 
@@ -25,7 +26,8 @@ struct List {
 
 impl Pages {
     pub fn new(config: Arc<Config>) -> Self {
-        Self { config, refs: Arc::default(), list: Mutex::default() }
+        let downloads = Arc::new(Downloads::new(config.output_folder()));
+        Self { config, refs: Arc::default(), downloads, list: Mutex::default() }
     }
 
     /// The list, without the pages that have closed.
@@ -80,7 +82,8 @@ impl ContextObserver for Pages {
     fn page_opened(&self, page: Arc<dyn engine::Page>, _opener: Option<&str>) -> Arc<dyn PageObserver> {
         let mut list = self.list();
         list.opened += 1;
-        let page = Arc::new(Page::new(list.opened, page, self.refs.clone(), self.config.clone()));
+        let (refs, downloads) = (self.refs.clone(), self.downloads.clone());
+        let page = Arc::new(Page::new(list.opened, page, refs, downloads, self.config.clone()));
         // A popup does not become the current page.
         if list.current.is_none() {
             list.current = Some(page.id.clone());

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     config::{Config, Expiry},
-    engine::{Context, EngineError},
+    engine::{Context, EngineError, network::NetworkRules},
     error::{ErrorCode, Result, TroupeError},
     page::Page,
 };
@@ -71,6 +71,8 @@ pub struct Session {
     lifetime: Millis,
     pub(super) pages: Arc<Pages>,
     pub(super) context: OnceLock<Arc<dyn Context>>,
+    /// What holds for its requests; locked while it is changed.
+    pub(super) network: tokio::sync::Mutex<NetworkRules>,
     pub(super) readiness: watch::Sender<Readiness>,
     /// Calls take it in the order in which they were admitted.
     queue: Arc<tokio::sync::Mutex<()>>,
@@ -102,6 +104,7 @@ impl Session {
             lifetime,
             pages: Arc::new(Pages::new(config.clone())),
             context: OnceLock::new(),
+            network: tokio::sync::Mutex::default(),
             readiness: watch::Sender::new(Readiness::Starting),
             queue: Arc::default(),
             running: AtomicUsize::new(0),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     engine::Dialog,
     error::{Result, TroupeError},
-    page::Done,
+    page::{Done, Download, DownloadState, Page},
     session::{PageInfo, Session},
 };
 
@@ -176,19 +176,37 @@ impl From<Dialog> for DialogAnswer {
     }
 }
 
-/// A download that was begun.
+/// A download that has begun or ended.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub(super) struct DownloadAnswer {
-    pub url: String,
-    pub suggested_filename: String,
+    url: String,
+    suggested_filename: String,
+    /// `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer.
+    state: &'static str,
+    /// Where the file is, once it is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
 }
 
-impl From<crate::engine::DownloadStart> for DownloadAnswer {
-    fn from(download: crate::engine::DownloadStart) -> Self {
-        Self { url: download.url, suggested_filename: download.suggested_filename }
+impl From<Download> for DownloadAnswer {
+    fn from(Download { url, suggested_filename, state }: Download) -> Self {
+        let (state, path, failure) = match state {
+            DownloadState::InProgress => ("inProgress", None, None),
+            DownloadState::Completed(path) => ("completed", Some(path.display().to_string()), None),
+            DownloadState::Failed(why) => ("failed", None, why),
+        };
+        Self { url, suggested_filename, state, path, failure }
     }
+}
+
+/// What an answer tells of downloads: the first, and the others where there are more.
+pub(super) async fn downloads(page: &Page) -> (Option<DownloadAnswer>, Vec<DownloadAnswer>) {
+    let mut news = page.download_news().await.into_iter().map(DownloadAnswer::from);
+    (news.next(), news.collect())
 }
 
 /// Where the page is after an action that led it elsewhere.
@@ -232,6 +250,9 @@ pub(super) struct ActionAnswer {
     new_page: Option<PageInfo>,
     #[serde(skip_serializing_if = "Option::is_none")]
     download: Option<DownloadAnswer>,
+    /// Further ones, of other pages or still told of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    downloads: Vec<DownloadAnswer>,
     /// False where requests were still under way when the time to wait was over.
     #[serde(skip_serializing_if = "Option::is_none")]
     settled: Option<bool>,
@@ -247,6 +268,8 @@ impl ActionAnswer {
         } else {
             None
         };
+        let new_page = opened_since(&call.session, before, settled.window.as_deref()).await;
+        let (download, downloads) = downloads(&call.page).await;
         let mut message = format!("{verb} {}", done.element);
         if settled.closed {
             message.push_str("; the page has closed");
@@ -261,8 +284,9 @@ impl ActionAnswer {
                 .map(|chooser| FileChooserAnswer { multiple: chooser.multiple }),
             page,
             dialog: settled.dialog.map(Into::into),
-            new_page: opened_since(&call.session, before, settled.window.as_deref()).await,
-            download: settled.download.map(Into::into),
+            new_page,
+            download,
+            downloads,
             settled: settled.restless.then_some(false),
         }
     }

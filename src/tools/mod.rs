@@ -11,6 +11,7 @@ mod element;
 mod extraction;
 mod interaction;
 mod navigation;
+mod network;
 mod parameters;
 mod record;
 mod registry;

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::{
-    answer::{DialogAnswer, DownloadAnswer},
+    answer::{self, DialogAnswer, DownloadAnswer},
     tool::{Group, PageCall, SessionCall, Tool, tool},
 };
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
-    page::{Navigation, WaitUntil, normalise_url},
+    page::{Navigation, Page, WaitUntil, normalise_url},
     policy,
     session::PageInfo,
 };
@@ -64,10 +64,14 @@ struct Navigated {
     /// Set where the URL was a download; the page stays where it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     download: Option<DownloadAnswer>,
+    /// Further ones, of other pages or still told of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    downloads: Vec<DownloadAnswer>,
 }
 
-impl From<Navigation> for Navigated {
-    fn from(navigation: Navigation) -> Self {
+impl Navigated {
+    async fn of(page: &Page, navigation: Navigation) -> Self {
+        let (download, downloads) = answer::downloads(page).await;
         Self {
             success: true,
             title: navigation.title,
@@ -75,7 +79,8 @@ impl From<Navigation> for Navigated {
             status: navigation.status,
             timing: navigation.timing,
             dialog: navigation.dialog.map(Into::into),
-            download: navigation.download.map(Into::into),
+            download,
+            downloads,
         }
     }
 }
@@ -83,7 +88,8 @@ impl From<Navigation> for Navigated {
 async fn navigate(call: PageCall, given: NavigateParameters) -> Result<Navigated> {
     let url = allowed_url(&call.config, &given.url)?;
     let timeout = given.timeout.map_or(call.config.timeout_navigation, Duration::from_millis);
-    Ok(call.page.navigate(&url, given.wait_until.unwrap_or_default(), timeout).await?.into())
+    let navigation = call.page.navigate(&url, given.wait_until.unwrap_or_default(), timeout).await?;
+    Ok(Navigated::of(&call.page, navigation).await)
 }
 
 /// A URL that the client may go to.
@@ -97,11 +103,13 @@ fn allowed_url(config: &Config, given: &str) -> Result<Url> {
 struct NoParameters {}
 
 async fn go_back(call: PageCall, _given: NoParameters) -> Result<Navigated> {
-    Ok(call.page.travel(-1, call.config.timeout_navigation).await?.into())
+    let navigation = call.page.travel(-1, call.config.timeout_navigation).await?;
+    Ok(Navigated::of(&call.page, navigation).await)
 }
 
 async fn go_forward(call: PageCall, _given: NoParameters) -> Result<Navigated> {
-    Ok(call.page.travel(1, call.config.timeout_navigation).await?.into())
+    let navigation = call.page.travel(1, call.config.timeout_navigation).await?;
+    Ok(Navigated::of(&call.page, navigation).await)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -112,7 +120,8 @@ struct ReloadParameters {
 
 async fn reload(call: PageCall, given: ReloadParameters) -> Result<Navigated> {
     let timeout = call.config.timeout_navigation;
-    Ok(call.page.reload(given.ignore_cache.unwrap_or(false), timeout).await?.into())
+    let navigation = call.page.reload(given.ignore_cache.unwrap_or(false), timeout).await?;
+    Ok(Navigated::of(&call.page, navigation).await)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -124,7 +133,8 @@ struct LoadParameters {
 
 async fn wait_for_load(call: PageCall, given: LoadParameters) -> Result<Navigated> {
     let timeout = given.timeout.map_or(call.config.timeout_navigation, Duration::from_millis);
-    Ok(call.page.wait_for_load(given.state.unwrap_or_default(), timeout).await?.into())
+    let navigation = call.page.wait_for_load(given.state.unwrap_or_default(), timeout).await?;
+    Ok(Navigated::of(&call.page, navigation).await)
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -176,7 +186,7 @@ async fn pages(call: SessionCall, given: PagesParameters) -> Result<PagesAnswer>
             let page = session.new_page().await?;
             if let Some(url) = url {
                 let arrived = page.navigate(&url, WaitUntil::Load, call.config.timeout_navigation).await?;
-                navigation = Some(arrived.into());
+                navigation = Some(Navigated::of(&page, arrived).await);
             }
         }
         PagesAction::Select => session.select_page(named()?).await?,

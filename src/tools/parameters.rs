@@ -211,7 +211,10 @@ fn check_value(schema: &Value, value: &Value, path: &str, violations: &mut Vec<V
         }
     }
     match value {
-        Value::Object(map) => check_object(schema, map, &format!("{path}."), violations),
+        // Without a type anything goes.
+        Value::Object(map) if schema["type"] == "object" => {
+            check_object(schema, map, &format!("{path}."), violations)
+        }
         Value::Array(list) if !schema["items"].is_null() => {
             for (index, item) in list.iter().enumerate() {
                 check_value(&schema["items"], item, &format!("{path}[{index}]"), violations);

@@ -9,7 +9,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::{
     answer::{Answer, Outcome},
     batch::{self, BatchParameters},
-    budget, element, extraction, interaction, navigation, parameters, record, sessions,
+    budget, element, extraction, interaction, navigation, network, parameters, record, sessions,
     tool::{PageCall, Run, ServerCall, SessionCall, Tool},
 };
 use crate::{
@@ -26,6 +26,7 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     tools.extend(interaction::tools());
     tools.extend(extraction::tools());
     tools.extend(element::tools());
+    tools.extend(network::tools());
     tools.extend(record::tools());
     tools.extend(batch::tools());
     tools
@@ -287,7 +288,8 @@ mod tests {
         };
         assert_eq!(names(&["navigate", "click"], &[]).unwrap(), ["navigate", "click"]);
         assert!(!names(&["native"], &["evaluate"]).unwrap().contains(&"evaluate"));
-        assert!(names(&["group:session"], &[]).unwrap().iter().all(|name| name.contains("session")));
+        let sessions = names(&["group:session"], &[]).unwrap();
+        assert!(sessions.contains(&"create_session") && !sessions.contains(&"click"));
         assert!(names(&["clik"], &[]).unwrap_err().message.contains("did you mean `click`"));
     }
 }

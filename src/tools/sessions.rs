@@ -2,11 +2,15 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use url::Url;
 
-use super::tool::{Group, ServerCall, Tool, tool};
+use super::tool::{Group, ServerCall, SessionCall, Tool, tool};
 use crate::{
     config::Viewport,
-    error::Result,
+    engine::network::{Cookie, SameSite},
+    error::{ErrorCode, Result, TroupeError},
+    page::normalise_url,
     session::{CreateOptions, SessionInfo},
 };
 
@@ -22,6 +26,11 @@ pub(super) fn tools() -> Vec<Tool> {
             .destructive()
             .server(close),
         tool("list_sessions", Group::Session, "List your sessions with their pages and expiry.").read_only().server(list),
+        tool("get_cookies", Group::Session, "Read the session's cookies, also HttpOnly ones: all, or those sent to certain URLs.")
+            .read_only()
+            .session(get_cookies),
+        tool("set_cookies", Group::Session, "Set cookies, such as those of a log-in; one in the past deletes. Each needs a url or a domain.")
+            .session(set_cookies),
     ]
 }
 
@@ -101,4 +110,113 @@ async fn list(call: ServerCall, _given: ListParameters) -> Result<Sessions> {
     let sessions = call.manager.list();
     let known = sessions.iter().filter(|session| call.connection.knows(&session.id));
     Ok(Sessions { sessions: known.map(|session| session.info()).collect() })
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct GetCookiesParameters {
+    urls: Option<Vec<String>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Cookies {
+    cookies: Vec<Cookie>,
+}
+
+async fn get_cookies(call: SessionCall, given: GetCookiesParameters) -> Result<Cookies> {
+    let urls = given.urls.into_iter().flatten().map(|url| normalise_url(&url));
+    let urls: Vec<Url> = urls.collect::<Result<_>>()?;
+    Ok(Cookies { cookies: call.session.cookies(&urls).await? })
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct SetCookiesParameters {
+    cookies: Vec<CookieParameters>,
+}
+
+/// A cookie, in Playwright's shape.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+struct CookieParameters {
+    name: String,
+    value: String,
+    /// Instead of domain and path
+    url: Option<String>,
+    domain: Option<String>,
+    path: Option<String>,
+    /// s since 1970
+    expires: Option<f64>,
+    http_only: Option<bool>,
+    secure: Option<bool>,
+    same_site: Option<SameSite>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct CookiesSet {
+    success: bool,
+    message: String,
+}
+
+async fn set_cookies(call: SessionCall, given: SetCookiesParameters) -> Result<CookiesSet> {
+    let cookies: Vec<Cookie> =
+        given.cookies.into_iter().enumerate().map(|(at, given)| cookie(at, given)).collect::<Result<_>>()?;
+    call.session.set_cookies(&cookies).await?;
+    let count = cookies.len();
+    let noun = if count == 1 { "cookie was" } else { "cookies were" };
+    Ok(CookiesSet { success: true, message: format!("{count} {noun} set.") })
+}
+
+/// The cookie that the `at`th parameter means.
+fn cookie(at: usize, given: CookieParameters) -> Result<Cookie> {
+    let name = given.name;
+    let wrong = |field: &str, problem: String| {
+        let parameter = format!("cookies[{at}]{field}");
+        TroupeError::new(ErrorCode::InvalidParameters, format!("cookie `{name}`: {problem}"))
+            .detail("violations", json!([{"parameter": parameter, "problem": problem}]))
+    };
+    if name.is_empty() && given.value.is_empty() {
+        return Err(wrong(".name", "it has neither a name nor a value".to_owned()));
+    }
+    if name.contains(['=', ';']) || format!("{name}{}", given.value).contains(char::is_control) {
+        return Err(wrong(".name", "no `=`, `;` or control character can be part of it".to_owned()));
+    }
+    let expires = given.expires.unwrap_or(-1.0);
+    let (domain, path, of_https) = match (given.url, given.domain) {
+        (Some(_), Some(_)) => {
+            return Err(wrong("", "it has a `url` and a `domain`; one of them says it".to_owned()));
+        }
+        (None, None) => {
+            return Err(wrong("", "it needs a `url`, or a `domain` (with a `path`)".to_owned())
+                .detail("reason", "MISSING_PARAMETER"));
+        }
+        (None, Some(domain)) if domain.trim_matches('.').is_empty() => {
+            return Err(wrong(".domain", "its `domain` is empty".to_owned()));
+        }
+        (None, Some(domain)) => (domain, "/".to_owned(), false),
+        (Some(url), None) => {
+            let url = normalise_url(&url)?;
+            let Some(host) = url.host_str().filter(|_| url.scheme().starts_with("http")) else {
+                return Err(wrong(".url", format!("`{url}` can have no cookies")));
+            };
+            let path = url.path().rsplit_once('/').map_or("", |(path, _)| path);
+            (host.to_owned(), format!("{path}/"), url.scheme() == "https")
+        }
+    };
+    let path = given.path.unwrap_or(path);
+    if !path.starts_with('/') {
+        return Err(wrong(".path", format!("its `path` must begin with `/`, not be `{path}`")));
+    }
+    if given.same_site == Some(SameSite::None) && !given.secure.unwrap_or(of_https) {
+        return Err(wrong(".sameSite", "with `sameSite: None` it must be `secure`".to_owned()));
+    }
+    Ok(Cookie {
+        value: given.value,
+        domain,
+        path,
+        expires,
+        http_only: given.http_only.unwrap_or(false),
+        secure: given.secure.unwrap_or(of_https),
+        same_site: given.same_site,
+        name,
+    })
 }

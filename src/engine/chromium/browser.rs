@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use chromiumoxide::cdp::{
     browser_protocol::{
         browser::{
-            CloseParams, GetVersionParams, PermissionDescriptor, PermissionSetting,
+            BrowserContextId, CloseParams, GetVersionParams, PermissionDescriptor, PermissionSetting,
             SetDownloadBehaviorBehavior, SetDownloadBehaviorParams, SetPermissionParams,
         },
         target::{
@@ -30,15 +30,18 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Link,
+    Link, cookies,
     launch::{Process, Stderr},
+    network::ContextNetwork,
     page::{ChromiumPage, PageSetup},
+    workers,
 };
 use crate::{
     config::Config,
     engine::{
         Browser, Context, ContextObserver, ContextOptions, DownloadStart, EngineError, EngineResult, Page,
         PageEvent,
+        network::{Cookie, NetworkRules},
         wire::{Listener, read_json},
     },
 };
@@ -74,18 +77,30 @@ struct Targets {
     sessions: HashMap<Arc<str>, Arc<str>>,
     /// Who awaits a target that it has asked for.
     expected: HashMap<Arc<str>, oneshot::Sender<Arc<ChromiumPage>>>,
+    /// The page that began each download; it may have closed since.
+    downloading: HashMap<String, Arc<ChromiumPage>>,
+    /// The networks that shared and service workers belong to, by CDP session.
+    workers: HashMap<Arc<str>, Arc<ContextNetwork>>,
 }
 
 struct ContextShared {
     options: ContextOptions,
     observer: Arc<dyn ContextObserver>,
+    network: Arc<ContextNetwork>,
 }
 
 /// An isolated browser context.
 struct ChromiumContext {
     id: Option<Arc<str>>,
     shared: Arc<Shared>,
+    network: Arc<ContextNetwork>,
     closed: AtomicBool,
+}
+
+impl ChromiumContext {
+    fn browser_context_id(&self) -> Option<BrowserContextId> {
+        self.id.as_deref().map(|id| id.to_owned().into())
+    }
 }
 
 impl Shared {
@@ -107,10 +122,10 @@ impl ChromiumBrowser {
         });
         link.wire.listen(None, Arc::new(BrowserListener { shared: Arc::downgrade(&shared) }));
         let greeting = async {
-            // Pages only: their frames are followed page by page.
+            // Frames and dedicated workers are followed page by page.
             let mut attach = SetAutoAttachParams::new(true, true);
             attach.flatten = Some(true);
-            attach.filter = Some(only("page"));
+            attach.filter = Some(only(&["page", "shared_worker", "service_worker"]));
             let attached = link.post(attach)?;
             let version: Version = link.execute(GetVersionParams {}).await?;
             attached.raw().await?;
@@ -134,12 +149,11 @@ impl ChromiumBrowser {
     }
 }
 
-/// A filter that lets one type of target through.
-pub(super) fn only(kind: &str) -> TargetFilter {
-    TargetFilter::new(vec![
-        FilterEntry { exclude: Some(false), r#type: Some(kind.to_owned()) },
-        FilterEntry { exclude: Some(true), r#type: None },
-    ])
+/// A filter that lets these types of target through.
+pub(super) fn only(kinds: &[&str]) -> TargetFilter {
+    let through =
+        kinds.iter().map(|kind| FilterEntry { exclude: Some(false), r#type: Some((*kind).to_owned()) });
+    TargetFilter::new(through.chain([FilterEntry { exclude: Some(true), r#type: None }]).collect::<Vec<_>>())
 }
 
 /// Why a browser did not come up, in its own last words.
@@ -219,9 +233,10 @@ impl Browser for ChromiumBrowser {
             grant.browser_context_id = id.as_deref().map(|id| id.to_owned().into());
             shared.link.run(grant).await?;
         }
-        let context = ContextShared { options: options.clone(), observer };
+        let network: Arc<ContextNetwork> = Arc::default();
+        let context = ContextShared { options: options.clone(), observer, network: network.clone() };
         shared.targets().contexts.insert(id.clone().unwrap_or_default(), Arc::new(context));
-        Ok(Arc::new(ChromiumContext { id, shared: shared.clone(), closed: AtomicBool::new(false) }))
+        Ok(Arc::new(ChromiumContext { id, shared: shared.clone(), network, closed: AtomicBool::new(false) }))
     }
 
     async fn close(&self) {
@@ -258,7 +273,7 @@ struct CreatedTarget {
 impl Context for ChromiumContext {
     async fn new_page(&self) -> EngineResult<Arc<dyn Page>> {
         let mut create = CreateTargetParams::new("about:blank");
-        create.browser_context_id = self.id.as_deref().map(|id| id.to_owned().into());
+        create.browser_context_id = self.browser_context_id();
         // In one window only the newest tab is painted (field notes).
         create.new_window = self.shared.windowed.then_some(true);
         let created: CreatedTarget = self.shared.link.execute(create).await?;
@@ -274,6 +289,19 @@ impl Context for ChromiumContext {
         let page = receiver.await.map_err(|_| EngineError::PageGone)?;
         page.ready().await?;
         Ok(page)
+    }
+
+    async fn set_network(&self, rules: NetworkRules) -> EngineResult<()> {
+        self.network.set(rules).await;
+        Ok(())
+    }
+
+    async fn cookies(&self) -> EngineResult<Vec<Cookie>> {
+        cookies::get(&self.shared.link, self.browser_context_id()).await
+    }
+
+    async fn set_cookies(&self, cookies: &[Cookie]) -> EngineResult<()> {
+        cookies::set(&self.shared.link, self.browser_context_id(), cookies).await
     }
 
     async fn close(&self) -> EngineResult<()> {
@@ -371,6 +399,7 @@ impl Listener for BrowserListener {
                     let pages: Vec<_> = shared.targets().pages.values().cloned().collect();
                     let frame: Arc<str> = event.frame_id.into();
                     if let Some(page) = pages.iter().find(|page| page.has_frame(&frame)) {
+                        shared.targets().downloading.insert(event.guid.clone(), page.clone());
                         page.emit(PageEvent::DownloadStarted(DownloadStart {
                             id: event.guid.into(),
                             url: event.url,
@@ -383,13 +412,10 @@ impl Listener for BrowserListener {
                 if let Some(event) = parse::<DownloadProgress>(method, params)
                     && event.state != "inProgress"
                 {
-                    let pages: Vec<_> = shared.targets().pages.values().cloned().collect();
+                    let page = shared.targets().downloading.remove(&event.guid);
                     let path = (event.state == "completed").then(|| shared.downloads.join(&event.guid));
-                    for page in pages {
-                        page.emit(PageEvent::DownloadEnded {
-                            id: event.guid.as_str().into(),
-                            path: path.clone(),
-                        });
+                    if let Some(page) = page {
+                        page.emit(PageEvent::DownloadEnded { id: event.guid.into(), path });
                     }
                 }
             }
@@ -407,6 +433,11 @@ fn attached(shared: &Arc<Shared>, event: Attached) {
         targets.contexts.get(id).or_else(|| targets.contexts.get("")).cloned()
     };
     let link = Link { wire: shared.link.wire.clone(), session: Some(session.clone()) };
+    if let (Some(context), Some(kind)) = (&context, workers::kind(&info.kind)) {
+        shared.targets().workers.insert(session, context.network.clone());
+        workers::attach(link, kind, None, &context.network);
+        return;
+    }
     let Some(context) = context.filter(|_| info.kind == "page") else {
         // Not ours (another client's page, a window of the browser itself): let it run without us.
         if event.waiting_for_debugger {
@@ -418,8 +449,13 @@ fn attached(shared: &Arc<Shared>, event: Attached) {
         return;
     };
     let id: Arc<str> = info.target_id.into();
-    let setup =
-        PageSetup { id: id.clone(), link, options: context.options.clone(), windowed: shared.windowed };
+    let setup = PageSetup {
+        id: id.clone(),
+        link,
+        options: context.options.clone(),
+        windowed: shared.windowed,
+        network: context.network.clone(),
+    };
     let page =
         ChromiumPage::attach(setup, |page| context.observer.page_opened(page, info.opener_id.as_deref()));
     let expected = {
@@ -437,6 +473,9 @@ fn detached(shared: &Arc<Shared>, session: &Arc<str>) {
     shared.link.wire.forget(session);
     let page = {
         let mut targets = shared.targets();
+        if let Some(network) = targets.workers.remove(session) {
+            network.leave(session);
+        }
         targets.sessions.remove(session).and_then(|id| targets.pages.remove(&id))
     };
     if let Some(page) = page {

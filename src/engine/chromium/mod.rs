@@ -2,14 +2,19 @@
 //! answers are read leniently by structs of our own, since a browser newer than the types must still work.
 //!
 //! `launch` starts and ends the process, `browser` routes its targets, `page` does what the traits ask,
-//! `events` turns CDP's events into [`PageEvent`](super::PageEvent)s, `input` and `emulation` are tables.
+//! `events` and `requests` turn CDP's events into [`PageEvent`](super::PageEvent)s, `network` keeps a context's
+//! rules up in all its sessions, `workers` lets workers in on them; `input`, `emulation`, `cookies` are tables.
 
 mod browser;
+mod cookies;
 mod emulation;
 mod events;
 mod input;
 mod launch;
+mod network;
 mod page;
+mod requests;
+mod workers;
 
 use std::{borrow::Cow, sync::Arc};
 

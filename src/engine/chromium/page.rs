@@ -37,6 +37,8 @@ use super::{
     Link, RawCommand,
     browser::{only, parse},
     emulation, events, input,
+    network::ContextNetwork,
+    requests, workers,
 };
 use crate::engine::{
     Area, ContextOptions, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
@@ -60,6 +62,7 @@ pub(super) struct PageSetup {
     pub link: Link,
     pub options: ContextOptions,
     pub windowed: bool,
+    pub network: Arc<ContextNetwork>,
 }
 
 pub(super) struct ChromiumPage {
@@ -72,6 +75,7 @@ pub(super) struct ChromiumPage {
     /// What the last intercepted drag holds, and the news of one.
     drag: Mutex<Option<Value>>,
     drags: watch::Sender<()>,
+    network: Arc<ContextNetwork>,
     /// `None` while the page is being set up.
     state: watch::Sender<Option<Result<(), EngineError>>>,
 }
@@ -103,6 +107,7 @@ impl ChromiumPage {
             held: Mutex::new(0),
             drag: Mutex::new(None),
             drags: watch::Sender::new(()),
+            network: setup.network,
             state: watch::Sender::new(None),
         });
         if let Some(session) = &page.link.session {
@@ -113,6 +118,8 @@ impl ChromiumPage {
         let _ = page.observer.set(observer);
         let listener = Arc::new(TargetListener { page: Arc::downgrade(&page), link: page.link.clone() });
         page.link.wire.listen(page.link.session.clone(), listener);
+        page.network.add_page(&page);
+        page.network.join(&page.link, false);
         match initialise(&page.link, &setup.options, Some(setup.windowed)) {
             Ok(answers) => {
                 let page = page.clone();
@@ -155,6 +162,9 @@ impl ChromiumPage {
 
     /// The target has been detached.
     pub fn gone(&self) {
+        if let Some(session) = &self.link.session {
+            self.network.leave(session);
+        }
         self.emit(PageEvent::Closed);
     }
 
@@ -224,7 +234,7 @@ fn initialise(link: &Link, options: &ContextOptions, windowed: Option<bool>) -> 
     batch.add(NetworkEnable::default())?;
     let mut attach = SetAutoAttachParams::new(true, true);
     attach.flatten = Some(true);
-    attach.filter = Some(only("iframe"));
+    attach.filter = Some(only(&["iframe", "worker"]));
     batch.add(attach)?;
     if let Some(windowed) = windowed {
         batch.add(InspectorEnable::default())?;
@@ -566,6 +576,8 @@ struct AttachedFrame {
 #[serde(rename_all = "camelCase")]
 struct FrameTarget {
     target_id: String,
+    #[serde(rename = "type")]
+    kind: String,
 }
 
 #[derive(Deserialize)]
@@ -605,19 +617,34 @@ impl Listener for TargetListener {
             }
             "Target.attachedToTarget" => {
                 if let Some(event) = parse::<AttachedFrame>(method, params) {
-                    self.frame_process(&page, event.target_info.target_id.into(), event.session_id.into());
+                    let session: Arc<str> = event.session_id.into();
+                    match workers::kind(&event.target_info.kind) {
+                        Some(kind) => {
+                            let link = Link { wire: self.link.wire.clone(), session: Some(session) };
+                            workers::attach(link, kind, Some(self.page.clone()), &page.network);
+                        }
+                        None => self.frame_process(&page, event.target_info.target_id.into(), session),
+                    }
                 }
             }
             "Target.detachedFromTarget" => {
                 if let Some(DetachedFrame { session_id }) = parse(method, params) {
                     let gone: Arc<str> = session_id.into();
                     self.link.wire.forget(&gone);
+                    page.network.leave(&gone);
                     let mut frames = lock(&page.frames);
                     frames.contexts.retain(|(of, _, _), _| *of != gone);
                     frames.sessions.retain(|_, of| *of != gone);
                 }
             }
+            "Fetch.requestPaused" => {
+                page.network.paused(&self.link, params, |event| page.emit(PageEvent::Request(event)));
+            }
             _ => {
+                if let Some(event) = requests::translate(method, params, None) {
+                    page.network.note(&event);
+                    page.emit(PageEvent::Request(event));
+                }
                 for event in events::translate(method, params) {
                     match &event {
                         // The first session to tell of a frame is its own, unless it has one already.
@@ -649,6 +676,7 @@ impl TargetListener {
         let link = Link { wire: self.link.wire.clone(), session: Some(session.clone()) };
         let listener = TargetListener { page: self.page.clone(), link: link.clone() };
         link.wire.listen(Some(session), Arc::new(listener));
+        page.network.join(&link, false);
         // Its answers matter to nobody: a frame that cannot be set up is one that cannot be read.
         drop(initialise(&link, &ContextOptions::default(), None));
     }

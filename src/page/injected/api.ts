@@ -441,6 +441,11 @@ export interface Done {
   done: true;
 }
 
+export interface Turned extends Done {
+  /** A link with `download` has been clicked since the last turn. */
+  download?: boolean;
+}
+
 /** A function of the contract. */
 export type Call<Argument, Result> = (argument: Argument) => Result;
 
@@ -481,7 +486,7 @@ export interface Troupe {
   restoreRefs: Call<RefsState, RestoreRefsResult>;
   mutations: Call<void, MutationsResult>;
   /** Resolves after one turn of the event loop. */
-  turn: Call<void, Promise<Done>>;
+  turn: Call<void, Promise<Turned>>;
 
   // Those below take and return real objects, not JSON; for use by object id.
 

@@ -32,10 +32,12 @@ export const HAS_INERT = 32;
 export const HAS_ACTION = 64;
 export const HAS_TITLE = 128;
 export const HAS_FIELD_STATE = 256;
-export const HAS_OTHER = 512;
+/** `hidden`, `popover`, the `type` of an input, `display` and `visibility` of SVG. */
+export const HAS_HIDING = 512;
+export const HAS_OTHER = 1024;
 
 const attributeFacts = new Map<string, number>(
-  Object.entries({ class: HAS_CLASS, id: HAS_ID, style: HAS_STYLE, role: HAS_ROLE, inert: HAS_INERT, tabindex: HAS_ACTION, onclick: HAS_ACTION, draggable: HAS_ACTION, contenteditable: HAS_ACTION, title: HAS_TITLE, required: HAS_FIELD_STATE, readonly: HAS_FIELD_STATE }),
+  Object.entries({ class: HAS_CLASS, id: HAS_ID, style: HAS_STYLE, role: HAS_ROLE, inert: HAS_INERT, tabindex: HAS_ACTION, onclick: HAS_ACTION, draggable: HAS_ACTION, contenteditable: HAS_ACTION, title: HAS_TITLE, required: HAS_FIELD_STATE, readonly: HAS_FIELD_STATE, hidden: HAS_HIDING, popover: HAS_HIDING, type: HAS_HIDING, display: HAS_HIDING, visibility: HAS_HIDING }),
 );
 
 /** Which kinds of attributes an element has; 0 is none at all. */
@@ -182,7 +184,7 @@ export function byIds(from: Element, attribute: string): Element[] {
   return found;
 }
 
-/** The focused element, through shadow roots; null when it is the body or nothing. */
+/** The focused element, through shadow roots; null when nothing has the focus. */
 export function activeElement(): Element | null {
   let active = getDocumentActive.call(document);
   while (active) {
@@ -191,7 +193,9 @@ export function activeElement(): Element | null {
     if (!inner) break;
     active = inner;
   }
-  if (active === bodyOf() || active === documentElement()) return null;
+  if (active === documentElement()) return null;
+  // The body is the active element where nothing has the focus; one that can be edited may have it itself.
+  if (active !== null && active === bodyOf() && !elementMatches(active, ":focus")) return null;
   return active;
 }
 

@@ -15,7 +15,7 @@ import { attribute, describe, list, refOf, state, text, value } from "./reads";
 import { elementByRef } from "./refs";
 import { resolve } from "./resolve";
 import { snapshot } from "./snapshot";
-import { turn } from "./turn";
+import { turn, watchDownloadLinks } from "./turn";
 import { scroll, waitFor } from "./wait";
 
 /** Each call of the contract, as it is called from outside: a string comes back. */
@@ -66,4 +66,5 @@ const world = globalThis as { __troupe?: Outside };
 if (!world.__troupe) {
   world.__troupe = wire();
   startWatching();
+  watchDownloadLinks();
 }

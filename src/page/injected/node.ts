@@ -40,11 +40,16 @@ export function makeNode(element: Element, role: string): TreeNode {
   return { element, role, name: "", states: "", wantsRef: false, cursor: "", properties: nothing, value: null, children: [], folds: false, cut: false, runRole: "", runCount: 0, skipped: nothing, boundary: null };
 }
 
-/** A wrapper with a pointer around one thing that has a ref: a press on that thing is one on the wrapper. */
+/**
+ * A wrapper around one thing that has a ref and says all that the wrapper does: a press on that thing is one on the
+ * wrapper, and what has the same name and states as its only button is that button to everyone.
+ */
 export function onlyChild(node: TreeNode): TreeNode | null {
-  if (node.cursor === "" || (node.role !== "generic" && node.role !== "presentation") || node.name !== "" || node.states !== "" || node.children.length !== 1) return null;
+  if ((node.role !== "generic" && node.role !== "presentation") || node.children.length !== 1) return null;
   const child = node.children[0];
   if (!isNode(child) || !child.wantsRef) return null;
+  if (node.cursor === "" && node.name === "") return null;
+  if ((node.name !== "" && node.name !== child.name) || (node.states !== "" && node.states !== child.states)) return null;
   if (child.cursor === "" && !widgetRoles.has(child.role)) child.cursor = node.cursor;
   return child;
 }

@@ -87,8 +87,7 @@ const plainRoles = new Map<string, string>(Object.entries({
 }));
 
 /** The tag's own role; null where the tag says nothing (a `div`, a `span`). */
-export function implicitRole(element: Element): string | null {
-  const tag = localName(element);
+export function implicitRole(element: Element, tag = localName(element)): string | null {
   switch (tag) {
     case "div":
     case "span":
@@ -202,12 +201,12 @@ export function explicitRole(element: Element): string | null {
 }
 
 /** The role of an element: "generic" where nothing says more, "presentation" where it is only a wrapper. */
-export function roleOf(element: Element, mayBeExplicit = true): string {
+export function roleOf(element: Element, mayBeExplicit = true, tag = localName(element)): string {
   if (mayBeExplicit) {
     const explicit = explicitRole(element);
     if (explicit !== null) return explicit;
   }
-  const implicit = implicitRole(element);
+  const implicit = implicitRole(element, tag);
   if (implicit === null) return "generic";
   if (implicit === "term" || implicit === "definition") {
     const list = elementClosest(element, "dl");

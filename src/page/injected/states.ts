@@ -66,6 +66,8 @@ export function stateText(element: Element, role: string, disabled: boolean, act
     if (hasAttr(element, "required") || attr(element, "aria-required") === "true") text += " [required]";
     if ((hasAttr(element, "readonly") && isHtml(element)) || attr(element, "aria-readonly") === "true") text += " [readonly]";
   }
+  const sort = role === "columnheader" || role === "rowheader" ? attr(element, "aria-sort") : null;
+  if (sort && sort !== "none") text += ` [sort=${sort}]`;
   const current = attr(element, "aria-current");
   if (current && current !== "false") text += current === "true" ? " [current]" : ` [current=${current}]`;
   return text;

@@ -46,8 +46,8 @@ class RuleKeys {
   }
 
   /** `facts` are the element's, as `factsOf` tells them. */
-  of(element: Element, facts = -1): number {
-    let effects = this.universal | (this.tags.get(localName(element)) ?? 0);
+  of(element: Element, facts = -1, tag = localName(element)): number {
+    let effects = this.universal | (this.tags.get(tag) ?? 0);
     if (facts === 0 || effects === EVERYTHING) return effects;
     const classes = facts & HAS_CLASS && this.classes.size > 0 ? attr(element, "class") : null;
     if (classes !== null) {
@@ -292,6 +292,8 @@ export function isShown(element: Element): boolean {
 
 /** The open modal dialogs: everything outside of the last one is inert. */
 export function modalDialogs(): Element[] {
+  // A collection that the browser keeps: on most pages there is nothing to search for.
+  if (Document.prototype.getElementsByTagName.call(document, "dialog").length === 0) return [];
   try {
     return Array.from(queryAll(document, "dialog:modal"));
   } catch {

@@ -5,13 +5,21 @@ import { shadowRoots } from "./css";
 import { nameOf } from "./names";
 import type { RefGiver } from "./refs";
 import { roleOf } from "./roles";
-import { describeElement } from "./snapshot";
+import { describeElement, tagOf } from "./snapshot";
 import { isHiddenForAria } from "./styles";
 import { parseRole, parseTarget } from "./targets";
 
 const candidates = "a[href], button, input, select, textarea, summary, [role], [onclick], [tabindex], [contenteditable], h1, h2, h3, h4, label, img, [id], [data-testid]";
 const mostCandidates = 1500;
 const mostSuggestions = 5;
+/** Longer texts are not mistyped but remembered wrongly. */
+const longestTyped = 40;
+/** What is less alike than this is no match at all; */
+const leastLikeness = 0.52;
+/** something of the very role that is wanted says at least what there is; */
+const sameRole = 0.4;
+/** and beside a good match a poor one is noise. */
+const partOfBest = 0.7;
 
 interface Wanted {
   role: string;
@@ -42,7 +50,7 @@ function wantedOf(target: string): Wanted {
 
 const simplify = (text: string): string => normalize(text.replace(/([a-z])([A-Z])/g, "$1 $2").replace(/[-_]+/g, " ")).toLowerCase();
 
-/** How alike two texts are, 0 to 1: shared pairs of letters, and whether one holds the other. */
+/** How alike two texts are, 0 to 1: one holds the other, they share pairs of letters, or few slips lie between them. */
 function likeness(left: string, right: string): number {
   if (left === "" || right === "") return 0;
   if (left === right) return 1;
@@ -50,6 +58,18 @@ function likeness(left: string, right: string): number {
   const longer = Math.max(left.length, right.length);
   if (shorter >= 3 && (left.includes(right) || right.includes(left))) return 0.6 + 0.35 * (shorter / longer);
   if (shorter < 2) return 0;
+  const shared = Math.max(sharedPairs(left, right), sharedWords(left, right));
+  return longer <= longestTyped && shorter / longer > 0.6 ? Math.max(shared, 1 - slips(left, right) / longer) : shared;
+}
+
+function sharedWords(left: string, right: string): number {
+  const words = left.split(" ");
+  const others = right.split(" ");
+  const shared = words.filter((word) => word.length > 2 && others.includes(word)).length;
+  return shared === 0 ? 0 : 0.4 + (0.6 * shared) / Math.max(words.length, others.length);
+}
+
+function sharedPairs(left: string, right: string): number {
   const pairs = new Map<string, number>();
   for (let i = 0; i < left.length - 1; i++) {
     const pair = left.slice(i, i + 2);
@@ -67,6 +87,23 @@ function likeness(left: string, right: string): number {
   return (2 * shared) / (left.length + right.length - 2);
 }
 
+/** Letters to put in, to take away, to change or to swap with the next until one text is the other. */
+function slips(left: string, right: string): number {
+  let above: number[] = [];
+  let row = Array.from({ length: right.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= left.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= right.length; j++) {
+      const same = left[i - 1] === right[j - 1] ? 0 : 1;
+      next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + same);
+      if (i > 1 && j > 1 && left[i - 1] === right[j - 2] && left[i - 2] === right[j - 1]) next[j] = Math.min(next[j], above[j - 2] + 1);
+    }
+    above = row;
+    row = next;
+  }
+  return row[right.length];
+}
+
 export function nearMatches(target: string, refs: RefGiver): Match[] {
   const wanted = wantedOf(target);
   if (wanted.words.length === 0 && wanted.role === "") return [];
@@ -76,21 +113,30 @@ export function nearMatches(target: string, refs: RefGiver): Match[] {
   for (const element of elements.slice(0, mostCandidates)) {
     const role = roleOf(element);
     let score = 0;
-    const labels = [nameOf(element, role), attr(element, "id"), attr(element, "data-testid"), attr(element, "name"), attr(element, "class"), attr(element, "placeholder")];
+    const labels = [nameOf(element, role), attr(element, "id"), attr(element, "data-testid"), attr(element, "name"), attr(element, "placeholder"), ...(attr(element, "class") ?? "").split(" ")];
     for (const label of labels) {
       if (!label || label.length > 200) continue;
       for (const word of wanted.words) score = Math.max(score, likeness(word, simplify(label)));
     }
-    if (wanted.role !== "") score = wanted.words.length === 0 ? (role === wanted.role ? 0.6 : 0) : role === wanted.role ? Math.max(score + 0.15, 0.4) : score * 0.9;
-    else if (role === "generic") score *= 0.9;
-    if (score >= 0.4) scored.push({ element, score });
+    if (score < leastLikeness) score = 0;
+    if (wanted.role !== "" && role === wanted.role) score = wanted.words.length === 0 ? 0.6 : Math.max(Math.min(score + 0.15, 1), sameRole);
+    else if (wanted.role !== "" || role === "generic") score *= 0.9;
+    if (score > 0) scored.push({ element, score });
   }
   scored.sort((left, right) => right.score - left.score);
-  const found: Match[] = [];
-  for (const { element } of scored) {
+  const found = new Map<string, Match>();
+  let best = 0;
+  for (const { element, score } of scored) {
+    if (score < best * partOfBest) break;
     if (isHiddenForAria(element)) continue;
-    found.push({ ref: refs.of(element), description: describeElement(element, refs) });
-    if (found.length === mostSuggestions) break;
+    best = Math.max(best, score);
+    const role = roleOf(element);
+    const name = nameOf(element, role);
+    // Of many that are called the same, one stands for all.
+    const called = name === "" ? tagOf(element) : `${role} ${name}`;
+    if (found.has(called)) continue;
+    found.set(called, { ref: refs.of(element), description: describeElement(element, refs) });
+    if (found.size === mostSuggestions) break;
   }
-  return found;
+  return [...found.values()];
 }

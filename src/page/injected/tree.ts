@@ -3,7 +3,7 @@
  * called and in which state they are. Everything is asked once, from the top down, and nothing about what is
  * folded away.
  */
-import { activeElement, attr, byIds, composedContains, eachComposedChild, factsOf, firstElementChild, HAS_ACTION, HAS_ARIA, HAS_FIELD_STATE, HAS_INERT, HAS_ROLE, HAS_STYLE, HAS_TITLE, hasAttr, localName, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent } from "./dom";
+import { activeElement, attr, byIds, composedContains, eachComposedChild, factsOf, firstElementChild, HAS_ACTION, HAS_ARIA, HAS_FIELD_STATE, HAS_INERT, HAS_OTHER, HAS_ROLE, HAS_STYLE, HAS_TITLE, hasAttr, localName, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent } from "./dom";
 import { labellers } from "./labels";
 import { makeNode, mergeText, nothing, onlyChild, scalar, type TreeNode } from "./node";
 import { fieldValue, givenName, nameOf } from "./names";
@@ -52,7 +52,8 @@ export class Walk {
   private readonly animated = animationsRun();
   private readonly owned = new Set<Element>();
   private readonly modals = modalDialogs();
-  private keys = keysOf(document);
+  private readonly documentKeys = keysOf(document);
+  private keys = this.documentKeys;
   private root: Element | null = null;
   private depth = 0;
   /** Something was folded away. */
@@ -121,10 +122,12 @@ export class Walk {
     }
     let bits = inherited;
     const facts = factsOf(element);
-    const effects = this.keys.of(element, facts);
+    const effects = this.keys.of(element, facts, tag);
     const asked = this.animated || (effects & VISIBILITY) !== 0;
-    // An element without attributes is hidden only by a rule for its tag, or inside a closed `details`.
-    if (facts !== 0 || asked || effects & DISPLAY || bits & ASK) {
+    // An element without attributes is hidden only by a rule for its tag, or inside a closed `details`; so is a link with
+    // an address and nothing else. A host is hidden by rules of its own, and what is slotted by those of the document.
+    const plain = facts === 0 || (facts === HAS_OTHER && this.keys === this.documentKeys && !tag.includes("-"));
+    if (!plain || asked || effects & DISPLAY || bits & ASK) {
       const shown = shownOf(element, asked);
       if (shown === Shown.None) return;
       if (shown === Shown.Invisible) bits |= INVISIBLE;
@@ -150,7 +153,7 @@ export class Walk {
         bits |= POINTER;
       }
     }
-    const role = roleOf(element, (facts & HAS_ROLE) !== 0);
+    const role = roleOf(element, (facts & HAS_ROLE) !== 0, tag);
     if (bits & INVISIBLE) {
       if (tag !== "iframe") this.children(element, parent, bits);
       return;
@@ -383,6 +386,8 @@ function namedGeneric(element: Element): boolean {
 /** Whether a script or the markup makes something of it that its role doesn't say. */
 function isActed(element: Element, role: string): boolean {
   if (hasAttr(element, "onclick") || attr(element, "draggable") === "true") return true;
+  // The header of a column that can be sorted: pressing it does so.
+  if (hasAttr(element, "aria-sort")) return true;
   if (role !== "generic" && role !== "presentation") return isFocusable(element) && hasAttr(element, "tabindex") && attr(element, "tabindex") !== "-1";
   if (hasAttr(element, "tabindex")) return isFocusable(element) && attr(element, "tabindex") !== "-1";
   if (hasAttr(element, "aria-expanded") || hasAttr(element, "aria-haspopup") || hasAttr(element, "aria-pressed")) return true;

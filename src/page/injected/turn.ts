@@ -1,14 +1,32 @@
 /** One turn of the page's event loop. */
-import type { Done } from "./api";
+import type { Turned } from "./api";
+
+/** The last click on a link that downloads. */
+let click: Event | null = null;
+
+/** Such a click starts no request that is told of: the download comes out of the blue, when its server has answered. */
+export function watchDownloadLinks(): void {
+  const noted = (event: Event): void => {
+    const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement && node.hasAttribute("download"));
+    // Of another origin it is a link like others.
+    if (!(link instanceof HTMLAnchorElement)) return;
+    if (link.origin === location.origin || link.protocol === "data:") click = event;
+  };
+  window.addEventListener("click", noted, { capture: true, passive: true });
+}
 
 /** A message is a task of its own, queued behind those that wait; a frame would cost 16 ms. */
-export function turn(): Promise<Done> {
+export function turn(): Promise<Turned> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => {
       port1.close();
       // A second task: timers of 0 ms that the action set have run by then.
-      setTimeout(() => resolve({ done: true }), 0);
+      setTimeout(() => {
+        const download = click !== null && !click.defaultPrevented;
+        click = null;
+        resolve(download ? { done: true, download } : { done: true });
+      }, 0);
     };
     port2.postMessage(0);
   });

@@ -1,0 +1,126 @@
+// Downloads: into the output folder, never over another file, and told to the agent.
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+import { until } from '../support/wait.mjs'
+
+const PAGE = `<!doctype html><title>Files</title><link rel="icon" href="data:,">
+  <a id="file" href="/download">File</a> <a id="popup" href="/download" target="_blank">In a new tab</a>
+  <a id="attribute" href="/plain" download="named.txt">Named</a> <a id="late" href="/late" download="late.txt">Late</a>
+  <a id="blob" download="blob.txt">Blob</a> <a id="evil" href="/evil">Evil</a> <a id="slow" href="/slow-file">Slow</a>
+  <a id="none" href="/none">None</a> <button id="frame" onclick="document.body.append(Object.assign(document.createElement('iframe'), { src: '/download' }))">Frame</button>
+  <button id="script" onclick="const link = document.createElement('a'); link.href = blob.href; link.download = 'made.txt'; link.click()">Script</button>
+  <script>blob.href = URL.createObjectURL(new Blob(['from memory']))</script>`
+
+/** @param {string} name @returns {import('../support/site.mjs').Route} */
+const attachment = (name) => (_request, response) =>
+  response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-disposition': `attachment; filename="${name}"` }).end('evil')
+
+/** A server, a site, an empty folder. @param {import('node:test').TestContext} t @param {string[]} [args] */
+async function start(t, args) {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-test-downloads-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const output = join(folder, 'output')
+  /** @type {() => void} */
+  let release = () => {}
+  const site = await startSite(t, {
+    '/files': PAGE,
+    '/plain': (_request, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('plain'),
+    '/late': (_request, response) => void setTimeout(() => response.writeHead(200, { 'content-type': 'text/plain' }).end('late'), 300),
+    '/evil': attachment('../../.evil.sh'),
+    '/none': (_request, response) => response.writeHead(204).end(),
+    '/slow-file': (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/zip', 'content-disposition': 'attachment; filename="slow.zip"' }).write('first')
+      release = () => response.end(', last')
+    }
+  })
+  const server = await startServer(t, args ?? ['--output-dir', output])
+  return { server, site, folder, output, release: () => release() }
+}
+
+describe('downloads', { timeout: 60_000 }, () => {
+  test('by click: each is told with its path, and none overwrites another', async (t) => {
+    const { server, site, output } = await start(t)
+    await server.ok('navigate', { url: site.url('/files') })
+    const files = ['report.bin', 'report (1).bin', 'report (2).bin']
+    for (const name of files) {
+      const { download, success } = await server.ok('click', { selector: '#file' })
+      assert.equal(success, true)
+      assert.deepEqual(download, { url: site.url('/download'), suggestedFilename: 'report.bin', state: 'completed', path: join(output, name) })
+      assert.equal(readFileSync(download.path, 'utf8'), 'the report')
+    }
+    assert.deepEqual(readdirSync(output).sort(), files.sort())
+    const { download } = await server.ok('click', { selector: '#none' })
+    assert.equal(download, undefined)
+  })
+
+  test('by navigation, whose answer keeps the old URL', async (t) => {
+    const { server, site, output } = await start(t)
+    await server.ok('navigate', { url: site.url('/files') })
+    const { success, url, download } = await server.ok('navigate', { url: site.url('/download') })
+    assert.deepEqual({ success, url, path: download.path, state: download.state }, { success: true, url: site.url('/files'), path: join(output, 'report.bin'), state: 'completed' })
+  })
+
+  for (const [id, name, text] of [
+    ['attribute', 'named.txt', 'plain'],
+    ['late', 'late.txt', 'late'],
+    ['blob', 'blob.txt', 'from memory'],
+    ['script', 'made.txt', 'from memory'],
+    ['popup', 'report.bin', 'the report'],
+    ['frame', 'report.bin', 'the report']
+  ]) {
+    test(`of every kind: ${id}`, async (t) => {
+      const { server, site, output } = await start(t)
+      await server.ok('navigate', { url: site.url('/files') })
+      const { download } = await server.ok('click', { selector: `#${id}` })
+      assert.deepEqual([download?.state, download?.path], ['completed', join(output, name)])
+      assert.equal(readFileSync(download.path, 'utf8'), text)
+    })
+  }
+
+  test('a name from a server leads nowhere else and hides nothing', async (t) => {
+    const { server, site, folder, output } = await start(t)
+    await server.ok('navigate', { url: site.url('/files') })
+    const { download } = await server.ok('click', { selector: '#evil' })
+    assert.equal(join(download.path, '..'), output)
+    assert.doesNotMatch(download.path.slice(output.length + 1), /^\.|\//)
+    assert.deepEqual(readdirSync(folder), ['output'])
+  })
+
+  test('a long one is in progress at first; a later answer tells its end, once', async (t) => {
+    const { server, site, output, release } = await start(t)
+    const slow = await startServer(t, ['--output-dir', output, '--timeout-settle', '200'])
+    await slow.ok('navigate', { url: site.url('/files') })
+    const { download } = await slow.ok('click', { selector: '#slow' })
+    assert.deepEqual(download, { url: site.url('/slow-file'), suggestedFilename: 'slow.zip', state: 'inProgress' })
+    assert.equal((await slow.ok('navigate', { url: site.url('/') })).download, undefined)
+    release()
+    await until(() => existsSync(join(output, 'slow.zip')), 'the file')
+    const later = await until(async () => (await slow.ok('navigate', { url: site.url('/') })).download, 'the end of the download')
+    assert.deepEqual([later.state, later.path], ['completed', join(output, 'slow.zip')])
+    assert.equal(readFileSync(later.path, 'utf8'), 'first, last')
+    assert.equal((await slow.ok('navigate', { url: site.url('/') })).download, undefined)
+    assert.equal((await server.ok('navigate', { url: site.url('/') })).download, undefined)
+  })
+
+  test('a folder that cannot be written is told', async (t) => {
+    const { server, site } = await start(t, ['--output-dir', '/dev/null/none'])
+    await server.ok('navigate', { url: site.url('/files') })
+    const { download } = await server.ok('click', { selector: '#file' })
+    assert.equal(download.state, 'failed')
+    assert.match(download.failure, /\/dev\/null\/none/)
+  })
+
+  test('where nothing is configured they go to a folder of the user in the temporary one', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'troupe-test-tmp-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const site = await startSite(t)
+    const server = await startServer(t, [], { env: { TMPDIR: folder } })
+    const { download } = await server.ok('navigate', { url: site.url('/download') })
+    assert.equal(download.path, join(folder, `troupe-output-${process.getuid?.()}`, 'report.bin'))
+  })
+})

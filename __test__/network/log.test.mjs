@@ -1,0 +1,108 @@
+// get_request_log: what a page has asked the network for.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { EVERYWHERE } from '../support/everywhere.mjs'
+import { startServer } from '../support/server.mjs'
+import { shared } from '../support/scope.mjs'
+import { closedPort, startSite } from '../support/site.mjs'
+import { until } from '../support/wait.mjs'
+
+describe('the request log', { timeout: 60_000 }, () => {
+  const scope = shared()
+  let server
+  let site
+
+  before(async () => {
+    server = await startServer(scope)
+    site = await startSite(scope, { ...EVERYWHERE, '/api/big': (_request, response) => response.end('x'.repeat(5000)) })
+  })
+
+  const log = (sessionId, more = {}) => server.ok('get_request_log', { sessionId, ...more })
+  const run = (sessionId, script) => server.ok('evaluate', { sessionId, script })
+
+  test('tells URL, method, status, type, time and size, the newest last', async () => {
+    const sessionId = await server.createSession()
+    const begun = Date.now()
+    await server.ok('navigate', { sessionId, url: site.url('/redirect?to=/form') })
+    await run(sessionId, `fetch('/api/big', { method: 'POST' }).then((answer) => answer.text()).then(() => fetch('/status/418')).then((answer) => answer.text())`)
+    const { requests, count } = await until(async () => {
+      const told = await log(sessionId)
+      return told.requests.every(({ duration }) => duration !== undefined) && told
+    }, 'the end of the requests')
+    assert.equal(count, 4)
+    assert.deepEqual(
+      requests.map(({ url, method, status, resourceType }) => [new URL(url).pathname, method, status, resourceType]),
+      [
+        ['/redirect', 'GET', 302, 'document'],
+        ['/form', 'GET', 200, 'document'],
+        ['/api/big', 'POST', 200, 'fetch'],
+        ['/status/418', 'GET', 418, 'fetch']
+      ]
+    )
+    for (const { startTime, duration, size, failure, fromMock, frame, worker } of requests) {
+      assert.ok(startTime >= begun - 1000 && startTime <= Date.now() + 1000, `started at ${startTime}`)
+      assert.ok(duration >= 0 && duration < 30_000)
+      assert.deepEqual({ failure, fromMock, frame, worker }, { failure: undefined, fromMock: undefined, frame: undefined, worker: undefined })
+      assert.ok(size === undefined || size > 0)
+    }
+    assert.ok(requests[2].size > 5000)
+  })
+
+  test('filter: part of the URL, type, status, class of status, failed', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/') })
+    const refused = `http://127.0.0.1:${await closedPort()}/none`
+    await run(sessionId, `Promise.all(['/status/404', '/api/x', '${refused}'].map((url) => fetch(url).catch(() => {})))`)
+    const paths = async (filter) => {
+      const { requests, count } = await log(sessionId, { filter })
+      assert.equal(count, requests.length)
+      return requests.map(({ url }) => new URL(url).pathname).sort()
+    }
+    assert.deepEqual(await paths('/API/'), ['/api/x'])
+    assert.deepEqual(await paths('document'), ['/'])
+    assert.deepEqual(await paths('404'), ['/status/404'])
+    assert.deepEqual(await paths('2xx'), ['/', '/api/x'])
+    assert.deepEqual(await paths('failed'), ['/none'])
+    assert.deepEqual(await paths('nothing like it'), [])
+    const [failed] = (await log(sessionId, { filter: 'failed' })).requests
+    assert.equal(failed.failure, 'net::ERR_CONNECTION_REFUSED')
+    assert.equal(failed.status, undefined)
+  })
+
+  test('tells frames and workers, and what was mocked or blocked', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/everywhere/page') })
+    await server.ok('mock_response', { sessionId, url: '**/api/mocked', response: { status: 202 } })
+    await server.ok('evaluate', { sessionId, script: 'ask', args: ['/api/mocked'] })
+    const { requests } = await log(sessionId, { filter: '/api/mocked' })
+    const from = requests.map(({ frame, worker }) => worker ?? (frame ? new URL(frame).hostname : 'page')).sort()
+    assert.deepEqual(from, ['127.0.0.1', 'dedicated', 'localhost', 'page', 'service', 'shared'])
+    assert.ok(requests.every(({ fromMock, status, resourceType }) => fromMock === true && status === 202 && resourceType === 'fetch'))
+    await server.ok('block_resource', { sessionId, resourceType: 'fetch' })
+    await run(sessionId, `fetch('/api/blocked').catch(() => {})`)
+    const [blocked] = (await log(sessionId, { filter: '/api/blocked' })).requests
+    assert.deepEqual([blocked.failure, blocked.fromMock], ['net::ERR_BLOCKED_BY_CLIENT', undefined])
+  })
+
+  test('tells WebSockets, and names no data: URLs', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/') })
+    await run(sessionId, `new Promise((resolve) => { new WebSocket(location.origin.replace('http', 'ws')).onerror = resolve; new Image().src = 'data:image/png,x' })`)
+    const { requests } = await log(sessionId, { filter: 'websocket' })
+    assert.equal(requests.length, 1)
+    assert.match(requests[0].url, /^ws:/)
+    assert.equal((await log(sessionId, { filter: 'data:' })).count, 0)
+  })
+
+  test('keeps a thousand, answers within the result budget with the newest, and is a page’s own', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/') })
+    await run(sessionId, `(async () => { for (let at = 0; at < 1100; at += 100) await Promise.all(Array.from({ length: 100 }, (_, more) => fetch('/api/' + (at + more)))) })()`)
+    const { requests, count } = await log(sessionId)
+    assert.equal(count, 1000)
+    assert.ok(requests.length > 50 && JSON.stringify({ requests, count }).length <= 25_000)
+    assert.match(requests.at(-1).url, /\/api\/10\d\d$/)
+    await server.ok('pages', { sessionId, action: 'new' })
+    assert.equal((await log(sessionId, { pageId: 'page-2' })).count, 0)
+  })
+})

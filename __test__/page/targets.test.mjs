@@ -1,0 +1,105 @@
+// What targets mean, what refs keep naming, and what is suggested where nothing is found.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { shared } from '../support/scope.mjs'
+import { sharedPage } from './world.mjs'
+
+const FORM = `<form><label for=e>Email</label><input id=e data-testid=mail placeholder="you@x">
+  <button class="btn go">Send</button><button hidden>Send</button><div>Hello <b>World</b></div><p>hello there</p>
+  <input type=submit value=Go><h2>Title</h2></form>`
+
+/** A target, and what its description is or the code of its error is. @type {[string, RegExp][]} */
+const TARGETS = [
+  ['#e', /^textbox "Email"/],
+  ['button.go', /^button "Send"/],
+  ['css=button.go', /^button "Send"/],
+  ['label=email', /^textbox/],
+  ['label="Email"', /^textbox/],
+  ['label="email"', /^ELEMENT_NOT_FOUND/],
+  ['placeholder=YOU', /^textbox/],
+  ['testid=mail', /^textbox/],
+  ['text=world', /^<b>/],
+  ['text=/^hel+o t/i', /hello there/],
+  ['text="Hello"', /^<div>/],
+  ['text=Go', /^button "Go"/],
+  ['role=button[name="Send"]', /^button "Send"/],
+  ['role=button[name="send"]', /^ELEMENT_NOT_FOUND.*button "Send"/],
+  ['role=button[name="send"i]', /^button "Send"/],
+  ['role=button[name=/^S/]', /^button "Send"/],
+  ['role=heading[level=2]', /^heading "Title"/],
+  ['button:has-text("send")', /^button "Send"/],
+  ['//button[1]', /^button "Send"/],
+  ['(//button)[1]', /^button "Send"/],
+  ['xpath=//h2', /^heading "Title"/],
+  ['form >> button >> nth=0', /^button "Send"/],
+  ['form >> text=Send >> visible=true', /^button "Send"/],
+  // Of two, one is hidden.
+  ['button', /^button "Send"/],
+  ['.btn, #e', /^ELEMENT_AMBIGUOUS.*textbox "Email".*button "Send"/],
+  ['bttn', /^ELEMENT_NOT_FOUND/],
+  ['.bttn', /^ELEMENT_NOT_FOUND.*button "Send"/],
+  ['text=Sendd', /^ELEMENT_NOT_FOUND.*button "Send"/],
+  ['role=buttn', /^INVALID_SELECTOR/],
+  ['e99', /^ELEMENT_NOT_FOUND.*stale/],
+  ['', /^INVALID_SELECTOR/],
+  ['//[', /^INVALID_SELECTOR/],
+  ['text=/(/', /^INVALID_SELECTOR/]
+]
+
+describe('targets', { timeout: 60_000 }, () => {
+  const page = sharedPage(shared())
+
+  test('each kind of target means its element, or says why it means none', async () => {
+    const world = await page.open(FORM)
+    for (const [target, expected] of TARGETS) {
+      const { description, error } = await world.call('resolve', { target, strict: true })
+      assert.match(description ?? `${error.code} ${error.message} ${error.suggestion ?? ''} ${error.details.reason ?? ''}`, expected, target)
+    }
+  })
+
+  test('a ref follows its element through a new label and a removal, and is stale while it is gone', async () => {
+    const world = await page.open('<button id=a>One</button>')
+    await world.call('snapshot')
+    const meaning = async () => (await world.call('resolve', { target: 'e1' })).description ?? 'stale'
+    await world.page.evaluate(() => (document.querySelector('#a').textContent = 'Two'))
+    assert.equal(await meaning(), 'button "Two" [ref=e1]')
+    await world.page.evaluate(() => (globalThis.kept = document.querySelector('#a')).remove())
+    assert.equal(await meaning(), 'stale')
+    await world.page.evaluate(() => document.body.append(globalThis.kept))
+    assert.equal(await meaning(), 'button "Two" [ref=e1]')
+  })
+
+  test('no ref is given twice, even if the counter starts anew', async () => {
+    const world = await page.open('<button>One</button>')
+    await world.call('snapshot')
+    await world.page.evaluate(() => document.body.append(document.createElement('input')))
+    assert.match((await world.call('snapshot')).text, /button "One" \[ref=e1\]\n- textbox \[ref=e(?!1\])\d+\]/)
+  })
+
+  test('suggestions are few, differ from one another, and are like what was looked for', async () => {
+    const rows = Array.from({ length: 6 }, (_, index) => `<li>Row ${index} <a href=#${index}>Open</a></li>`).join('')
+    const world = await page.open(`<ul>${rows}</ul><button>Pop</button><button id=save-all>Save all</button><input placeholder="Search">`)
+    const suggested = async (target) => {
+      const { error } = await world.call('resolve', { target, strict: true })
+      return error.details.suggestions.map(({ description }) => description.replace(/ \[ref=\w+\]/, ''))
+    }
+    assert.deepEqual(await suggested('role=link[name="Opne"]'), ['link "Open"'])
+    assert.deepEqual(await suggested('text=Opens'), ['link "Open"'])
+    assert.deepEqual(await suggested('#basket'), [])
+    assert.deepEqual(await suggested('#saveAll'), ['button "Save all"'])
+    assert.deepEqual(await suggested('label=Serach'), ['textbox "Search"'])
+    assert.deepEqual(await suggested('role=button[name="Save everything"]'), ['button "Save all"'])
+  })
+
+  test('a wait for text or an element ends when it is there, and says what is there instead', async () => {
+    const world = await page.open('<p>visible</p><p hidden>hidden</p>')
+    assert.equal((await world.call('waitFor', { text: 'VISIBLE', timeout: 50 })).error, undefined)
+    assert.match((await world.call('waitFor', { text: 'hidden', timeout: 50 })).error.message, /`hidden` is not visible/)
+    assert.equal((await world.call('waitFor', { textGone: 'visible', timeout: 50 })).error.code, 'TIMEOUT')
+    const waiting = world.call('waitFor', { text: 'later on', timeout: 5000 })
+    await world.page.evaluate(() => document.body.append('later on'))
+    assert.ok((await waiting).waited < 2000)
+    const { suggestion } = (await world.call('waitFor', { target: 'text=visibel', timeout: 50 })).error
+    assert.match(suggestion ?? '', /^$|visible/)
+  })
+})

@@ -1,0 +1,60 @@
+// A page whose requests come from everywhere: itself, frames of its own and of another origin, workers of each kind.
+
+const HEAD = { 'cache-control': 'no-store', 'access-control-allow-origin': '*' }
+
+/** Asks for `path`: the text that came, or `failed`. */
+const GO = `const go = (path) => fetch(path).then((answer) => answer.text(), () => 'failed')`
+
+/** @param {string} type @param {string} text @returns {import('./site.mjs').Route} */
+const file = (type, text) => (_request, response) => response.writeHead(200, { ...HEAD, 'content-type': type }).end(text)
+/** @param {string} text */
+const script = (text) => file('text/javascript', text)
+
+export const PLACES = ['page', 'frame', 'foreign', 'worker', 'shared', 'service']
+
+/** More routes for `startSite`. @type {Record<string, import('./site.mjs').Route>} */
+export const EVERYWHERE = {
+  // Below the service worker's folder, which is its scope.
+  '/everywhere/page': (request, response) => {
+    const foreign = `http://localhost:${request.socket.localPort}`
+    file(
+      'text/html; charset=utf-8',
+      `<!doctype html><title>Everywhere</title><link rel="icon" href="data:,">
+      <iframe name="frame" src="/everywhere/frame"></iframe><iframe name="foreign" src="${foreign}/everywhere/frame"></iframe>
+      <script>
+        ${GO}
+        const worker = new Worker('/everywhere/worker.js')
+        const shared = new SharedWorker('/everywhere/shared.js')
+        const service = navigator.serviceWorker.register('/everywhere/service.js').then(() => navigator.serviceWorker.ready)
+        const post = (target, path) => new Promise((resolve) => {
+          const { port1, port2 } = new MessageChannel()
+          port1.onmessage = ({ data }) => resolve(data)
+          // A window's takes the origin too.
+          target.postMessage(path, { targetOrigin: '*', transfer: [port2] })
+        })
+        const ask = async (path) => ({
+          page: await go(path),
+          frame: await post(frames.frame, path),
+          foreign: await post(frames.foreign, path),
+          worker: await post(worker, path),
+          shared: await post(shared.port, path),
+          service: await post((await service).active, path)
+        })
+      </script>`
+    )(request, response, new URL('http://localhost'))
+  },
+  '/everywhere/frame': file('text/html', `<script>${GO}; onmessage = async ({ data, ports }) => ports[0].postMessage(await go(data))</script>`),
+  '/everywhere/worker.js': script(`${GO}; onmessage = async ({ data, ports }) => ports[0].postMessage(await go(data))`),
+  '/everywhere/shared.js': script(
+    `${GO}; onconnect = ({ ports: [port] }) => { port.onmessage = async ({ data, ports }) => ports[0].postMessage(await go(data)) }`
+  ),
+  '/everywhere/service.js': script(
+    `${GO}; oninstall = () => skipWaiting(); onmessage = async ({ data, ports }) => ports[0].postMessage(await go(data))`
+  ),
+  '/api/': file('text/plain', 'real')
+}
+
+/** What `path` gives at each place. @param {string} text */
+export function all(text) {
+  return Object.fromEntries(PLACES.map((place) => [place, text]))
+}

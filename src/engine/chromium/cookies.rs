@@ -1,0 +1,84 @@
+//! Cookies of a context.
+
+use chromiumoxide::cdp::browser_protocol::{
+    browser::BrowserContextId,
+    network::{CookieParam, CookieSameSite, TimeSinceEpoch},
+    storage::{GetCookiesParams, SetCookiesParams},
+};
+use serde::Deserialize;
+
+use super::Link;
+use crate::engine::{
+    EngineResult,
+    network::{Cookie, SameSite},
+};
+
+#[derive(Deserialize)]
+struct Stored {
+    cookies: Vec<StoredCookie>,
+}
+
+/// As [`Cookie`], but that a session cookie may have an `expires` or none.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredCookie {
+    name: String,
+    value: String,
+    domain: String,
+    path: String,
+    expires: Option<f64>,
+    #[serde(default)]
+    session: bool,
+    http_only: bool,
+    secure: bool,
+    same_site: Option<String>,
+}
+
+impl From<StoredCookie> for Cookie {
+    fn from(stored: StoredCookie) -> Self {
+        Self {
+            name: stored.name,
+            value: stored.value,
+            domain: stored.domain,
+            path: stored.path,
+            expires: stored.expires.filter(|_| !stored.session).unwrap_or(-1.0),
+            http_only: stored.http_only,
+            secure: stored.secure,
+            same_site: match stored.same_site.as_deref() {
+                Some("Strict") => Some(SameSite::Strict),
+                Some("Lax") => Some(SameSite::Lax),
+                Some("None") => Some(SameSite::None),
+                _ => None,
+            },
+        }
+    }
+}
+
+pub(super) async fn get(browser: &Link, context: Option<BrowserContextId>) -> EngineResult<Vec<Cookie>> {
+    let stored: Stored = browser.execute(GetCookiesParams { browser_context_id: context }).await?;
+    Ok(stored.cookies.into_iter().map(Into::into).collect())
+}
+
+pub(super) async fn set(
+    browser: &Link,
+    context: Option<BrowserContextId>,
+    cookies: &[Cookie],
+) -> EngineResult<()> {
+    let cookies = cookies.iter().map(|cookie| {
+        let mut param = CookieParam::new(&cookie.name, &cookie.value);
+        param.domain = Some(cookie.domain.clone());
+        param.path = Some(cookie.path.clone());
+        param.secure = Some(cookie.secure);
+        param.http_only = Some(cookie.http_only);
+        param.expires = (cookie.expires >= 0.0).then(|| TimeSinceEpoch::new(cookie.expires));
+        param.same_site = cookie.same_site.map(|same_site| match same_site {
+            SameSite::Strict => CookieSameSite::Strict,
+            SameSite::Lax => CookieSameSite::Lax,
+            SameSite::None => CookieSameSite::None,
+        });
+        param
+    });
+    let mut params = SetCookiesParams::new(cookies.collect());
+    params.browser_context_id = context;
+    browser.run(params).await
+}

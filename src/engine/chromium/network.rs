@@ -1,0 +1,303 @@
+//! The network rules of one context, kept up in each of its CDP sessions: pages, frames of other processes,
+//! shared and service workers. Requests of a dedicated worker pass through the session of its page or frame.
+//!
+//! Requests are stopped (`Fetch`) only while there are rules that need it, but those of shared workers always:
+//! Chromium heeds `Fetch.enable` there before the worker runs, and not later. The browser's words for what a
+//! stopped request is for are coarser than those it announces it with (`fetch` is `XHR`, a worker's script
+//! `Other`), so the announced ones are remembered while something is blocked.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+#[expect(
+    deprecated,
+    reason = "its successors take two commands, and are unknown to browsers of a year ago"
+)]
+use chromiumoxide::cdp::browser_protocol::network::EmulateNetworkConditionsParams;
+use chromiumoxide::cdp::browser_protocol::{
+    fetch::{
+        ContinueRequestParams, DisableParams, EnableParams, FailRequestParams, FulfillRequestParams,
+        HeaderEntry,
+    },
+    network::{EmulateNetworkConditionsByRuleParams, ErrorReason, NetworkConditions, SetCacheDisabledParams},
+};
+use futures_util::future::join_all;
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
+use tokio::sync::oneshot;
+
+use super::{Link, browser::parse, page::ChromiumPage};
+use crate::engine::{
+    EngineResult, PageEvent,
+    network::{Mock, NetworkRules, RequestEvent, ResourceType, Throttling},
+    wire::Sent,
+};
+
+/// A page that does not answer (a dialog, a busy script) gets its rules when it does; nobody waits for it.
+const APPLY_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a stopped request waits for its announcement, which is on its way on another session.
+const KIND_TIMEOUT: Duration = Duration::from_secs(1);
+/// Requests whose type is remembered; those in flight at once are fewer.
+const KINDS: usize = 2048;
+/// What only WebSockets have; `Fetch` does not see them.
+const SOCKETS: [&str; 2] = ["ws://*:*/*", "wss://*:*/*"];
+/// Milliseconds: longer than anybody waits.
+const NEVER: f64 = 86_400_000.0;
+
+#[derive(Default)]
+pub(super) struct ContextNetwork {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    rules: NetworkRules,
+    members: HashMap<Arc<str>, Member>,
+    pages: Vec<Weak<ChromiumPage>>,
+    kinds: HashMap<Arc<str>, ResourceType>,
+    /// The same, the oldest first.
+    kept: VecDeque<Arc<str>>,
+    /// Who waits for the type of a request.
+    waiting: HashMap<Arc<str>, oneshot::Sender<ResourceType>>,
+}
+
+/// A session that the rules hold in.
+struct Member {
+    link: Link,
+    /// Whether its requests are stopped whatever the rules are.
+    always_stops: bool,
+}
+
+/// A request that is stopped until it is decided on.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Paused {
+    request_id: String,
+    request: PausedRequest,
+    resource_type: String,
+    network_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct PausedRequest {
+    url: String,
+    method: String,
+    #[serde(default)]
+    headers: Map<String, Value>,
+}
+
+impl PausedRequest {
+    fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.and_then(|(_, value)| value.as_str())
+    }
+}
+
+impl ContextNetwork {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts `rules` in place of the former ones, in all that runs now and all that comes.
+    pub async fn set(&self, rules: NetworkRules) {
+        let answers: Vec<Sent> = {
+            let mut state = self.state();
+            let former = std::mem::replace(&mut state.rules, rules);
+            let State { rules, members, .. } = &*state;
+            // What is gone by now needs no rules.
+            members.values().filter_map(|member| apply(member, &former, rules).ok()).flatten().collect()
+        };
+        let _ = tokio::time::timeout(APPLY_TIMEOUT, join_all(answers.into_iter().map(Sent::raw))).await;
+    }
+
+    /// Takes in a session that waits to be let run: the rules are written before anything else happens in it.
+    pub fn join(&self, link: &Link, always_stops: bool) {
+        let Some(session) = link.session.clone() else { return };
+        let member = Member { link: link.clone(), always_stops };
+        let mut state = self.state();
+        // It is gone again where this fails.
+        if always_stops {
+            drop(link.post(EnableParams::default()));
+        }
+        drop(apply(&member, &NetworkRules::default(), &state.rules));
+        state.members.insert(session, member);
+    }
+
+    pub fn leave(&self, session: &Arc<str>) {
+        self.state().members.remove(session);
+    }
+
+    pub fn add_page(&self, page: &Arc<ChromiumPage>) {
+        let mut state = self.state();
+        state.pages.retain(|page| page.strong_count() > 0);
+        state.pages.push(Arc::downgrade(page));
+    }
+
+    /// Tells every page of the context.
+    pub fn tell_all(&self, event: &PageEvent) {
+        let pages: Vec<_> = self.state().pages.iter().filter_map(Weak::upgrade).collect();
+        for page in pages {
+            page.emit(event.clone());
+        }
+    }
+
+    /// Remembers what requests are for, as far as a rule may ask.
+    pub fn note(&self, event: &RequestEvent) {
+        let mut state = self.state();
+        if state.rules.blocked.is_empty() {
+            return;
+        }
+        if let RequestEvent::Sent { id, kind, .. } = event {
+            if let Some(waiting) = state.waiting.remove(id) {
+                let _ = waiting.send(*kind);
+            }
+            if state.kinds.insert(id.clone(), *kind).is_none() {
+                state.kept.push_back(id.clone());
+            }
+            if state.kept.len() > KINDS
+                && let Some(oldest) = state.kept.pop_front()
+            {
+                state.kinds.remove(&oldest);
+            }
+        }
+    }
+
+    /// Decides on the stopped request that `params` tell of; `tell` takes what the log should know.
+    pub fn paused(self: &Arc<Self>, link: &Link, params: &RawValue, tell: impl Fn(RequestEvent)) {
+        let Some(paused) = parse::<Paused>("Fetch.requestPaused", params) else { return };
+        let id: Option<Arc<str>> = paused.network_id.as_deref().map(Into::into);
+        let mut state = self.state();
+        if let Some(mock) = state.rules.mock_for(&paused.request.url).cloned() {
+            drop(state);
+            if let Some(id) = id {
+                tell(RequestEvent::Mocked { id });
+            }
+            drop(link.post(fulfil(&paused, &mock)));
+            return;
+        }
+        if state.rules.blocked.is_empty() {
+            drop(state);
+            finish(link, paused, false);
+            return;
+        }
+        let told = ResourceType::named(&paused.resource_type);
+        let announced = id.as_ref().and_then(|id| state.kinds.get(id).copied());
+        let certain = !matches!(told, ResourceType::Xhr | ResourceType::Other);
+        match (announced, id) {
+            (None, Some(id)) if !certain => {
+                let (sender, receiver) = oneshot::channel();
+                state.waiting.insert(id.clone(), sender);
+                drop(state);
+                let (network, link) = (self.clone(), link.clone());
+                // Ends by itself within a second.
+                tokio::spawn(async move {
+                    let kind = match tokio::time::timeout(KIND_TIMEOUT, receiver).await {
+                        Ok(Ok(kind)) => kind,
+                        Ok(Err(_)) | Err(_) => told,
+                    };
+                    network.state().waiting.remove(&id);
+                    let blocked = network.state().rules.blocked.contains(&kind);
+                    finish(&link, paused, blocked);
+                });
+            }
+            (announced, _) => {
+                let blocked = state.rules.blocked.contains(&announced.unwrap_or(told));
+                drop(state);
+                finish(link, paused, blocked);
+            }
+        }
+    }
+}
+
+/// Lets a stopped request go on, or refuses it. One whose page has gone needs no answer.
+fn finish(link: &Link, paused: Paused, blocked: bool) {
+    if blocked {
+        drop(link.post(FailRequestParams::new(paused.request_id, ErrorReason::BlockedByClient)));
+    } else {
+        drop(link.post(ContinueRequestParams::new(paused.request_id)));
+    }
+}
+
+/// Writes what turns `former` rules into `rules` in one session.
+#[expect(deprecated, reason = "see its import")]
+fn apply(member: &Member, former: &NetworkRules, rules: &NetworkRules) -> EngineResult<Vec<Sent>> {
+    let mut batch = member.link.batch();
+    let stops = |rules: &NetworkRules| {
+        !rules.mocks.is_empty() || rules.blocked.iter().any(|kind| *kind != ResourceType::WebSocket)
+    };
+    if stops(rules) != stops(former) {
+        if member.always_stops {
+            // As it is.
+        } else if stops(rules) {
+            batch.add(EnableParams::default())?;
+        } else {
+            batch.add(DisableParams {})?;
+        }
+        // What comes from the cache is not stopped.
+        batch.add(SetCacheDisabledParams::new(stops(rules)))?;
+    }
+    let conditions = |rules: &NetworkRules| {
+        (rules.offline, rules.throttling, rules.blocked.contains(&ResourceType::WebSocket))
+    };
+    if conditions(rules) != conditions(former) {
+        let Throttling { download, upload, latency } = rules.throttling;
+        let (download, upload) = (download.unwrap_or(-1.0), upload.unwrap_or(-1.0));
+        // Also ends what was set by rule before.
+        batch.add(EmulateNetworkConditionsParams::new(rules.offline, latency, download, upload))?;
+        if rules.blocked.contains(&ResourceType::WebSocket) && !rules.offline {
+            batch.add(without_sockets(rules.throttling, latency, download, upload))?;
+        }
+    }
+    batch.send()
+}
+
+/// WebSockets that cannot connect. `offline` holds for all of its rules alike, and rules replace throttling:
+/// beside it a socket is not refused but never comes up.
+fn without_sockets(
+    throttling: Throttling,
+    latency: f64,
+    download: f64,
+    upload: f64,
+) -> EmulateNetworkConditionsByRuleParams {
+    if throttling == Throttling::default() {
+        let rules = SOCKETS.iter().map(|urls| NetworkConditions::new(*urls, 0.0, -1.0, -1.0));
+        return EmulateNetworkConditionsByRuleParams::new(true, rules.collect());
+    }
+    let rules = SOCKETS.iter().map(|urls| NetworkConditions::new(*urls, NEVER, 1.0, 1.0));
+    let others = NetworkConditions::new("", latency, download, upload);
+    EmulateNetworkConditionsByRuleParams::new(false, rules.chain([others]).collect())
+}
+
+fn fulfil(paused: &Paused, mock: &Mock) -> FulfillRequestParams {
+    let request = &paused.request;
+    let mut headers: Vec<HeaderEntry> = Vec::new();
+    let given = |name: &str| mock.headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
+    // Who mocks an answer wants the page to be able to read it, also where it is of another origin.
+    if let Some(origin) = request.header("origin")
+        && !given("access-control-allow-origin")
+    {
+        headers.push(HeaderEntry::new("access-control-allow-origin", origin));
+        headers.push(HeaderEntry::new("access-control-allow-credentials", "true"));
+    }
+    let asked = request.header("access-control-request-method");
+    if request.method == "OPTIONS"
+        && let Some(method) = asked
+    {
+        headers.push(HeaderEntry::new("access-control-allow-methods", method));
+        if let Some(names) = request.header("access-control-request-headers") {
+            headers.push(HeaderEntry::new("access-control-allow-headers", names));
+        }
+        let mut answer = FulfillRequestParams::new(paused.request_id.clone(), 204);
+        answer.response_headers = Some(headers);
+        return answer;
+    }
+    headers.extend(mock.headers.iter().map(|(name, value)| HeaderEntry::new(name, value)));
+    let mut answer = FulfillRequestParams::new(paused.request_id.clone(), mock.status);
+    answer.response_headers = Some(headers);
+    answer.body = Some(STANDARD.encode(&mock.body).into());
+    answer
+}

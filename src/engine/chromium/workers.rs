@@ -1,0 +1,119 @@
+//! Workers: their requests are logged and follow the context's rules; nothing else of them concerns us.
+//!
+//! Dedicated workers are children of a page's or frame's session (or of a worker's), shared and service
+//! workers of the browser's. All wait for us before they run.
+
+use std::sync::{Arc, Weak};
+
+use chromiumoxide::cdp::{
+    browser_protocol::{network::EnableParams as NetworkEnable, target::SetAutoAttachParams},
+    js_protocol::runtime::RunIfWaitingForDebuggerParams,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Link,
+    browser::{only, parse},
+    network::ContextNetwork,
+    page::ChromiumPage,
+    requests,
+};
+use crate::engine::{
+    EngineResult, PageEvent,
+    network::{RequestEvent, WorkerKind},
+    wire::Listener,
+};
+
+/// What kind of worker CDP's target type is.
+pub(super) fn kind(target: &str) -> Option<WorkerKind> {
+    Some(match target {
+        "worker" => WorkerKind::Dedicated,
+        "shared_worker" => WorkerKind::Shared,
+        "service_worker" => WorkerKind::Service,
+        _ => return None,
+    })
+}
+
+/// Takes over a worker that waits for us, and lets it run. `page` is whose it is; `None`: the context's.
+pub(super) fn attach(
+    link: Link,
+    kind: WorkerKind,
+    page: Option<Weak<ChromiumPage>>,
+    network: &Arc<ContextNetwork>,
+) {
+    let listener = WorkerListener { link: link.clone(), kind, page, network: network.clone() };
+    link.wire.listen(link.session.clone(), Arc::new(listener));
+    if kind != WorkerKind::Dedicated {
+        network.join(&link, kind == WorkerKind::Shared);
+    }
+    // Its answers matter to nobody: a worker that cannot be set up is one that has gone.
+    drop(initialise(&link));
+}
+
+fn initialise(link: &Link) -> EngineResult<()> {
+    let mut batch = link.batch();
+    batch.add(NetworkEnable::default())?;
+    let mut attach = SetAutoAttachParams::new(true, true);
+    attach.flatten = Some(true);
+    attach.filter = Some(only(&["worker"]));
+    batch.add(attach)?;
+    batch.add(RunIfWaitingForDebuggerParams {})?;
+    batch.send().map(drop)
+}
+
+struct WorkerListener {
+    link: Link,
+    kind: WorkerKind,
+    page: Option<Weak<ChromiumPage>>,
+    network: Arc<ContextNetwork>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Attached {
+    session_id: Arc<str>,
+}
+
+impl WorkerListener {
+    fn tell(&self, event: PageEvent) {
+        match &self.page {
+            Some(page) => {
+                if let Some(page) = page.upgrade() {
+                    page.emit(event);
+                }
+            }
+            None => self.network.tell_all(&event),
+        }
+    }
+}
+
+impl Listener for WorkerListener {
+    fn event(&self, method: &str, params: &RawValue) {
+        match method {
+            "Fetch.requestPaused" => {
+                self.network.paused(&self.link, params, |event| self.tell(PageEvent::Request(event)));
+            }
+            "Target.attachedToTarget" => {
+                if let Some(Attached { session_id }) = parse(method, params) {
+                    let link = Link { wire: self.link.wire.clone(), session: Some(session_id) };
+                    attach(link, WorkerKind::Dedicated, self.page.clone(), &self.network);
+                }
+            }
+            "Target.detachedFromTarget" => {
+                if let Some(Attached { session_id }) = parse(method, params) {
+                    self.link.wire.forget(&session_id);
+                }
+            }
+            _ => {
+                let Some(event) = requests::translate(method, params, Some(self.kind)) else { return };
+                self.network.note(&event);
+                // The worker's own script was asked for by its page, which waits for the end of it.
+                if let RequestEvent::Finished { id, .. } | RequestEvent::Failed { id, .. } = &event {
+                    self.tell(PageEvent::RequestEnded { id: id.clone() });
+                }
+                self.tell(PageEvent::Request(event));
+            }
+        }
+    }
+}

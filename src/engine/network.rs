@@ -1,0 +1,345 @@
+//! What can be asked of a context's network, and what it tells, as plain data.
+
+use std::sync::Arc;
+
+use globset::{GlobBuilder, GlobMatcher};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::FrameId;
+
+/// What a request is for, in CDP's words, lower case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum ResourceType {
+    Document,
+    Stylesheet,
+    Image,
+    Media,
+    Font,
+    Script,
+    TextTrack,
+    Xhr,
+    Fetch,
+    EventSource,
+    WebSocket,
+    Manifest,
+    Ping,
+    Prefetch,
+    Preflight,
+    Other,
+}
+
+impl ResourceType {
+    /// The type that CDP names; the rare ones that have no word here are `other`.
+    pub fn named(name: &str) -> Self {
+        let name = name.to_ascii_lowercase();
+        let value = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(&name);
+        Self::deserialize(value).unwrap_or(Self::Other)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Document => "document",
+            Self::Stylesheet => "stylesheet",
+            Self::Image => "image",
+            Self::Media => "media",
+            Self::Font => "font",
+            Self::Script => "script",
+            Self::TextTrack => "texttrack",
+            Self::Xhr => "xhr",
+            Self::Fetch => "fetch",
+            Self::EventSource => "eventsource",
+            Self::WebSocket => "websocket",
+            Self::Manifest => "manifest",
+            Self::Ping => "ping",
+            Self::Prefetch => "prefetch",
+            Self::Preflight => "preflight",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Which URLs a rule is for: one, or all that a glob fits. `*` stands for anything but `/`, `**` for anything,
+/// `{a,b}` for either; everything else for itself. Fragments don't count: no request carries one.
+#[derive(Debug, Clone)]
+pub struct UrlPattern {
+    text: String,
+    glob: Option<GlobMatcher>,
+}
+
+impl UrlPattern {
+    /// Reads `text`; the error says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if !text.contains(['*', '{']) {
+            let mut url = url::Url::parse(text).map_err(|error| error.to_string())?;
+            url.set_fragment(None);
+            return Ok(Self { text: url.to_string(), glob: None });
+        }
+        let glob = GlobBuilder::new(&glob_source(text))
+            .literal_separator(true)
+            .backslash_escape(true)
+            .build()
+            .map_err(|error| error.kind().to_string())?;
+        Ok(Self { text: text.to_owned(), glob: Some(glob.compile_matcher()) })
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub fn fits(&self, url: &str) -> bool {
+        let url = url.split('#').next().unwrap_or_default();
+        self.glob.as_ref().map_or_else(|| self.text == url, |glob| glob.is_match(url))
+    }
+}
+
+impl PartialEq for UrlPattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+/// globset's spelling: in a URL `?` and brackets are letters like others, and `**` need not stand alone
+/// between slashes.
+fn glob_source(text: &str) -> String {
+    let mut source = String::with_capacity(text.len() + 8);
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix("**") {
+            let after = after.trim_start_matches('*');
+            let alone = source.is_empty() || source.ends_with('/');
+            source.push_str(if alone && (after.is_empty() || after.starts_with('/')) {
+                "**"
+            } else {
+                "{*,*/**/*}"
+            });
+            rest = after;
+            continue;
+        }
+        if "?[]\\!".contains(character) {
+            source.push('\\');
+        }
+        source.push(character);
+        rest = &rest[character.len_utf8()..];
+    }
+    source
+}
+
+/// An answer that stands for the network's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mock {
+    pub url: UrlPattern,
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+/// How slow the network is. `None` is without limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Throttling {
+    /// Bytes a second.
+    pub download: Option<f64>,
+    /// Bytes a second.
+    pub upload: Option<f64>,
+    /// Milliseconds from a request to the head of its answer, at least.
+    pub latency: f64,
+}
+
+/// What holds for every request of a context: of its pages, their frames and its workers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NetworkRules {
+    pub blocked: Vec<ResourceType>,
+    /// The first that fits answers; also what would be blocked.
+    pub mocks: Vec<Arc<Mock>>,
+    pub offline: bool,
+    pub throttling: Throttling,
+}
+
+impl NetworkRules {
+    pub fn mock_for(&self, url: &str) -> Option<&Arc<Mock>> {
+        self.mocks.iter().find(|mock| mock.url.fits(url))
+    }
+}
+
+/// The kind of worker that a request was made by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum WorkerKind {
+    Dedicated,
+    Shared,
+    Service,
+}
+
+/// A step in the life of a request, for the log. Those of shared and service workers are told to every page of
+/// their context. `clock` is in milliseconds, of whatever origin.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RequestEvent {
+    Sent {
+        id: Arc<str>,
+        url: String,
+        method: String,
+        kind: ResourceType,
+        /// Milliseconds since 1970.
+        at: f64,
+        clock: f64,
+        frame: Option<FrameId>,
+        worker: Option<WorkerKind>,
+        /// Status of the redirect under the same id that led here.
+        redirected: Option<u16>,
+    },
+    /// The times of one that was told of before they were known.
+    Begun {
+        id: Arc<str>,
+        at: f64,
+        clock: f64,
+    },
+    Answered {
+        id: Arc<str>,
+        status: u16,
+    },
+    /// Answered by a mock; may come before it is sent.
+    Mocked {
+        id: Arc<str>,
+    },
+    Finished {
+        id: Arc<str>,
+        clock: f64,
+        /// Bytes over the network, head and body as they were encoded.
+        size: Option<u64>,
+    },
+    Failed {
+        id: Arc<str>,
+        clock: f64,
+        reason: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum SameSite {
+    Strict,
+    Lax,
+    None,
+}
+
+/// A cookie, in Playwright's shape.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct Cookie {
+    pub name: String,
+    pub value: String,
+    /// With a leading dot also for the hosts below it.
+    pub domain: String,
+    pub path: String,
+    /// Seconds since 1970; -1 where it ends with the session.
+    pub expires: f64,
+    pub http_only: bool,
+    pub secure: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_site: Option<SameSite>,
+}
+
+impl Cookie {
+    /// Whether a request to `url` would carry it.
+    pub fn is_sent_to(&self, url: &url::Url) -> bool {
+        let host = url.host_str().unwrap_or_default();
+        let of_host = match self.domain.strip_prefix('.') {
+            Some(domain) => host == domain || host.ends_with(&self.domain),
+            None => host == self.domain,
+        };
+        let local =
+            host == "localhost" || host.ends_with(".localhost") || host == "127.0.0.1" || host == "[::1]";
+        let path = url.path();
+        let below = path == self.path
+            || path
+                .strip_prefix(self.path.as_str())
+                .is_some_and(|rest| self.path.ends_with('/') || rest.starts_with('/'));
+        of_host && below && (!self.secure || local || url.scheme() == "https" || url.scheme() == "wss")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(pattern: &str, url: &str) -> bool {
+        UrlPattern::parse(pattern).unwrap().fits(url)
+    }
+
+    #[test]
+    fn a_url_means_itself_however_it_is_written() {
+        assert!(fits("http://a.b", "http://a.b/"));
+        assert!(fits("http://A.b/x?y=[1]#z", "http://a.b/x?y=[1]"));
+        assert!(!fits("http://a.b/x", "http://a.b/x?y"));
+        assert!(!fits("http://a.b/x", "http://a.b/xy"));
+    }
+
+    #[test]
+    fn a_star_stops_at_a_slash_and_two_do_not() {
+        let url = "http://a.b:81/api/users/1.json?full=[1]";
+        for pattern in [
+            "**",
+            "**/api/**",
+            "**/users/*",
+            "http://a.b:81/**",
+            "http://*/api/*/1.json?full=[1]",
+            "**.json**",
+            "http://a.b:81/api**",
+            "**/{users,groups}/*",
+            "*://a.b:*/api/users/*",
+            "**full=*",
+            "**/*.json?full=[*]",
+        ] {
+            assert!(fits(pattern, url), "{pattern}");
+        }
+        for pattern in
+            ["*", "http://*", "**/api/*", "**/user/**", "**.jso", "**/*.json?Full=*", "**/1?json**"]
+        {
+            assert!(!fits(pattern, url), "{pattern}");
+        }
+        assert!(fits("http://a.b/**", "http://a.b/"));
+        assert!(fits("**/x", "http://a.b/x"));
+        assert!(fits("http://a.b/**/x", "http://a.b/x"));
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_told_so() {
+        for text in ["", "api/users", "/api", "**/{a", "http://"] {
+            assert!(UrlPattern::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn types_are_named_as_they_are_written() {
+        for name in ["Document", "XHR", "WebSocket", "TextTrack", "EventSource", "Prefetch"] {
+            assert_eq!(ResourceType::named(name).as_str(), name.to_ascii_lowercase());
+        }
+        assert_eq!(ResourceType::named("CSPViolationReport"), ResourceType::Other);
+    }
+
+    #[test]
+    fn a_cookie_goes_where_its_domain_path_and_scheme_allow() {
+        let cookie = |domain: &str, path: &str, secure| Cookie {
+            name: "n".into(),
+            value: "v".into(),
+            domain: domain.into(),
+            path: path.into(),
+            expires: -1.0,
+            http_only: false,
+            secure,
+            same_site: None,
+        };
+        let sent = |cookie: Cookie, url: &str| cookie.is_sent_to(&url.parse().unwrap());
+        assert!(sent(cookie(".a.b", "/", false), "http://x.a.b/y"));
+        assert!(!sent(cookie("a.b", "/", false), "http://x.a.b/y"));
+        assert!(!sent(cookie(".a.b", "/", false), "http://xa.b/y"));
+        assert!(sent(cookie("a.b", "/y", false), "http://a.b/y/z"));
+        assert!(!sent(cookie("a.b", "/y", false), "http://a.b/yz"));
+        assert!(!sent(cookie("a.b", "/", true), "http://a.b/"));
+        assert!(sent(cookie("localhost", "/", true), "http://localhost:1/"));
+    }
+}

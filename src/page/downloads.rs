@@ -1,0 +1,321 @@
+//! The downloads of a session: from the browser's folder into the output folder, never over another file.
+//!
+//! How an agent learns of them: the answer of an action or a navigation tells, in `download`, what has begun or
+//! ended since the session's last answer; what is more than one is told in `downloads`. A download that has
+//! just begun is waited for, as long as requests are (`--timeout-settle`); one that is longer is told as
+//! `inProgress`, and once more when it is over, by the next action's answer in that session.
+
+use std::{
+    fs::{self, OpenOptions},
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+use tokio_util::task::TaskTracker;
+
+use crate::engine::DownloadStart;
+
+/// Bytes of a file's name.
+const NAME: usize = 200;
+/// A folder with more namesakes than this gets no more.
+const NAMESAKES: usize = 10_000;
+/// Names that Windows keeps to itself.
+const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DownloadState {
+    InProgress,
+    Completed(PathBuf),
+    /// Cancelled or broken off, or it could not be stored: why, where it is known.
+    Failed(Option<String>),
+}
+
+/// A download and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Download {
+    pub url: String,
+    pub suggested_filename: String,
+    pub state: DownloadState,
+}
+
+#[derive(Debug)]
+struct Entry {
+    id: Arc<str>,
+    download: Download,
+    /// The state that an answer has told, if any.
+    told: Option<DownloadState>,
+}
+
+/// The downloads of one session.
+#[derive(Debug, Default)]
+pub struct Downloads {
+    folder: PathBuf,
+    list: Mutex<Vec<Entry>>,
+    changed: Notify,
+    /// Owns the moving of finished files.
+    moving: TaskTracker,
+}
+
+impl Downloads {
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder, ..Self::default() }
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn started(&self, start: &DownloadStart) {
+        let download = Download {
+            url: start.url.clone(),
+            suggested_filename: start.suggested_filename.clone(),
+            state: DownloadState::InProgress,
+        };
+        self.list().push(Entry { id: start.id.clone(), download, told: None });
+        self.changed.notify_waiters();
+    }
+
+    /// `id` is over; `path` is where the browser has put it.
+    pub(super) fn ended(self: &Arc<Self>, id: &Arc<str>, path: Option<PathBuf>) {
+        let Some(name) = self
+            .list()
+            .iter()
+            .find(|entry| entry.id == *id)
+            .map(|entry| file_name(&entry.download.suggested_filename))
+        else {
+            return;
+        };
+        let Some(path) = path else {
+            return self.over(id, DownloadState::Failed(None));
+        };
+        let (downloads, id) = (self.clone(), id.clone());
+        self.moving.spawn_blocking(move || {
+            let state = match store(&path, &downloads.folder, &name) {
+                Ok(path) => DownloadState::Completed(path),
+                Err(error) => {
+                    let folder = downloads.folder.display();
+                    tracing::warn!(%folder, name, %error, "a download could not be stored");
+                    DownloadState::Failed(Some(format!("it could not be stored in `{folder}`: {error}")))
+                }
+            };
+            downloads.over(&id, state);
+        });
+    }
+
+    fn over(&self, id: &Arc<str>, state: DownloadState) {
+        if let Some(entry) = self.list().iter_mut().find(|entry| entry.id == *id) {
+            entry.download.state = state;
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// What has begun or ended since the last time; waits up to `patience` for the end of what has begun.
+    pub async fn news(&self, patience: Duration) -> Vec<Download> {
+        let settled = async {
+            loop {
+                let changed = self.changed.notified();
+                tokio::pin!(changed);
+                changed.as_mut().enable();
+                let waits = self
+                    .list()
+                    .iter()
+                    .any(|entry| entry.told.is_none() && entry.download.state == DownloadState::InProgress);
+                if !waits {
+                    return;
+                }
+                changed.await;
+            }
+        };
+        let _ = tokio::time::timeout(patience, settled).await;
+        let mut list = self.list();
+        let mut news = Vec::new();
+        for entry in list.iter_mut() {
+            if entry.told.as_ref() != Some(&entry.download.state) {
+                entry.told = Some(entry.download.state.clone());
+                news.push(entry.download.clone());
+            }
+        }
+        list.retain(|entry| entry.told.is_none() || entry.told == Some(DownloadState::InProgress));
+        news
+    }
+
+    /// Waits until every finished file is in its place. No more come after it.
+    pub async fn finish(&self) {
+        self.moving.close();
+        self.moving.wait().await;
+    }
+}
+
+/// Makes the folder. In the OS's temporary one, where anybody can make one, it must be our own.
+fn prepare(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let shared = folder.parent() == Some(std::env::temp_dir().as_path());
+        if shared && fs::symlink_metadata(folder)?.uid() != nix::unistd::getuid().as_raw() {
+            return Err(io::Error::other("it belongs to somebody else"));
+        }
+        Ok(())
+    }
+    #[cfg(not(unix))]
+    fs::create_dir_all(folder)
+}
+
+/// Moves `from` into `folder` under `name`, or `name (1)`, `name (2)`… where that is taken.
+fn store(from: &Path, folder: &Path, name: &str) -> io::Result<PathBuf> {
+    prepare(folder)?;
+    let (stem, extension) = split(name);
+    for number in 0..NAMESAKES {
+        let name = if number == 0 { name.to_owned() } else { format!("{stem} ({number}){extension}") };
+        let path = folder.join(name);
+        // Taken before it is written: two downloads at once, of two servers even, get two names.
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(error),
+            Ok(_) => {}
+        }
+        // Another file system: only a copy crosses it.
+        let moved =
+            fs::rename(from, &path).or_else(|_| fs::copy(from, &path).and_then(|_| fs::remove_file(from)));
+        if let Err(error) = moved {
+            let _ = fs::remove_file(&path);
+            return Err(error);
+        }
+        return Ok(path);
+    }
+    Err(io::Error::other(format!("too many files are named `{name}`")))
+}
+
+/// Stem and extension (with its dot); an extension is short.
+fn split(name: &str) -> (&str, &str) {
+    match name.rfind('.') {
+        Some(at) if at > 0 && name.len() - at <= 16 => name.split_at(at),
+        _ => (name, ""),
+    }
+}
+
+/// A name that is safe in every file system, from what a server suggests.
+fn file_name(suggested: &str) -> String {
+    let last = suggested.rsplit(['/', '\\']).next().unwrap_or_default();
+    let clean: String = last
+        .chars()
+        .map(|c| if c.is_control() || "<>:\"|?*".contains(c) || is_invisible(c) { '_' } else { c })
+        .collect();
+    // Hidden files and names that Windows cuts.
+    let clean = clean.trim_start_matches(['.', ' ']).trim_end_matches(['.', ' ']);
+    let (stem, extension) = split(clean);
+    let mut end = stem.len().min(NAME - extension.len());
+    while !stem.is_char_boundary(end) {
+        end -= 1;
+    }
+    let stem = &stem[..end];
+    let base = stem.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let device = DEVICES.iter().any(|device| {
+        base.strip_prefix(device)
+            .is_some_and(|rest| rest.is_empty() || (rest.len() == 1 && rest.as_bytes()[0].is_ascii_digit()))
+    });
+    match (stem, device) {
+        ("", _) => format!("download{extension}"),
+        (_, true) => format!("_{stem}{extension}"),
+        (_, false) => format!("{stem}{extension}"),
+    }
+}
+
+/// Marks that turn text around: `gpj.exe` would look like `exe.jpg`.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn start(id: &str, name: &str) -> DownloadStart {
+        DownloadStart { id: id.into(), url: "http://a/".into(), suggested_filename: name.into() }
+    }
+
+    fn folder() -> PathBuf {
+        std::env::temp_dir().join(format!("troupe-downloads-test-{}", uuid::Uuid::new_v4()))
+    }
+
+    #[test]
+    fn names_stay_in_their_folder_and_in_sight() {
+        for (suggested, name) in [
+            ("report.pdf", "report.pdf"),
+            ("../../etc/passwd", "passwd"),
+            ("C:\\Windows\\x.dll", "x.dll"),
+            (".bashrc", "bashrc"),
+            ("..", "download"),
+            ("", "download"),
+            ("a:b?.txt", "a_b_.txt"),
+            ("con.txt", "_con.txt"),
+            ("COM1", "_COM1"),
+            ("console.txt", "console.txt"),
+            ("x.tar.gz ", "x.tar.gz"),
+            ("a\u{202e}gpj.exe", "a_gpj.exe"),
+            ("Übersicht 1.csv", "Übersicht 1.csv"),
+        ] {
+            assert_eq!(file_name(suggested), name, "{suggested}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_can_be_a_file(suggested in ".{0,300}") {
+            let name = file_name(&suggested);
+            prop_assert!(!name.is_empty() && name.len() <= NAME + 1, "{name}");
+            prop_assert!(!name.starts_with('.') && !name.contains(['/', '\\', '\0']), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_never_overwritten() {
+        let folder = folder();
+        let source = folder.join("source");
+        for (text, name) in [("one", "a.txt"), ("two", "a (1).txt"), ("three", "a (2).txt")] {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(&source, text).unwrap();
+            assert_eq!(store(&source, &folder, "a.txt").unwrap(), folder.join(name));
+            assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), text);
+            assert!(!source.exists());
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_download_is_told_when_it_begins_and_again_when_it_is_over() {
+        let folder = folder();
+        let downloads = Arc::new(Downloads::new(folder.clone()));
+        downloads.started(&start("1", "a.txt"));
+        let news = downloads.news(Duration::ZERO).await;
+        assert_eq!(news[0].state, DownloadState::InProgress);
+        assert_eq!(downloads.news(Duration::ZERO).await, []);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("guid"), "text").unwrap();
+        downloads.ended(&"1".into(), Some(folder.join("guid")));
+        downloads.finish().await;
+        let news = downloads.news(Duration::ZERO).await;
+        assert_eq!(news[0].state, DownloadState::Completed(folder.join("a.txt")));
+        assert_eq!(downloads.news(Duration::ZERO).await, []);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_breaks_off_or_cannot_be_stored_has_failed() {
+        let downloads = Arc::new(Downloads::new("/dev/null/none".into()));
+        for id in ["1", "2"] {
+            downloads.started(&start(id, "a.txt"));
+        }
+        downloads.ended(&"1".into(), None);
+        downloads.ended(&"2".into(), Some("/nowhere".into()));
+        let news = downloads.news(Duration::from_secs(10)).await;
+        assert_eq!(news[0].state, DownloadState::Failed(None));
+        assert!(matches!(&news[1].state, DownloadState::Failed(Some(why)) if why.contains("/dev/null/none")));
+    }
+}

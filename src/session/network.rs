@@ -1,0 +1,47 @@
+//! A session's network: rules that hold for all of its pages, and its cookies.
+
+use url::Url;
+
+use super::session::{Session, engine_error};
+use crate::{
+    engine::{
+        Context,
+        network::{Cookie, NetworkRules},
+    },
+    error::{ErrorCode, Result, TroupeError},
+};
+
+impl Session {
+    fn open_context(&self) -> Result<&dyn Context> {
+        let context = self.context.get().map(AsRef::as_ref);
+        context.ok_or_else(|| TroupeError::new(ErrorCode::InternalError, "the session has no context yet"))
+    }
+
+    /// The rules that hold now.
+    pub async fn network_rules(&self) -> NetworkRules {
+        self.network.lock().await.clone()
+    }
+
+    /// Lets `change` change the rules, and makes them hold in every page, frame and worker.
+    pub async fn change_network(&self, change: impl FnOnce(&mut NetworkRules)) -> Result<NetworkRules> {
+        let mut current = self.network.lock().await;
+        let mut rules = current.clone();
+        change(&mut rules);
+        if rules != *current {
+            self.open_context()?.set_network(rules.clone()).await.map_err(engine_error)?;
+            *current = rules.clone();
+        }
+        Ok(rules)
+    }
+
+    /// The cookies that a request to one of `urls` would carry; all where none is given.
+    pub async fn cookies(&self, urls: &[Url]) -> Result<Vec<Cookie>> {
+        let mut cookies = self.open_context()?.cookies().await.map_err(engine_error)?;
+        cookies.retain(|cookie| urls.is_empty() || urls.iter().any(|url| cookie.is_sent_to(url)));
+        Ok(cookies)
+    }
+
+    pub async fn set_cookies(&self, cookies: &[Cookie]) -> Result<()> {
+        self.open_context()?.set_cookies(cookies).await.map_err(engine_error)
+    }
+}
