@@ -373,6 +373,8 @@ export interface CreateSessionArguments {
   locale?: string
   /** IANA, such as Europe/Berlin */
   timezone?: string
+  /** Cookies and localStorage, as Playwright's storageState writes them */
+  storageState?: unknown
 }
 
 export interface GetCookiesArguments {

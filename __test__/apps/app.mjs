@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { extname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { allEnded, descendants, isAlive } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { until } from '../support/wait.mjs'
 
@@ -58,17 +59,23 @@ process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
 export function startProgram(t, program, args, options = {}) {
   const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
   running.add(child)
-  const ended = new Promise((resolve) => child.on('close', resolve))
+  // Not `close`: what it has started may outlive it and hold its output open.
+  const ended = new Promise((resolve) => child.on('exit', resolve).on('error', resolve))
   let output = ''
   child.on('error', (error) => (output += error.message))
   child.stdout?.on('data', (data) => (output += data))
   child.stderr?.on('data', (data) => (output += data))
   t.after(async () => {
+    const below = process.platform === 'linux' && child.pid ? descendants(child.pid) : []
     child.kill()
     const late = setTimeout(() => child.kill('SIGKILL'), 5000)
     await ended
     clearTimeout(late)
     running.delete(child)
+    for (const left of below.filter(isAlive)) process.kill(left.pid, 'SIGKILL')
+    child.stdout?.destroy()
+    child.stderr?.destroy()
+    await allEnded(below)
   })
   return { child, output: () => output }
 }

@@ -70,6 +70,13 @@ describe('drag-and-drop boards', { timeout: 60_000 }, () => {
     assert.match(below(text, /list "Done"/), new RegExp(`\\[ref=${write}\\]: Write`))
   })
 
+  test('SortableJS: a card is dragged over others, which make room for it on the way', async (t) => {
+    const stacked = SORTABLE.replace('float: left; ', '')
+    const agent = await startAgent(t, `${await serveFiles(t, { pages: { '/board': stacked } })}/board`)
+    await agent.act('drag_and_drop', { source: await agent.ref(/listitem.*Write/), target: await agent.ref(/listitem.*Think/) })
+    assert.match(below(await agent.see(), /list "Done"/), /Write/)
+  })
+
   test('SortableJS: a card is dragged to another place in its list', async (t) => {
     const agent = await startAgent(t, `${await serveFiles(t, { pages: { '/board': SORTABLE } })}/board`)
     await agent.act('drag_and_drop', { source: await agent.ref(/listitem.*Read/), target: await agent.ref(/listitem.*Write/) })

@@ -7,7 +7,7 @@ import { serveFiles, startAgent } from './app.mjs'
 async function openEditor(t) {
   const agent = await startAgent(t, `${await serveFiles(t)}/ckeditor4/samples/index.html`)
   // The whole body of the frame is the field.
-  const field = process.env.LAB ? await agent.ref(/iframe/) : await agent.ref(/textbox .*ref=f1e/)
+  const field = await agent.ref(/textbox .*ref=f1e/)
   return { agent, field }
 }
 

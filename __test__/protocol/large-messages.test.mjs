@@ -29,7 +29,8 @@ describe('large messages', { timeout: 60_000 }, () => {
   /** @type {Awaited<ReturnType<typeof startServer>>} */
   let server
   before(async () => {
-    server = await startServer(scope)
+    // What agents get is cut to the budget; here it is the transport that is tried.
+    server = await startServer(scope, ['--result-budget', '100000000'])
     await server.ok('navigate', { url: 'data:text/html,<title>Large</title>' })
   })
 

@@ -452,7 +452,6 @@ pub static OPTIONS: &[ConfigOption] = &[
 /// the default is refused, so that nobody relies on it; in the nested file of seed 004, which carries
 /// some of them as a matter of course, it is a warning. Whoever builds one takes it off this list.
 pub static NOT_BUILT: &[&str] = &[
-    "storage-state",
     "persistent-sessions",
     "pool-min-browsers",
     "pool-max-browsers",

@@ -164,6 +164,10 @@ impl Page for MemoryPage {
         Ok(String::new())
     }
 
+    async fn forget_history(&self) -> EngineResult<()> {
+        Ok(())
+    }
+
     fn stop_loading(&self) {}
 
     fn stop_script(&self) {}

@@ -352,6 +352,8 @@ pub trait Page: Send + Sync {
     async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>>;
     /// The title, known to the browser itself: also while the page is held up.
     async fn title(&self) -> EngineResult<String>;
+    /// Forgets the entries of its history but the present one.
+    async fn forget_history(&self) -> EngineResult<()>;
     /// Gives up what loads; told at once, not awaited: later calls come after it.
     fn stop_loading(&self);
     /// Ends the script that runs; told at once, not awaited.

@@ -68,6 +68,7 @@ impl Page {
             }
         };
         let _ = self.within(self.config.timeout_settle, look).await;
+        self.last_look.forget_heard();
         Ok(done)
     }
 

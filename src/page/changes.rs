@@ -4,31 +4,56 @@
 //! action costs one look at the page, and none where nothing changed.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
 use super::{Page, state::Mark};
-use crate::{engine::DocumentId, error::Result};
+use crate::{
+    engine::{DocumentId, FrameId},
+    error::Result,
+};
 
 /// Characters of a difference; what is over is counted.
 const BUDGET: usize = 3000;
 
-/// The page as it was last looked at.
+/// The page as it was last looked at, and what its frames have said since.
 #[derive(Debug, Default)]
-pub(super) struct LastLook(Mutex<Option<Look>>);
+pub(super) struct LastLook(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    look: Option<Look>,
+    /// How many changes a frame has counted, as it told in the answer to something else.
+    heard: Counts,
+}
+
+/// Changes that each frame has counted; `None` where it could not be asked.
+type Counts = HashMap<FrameId, Option<u64>>;
 
 #[derive(Debug, Clone)]
 struct Look {
     document: Option<DocumentId>,
     text: Arc<str>,
+    counts: Counts,
 }
 
 impl LastLook {
-    fn lock(&self) -> MutexGuard<'_, Option<Look>> {
+    fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what a frame has just told; it is good for one question.
+    pub fn hear(&self, frame: &FrameId, count: u64) {
+        self.lock().heard.insert(frame.clone(), Some(count));
+    }
+
+    /// Forgets what was told: time has passed since.
+    pub fn forget_heard(&self) {
+        self.lock().heard.clear();
     }
 }
 
@@ -48,28 +73,36 @@ impl Page {
     /// Looks at the page, unless it is as it was last looked at.
     async fn look(&self) -> Result<Look> {
         let document = self.document();
-        let last = self.last_look.lock().clone().filter(|last| last.document == document);
+        let last = self.last_look.lock().look.clone().filter(|last| last.document == document);
         if let Some(last) = last
-            && !self.changed_since_look().await?
+            && self.counts().await == last.counts
         {
             return Ok(last);
         }
-        let look = Look { text: self.whole_text().await?.into(), document };
-        *self.last_look.lock() = Some(look.clone());
+        self.last_look.forget_heard();
+        let text = self.whole_text().await?.into();
+        let look = Look { text, document, counts: self.counts().await };
+        self.last_look.lock().look = Some(look.clone());
         Ok(look)
     }
 
-    /// Whether any frame has changed since it was last looked at.
-    async fn changed_since_look(&self) -> Result<bool> {
-        let frames: Vec<_> = self.state.read(|facts| facts.frames.keys().cloned().collect());
+    /// How many changes each frame has counted; those are asked that have not just told.
+    async fn counts(&self) -> Counts {
+        let heard = std::mem::take(&mut self.last_look.lock().heard);
+        let frames: Vec<FrameId> = self.state.read(|facts| facts.frames.keys().cloned().collect());
+        let mut counts = Counts::new();
         for frame in frames {
-            // A frame that cannot be asked may be another one now.
-            match self.inject_in(&frame, "mutations", serde_json::json!({})).await {
-                Ok(answer) if answer["changed"] == false => {}
-                Ok(_) | Err(_) => return Ok(true),
-            }
+            let count = match heard.get(&frame) {
+                Some(count) => *count,
+                None => {
+                    let answer = self.inject_in(&frame, "mutations", json!({})).await.ok();
+                    answer.and_then(|answer| answer["count"].as_u64())
+                }
+            };
+            counts.insert(frame, count);
         }
-        Ok(false)
+        self.last_look.forget_heard();
+        counts
     }
 
     /// The text before an action; `None` where it cannot be had, or nobody wants to know.

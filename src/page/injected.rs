@@ -28,6 +28,9 @@ impl Page {
         if let Some(next) = answer["next"].as_u64() {
             self.refs_used(frame, next);
         }
+        if let Some(count) = answer["mutations"].as_u64() {
+            self.last_look.hear(frame, count);
+        }
         match answer.get("error") {
             Some(error) if error.is_object() => Err(self.script_refusal(error)),
             _ => Ok(answer),

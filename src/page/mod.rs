@@ -150,6 +150,11 @@ impl Page {
         self.engine.title().await.map_err(|error| self.error(error))
     }
 
+    /// Forgets where it was before.
+    pub async fn forget_history(&self) -> Result<()> {
+        self.alive(self.engine.forget_history()).await
+    }
+
     /// Answers the open dialog, and waits for what that starts.
     pub async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> Result<Settled> {
         let Some(dialog) = self.dialog() else {

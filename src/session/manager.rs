@@ -14,6 +14,7 @@ use super::{
     connection::Connection,
     ended::{EndReason, Ended},
     session::{Readiness, Session, engine_error},
+    storage_state::StorageState,
 };
 use crate::{
     config::{Config, ContextConfig},
@@ -28,6 +29,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Default)]
 pub struct CreateOptions {
     pub context: Option<ContextConfig>,
+    /// Instead of the file that the configuration names.
+    pub storage_state: Option<StorageState>,
 }
 
 /// The sessions of a server.
@@ -208,6 +211,11 @@ impl SessionManager {
 
     async fn open_context(&self, session: &Session, options: CreateOptions) -> Result<Arc<dyn Browser>> {
         let config = options.context.unwrap_or_else(|| self.config.context.clone());
+        let state = match (options.storage_state, &config.storage_state) {
+            (Some(state), _) => Some(state),
+            (None, Some(path)) => Some(StorageState::read(path).await?),
+            (None, None) => None,
+        };
         let options = ContextOptions::read(config).await?;
         let mut browser = self.browser().await?;
         let mut context = browser.new_context(&options, session.pages.clone()).await;
@@ -219,6 +227,9 @@ impl SessionManager {
         let context = context.map_err(engine_error)?;
         let _ = session.context.set(context);
         session.new_page().await?;
+        if let Some(state) = state {
+            session.restore(&state).await?;
+        }
         Ok(browser)
     }
 

@@ -13,6 +13,7 @@ mod pages;
 mod results;
 #[expect(clippy::module_inception, reason = "the noun of the folder is its main file")]
 mod session;
+mod storage_state;
 
 #[cfg(feature = "testing")]
 pub use clock::VirtualClock;
@@ -22,3 +23,4 @@ pub use ended::EndReason;
 pub use manager::{CreateOptions, SessionManager};
 pub use results::{KeptResult, Results};
 pub use session::{PageInfo, Session, SessionInfo};
+pub use storage_state::StorageState;

@@ -84,7 +84,7 @@ pub struct Session {
     /// Its place under `--max-sessions`.
     pub(super) place: Mutex<Option<OwnedSemaphorePermit>>,
     clock: Arc<dyn Clock>,
-    config: Arc<Config>,
+    pub(super) config: Arc<Config>,
 }
 
 impl Session {

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use url::Url;
 
 use super::tool::{Group, ServerCall, SessionCall, Tool, tool};
@@ -11,7 +11,7 @@ use crate::{
     engine::network::{Cookie, SameSite},
     error::{ErrorCode, Result, TroupeError},
     page::normalise_url,
-    session::{CreateOptions, SessionInfo},
+    session::{CreateOptions, SessionInfo, StorageState},
 };
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -43,6 +43,9 @@ struct CreateParameters {
     locale: Option<String>,
     /// IANA, such as Europe/Berlin
     timezone: Option<String>,
+    /// Cookies and localStorage, as Playwright's storageState writes them
+    #[schemars(with = "Option<Value>")]
+    storage_state: Option<StorageState>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -71,7 +74,10 @@ async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
     context.user_agent = given.user_agent.or(context.user_agent);
     context.locale = given.locale.or(context.locale);
     context.timezone = given.timezone.or(context.timezone);
-    let session = call.manager.create(CreateOptions { context: Some(context) }).await?;
+    let session = call
+        .manager
+        .create(CreateOptions { context: Some(context), storage_state: given.storage_state })
+        .await?;
     call.connection.note_created(session.id.clone());
     Ok(Created {
         session_id: session.id.to_string(),

@@ -19,8 +19,8 @@ use chromiumoxide::cdp::{
             AddScriptToEvaluateOnNewDocumentParams, CaptureScreenshotFormat, CaptureScreenshotParams,
             CreateIsolatedWorldParams, EnableParams as PageEnable, GetNavigationHistoryParams,
             HandleJavaScriptDialogParams, NavigateParams, NavigateToHistoryEntryParams, PrintToPdfParams,
-            ReloadParams, SetInterceptFileChooserDialogParams, SetLifecycleEventsEnabledParams,
-            StopLoadingParams, Viewport,
+            ReloadParams, ResetNavigationHistoryParams, SetInterceptFileChooserDialogParams,
+            SetLifecycleEventsEnabledParams, StopLoadingParams, Viewport,
         },
         target::{CloseTargetParams, SetAutoAttachParams},
     },
@@ -395,6 +395,10 @@ impl Page for ChromiumPage {
         let current = usize::try_from(history.current_index).ok();
         let entry = current.and_then(|index| history.entries.into_iter().nth(index));
         Ok(entry.map(|entry| entry.title).unwrap_or_default())
+    }
+
+    async fn forget_history(&self) -> EngineResult<()> {
+        self.link.run(ResetNavigationHistoryParams {}).await
     }
 
     fn stop_loading(&self) {

@@ -4,7 +4,7 @@ import { attr, composedParent, elementClosest, hasAttr, isHtml, localName } from
 import { Failure } from "./fail";
 import { actsOn, boxOf, bringIntoView, coverName, elementAt, isAnimated, pointsOf, sameBox } from "./hit";
 import { withMemo } from "./memo";
-import { onChange } from "./mutations";
+import { onChange, mutations } from "./mutations";
 import { labelsOf } from "./names";
 import { RefGiver } from "./refs";
 import { matchOf, notFound, requireRef, resolveMany } from "./resolve";
@@ -159,7 +159,7 @@ function success(attempt: Attempt & { ok: true }, refs: RefGiver): ActionableRes
   const { element, x, y, box } = attempt;
   const type = element instanceof HTMLInputElement ? element.type : "";
   const match = matchOf(element, refs);
-  return { ok: true, ...match, x, y, box, tag: localName(element), type, password: type === "password", next: refs.next };
+  return { ok: true, ...match, x, y, box, tag: localName(element), type, password: type === "password", mutations: mutations().count, next: refs.next };
 }
 
 export function actionable(argument: ActionableArgument): ActionableResult | NotActionable {

@@ -76,6 +76,8 @@ export interface SnapshotResult {
   /** The budget cut it; the last line says so. */
   cut: boolean;
   lines: number;
+  /** `count` of `mutations` when it was taken. */
+  mutations: number;
 }
 
 // ---- targets
@@ -129,6 +131,8 @@ export interface ActionableResult extends Match {
   tag: string;
   type: string;
   password: boolean;
+  /** `count` of `mutations`, asked without a call of its own. */
+  mutations: number;
   next: number;
 }
 
@@ -432,6 +436,8 @@ export interface RestoreRefsResult {
 export interface MutationsResult {
   /** Grows with every change of the document. */
   count: number;
+  /** The same, under the name that other answers have it. */
+  mutations: number;
   /** Anything changed since the last snapshot of this frame. */
   changed: boolean;
 }
@@ -444,6 +450,8 @@ export interface Done {
 export interface Turned extends Done {
   /** A link with `download` has been clicked since the last turn. */
   download?: boolean;
+  /** `count` of `mutations`. */
+  mutations: number;
 }
 
 /** A function of the contract. */

@@ -99,6 +99,9 @@ export function queryAll(root: Root | Element, selector: string): NodeListOf<Ele
   return fragmentQueryAll.call(root, selector) as NodeListOf<Element>;
 }
 
+/** The elements of the document with a tag. The browser keeps the collection: asked again, it searches only what changed. */
+export const byTag = (tag: string): HTMLCollectionOf<Element> => Document.prototype.getElementsByTagName.call(document, tag);
+
 /** Closed shadow roots that the protocol handed in. */
 const closedRoots = new WeakMap<Element, ShadowRoot>();
 let closedRootCount = 0;

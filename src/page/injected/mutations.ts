@@ -1,6 +1,6 @@
 /** A cheap answer to "did anything change since the last snapshot?". */
 import type { MutationsResult } from "./api";
-import { activeElement, queryAll } from "./dom";
+import { activeElement, byTag } from "./dom";
 import { styleSignature } from "./styles";
 
 let count = 0;
@@ -57,13 +57,13 @@ function quietState(): number {
     hash = (hash * 31 + value.length) | 0;
     for (let i = 0; i < value.length; i += 1 + (value.length >> 6)) hash = (hash * 31 + value.charCodeAt(i)) | 0;
   };
-  for (const field of queryAll(document, "input, textarea, select")) {
-    if (field instanceof HTMLInputElement) {
-      if (field.type === "checkbox" || field.type === "radio") mix((field.checked ? 1 : 0) + (field.indeterminate ? 2 : 0));
-      else mix(field.value);
-    } else if (field instanceof HTMLSelectElement) mix(field.selectedIndex);
-    else if (field instanceof HTMLTextAreaElement) mix(field.value);
+  for (const field of byTag("input")) {
+    if (!(field instanceof HTMLInputElement)) continue;
+    if (field.type === "checkbox" || field.type === "radio") mix((field.checked ? 1 : 0) + (field.indeterminate ? 2 : 0));
+    else mix(field.value);
   }
+  for (const field of byTag("select")) if (field instanceof HTMLSelectElement) mix(field.selectedIndex);
+  for (const field of byTag("textarea")) if (field instanceof HTMLTextAreaElement) mix(field.value);
   const active = activeElement();
   if (active) mix(active.id + active.className);
   mix(location.href);
@@ -79,11 +79,12 @@ export function mutations(): MutationsResult {
     signature = now;
     count++;
   }
-  return { count, changed: count !== atSnapshot };
+  return { count, mutations: count, changed: count !== atSnapshot };
 }
 
 /** The snapshot that was just taken is what `changed` compares with. */
-export function noteSnapshot(): void {
+export function noteSnapshot(): number {
   listen();
   atSnapshot = mutations().count;
+  return atSnapshot;
 }

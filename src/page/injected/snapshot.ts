@@ -30,7 +30,7 @@ export function snapshot(argument: SnapshotArgument): SnapshotResult {
   const refs = new RefGiver(argument.refs);
   const target = argument.ref ?? argument.selector;
   const root = target === undefined ? null : resolveOne(target, refs, false);
-  if (!bodyOf() && !documentElement()) return { text: "", next: refs.next, frames: [], folded: false, cut: false, lines: 0 };
+  if (!bodyOf() && !documentElement()) return { text: "", next: refs.next, frames: [], folded: false, cut: false, lines: 0, mutations: noteSnapshot() };
   const { tree, folded } = buildTree(root, argument);
   const writer = new Writer(refs, argument.budget ?? Infinity, argument.boxes ?? false);
   writer.children(tree.children, "", null);
@@ -40,8 +40,7 @@ export function snapshot(argument: SnapshotArgument): SnapshotResult {
     const part = writer.cutAt ? `snapshot {selector: "${writer.cutAt}"} shows this part whole` : "snapshot {budget} with a higher budget shows more";
     writer.lines.push(`- … cut at ${argument.budget} characters: ${part}, {interactive: true} shows less of everything`);
   }
-  noteSnapshot();
-  return { text: writer.lines.join("\n"), next: refs.next, frames: writer.frames, folded, cut, lines: writer.lines.length };
+  return { text: writer.lines.join("\n"), next: refs.next, frames: writer.frames, folded, cut, lines: writer.lines.length, mutations: noteSnapshot() };
 }
 
 /** One line for one element: `button "Send" [ref=e5]`; a plain element is told by its tag. */

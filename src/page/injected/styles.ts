@@ -4,7 +4,7 @@
  * the classes, ids, tags and attributes that they key on (as the browser's own rule buckets do). A sheet that
  * cannot be read counts as concerning every element.
  */
-import { attr, composedParent, HAS_CLASS, HAS_ID, HAS_STYLE, hasAttr, localName, namespaceOf, parentNode, queryAll, type Root } from "./dom";
+import { attr, byTag, composedParent, HAS_CLASS, HAS_ID, HAS_STYLE, hasAttr, localName, namespaceOf, parentNode, queryAll, type Root } from "./dom";
 import { memo } from "./memo";
 
 /** What rules may do to an element. */
@@ -293,7 +293,7 @@ export function isShown(element: Element): boolean {
 /** The open modal dialogs: everything outside of the last one is inert. */
 export function modalDialogs(): Element[] {
   // A collection that the browser keeps: on most pages there is nothing to search for.
-  if (Document.prototype.getElementsByTagName.call(document, "dialog").length === 0) return [];
+  if (byTag("dialog").length === 0) return [];
   try {
     return Array.from(queryAll(document, "dialog:modal"));
   } catch {

@@ -1,5 +1,6 @@
 /** One turn of the page's event loop. */
 import type { Turned } from "./api";
+import { mutations } from "./mutations";
 
 /** The last click on a link that downloads. */
 let click: Event | null = null;
@@ -25,7 +26,8 @@ export function turn(): Promise<Turned> {
       setTimeout(() => {
         const download = click !== null && !click.defaultPrevented;
         click = null;
-        resolve(download ? { done: true, download } : { done: true });
+        const turned: Turned = { done: true, mutations: mutations().count };
+        resolve(download ? { ...turned, download } : turned);
       }, 0);
     };
     port2.postMessage(0);
