@@ -186,7 +186,11 @@ impl Page for MemoryPage {
         Self::unsupported()
     }
 
-    async fn carry(&self, _path: &[(f64, f64)]) -> EngineResult<()> {
+    async fn drag_over(&self, _x: f64, _y: f64, _enters: bool) -> EngineResult<()> {
+        Self::unsupported()
+    }
+
+    async fn drop_at(&self, _x: f64, _y: f64) -> EngineResult<()> {
         Self::unsupported()
     }
 

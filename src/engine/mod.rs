@@ -366,8 +366,10 @@ pub trait Page: Send + Sync {
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()>;
     /// Whether drags of the browser's own are handed to us instead of the desktop.
     async fn intercept_drags(&self, on: bool) -> EngineResult<()>;
-    /// Carries what an intercepted drag holds along `path` and drops it at its end.
-    async fn carry(&self, path: &[(f64, f64)]) -> EngineResult<()>;
+    /// Holds what an intercepted drag carries over a place; `enters` at the first.
+    async fn drag_over(&self, x: f64, y: f64, enters: bool) -> EngineResult<()>;
+    /// Drops it there.
+    async fn drop_at(&self, x: f64, y: f64) -> EngineResult<()>;
     /// Puts files into the input that `expression` gives in the isolated world.
     async fn set_files(&self, frame: &FrameId, expression: &str, files: &[PathBuf]) -> EngineResult<()>;
     /// Puts files into the input whose chooser opened.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{
     Page,
     action::{Done, Spot},
+    state::Mark,
 };
 use crate::{
     engine::{Modifiers, MouseButton, MouseEvent, World},
@@ -15,6 +16,11 @@ use crate::{
 
 /// Moves between the two ends of a drag: enough for libraries that follow the pointer.
 const DRAG_STEPS: u32 = 8;
+
+/// Frames in which the pointer rests before a drop.
+const RESTING_FRAMES: usize = 4;
+/// One frame; of a page that is not painted, its time.
+const FRAME: &str = "new Promise(resolve => { requestAnimationFrame(() => resolve(null)); setTimeout(() => resolve(null), 50); })";
 
 /// How to click.
 #[derive(Debug, Clone)]
@@ -97,7 +103,7 @@ impl Page {
         from: &Spot,
         target: &str,
         timeout: Duration,
-        mark: super::state::Mark,
+        mark: Mark,
         started: String,
     ) -> Result<()> {
         let (x, y) = (from.x, from.y);
@@ -121,7 +127,7 @@ impl Page {
             })
             .collect();
         if native == Value::Bool(true) {
-            self.input(mark, self.engine.carry(&path)).await?;
+            self.carry(&path, mark).await?;
         } else {
             for (x, y) in path {
                 self.input(mark, self.engine.mouse(&[MouseEvent::Move { x, y, modifiers: 0 }])).await?;
@@ -130,6 +136,18 @@ impl Page {
         let (x, y) = (to.x, to.y);
         let release = [MouseEvent::Up { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 }];
         self.input(mark, self.engine.mouse(&release)).await
+    }
+
+    /// Carries what the browser drags along `path` and drops it at its end, a frame at each place as a hand
+    /// would: libraries pass over what comes faster, and settle only while the pointer rests.
+    async fn carry(&self, path: &[(f64, f64)], mark: Mark) -> Result<()> {
+        let Some(&(x, y)) = path.last() else { return Ok(()) };
+        let places = path.iter().copied().chain(std::iter::repeat_n((x, y), RESTING_FRAMES));
+        for (index, (x, y)) in places.enumerate() {
+            self.input(mark, self.engine.drag_over(x, y, index == 0)).await?;
+            self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, FRAME)).await?;
+        }
+        self.input(mark, self.engine.drop_at(x, y)).await
     }
 
     /// Scrolls the page or an element by so many CSS pixels, or an element into view.

@@ -175,12 +175,18 @@ impl ChromiumPage {
         Ok(Link { wire: self.link.wire.clone(), session: Some(session) })
     }
 
+    async fn drag(&self, kind: DispatchDragEventType, x: f64, y: f64) -> EngineResult<()> {
+        let data = self.dragged().await?;
+        let params = json!({"type": kind.as_ref(), "x": x, "y": y, "data": data});
+        self.link.run(RawCommand { method: "Input.dispatchDragEvent", params }).await
+    }
+
     /// What the intercepted drag holds, once the browser has handed it over.
     async fn dragged(&self) -> EngineResult<Value> {
         let mut drags = self.drags.subscribe();
         let handed = tokio::time::timeout(DRAG_TIMEOUT, async {
             loop {
-                if let Some(data) = lock(&self.drag).take() {
+                if let Some(data) = lock(&self.drag).clone() {
                     return data;
                 }
                 // The sender lives as long as the page.
@@ -435,19 +441,15 @@ impl Page for ChromiumPage {
         self.link.run(SetInterceptDragsParams::new(on)).await
     }
 
-    async fn carry(&self, path: &[(f64, f64)]) -> EngineResult<()> {
-        let data = self.dragged().await?;
-        let (Some(first), Some(last)) = (path.first(), path.last()) else { return Ok(()) };
-        let event = |kind: DispatchDragEventType, (x, y): (f64, f64)| RawCommand {
-            method: "Input.dispatchDragEvent",
-            params: json!({"type": kind.as_ref(), "x": x, "y": y, "data": data}),
-        };
-        self.link.run(event(DispatchDragEventType::DragEnter, *first)).await?;
-        // One by one: a page decides at each place whether it can be dropped there.
-        for point in path {
-            self.link.run(event(DispatchDragEventType::DragOver, *point)).await?;
+    async fn drag_over(&self, x: f64, y: f64, enters: bool) -> EngineResult<()> {
+        if enters {
+            self.drag(DispatchDragEventType::DragEnter, x, y).await?;
         }
-        self.link.run(event(DispatchDragEventType::Drop, *last)).await
+        self.drag(DispatchDragEventType::DragOver, x, y).await
+    }
+
+    async fn drop_at(&self, x: f64, y: f64) -> EngineResult<()> {
+        self.drag(DispatchDragEventType::Drop, x, y).await
     }
 
     async fn set_files(&self, frame: &FrameId, expression: &str, files: &[PathBuf]) -> EngineResult<()> {
