@@ -18,6 +18,7 @@ describe('conditions of the network', { timeout: 60_000 }, () => {
     server = await startServer(scope, ['--max-sessions', '50'])
     site = await startSite(scope, {
       ...EVERYWHERE,
+      '/opener': '<title>Opener</title><a id="popup" href="/form" target="_blank">Popup</a>',
       '/api/big': (_request, response) => response.writeHead(200, { 'cache-control': 'no-store' }).end('x'.repeat(30_000))
     })
   })
@@ -52,7 +53,7 @@ describe('conditions of the network', { timeout: 60_000 }, () => {
 
   test('a popup of an offline session is offline', async () => {
     const sessionId = await server.createSession()
-    await server.ok('navigate', { sessionId, url: site.url('/buttons') })
+    await server.ok('navigate', { sessionId, url: site.url('/opener') })
     await server.ok('set_offline', { sessionId, offline: true })
     const asked = site.requests.length
     const { newPage } = await server.ok('click', { sessionId, selector: '#popup' })

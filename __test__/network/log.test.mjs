@@ -74,13 +74,17 @@ describe('the request log', { timeout: 60_000 }, () => {
     await server.ok('navigate', { sessionId, url: site.url('/everywhere/page') })
     await server.ok('mock_response', { sessionId, url: '**/api/mocked', response: { status: 202 } })
     await server.ok('evaluate', { sessionId, script: 'ask', args: ['/api/mocked'] })
-    const { requests } = await log(sessionId, { filter: '/api/mocked' })
+    // The page has its answer a moment before the log knows that it is over.
+    const requests = await until(async () => {
+      const { requests } = await log(sessionId, { filter: '/api/mocked' })
+      return requests.every(({ duration }) => duration !== undefined) && requests
+    }, 'the end of the requests')
     const from = requests.map(({ frame, worker }) => worker ?? (frame ? new URL(frame).hostname : 'page')).sort()
     assert.deepEqual(from, ['127.0.0.1', 'dedicated', 'localhost', 'page', 'service', 'shared'])
     assert.ok(requests.every(({ fromMock, status, resourceType }) => fromMock === true && status === 202 && resourceType === 'fetch'))
     await server.ok('block_resource', { sessionId, resourceType: 'fetch' })
     await run(sessionId, `fetch('/api/blocked').catch(() => {})`)
-    const [blocked] = (await log(sessionId, { filter: '/api/blocked' })).requests
+    const blocked = await until(async () => (await log(sessionId, { filter: '/api/blocked' })).requests.find(({ failure }) => failure), 'the failure')
     assert.deepEqual([blocked.failure, blocked.fromMock], ['net::ERR_BLOCKED_BY_CLIENT', undefined])
   })
 

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::Notify;
+
 use crate::{
     config::Config,
     engine::{self, ContextObserver, PageObserver},
@@ -15,6 +17,7 @@ pub(super) struct Pages {
     refs: Arc<RefCounter>,
     pub downloads: Arc<Downloads>,
     list: Mutex<List>,
+    news: Notify,
 }
 
 #[derive(Default)]
@@ -27,7 +30,7 @@ struct List {
 impl Pages {
     pub fn new(config: Arc<Config>) -> Self {
         let downloads = Arc::new(Downloads::new(config.output_folder()));
-        Self { config, refs: Arc::default(), downloads, list: Mutex::default() }
+        Self { config, refs: Arc::default(), downloads, list: Mutex::default(), news: Notify::new() }
     }
 
     /// The list, without the pages that have closed.
@@ -43,6 +46,19 @@ impl Pages {
 
     pub fn opened(&self) -> usize {
         self.list().opened
+    }
+
+    /// Waits for a page beyond the first `before`.
+    pub async fn one_since(&self, before: usize) -> Arc<Page> {
+        loop {
+            let news = self.news.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            if let Some(page) = self.list().open.iter().find(|page| page.number > before) {
+                return page.clone();
+            }
+            news.await;
+        }
     }
 
     pub fn by_engine_id(&self, id: &str) -> Option<Arc<Page>> {
@@ -90,6 +106,7 @@ impl ContextObserver for Pages {
         }
         let observer = page.observer();
         list.open.push(page);
+        self.news.notify_waiters();
         observer
     }
 }

@@ -1,8 +1,11 @@
 //! One session: its context, its pages, its queue and its end.
 
-use std::sync::{
-    Arc, Mutex, OnceLock, PoisonError,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use schemars::JsonSchema;
@@ -248,9 +251,11 @@ impl Session {
         self.pages.opened()
     }
 
-    /// The pages that opened after the first `before`, as far as they are open.
-    pub fn pages_opened_since(&self, before: usize) -> Vec<Arc<Page>> {
-        self.pages.all().into_iter().filter(|page| page.number > before).collect()
+    /// The first page that opened after the first `before`. One that a page has `asked` for is on its way: it
+    /// is waited for as long as requests are.
+    pub async fn page_opened_since(&self, before: usize, asked: bool) -> Option<Arc<Page>> {
+        let patience = if asked { self.config.timeout_settle } else { Duration::ZERO };
+        tokio::time::timeout(patience, self.pages.one_since(before)).await.ok()
     }
 
     /// What is told of it in a list.

@@ -294,7 +294,7 @@ impl ActionAnswer {
 
 /// The page that opened after the first `before`, once it is where it was `meant` to be.
 async fn opened_since(session: &Session, before: usize, meant: Option<&str>) -> Option<PageInfo> {
-    let page = session.pages_opened_since(before).into_iter().next()?;
+    let page = session.page_opened_since(before, meant.is_some()).await?;
     if meant.is_some_and(|url| !url.is_empty() && url != "about:blank") {
         page.first_document().await;
     }

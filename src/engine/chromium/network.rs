@@ -40,7 +40,7 @@ use crate::engine::{
 /// A page that does not answer (a dialog, a busy script) gets its rules when it does; nobody waits for it.
 const APPLY_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a stopped request waits for its announcement, which is on its way on another session.
-const KIND_TIMEOUT: Duration = Duration::from_secs(1);
+const KIND_TIMEOUT: Duration = Duration::from_secs(3);
 /// Requests whose type is remembered; those in flight at once are fewer.
 const KINDS: usize = 2048;
 /// What only WebSockets have; `Fetch` does not see them.
@@ -193,14 +193,20 @@ impl ContextNetwork {
                 state.waiting.insert(id.clone(), sender);
                 drop(state);
                 let (network, link) = (self.clone(), link.clone());
-                // Ends by itself within a second.
+                // Ends by itself within seconds.
                 tokio::spawn(async move {
-                    let kind = match tokio::time::timeout(KIND_TIMEOUT, receiver).await {
-                        Ok(Ok(kind)) => kind,
-                        Ok(Err(_)) | Err(_) => told,
+                    let announced = tokio::time::timeout(KIND_TIMEOUT, receiver).await;
+                    let mut state = network.state();
+                    state.waiting.remove(&id);
+                    let blocked = match (announced, told) {
+                        (Ok(Ok(kind)), _) => state.rules.blocked.contains(&kind),
+                        // Rather too much is blocked than too little.
+                        (_, ResourceType::Xhr) => [ResourceType::Xhr, ResourceType::Fetch]
+                            .iter()
+                            .any(|kind| state.rules.blocked.contains(kind)),
+                        (_, told) => state.rules.blocked.contains(&told),
                     };
-                    network.state().waiting.remove(&id);
-                    let blocked = network.state().rules.blocked.contains(&kind);
+                    drop(state);
                     finish(&link, paused, blocked);
                 });
             }

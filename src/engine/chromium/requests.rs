@@ -121,7 +121,8 @@ pub(super) fn translate(method: &str, params: &RawValue, worker: Option<WorkerKi
             let event: Failed = parse(method, params)?;
             let reason = match event.cors_error_status {
                 Some(CorsError { cors_error }) => format!("{} (CORS: {cors_error})", event.error_text),
-                None => event.error_text,
+                // Chromium tells here, and only here, that it was us.
+                None => event.error_text.trim_end_matches(".Inspector").to_owned(),
             };
             RequestEvent::Failed { id: event.request_id, clock: event.timestamp * 1000.0, reason }
         }
