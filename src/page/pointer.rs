@@ -17,6 +17,8 @@ use crate::{
 /// Moves between the two ends of a drag: enough for libraries that follow the pointer.
 const DRAG_STEPS: u32 = 8;
 
+/// How often a target that moves away is followed.
+const MOST_FOLLOWED: usize = 4;
 /// Frames in which the pointer rests before a drop.
 const RESTING_FRAMES: usize = 4;
 /// One frame; of a page that is not painted, its time.
@@ -119,35 +121,53 @@ impl Page {
             self.input(mark, self.engine.mouse(&event)).await?;
         }
         let native = self.alive(self.engine.evaluate(&from.frame, World::Isolated, &started)).await?;
-        let to = self.spot(target, "drop", true, timeout).await?;
-        let path: Vec<(f64, f64)> = (1..=DRAG_STEPS)
-            .map(|step| {
+        let native = native == Value::Bool(true);
+        let mut at = (x, y);
+        // Cards make room as one is dragged past them: where the target has moved away meanwhile, it is followed.
+        for round in 0..MOST_FOLLOWED {
+            let to = self.spot(target, "drop", true, timeout).await?;
+            let off = (to.x - at.0).abs().max((to.y - at.1).abs());
+            if round > 0 && (off < 2.0 || self.is_under(from, at).await) {
+                break;
+            }
+            for step in 1..=DRAG_STEPS {
                 let part = f64::from(step) / f64::from(DRAG_STEPS);
-                (x + (to.x - x) * part, y + (to.y - y) * part)
-            })
-            .collect();
-        if native == Value::Bool(true) {
-            self.carry(&path, mark).await?;
-        } else {
-            for (x, y) in path {
-                self.input(mark, self.engine.mouse(&[MouseEvent::Move { x, y, modifiers: 0 }])).await?;
+                let place = (x + (to.x - x) * part, y + (to.y - y) * part);
+                // In later rounds only the last stretch is gone.
+                if round == 0 || step == DRAG_STEPS {
+                    self.drag_to(place, native, round == 0 && step == 1, mark).await?;
+                }
+            }
+            at = (to.x, to.y);
+            // A hand is never quite at rest.
+            for frame in 0..RESTING_FRAMES {
+                let sway = if frame % 2 == 0 { 2.0 } else { 0.0 };
+                self.drag_to((at.0 + sway, at.1 + sway), native, false, mark).await?;
             }
         }
-        let (x, y) = (to.x, to.y);
-        let release = [MouseEvent::Up { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 }];
+        if native {
+            self.input(mark, self.engine.drop_at(at.0, at.1)).await?;
+        }
+        let release =
+            [MouseEvent::Up { x: at.0, y: at.1, button: MouseButton::Left, clicks: 1, modifiers: 0 }];
         self.input(mark, self.engine.mouse(&release)).await
     }
 
-    /// Carries what the browser drags along `path` and drops it at its end, a frame at each place as a hand
-    /// would: libraries pass over what comes faster, and settle only while the pointer rests.
-    async fn carry(&self, path: &[(f64, f64)], mark: Mark) -> Result<()> {
-        let Some(&(x, y)) = path.last() else { return Ok(()) };
-        let places = path.iter().copied().chain(std::iter::repeat_n((x, y), RESTING_FRAMES));
-        for (index, (x, y)) in places.enumerate() {
-            self.input(mark, self.engine.drag_over(x, y, index == 0)).await?;
-            self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, FRAME)).await?;
+    /// Whether what is dragged lies under the pointer already.
+    async fn is_under(&self, dragged: &Spot, (x, y): (f64, f64)) -> bool {
+        let hit = self.inject_in(&dragged.frame, "hit", json!({"ref": dragged.reference, "x": x, "y": y}));
+        hit.await.is_ok_and(|hit| hit["ok"] == true)
+    }
+
+    /// Moves what is dragged, and gives the page a frame as a hand would: libraries pass over what comes
+    /// faster, and settle only while the pointer rests.
+    async fn drag_to(&self, (x, y): (f64, f64), native: bool, enters: bool, mark: Mark) -> Result<()> {
+        if native {
+            self.input(mark, self.engine.drag_over(x, y, enters)).await?;
+        } else {
+            self.input(mark, self.engine.mouse(&[MouseEvent::Move { x, y, modifiers: 0 }])).await?;
         }
-        self.input(mark, self.engine.drop_at(x, y)).await
+        self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, FRAME)).await.map(drop)
     }
 
     /// Scrolls the page or an element by so many CSS pixels, or an element into view.
