@@ -1,0 +1,70 @@
+// How long a session lives, and what happens when there is no place for one: on a clock that stands still until it is
+// told to go on.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { failure, inMemoryManager } from '../support/managers.mjs'
+
+/** @param {any} manager @param {string} id the code of the error that a call to the session would get; undefined where it lives */
+const errorCode = (manager, id) => manager.validateSession(id).error?.errorCode
+
+describe('a session', { timeout: 30_000 }, () => {
+  test('with fixed expiry ends at its time, however much it is used', async () => {
+    const { manager, advance, call } = inMemoryManager({ sessionTimeout: 1000 })
+    const { sessionId } = await manager.createSession()
+    advance(999)
+    assert.ok((await call('navigate', { sessionId, url: 'http://a.test/' })).ok)
+    advance(1)
+    assert.equal(errorCode(manager, sessionId), 'SESSION_EXPIRED')
+    assert.equal((await call('navigate', { sessionId, url: 'http://a.test/' })).error.errorCode, 'SESSION_EXPIRED')
+    await manager.shutdown()
+  })
+
+  test('with idle expiry lives on from each call to it, and only from those', async () => {
+    const { manager, advance, call } = inMemoryManager({ sessionTimeout: 1000, sessionExpiry: 'idle' })
+    const [used, unused] = [await manager.createSession(), await manager.createSession()]
+    for (let times = 0; times < 3; times++) {
+      advance(900)
+      assert.ok((await call('navigate', { sessionId: used.sessionId, url: 'http://a.test/' })).ok)
+    }
+    assert.equal(errorCode(manager, used.sessionId), undefined)
+    assert.equal(errorCode(manager, unused.sessionId), 'SESSION_EXPIRED')
+    advance(1000)
+    assert.equal(errorCode(manager, used.sessionId), 'SESSION_EXPIRED')
+    await manager.shutdown()
+  })
+
+  test('is remembered as expired for an hour, and then unknown', async () => {
+    const { manager, advance } = inMemoryManager({ sessionTimeout: 1000 })
+    const { sessionId } = await manager.createSession()
+    advance(1000)
+    // Its timer fires on another thread; from then on it is in no list.
+    for (const end = Date.now() + 5000; manager.listSessions().length > 0; ) {
+      assert.ok(Date.now() < end, 'its timer did not fire')
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    advance(3_600_000)
+    assert.equal(errorCode(manager, sessionId), 'SESSION_EXPIRED')
+    advance(1)
+    assert.equal(errorCode(manager, sessionId), 'SESSION_NOT_FOUND')
+    await manager.shutdown()
+  })
+})
+
+describe('with --queue-timeout', { timeout: 30_000 }, () => {
+  test('a session over the limit waits for a place and gets it', async () => {
+    const { manager } = inMemoryManager({ maxSessions: 1, queueTimeout: 10_000 })
+    const first = await manager.createSession()
+    const second = manager.createSession()
+    await first.close()
+    assert.notEqual((await second).sessionId, first.sessionId)
+    await manager.shutdown()
+  })
+
+  test('one that gets no place in that time is refused, and may try again', async () => {
+    const { manager } = inMemoryManager({ maxSessions: 1, queueTimeout: 50 })
+    await manager.createSession()
+    const error = await failure(manager.createSession())
+    assert.deepEqual([error.code, error.retryable], ['MAX_SESSIONS_REACHED', true])
+    await manager.shutdown()
+  })
+})
