@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
+import { until } from '../support/wait.mjs'
 
 const MODERN = '2026-07-28'
 
@@ -45,10 +46,11 @@ describe('the handshake', () => {
     const server = await startServer(t, [], { handshake: false })
     await server.initialize('2025-03-26')
     server.sendRaw('[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"b","method":"ping"}]')
-    await server.request('ping')
+    const answered = () => server.received.flat().filter(({ id }) => id === 'a' || id === 'b')
+    await until(() => answered().length === 2, 'both answers')
     // In any order: JSON-RPC promises none.
-    const answered = server.received.flat().filter(({ id }) => id === 'a' || id === 'b').sort((x, y) => x.id.localeCompare(y.id))
-    assert.deepEqual(answered.map(({ id, result }) => ({ id, result })), [{ id: 'a', result: {} }, { id: 'b', result: {} }])
+    const sorted = answered().sort((x, y) => x.id.localeCompare(y.id))
+    assert.deepEqual(sorted.map(({ id, result }) => ({ id, result })), [{ id: 'a', result: {} }, { id: 'b', result: {} }])
   })
 })
 
