@@ -9,7 +9,7 @@ use url::Url;
 
 use super::{Page, on_drop::OnDrop, settle::DOWNLOAD, state::Mark};
 use crate::{
-    engine::{Dialog, DownloadStart, EngineError, EngineResult, NavigationStart, World},
+    engine::{Dialog, DownloadStart, EngineError, NavigationStart, World},
     error::{ErrorCode, Result, TroupeError},
 };
 
@@ -196,7 +196,7 @@ impl Page {
     async fn go(&self, url: &Url, until: WaitUntil, mark: Mark) -> Result<Reached> {
         let dialog = self.state.until(|facts| facts.dialog_since(mark));
         let start = tokio::select! {
-            start = self.alive_in_dialog(self.engine.navigate(url.as_str())) => start?,
+            start = self.engine.navigate(url.as_str()) => start.map_err(|error| self.error(error))?,
             dialog = dialog => return Ok(Reached::Dialog(dialog)),
         };
         match start {
@@ -253,11 +253,6 @@ impl Page {
             }
         }
         Ok(reached)
-    }
-
-    /// As `alive`, for a call that a dialog does not make pointless.
-    async fn alive_in_dialog<T>(&self, work: impl Future<Output = EngineResult<T>>) -> Result<T> {
-        work.await.map_err(|error| self.error(error))
     }
 
     fn failed(&self, url: &str, reason: &str, timeout: Duration) -> TroupeError {
