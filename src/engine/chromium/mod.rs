@@ -1,7 +1,7 @@
 //! Chromium by the DevTools Protocol, over our own wire. `chromiumoxide` gives the typed commands; events and
 //! answers are read leniently by structs of our own, since a browser newer than the types must still work.
 //!
-//! `launch` starts and ends the process, `browser` routes its targets, `page` does what the traits ask,
+//! `launch` starts and ends the process, `browser` routes its targets, `page/` does what the traits ask,
 //! `events` and `requests` turn CDP's events into [`PageEvent`](super::PageEvent)s, `network` keeps a context's
 //! rules up in all its sessions, `workers` lets workers in on them; `input`, `emulation`, `cookies` are tables.
 

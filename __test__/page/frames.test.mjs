@@ -1,0 +1,34 @@
+// Frames come and go with the documents that they stand in.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+
+describe('frames', { timeout: 60_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startServer>>} */
+  let server
+  /** @type {Awaited<ReturnType<typeof startSite>>} */
+  let site
+
+  before(async () => {
+    site = await startSite(scope, {
+      '/outer': '<title>Outer</title><iframe src="/inner" title="in"></iframe>',
+      '/inner': '<button onclick="this.textContent = \'Pressed\'">Press</button>',
+      '/elsewhere': '<title>Elsewhere</title><p>Nothing in frames</p>'
+    })
+    server = await startServer(scope)
+  })
+
+  test('of a document that is gone back to are read and clicked as before', async () => {
+    await server.ok('navigate', { url: site.url('/outer') })
+    await server.ok('navigate', { url: site.url('/elsewhere') })
+    assert.doesNotMatch(await server.ok('snapshot'), /Press/)
+    await server.ok('go_back')
+    const ref = /button "Press" \[ref=(f\d+e\d+)\]/.exec(await server.ok('snapshot'))?.[1]
+    assert.ok(ref, 'the frame is in the snapshot')
+    await server.ok('click', { selector: ref })
+    assert.match(await server.ok('snapshot'), /button "Pressed"/)
+  })
+})

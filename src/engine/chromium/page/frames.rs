@@ -1,0 +1,173 @@
+//! Which CDP session tells of each frame of a page, and the execution contexts of its worlds there.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::engine::{FrameId, World};
+
+/// The frames of one page, kept from its sessions' events.
+#[derive(Default)]
+pub(super) struct Frames(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// Frames of the page's own process are told by the page's session, others by one of their own.
+    frames: HashMap<FrameId, Frame>,
+    contexts: HashMap<Context, i64>,
+}
+
+struct Frame {
+    session: Arc<str>,
+    parent: Option<FrameId>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct Context {
+    session: Arc<str>,
+    frame: FrameId,
+    isolated: bool,
+}
+
+impl Known {
+    /// Forgets what is inside of `frame`.
+    fn forget_inside(&mut self, frame: &FrameId) {
+        let inside = self.frames.iter().filter(|(_, inner)| inner.parent.as_ref() == Some(frame));
+        for inner in inside.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.forget_inside(&inner);
+            self.frames.remove(&inner);
+        }
+    }
+}
+
+impl Frames {
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn session_of(&self, frame: &FrameId) -> Option<Arc<str>> {
+        self.lock().frames.get(frame).map(|frame| frame.session.clone())
+    }
+
+    pub fn has(&self, frame: &FrameId) -> bool {
+        self.lock().frames.contains_key(frame)
+    }
+
+    /// `session` tells of a frame; the first to do so is the frame's own, unless it has one already.
+    pub fn attached(&self, frame: &FrameId, parent: Option<&FrameId>, session: &Arc<str>) {
+        let mut known = self.lock();
+        let frame = known
+            .frames
+            .entry(frame.clone())
+            .or_insert_with(|| Frame { session: session.clone(), parent: None });
+        // A frame that has moved to another process is told there without its parent.
+        if let Some(parent) = parent {
+            frame.parent = Some(parent.clone());
+        }
+    }
+
+    /// `frame` is in the process of `session` from now on.
+    pub fn moved(&self, frame: &FrameId, session: &Arc<str>) {
+        let mut known = self.lock();
+        let parent = known.frames.get(frame).and_then(|frame| frame.parent.clone());
+        known.frames.insert(frame.clone(), Frame { session: session.clone(), parent });
+    }
+
+    /// A new document is in `frame`; those of the former one's frames are told of no more.
+    pub fn committed(&self, frame: &FrameId, session: &Arc<str>) {
+        self.moved(frame, session);
+        self.lock().forget_inside(frame);
+    }
+
+    pub fn detached(&self, frame: &FrameId) {
+        let mut known = self.lock();
+        known.forget_inside(frame);
+        known.frames.remove(frame);
+    }
+
+    pub fn session_gone(&self, session: &Arc<str>) {
+        let mut known = self.lock();
+        known.contexts.retain(|context, _| context.session != *session);
+        known.frames.retain(|_, frame| frame.session != *session);
+    }
+
+    pub fn context(&self, session: &Arc<str>, frame: &FrameId, world: World) -> Option<i64> {
+        let (session, frame) = (session.clone(), frame.clone());
+        let context = Context { session, frame, isolated: world == World::Isolated };
+        self.lock().contexts.get(&context).copied()
+    }
+
+    pub fn context_created(&self, session: &Arc<str>, frame: FrameId, world: World, id: i64) {
+        let context = Context { session: session.clone(), frame, isolated: world == World::Isolated };
+        self.lock().contexts.insert(context, id);
+    }
+
+    pub fn context_destroyed(&self, session: &Arc<str>, id: i64) {
+        self.lock().contexts.retain(|context, known| context.session != *session || *known != id);
+    }
+
+    pub fn contexts_cleared(&self, session: &Arc<str>) {
+        self.lock().contexts.retain(|context, _| context.session != *session);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> Arc<str> {
+        text.into()
+    }
+
+    fn page() -> Frames {
+        let frames = Frames::default();
+        frames.attached(&id("main"), None, &id("page"));
+        frames.attached(&id("a"), Some(&id("main")), &id("page"));
+        frames.attached(&id("b"), Some(&id("a")), &id("page"));
+        frames
+    }
+
+    #[test]
+    fn a_new_document_forgets_the_frames_of_the_old_one() {
+        let frames = page();
+        frames.committed(&id("main"), &id("page"));
+        assert!(frames.has(&id("main")));
+        assert!(!frames.has(&id("a")));
+        assert!(!frames.has(&id("b")));
+    }
+
+    #[test]
+    fn a_frame_that_moves_to_another_process_keeps_its_place() {
+        let frames = page();
+        frames.moved(&id("b"), &id("other"));
+        frames.attached(&id("b"), None, &id("page"));
+        assert_eq!(frames.session_of(&id("b")), Some(id("other")));
+        frames.committed(&id("a"), &id("page"));
+        assert!(!frames.has(&id("b")), "it was still inside of the frame that has another document");
+    }
+
+    #[test]
+    fn what_a_session_told_goes_with_it() {
+        let frames = page();
+        frames.moved(&id("b"), &id("other"));
+        frames.context_created(&id("other"), id("b"), World::Isolated, 1);
+        frames.context_created(&id("page"), id("a"), World::Isolated, 1);
+        frames.session_gone(&id("other"));
+        assert_eq!(frames.context(&id("other"), &id("b"), World::Isolated), None);
+        assert_eq!(frames.context(&id("page"), &id("a"), World::Isolated), Some(1));
+        assert!(!frames.has(&id("b")));
+    }
+
+    #[test]
+    fn context_ids_are_a_sessions_own() {
+        let frames = page();
+        frames.context_created(&id("page"), id("main"), World::Main, 7);
+        frames.context_created(&id("page"), id("main"), World::Isolated, 8);
+        frames.context_destroyed(&id("other"), 7);
+        assert_eq!(frames.context(&id("page"), &id("main"), World::Main), Some(7));
+        frames.context_destroyed(&id("page"), 7);
+        assert_eq!(frames.context(&id("page"), &id("main"), World::Main), None);
+        assert_eq!(frames.context(&id("page"), &id("main"), World::Isolated), Some(8));
+    }
+}

@@ -1,0 +1,366 @@
+//! A page: what the [`Page`] trait asks of it. `listener` hears what happens in it, `frames` keeps who tells of
+//! which frame, `script` evaluates, `drag` holds what the browser would drag.
+
+mod drag;
+mod frames;
+mod listener;
+mod script;
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use chromiumoxide::cdp::{
+    browser_protocol::{
+        browser::GetVersionParams,
+        dom::{BackendNodeId, DescribeNodeParams, SetFileInputFilesParams},
+        input::DispatchDragEventType,
+        page::{
+            CaptureScreenshotFormat, CaptureScreenshotParams, GetNavigationHistoryParams,
+            HandleJavaScriptDialogParams, NavigateParams, NavigateToHistoryEntryParams, PrintToPdfParams,
+            ReloadParams, ResetNavigationHistoryParams, StopLoadingParams, Viewport,
+        },
+        target::CloseTargetParams,
+    },
+    js_protocol::runtime::{ReleaseObjectParams, TerminateExecutionParams},
+};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use self::{drag::Drag, frames::Frames, listener::TargetListener};
+use super::{Link, emulation, input, network::ContextNetwork};
+use crate::engine::{
+    Area, ContextOptions, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
+    NavigationStart, Page, PageEvent, PageObserver, Shot, World,
+};
+
+/// A page that does not come up in this time never will.
+const READY_TIMEOUT: Duration = Duration::from_secs(30);
+/// A picture of a page that is not painted would never be answered.
+const SHOT_TIMEOUT: Duration = Duration::from_secs(20);
+const PRINT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What a new page is made of.
+pub(super) struct PageSetup {
+    pub id: Arc<str>,
+    pub link: Link,
+    pub options: ContextOptions,
+    pub windowed: bool,
+    pub network: Arc<ContextNetwork>,
+}
+
+pub(super) struct ChromiumPage {
+    id: Arc<str>,
+    link: Link,
+    observer: OnceLock<Arc<dyn PageObserver>>,
+    frames: Frames,
+    /// Mouse buttons that are down, as CDP's bit field.
+    held: Mutex<i64>,
+    drag: Drag,
+    network: Arc<ContextNetwork>,
+    /// `None` while the page is being set up.
+    state: watch::Sender<Option<Result<(), EngineError>>>,
+}
+
+impl ChromiumPage {
+    /// Takes over a target that waits for us; `introduce` gets the page before anything happens in it.
+    pub fn attach(
+        setup: PageSetup,
+        introduce: impl FnOnce(Arc<dyn Page>) -> Arc<dyn PageObserver>,
+    ) -> Arc<Self> {
+        let page = Arc::new(Self {
+            id: setup.id,
+            link: setup.link,
+            observer: OnceLock::new(),
+            frames: Frames::default(),
+            held: Mutex::new(0),
+            drag: Drag::default(),
+            network: setup.network,
+            state: watch::Sender::new(None),
+        });
+        if let Some(session) = &page.link.session {
+            page.frames.moved(&page.id, session);
+        }
+        let observer = introduce(page.clone());
+        observer.event(PageEvent::FrameAttached { frame: page.id.clone(), parent: None });
+        let _ = page.observer.set(observer);
+        let listener = Arc::new(TargetListener { page: Arc::downgrade(&page), link: page.link.clone() });
+        page.link.wire.listen(page.link.session.clone(), listener);
+        page.network.add_page(&page);
+        page.network.join(&page.link, false);
+        match listener::initialise(&page.link, &setup.options, Some(setup.windowed)) {
+            Ok(answers) => {
+                let page = page.clone();
+                let config = setup.options.config;
+                // Ends with the last answer; each is answered or fails with the target.
+                tokio::spawn(async move {
+                    let mut outcome = Ok(());
+                    for answer in answers {
+                        if let Err(error) = answer.raw().await {
+                            outcome = outcome.and(Err(emulation::refused(error, &config)));
+                        }
+                    }
+                    page.state.send_replace(Some(outcome));
+                });
+            }
+            Err(error) => drop(page.state.send_replace(Some(Err(error)))),
+        }
+        page
+    }
+
+    /// Waits until the page is set up.
+    pub async fn ready(&self) -> EngineResult<()> {
+        let mut state = self.state.subscribe();
+        let done = tokio::time::timeout(READY_TIMEOUT, state.wait_for(Option::is_some))
+            .await
+            .map_err(|_| EngineError::TimedOut(READY_TIMEOUT))?
+            .map_err(|_| EngineError::PageGone)?;
+        done.clone().unwrap_or(Ok(()))
+    }
+
+    pub fn has_frame(&self, frame: &FrameId) -> bool {
+        self.frames.has(frame)
+    }
+
+    pub fn emit(&self, event: PageEvent) {
+        if let Some(observer) = self.observer.get() {
+            observer.event(event);
+        }
+    }
+
+    /// The target has been detached.
+    pub fn gone(&self) {
+        if let Some(session) = &self.link.session {
+            self.network.leave(session);
+        }
+        self.emit(PageEvent::Closed);
+    }
+
+    /// The link to the process that `frame` lives in; where that is not known, the page's own knows best
+    /// (a document that is gone back to comes with its frames, and without a word about them).
+    fn link_of(&self, frame: &FrameId) -> Link {
+        let session = self.frames.session_of(frame).or_else(|| self.link.session.clone());
+        Link { wire: self.link.wire.clone(), session }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Navigated {
+    loader_id: Option<String>,
+    error_text: Option<String>,
+    #[serde(default)]
+    is_download: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct History {
+    current_index: i64,
+    entries: Vec<HistoryEntry>,
+}
+
+#[derive(Deserialize)]
+struct HistoryEntry {
+    id: i64,
+    title: String,
+}
+
+fn names(files: &[PathBuf]) -> Vec<String> {
+    files.iter().map(|file| file.display().to_string()).collect()
+}
+
+#[derive(Deserialize)]
+struct Described {
+    node: Node,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Node {
+    frame_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Captured {
+    data: String,
+}
+
+#[async_trait]
+impl Page for ChromiumPage {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn main_frame(&self) -> FrameId {
+        self.id.clone()
+    }
+
+    async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
+        let answer: Navigated = self.link.execute(NavigateParams::new(url)).await?;
+        Ok(match answer {
+            Navigated { is_download: true, .. } => NavigationStart::Download,
+            Navigated { error_text: Some(reason), .. } if !reason.is_empty() => {
+                NavigationStart::Failed { reason }
+            }
+            Navigated { loader_id: Some(document), .. } => NavigationStart::Document(document.into()),
+            Navigated { .. } => NavigationStart::SameDocument,
+        })
+    }
+
+    async fn evaluate(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value> {
+        self.value(frame, world, expression).await
+    }
+
+    async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>> {
+        let (link, object) = self.object(frame, expression).await?;
+        let node: Described = link
+            .execute(DescribeNodeParams {
+                object_id: Some(object.clone().into()),
+                ..DescribeNodeParams::default()
+            })
+            .await?;
+        drop(link.post(ReleaseObjectParams::new(object))?);
+        Ok(node.node.frame_id.map(Into::into))
+    }
+
+    async fn title(&self) -> EngineResult<String> {
+        let history: History = self.link.execute(GetNavigationHistoryParams {}).await?;
+        let current = usize::try_from(history.current_index).ok();
+        let entry = current.and_then(|index| history.entries.into_iter().nth(index));
+        Ok(entry.map(|entry| entry.title).unwrap_or_default())
+    }
+
+    async fn forget_history(&self) -> EngineResult<()> {
+        self.link.run(ResetNavigationHistoryParams {}).await
+    }
+
+    fn stop_loading(&self) {
+        let _ = self.link.post(StopLoadingParams {});
+    }
+
+    fn stop_script(&self) {
+        let _ = self.link.post(TerminateExecutionParams {});
+    }
+
+    async fn catch_up(&self) {
+        // The browser's own session and the page's are read apart there: one answer tells nothing of the other.
+        let browser = Link { wire: self.link.wire.clone(), session: None };
+        let _ = browser.run(GetVersionParams {}).await;
+    }
+
+    async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()> {
+        let batch = {
+            let mut batch = self.link.batch();
+            input::mouse(&mut batch, events, &mut self.held.lock().unwrap_or_else(PoisonError::into_inner))?;
+            batch
+        };
+        batch.run().await
+    }
+
+    async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {
+        let mut batch = self.link.batch();
+        input::keyboard(&mut batch, events)?;
+        batch.run().await
+    }
+
+    async fn intercept_drags(&self, on: bool) -> EngineResult<()> {
+        self.drag.intercept(&self.link, on).await
+    }
+
+    async fn drag_over(&self, x: f64, y: f64, enters: bool) -> EngineResult<()> {
+        if enters {
+            self.drag.dispatch(&self.link, DispatchDragEventType::DragEnter, x, y).await?;
+        }
+        self.drag.dispatch(&self.link, DispatchDragEventType::DragOver, x, y).await
+    }
+
+    async fn drop_at(&self, x: f64, y: f64) -> EngineResult<()> {
+        self.drag.dispatch(&self.link, DispatchDragEventType::Drop, x, y).await
+    }
+
+    async fn set_files(&self, frame: &FrameId, expression: &str, files: &[PathBuf]) -> EngineResult<()> {
+        let (link, object) = self.object(frame, expression).await?;
+        let mut params = SetFileInputFilesParams::new(names(files));
+        params.object_id = Some(object.clone().into());
+        let outcome = link.run(params).await;
+        drop(link.post(ReleaseObjectParams::new(object))?);
+        outcome
+    }
+
+    async fn choose_files(&self, chooser: &FileChooser, files: &[PathBuf]) -> EngineResult<()> {
+        let mut params = SetFileInputFilesParams::new(names(files));
+        params.backend_node_id = Some(BackendNodeId::new(chooser.input));
+        self.link_of(&chooser.frame).run(params).await
+    }
+
+    async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
+        self.link.run(ReloadParams { ignore_cache: Some(ignore_cache), ..ReloadParams::default() }).await
+    }
+
+    async fn travel(&self, entries: i64) -> EngineResult<bool> {
+        let history: History = self.link.execute(GetNavigationHistoryParams {}).await?;
+        let index = usize::try_from(history.current_index + entries).ok();
+        let Some(entry) = index.and_then(|index| history.entries.into_iter().nth(index)) else {
+            return Ok(false);
+        };
+        self.link.run(NavigateToHistoryEntryParams::new(entry.id)).await?;
+        Ok(true)
+    }
+
+    async fn screenshot(&self, shot: Shot) -> EngineResult<String> {
+        let params = CaptureScreenshotParams {
+            format: Some(match shot.format {
+                ImageFormat::Png => CaptureScreenshotFormat::Png,
+                ImageFormat::Jpeg => CaptureScreenshotFormat::Jpeg,
+            }),
+            quality: shot.quality.map(Into::into),
+            clip: shot.clip.map(|Area { x, y, width, height }| Viewport { x, y, width, height, scale: 1.0 }),
+            capture_beyond_viewport: Some(shot.full_page),
+            optimize_for_speed: Some(true),
+            ..CaptureScreenshotParams::default()
+        };
+        let captured: Captured = tokio::time::timeout(SHOT_TIMEOUT, self.link.execute(params))
+            .await
+            .map_err(|_| EngineError::TimedOut(SHOT_TIMEOUT))??;
+        Ok(captured.data)
+    }
+
+    async fn pdf(&self) -> EngineResult<String> {
+        let params = PrintToPdfParams {
+            print_background: Some(true),
+            prefer_css_page_size: Some(true),
+            ..PrintToPdfParams::default()
+        };
+        let printed = tokio::time::timeout(PRINT_TIMEOUT, self.link.execute::<Captured>(params)).await;
+        match printed.map_err(|_| EngineError::TimedOut(PRINT_TIMEOUT))? {
+            // A browser with windows prints through its dialog only.
+            Err(EngineError::Refused(reason)) if reason.contains("not implemented") => {
+                Err(EngineError::Unsupported {
+                    what: "saving a page as PDF",
+                    instead: "start the server with --headless",
+                })
+            }
+            other => Ok(other?.data),
+        }
+    }
+
+    async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()> {
+        let mut params = HandleJavaScriptDialogParams::new(accept);
+        params.prompt_text = prompt_text.map(str::to_owned);
+        self.link.run(params).await
+    }
+
+    async fn close(&self) -> EngineResult<()> {
+        let browser = Link { wire: self.link.wire.clone(), session: None };
+        match browser.run(CloseTargetParams::new(self.id.to_string())).await {
+            // It was gone already.
+            Err(EngineError::Refused(_) | EngineError::PageGone) | Ok(()) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}

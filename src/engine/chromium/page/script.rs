@@ -1,0 +1,117 @@
+//! Scripts in a page's worlds: their values, handles on objects, what they threw.
+
+use chromiumoxide::cdp::{
+    browser_protocol::page::CreateIsolatedWorldParams,
+    js_protocol::runtime::{EvaluateParams, ExecutionContextId},
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::ChromiumPage;
+use crate::engine::{EngineError, EngineResult, FrameId, ScriptFailure, World, chromium::Link};
+
+/// Name of our world beside the page's own.
+pub(super) const WORLD: &str = "troupe";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Evaluated {
+    result: RemoteObject,
+    exception_details: Option<ExceptionDetails>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RemoteObject {
+    #[serde(default)]
+    value: Value,
+    unserializable_value: Option<String>,
+    description: Option<String>,
+    class_name: Option<String>,
+    object_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ExceptionDetails {
+    text: String,
+    line_number: u64,
+    column_number: u64,
+    exception: Option<RemoteObject>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CreatedWorld {
+    execution_context_id: i64,
+}
+
+impl Evaluated {
+    fn outcome(self) -> EngineResult<RemoteObject> {
+        self.exception_details.map_or(Ok(self.result), |details| Err(EngineError::Script(details.into())))
+    }
+}
+
+impl From<ExceptionDetails> for ScriptFailure {
+    fn from(details: ExceptionDetails) -> Self {
+        let class = details.exception.as_ref().and_then(|thrown| thrown.class_name.clone());
+        let message = match details.exception {
+            // The first line of an error's description is its name and message, the rest its stack.
+            Some(RemoteObject { description: Some(text), .. }) => {
+                let end = text.find("\n    at ").unwrap_or(text.len());
+                text[..end].to_owned()
+            }
+            Some(RemoteObject { value: Value::String(text), .. }) => text,
+            Some(RemoteObject { value, .. }) if !value.is_null() => value.to_string(),
+            _ => details.text,
+        };
+        Self { message, line: details.line_number + 1, column: details.column_number + 1, class }
+    }
+}
+
+impl ChromiumPage {
+    /// A copy of what `expression` gives, once it is there.
+    pub(super) async fn value(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value> {
+        let link = self.link_of(frame);
+        let mut params = EvaluateParams::new(expression);
+        params.context_id = self.context_of(&link, frame, world).await?;
+        params.return_by_value = Some(true);
+        params.await_promise = Some(true);
+        params.user_gesture = Some(world == World::Main);
+        let result = link.execute::<Evaluated>(params).await?.outcome()?;
+        // NaN, Infinity, -0 and BigInts have no JSON; their source text is the best that can be told.
+        Ok(result.unserializable_value.map_or(result.value, Value::String))
+    }
+
+    /// A handle on what `expression` gives in our world, to be released.
+    pub(super) async fn object(&self, frame: &FrameId, expression: &str) -> EngineResult<(Link, String)> {
+        let link = self.link_of(frame);
+        let mut params = EvaluateParams::new(expression);
+        params.context_id = self.context_of(&link, frame, World::Isolated).await?;
+        let result = link.execute::<Evaluated>(params).await?.outcome()?;
+        let object =
+            result.object_id.ok_or_else(|| EngineError::Refused(format!("`{expression}` is no object")))?;
+        Ok((link, object))
+    }
+
+    pub(super) async fn context_of(
+        &self,
+        link: &Link,
+        frame: &FrameId,
+        world: World,
+    ) -> EngineResult<Option<ExecutionContextId>> {
+        let session = link.session.clone().unwrap_or_default();
+        let id = match (self.frames.context(&session, frame, world), world) {
+            (Some(id), _) => id,
+            (None, World::Main) if !self.frames.has(frame) => return Err(EngineError::DocumentGone),
+            // The default context of a session is its topmost frame's.
+            (None, World::Main) => return Ok(None),
+            (None, World::Isolated) => {
+                let mut create = CreateIsolatedWorldParams::new(frame.to_string());
+                create.world_name = Some(WORLD.to_owned());
+                link.execute::<CreatedWorld>(create).await?.execution_context_id
+            }
+        };
+        Ok(Some(ExecutionContextId::new(id)))
+    }
+}
