@@ -213,7 +213,16 @@ impl Page {
                 let download = self.state.until(|facts| facts.download_since(mark));
                 Ok(Reached::Download(download.await))
             }
-            NavigationStart::Failed { reason } => Err(self.failed(url.as_str(), &reason, Duration::ZERO)),
+            NavigationStart::Failed { reason } => {
+                // The browser shows a page of its own in its place, a moment later: it is this navigation's,
+                // not the next one's.
+                let over = self.state.until(|facts| {
+                    let over = facts.closed || facts.committed_since(mark) || facts.abandoned_since(mark);
+                    over.then_some(())
+                });
+                let _ = self.within(self.config.timeout_settle, over).await;
+                Err(self.failed(url.as_str(), &reason, Duration::ZERO))
+            }
             NavigationStart::Document(_) => self.loaded_since(until, mark).await,
         }
     }
