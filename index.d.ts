@@ -167,30 +167,30 @@ export class Session {
   /** Closes the session, if it is still open. */
   [Symbol.asyncDispose](): Promise<void>
 
-  /** Read the session's cookies, also HttpOnly ones: all, or those sent to certain URLs. */
+  /** Read cookies, also HttpOnly ones: all, or those sent to certain URLs. */
   getCookies(args?: GetCookiesArguments): Promise<GetCookiesResult>
 
-  /** Set cookies, such as those of a log-in; one in the past deletes. Each needs a url or a domain. */
+  /** Set cookies, each with a url or a domain; one that expires in the past deletes. */
   setCookies(cookies: SetCookiesArguments['cookies'], options?: Omit<SetCookiesArguments, 'cookies'>): Promise<SetCookiesResult>
   setCookies(args: SetCookiesArguments): Promise<SetCookiesResult>
 
-  /** Go to a URL and wait until it has loaded. Look at the page with snapshot. */
+  /** Go to a URL and wait until it has loaded. */
   navigate(url: NavigateArguments['url'], options?: Omit<NavigateArguments, 'url'>): Promise<NavigateResult>
   navigate(args: NavigateArguments): Promise<NavigateResult>
 
-  /** Go back in the page's history. */
+  /** Go back in the history. */
   goBack(args?: GoBackArguments): Promise<GoBackResult>
 
-  /** Go forward in the page's history. */
+  /** Go forward in the history. */
   goForward(args?: GoForwardArguments): Promise<GoForwardResult>
 
-  /** Load the page again, past the cache where wanted. */
+  /** Load the page again from its server. */
   reload(args?: ReloadArguments): Promise<ReloadResult>
 
   /** Wait until the page has loaded, or its network is idle. */
   waitForLoad(args?: WaitForLoadArguments): Promise<WaitForLoadResult>
 
-  /** List, open, select or close the session's tabs. A popup is not selected by itself. */
+  /** List, open, select or close tabs. A popup is not selected by itself. */
   pages(action: PagesArguments['action'], options?: Omit<PagesArguments, 'action'>): Promise<PagesResult>
   pages(args: PagesArguments): Promise<PagesResult>
 
@@ -276,7 +276,7 @@ export class Session {
   screenshotElement(selector: ScreenshotElementArguments['selector'], options?: Omit<ScreenshotElementArguments, 'selector'>): Promise<Picture>
   screenshotElement(args: ScreenshotElementArguments): Promise<Picture>
 
-  /** See what changed since an earlier picture: percentage, and a picture with the changes boxed. */
+  /** Compare with an earlier picture: percentage, and a picture with the changes boxed. */
   compareScreenshots(baseline: CompareScreenshotsArguments['baseline'], options?: Omit<CompareScreenshotsArguments, 'baseline'>): Promise<CompareScreenshotsResult>
   compareScreenshots(args: CompareScreenshotsArguments): Promise<CompareScreenshotsResult>
 
@@ -290,7 +290,7 @@ export class Session {
   /** Read title, description, meta tags, JSON-LD and headings. */
   getPageMetadata(args?: GetPageMetadataArguments): Promise<GetPageMetadataResult>
 
-  /** Run JavaScript in the page: an expression, or a function that is called with args. Promises are awaited. */
+  /** Run JavaScript in the page: an expression, or a function called with args. Promises are awaited. */
   evaluate(script: EvaluateArguments['script'], options?: Omit<EvaluateArguments, 'script'>): Promise<EvaluateResult>
   evaluate(args: EvaluateArguments): Promise<EvaluateResult>
 
@@ -324,11 +324,11 @@ export class Session {
   /** Wait for a text, for a text to go, for a URL, or some time; all that is given. */
   waitFor(args?: WaitForArguments): Promise<WaitForResult>
 
-  /** Refuse requests of a type in the whole session, such as images to load faster; block false lifts it. */
+  /** Refuse requests of a type in the whole session; block false lifts it. */
   blockResource(resourceType: BlockResourceArguments['resourceType'], options?: Omit<BlockResourceArguments, 'resourceType'>): Promise<BlockResourceResult>
   blockResource(args: BlockResourceArguments): Promise<BlockResourceResult>
 
-  /** Answer requests to a URL in the server's place, in the whole session. Without response the mock is removed. */
+  /** Answer requests to a URL in the server's place, session-wide. Without response the mock is removed. */
   mockResponse(url: MockResponseArguments['url'], options?: Omit<MockResponseArguments, 'url'>): Promise<MockResponseResult>
   mockResponse(args: MockResponseArguments): Promise<MockResponseResult>
 
@@ -345,7 +345,7 @@ export class Session {
   /** Read on in a result that was cut, or search it. Without refId, the last one. */
   getContent(args?: GetContentArguments): Promise<string>
 
-  /** Run several calls in order in one round trip, when no step depends on reading the last. */
+  /** Run several calls in order, when no step depends on reading the last. */
   batch(steps: BatchArguments['steps'], options?: Omit<BatchArguments, 'steps'>): Promise<BatchResult>
   batch(args: BatchArguments): Promise<BatchResult>
 }

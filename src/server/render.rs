@@ -9,7 +9,8 @@ use crate::tools::{Answer, Outcome, Picture, Tool};
 
 /// A row as `tools/list` shows it.
 pub(super) fn tool(row: &Tool) -> McpTool {
-    let input: JsonObject = row.input.as_object().cloned().unwrap_or_default();
+    let mut input: JsonObject = row.input.as_object().cloned().unwrap_or_default();
+    brief(&mut input);
     // Only what differs from MCP's defaults is told: every byte of the list is read by every agent.
     let hints = if row.hints.read_only {
         ToolAnnotations::new().read_only(true)
@@ -17,6 +18,33 @@ pub(super) fn tool(row: &Tool) -> McpTool {
         ToolAnnotations::new().destructive(row.hints.destructive)
     };
     McpTool::new(row.name, row.description, Arc::new(input)).with_annotations(hints)
+}
+
+/// Leaves out what an agent knows without being told; who writes code reads it in the generated types.
+fn brief(schema: &mut JsonObject) {
+    // Bounds are told where they are broken.
+    for key in ["minimum", "maximum"] {
+        schema.remove(key);
+    }
+    if schema.get("additionalProperties") == Some(&Value::Bool(true)) {
+        schema.remove("additionalProperties");
+    }
+    // A list of values or of fields tells what it is for, and the server's instructions say that times are ms.
+    let clear = schema.contains_key("enum") || schema.contains_key("properties");
+    if clear || schema.get("description") == Some(&json!("ms")) {
+        schema.remove("description");
+    }
+    for (key, value) in schema.iter_mut() {
+        match value {
+            // Its keys are names of fields, whatever they are called.
+            Value::Object(fields) if key == "properties" => {
+                fields.values_mut().filter_map(Value::as_object_mut).for_each(brief);
+            }
+            Value::Object(inner) => brief(inner),
+            Value::Array(list) => list.iter_mut().filter_map(Value::as_object_mut).for_each(brief),
+            _ => {}
+        }
+    }
 }
 
 /// A call's outcome as its result.

@@ -18,12 +18,8 @@ use crate::{
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        tool(
-            "batch",
-            Group::Batch,
-            "Run several calls in order in one round trip, when no step depends on reading the last.",
-        )
-        .batch::<BatchParameters, BatchAnswer>(),
+        tool("batch", Group::Batch, "Run several calls in order, when no step depends on reading the last.")
+            .batch::<BatchParameters, BatchAnswer>(),
     ]
 }
 

@@ -22,20 +22,15 @@ use crate::{
 pub(super) fn tools() -> Vec<Tool> {
     let goes = |name, description| tool(name, Group::Navigation, description);
     vec![
-        goes("navigate", "Go to a URL and wait until it has loaded. Look at the page with snapshot.")
-            .page(navigate),
-        goes("go_back", "Go back in the page's history.").page(go_back),
-        goes("go_forward", "Go forward in the page's history.").page(go_forward),
-        goes("reload", "Load the page again, past the cache where wanted.").page(reload),
+        goes("navigate", "Go to a URL and wait until it has loaded.").page(navigate),
+        goes("go_back", "Go back in the history.").page(go_back),
+        goes("go_forward", "Go forward in the history.").page(go_forward),
+        goes("reload", "Load the page again from its server.").page(reload),
         goes("wait_for_load", "Wait until the page has loaded, or its network is idle.")
             .read_only()
             .page(wait_for_load),
-        tool(
-            "pages",
-            Group::Pages,
-            "List, open, select or close the session's tabs. A popup is not selected by itself.",
-        )
-        .session(pages),
+        tool("pages", Group::Pages, "List, open, select or close tabs. A popup is not selected by itself.")
+            .session(pages),
     ]
 }
 

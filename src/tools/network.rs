@@ -15,9 +15,9 @@ use crate::{
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        tool("block_resource", Group::Network, "Refuse requests of a type in the whole session, such as images to load faster; block false lifts it.")
+        tool("block_resource", Group::Network, "Refuse requests of a type in the whole session; block false lifts it.")
             .page(block_resource),
-        tool("mock_response", Group::Network, "Answer requests to a URL in the server's place, in the whole session. Without response the mock is removed.")
+        tool("mock_response", Group::Network, "Answer requests to a URL in the server's place, session-wide. Without response the mock is removed.")
             .page(mock_response),
         tool("set_offline", Group::Network, "Cut the session off the network, or connect it again.").page(set_offline),
         tool("set_throttling", Group::Network, "Slow the session's network down. A limit of 0 or none is no limit.")

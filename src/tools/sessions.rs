@@ -19,18 +19,28 @@ pub(super) fn tools() -> Vec<Tool> {
         tool(
             "create_session",
             Group::Session,
-            "Open an isolated browser session. Use one for each task or identity; its id goes into later calls.",
+            "Open an isolated browser session, one for each task or identity.",
         )
         .server(create),
-        tool("close_session", Group::Session, "End a session and everything in it, when its task is done.")
+        tool("close_session", Group::Session, "End a session when its task is done.")
             .destructive()
             .server(close),
-        tool("list_sessions", Group::Session, "List your sessions with their pages and expiry.").read_only().server(list),
-        tool("get_cookies", Group::Session, "Read the session's cookies, also HttpOnly ones: all, or those sent to certain URLs.")
+        tool("list_sessions", Group::Session, "List your sessions with their pages and expiry.")
             .read_only()
-            .session(get_cookies),
-        tool("set_cookies", Group::Session, "Set cookies, such as those of a log-in; one in the past deletes. Each needs a url or a domain.")
-            .session(set_cookies),
+            .server(list),
+        tool(
+            "get_cookies",
+            Group::Session,
+            "Read cookies, also HttpOnly ones: all, or those sent to certain URLs.",
+        )
+        .read_only()
+        .session(get_cookies),
+        tool(
+            "set_cookies",
+            Group::Session,
+            "Set cookies, each with a url or a domain; one that expires in the past deletes.",
+        )
+        .session(set_cookies),
     ]
 }
 

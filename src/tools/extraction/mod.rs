@@ -34,13 +34,13 @@ pub(super) fn tools() -> Vec<Tool> {
         tool("get_value", "Read a field's value and checked state.").read_only().page(text::get_value),
         tool("screenshot", "Take a picture of the page. To act on it, use snapshot.").read_only().page(pictures::screenshot),
         tool("screenshot_element", "Take a picture of one element.").read_only().page(pictures::screenshot_element),
-        tool("compare_screenshots", "See what changed since an earlier picture: percentage, and a picture with the changes boxed.")
+        tool("compare_screenshots", "Compare with an earlier picture: percentage, and a picture with the changes boxed.")
             .read_only()
             .page(pictures::compare_screenshots),
         tool("extract_table", "Read a table as headers and rows.").read_only().page(data::extract_table),
         tool("extract_links", "List links with text, URL and ref.").read_only().page(data::extract_links),
         tool("get_page_metadata", "Read title, description, meta tags, JSON-LD and headings.").read_only().page(data::get_page_metadata),
-        tool("evaluate", "Run JavaScript in the page: an expression, or a function that is called with args. Promises are awaited.")
+        tool("evaluate", "Run JavaScript in the page: an expression, or a function called with args. Promises are awaited.")
             .destructive()
             .page(evaluate),
         tool("save_pdf", "Save the page as a PDF file.").page(pdf::save_pdf),
