@@ -86,6 +86,11 @@ describe('snapshot', { timeout: 60_000 }, () => {
     })
   }
 
+  test('plain pages have no elements that may hold a closed shadow root', async () => {
+    const world = await page.open('<h1>T</h1><p>Text <span>in <b>it</b></span></p><div id=empty></div><div style="height:9px">x</div><ul><li>a</ul>')
+    assert.equal(await world.evaluate('__troupe.closedCandidates().length'), 0)
+  })
+
   test('closed shadow roots are in it once the protocol has handed them over', async () => {
     const world = await page.open(`<div id=h style="height:20px"></div><x-y></x-y><script>
       h.attachShadow({ mode: 'closed' }).innerHTML = '<button>Closed</button><slot></slot>'

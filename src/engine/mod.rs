@@ -350,6 +350,18 @@ pub trait Page: Send + Sync {
     async fn evaluate(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value>;
     /// The frame inside the element that `expression` gives in the isolated world.
     async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>>;
+    /// Whether closed shadow roots can be handed over.
+    fn sees_closed_roots(&self) -> bool {
+        false
+    }
+    /// Looks for closed shadow roots of the elements in the array that `hosts` gives in the isolated world, and
+    /// calls the function that `take` gives there with each host and its root.
+    async fn hand_over_roots(&self, _frame: &FrameId, _hosts: &str, _take: &str) -> EngineResult<()> {
+        Err(EngineError::Unsupported {
+            what: "looking into closed shadow roots",
+            instead: "use another --browser",
+        })
+    }
     /// The title, known to the browser itself: also while the page is held up.
     async fn title(&self) -> EngineResult<String>;
     /// Forgets the entries of its history but the present one.

@@ -4,12 +4,16 @@
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{DOCUMENT_GONE, Page};
 use crate::{
     engine::{FrameId, World, wire::read_json},
     error::{ErrorCode, Result, TroupeError},
 };
+
+/// How deep closed shadow roots are looked for in closed shadow roots.
+const ROUNDS: usize = 16;
 
 const BUNDLE: &str = include_str!(concat!(env!("OUT_DIR"), "/injected.js"));
 
@@ -23,8 +27,9 @@ impl Page {
     pub(super) async fn inject_in(&self, frame: &FrameId, name: &str, mut arguments: Value) -> Result<Value> {
         if let Value::Object(map) = &mut arguments {
             map.insert("refs".into(), self.ref_counter(frame));
+            map.insert("hosts".into(), self.engine.sees_closed_roots().into());
         }
-        let answer = self.call_script(frame, name, &arguments).await?;
+        let answer = self.call_with_roots(frame, name, arguments).await?;
         if let Some(next) = answer["next"].as_u64() {
             self.refs_used(frame, next);
         }
@@ -35,6 +40,26 @@ impl Page {
             Some(error) if error.is_object() => Err(self.script_refusal(error)),
             _ => Ok(answer),
         }
+    }
+
+    /// Calls, and where the page has possible hosts of closed shadow roots that nobody has looked into, lets
+    /// the engine do that first: in rounds, since roots hold hosts.
+    async fn call_with_roots(&self, frame: &FrameId, name: &str, mut arguments: Value) -> Result<Value> {
+        let begun = Instant::now();
+        for _ in 0..ROUNDS {
+            let answer = self.call_script(frame, name, &arguments).await?;
+            if answer["hosts"] != true {
+                return Ok(answer);
+            }
+            let (hosts, take) = ("__troupe.closedCandidates()", "__troupe.adoptShadowRoot");
+            self.alive(self.engine.hand_over_roots(frame, hosts, take)).await?;
+            if arguments["timeout"].is_u64() {
+                arguments["waited"] = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX).into();
+            }
+        }
+        // A page that makes new ones without end is taken as it is.
+        arguments["hosts"] = false.into();
+        self.call_script(frame, name, &arguments).await
     }
 
     async fn call_script(&self, frame: &FrameId, name: &str, arguments: &Value) -> Result<Value> {

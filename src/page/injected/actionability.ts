@@ -1,5 +1,6 @@
 /** Whether an element can be acted on now, and waiting until it can. */
-import type { Action, ActionableArgument, ActionableResult, Box, ErrorCode, HitArgument, HitResult, NotActionable, WaitActionableArgument } from "./api";
+import type { Action, ActionableArgument, ActionableResult, Box, ErrorCode, HitArgument, HitResult, Hosts, NotActionable, WaitActionableArgument } from "./api";
+import { unknownHosts } from "./closed";
 import { attr, composedParent, elementClosest, hasAttr, isHtml, localName } from "./dom";
 import { Failure } from "./fail";
 import { actsOn, boxOf, bringIntoView, coverName, elementAt, isAnimated, pointsOf, sameBox } from "./hit";
@@ -193,13 +194,15 @@ export function nextChange(moving: boolean, until: number): Promise<void> {
   });
 }
 
-export async function waitActionable(argument: WaitActionableArgument): Promise<ActionableResult> {
+export async function waitActionable(argument: WaitActionableArgument): Promise<ActionableResult | Hosts> {
   const refs = new RefGiver(argument.refs);
-  const until = performance.now() + argument.timeout;
+  const until = performance.now() + argument.timeout - (argument.waited ?? 0);
   const attempts = new Attempts(argument);
   let lastBox: Box | undefined;
   let boxTime = 0;
   for (;;) {
+    const hosts = unknownHosts(argument);
+    if (hosts) return hosts;
     // Two looks at one moment of the animations' clock say nothing: outside of a frame it stands at the next.
     const early = lastBox !== undefined && Number(document.timeline?.currentTime ?? 0) - boxTime < shortestStep;
     const attempt = attempts.try(refs, early ? undefined : lastBox);

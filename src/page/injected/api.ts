@@ -37,6 +37,13 @@ export interface RefCounter {
 
 export interface WithRefs {
   refs: RefCounter;
+  /** The caller can hand in closed shadow roots: it wants {@link Hosts} where there may be some that are not known. */
+  hosts?: boolean;
+}
+
+/** In place of an answer: `closedCandidates` are to be looked into first, then the call is to be repeated. */
+export interface Hosts {
+  hosts: true;
 }
 
 /** One element in a list: `description` is its line as in the snapshot, `button "Send" [ref=e5]`. */
@@ -119,6 +126,8 @@ export interface ActionableArgument extends TargetArgument {
 export interface WaitActionableArgument extends ActionableArgument {
   /** ms */
   timeout: number;
+  /** How many of them are over: the call is repeated. */
+  waited?: number;
 }
 
 export interface ActionableResult extends Match {
@@ -358,6 +367,8 @@ export interface WaitForArgument extends WithRefs {
   text?: string;
   textGone?: string;
   timeout: number;
+  /** How many of them are over: the call is repeated. */
+  waited?: number;
 }
 
 export interface WaitForResult {
@@ -500,7 +511,7 @@ export interface Troupe {
 
   /** Makes a closed shadow root known, as the protocol hands it in. */
   adoptShadowRoot(host: Element, root: ShadowRoot): void;
-  /** Elements that may have a closed root: custom elements and others with no open one whose children are not rendered. */
+  /** Elements that may have a closed root, as far as the protocol has not looked at them as they are now. */
   closedCandidates(): Element[];
   /** Null where the ref is stale. */
   element(ref: string): Element | null;

@@ -1,29 +1,113 @@
-/** Which elements may have a closed shadow root, for the protocol to look. */
-import { firstChild, localName, queryAll, shadowRootOf } from "./dom";
-import { shadowRoots } from "./css";
+/**
+ * Which elements may have a closed shadow root. No script sees one; the protocol looks, and hands in what it finds.
+ *
+ * Possible hosts are custom elements, and plain ones that are shown with a size but hold nothing. A plain element that
+ * holds something as well as a closed root passes for one without: only what it holds is seen.
+ */
+import type { Hosts } from "./api";
+import { elementMatches, firstChild, isConnected, isElement, isShadowRoot, localName, nextSibling, nodeType, queryAll, shadowRootOf, type Root } from "./dom";
+import { takeGrown, watchRoot } from "./mutations";
 
-const builtInHosts = new Set(["article", "aside", "blockquote", "body", "div", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "main", "nav", "p", "section", "span"]);
+const plainHosts = new Set(["article", "aside", "blockquote", "body", "div", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "main", "nav", "p", "section", "span"]);
 
-/** Custom elements, and plain ones that are shown with a box but hold nothing. */
-export function closedCandidates(): Element[] {
-  const found: Element[] = [];
-  for (const root of [document, ...shadowRoots(document)]) {
-    const elements = queryAll(root, "*");
-    for (let i = 0; i < elements.length; i++) {
-      const element = elements[i];
-      if (shadowRootOf(element)) continue;
-      const tag = localName(element);
-      if (tag.includes("-")) found.push(element);
-      else if (builtInHosts.has(tag) && isUnrendered(element)) found.push(element);
-    }
+/** An element without a root is looked at again when it has another size or is upgraded, but not for ever. */
+const mostLooks = 3;
+
+interface Look {
+  times: number;
+  size: number;
+  defined: boolean;
+}
+
+const looks = new WeakMap<Element, Look>();
+let possible = new Set<Element>();
+
+/** Takes in an element, if a shadow root may be in it. */
+function consider(element: Element): void {
+  const tag = localName(element);
+  const custom = tag.includes("-");
+  if (!custom && !plainHosts.has(tag)) return;
+  const shadow = shadowRootOf(element);
+  if (shadow) {
+    watchRoot(shadow);
+    considerIn(shadow);
+  } else if (custom || isBlank(element)) possible.add(element);
+}
+
+function considerIn(root: Root | Element): void {
+  const elements = queryAll(root, "*");
+  for (let i = 0; i < elements.length; i++) consider(elements[i]);
+}
+
+/** Holds nothing but white space: that is what a `template` with a shadow root leaves behind. */
+function isBlank(element: Element): boolean {
+  for (let child = firstChild(element); child !== null; child = nextSibling(child)) {
+    const type = nodeType(child);
+    if (type === 1 || (type === 3 && /\S/.test((child as Text).data))) return false;
   }
-  return found;
+  return true;
 }
 
-/** Light children of a host are not laid out unless they are slotted; an empty element with a box may hold a root. */
-function isUnrendered(element: Element): boolean {
-  const child = firstChild(element);
-  if (child === null) return element.clientHeight > 0 && (element.id !== "" || element.className !== "") && element.scrollHeight > 0;
-  const inner = element.firstElementChild;
-  return inner !== null && inner.getClientRects().length === 0 && element.clientHeight > 0 && getComputedStyle(inner).display === "";
+/** The size of an element as one number; 0 where it has none. */
+const sizeOf = (element: Element): number => {
+  const { offsetWidth, offsetHeight } = element as HTMLElement;
+  return offsetWidth > 0 && offsetHeight > 0 ? offsetWidth * 100_000 + offsetHeight : 0;
+};
+
+function isUnknown(element: Element): boolean {
+  if (shadowRootOf(element)) return false;
+  const custom = localName(element).includes("-");
+  const look = looks.get(element);
+  if (look === undefined) return custom || sizeOf(element) > 0;
+  if (look.times >= mostLooks) return false;
+  return sizeOf(element) !== look.size || (custom && !look.defined && elementMatches(element, ":defined"));
 }
+
+/** Only what has come or changed is gone through. */
+function refresh(): void {
+  const grown = takeGrown();
+  if (grown === null) {
+    possible = new Set();
+    considerIn(document);
+    return;
+  }
+  for (const [node, whole] of grown) {
+    if (isElement(node)) consider(node);
+    if (whole && (isElement(node) || isShadowRoot(node))) considerIn(node);
+  }
+  if (grown.size > 0) for (const element of possible) if (!isConnected(element)) possible.delete(element);
+}
+
+/** Whether there are possible hosts that the protocol has not looked at as they are now. */
+function hasUnknownHosts(): boolean {
+  refresh();
+  for (const element of possible) if (isUnknown(element)) return true;
+  return false;
+}
+
+/** Those hosts; they count as looked at from now on. */
+export function closedCandidates(): Element[] {
+  refresh();
+  const unknown = [...possible].filter(isUnknown);
+  for (const element of unknown) looks.set(element, { times: (looks.get(element)?.times ?? 0) + 1, size: sizeOf(element), defined: elementMatches(element, ":defined") });
+  return unknown;
+}
+
+/** Somebody hands in roots. */
+let looked = false;
+
+/** What a caller that can hand in roots gets in place of an answer while there are unknown hosts. */
+export function unknownHosts(argument: { hosts?: boolean }): Hosts | null {
+  if (!argument.hosts) return null;
+  looked = true;
+  return hasUnknownHosts() ? { hosts: true } : null;
+}
+
+/** A root that was attached makes no mutation: where one may have been, something may have changed. */
+export const mayHaveNewRoots = (): boolean => looked && hasUnknownHosts();
+
+/** `run` over a page whose hosts are known. */
+export const known =
+  <Argument extends object, Result>(run: (argument: Argument) => Result): ((argument: Argument) => Result | Hosts) =>
+  (argument) =>
+    unknownHosts(argument) ?? run(argument);

@@ -2,7 +2,7 @@
 import { actionable, hit, waitActionable } from "./actionability";
 import { annotations } from "./annotations";
 import type { Troupe } from "./api";
-import { closedCandidates } from "./closed";
+import { closedCandidates, known } from "./closed";
 import { adoptShadowRoot } from "./dom";
 import { links, metadata, table } from "./extract";
 import { answer, answerLater, answerRead } from "./fail";
@@ -10,7 +10,7 @@ import { checkedState, fill, prepareType, select } from "./fill";
 import { find } from "./find";
 import { html } from "./html";
 import { formState, refsState, restoreForm, restoreRefs, restoreStorage, storage } from "./keep";
-import { mutations, startWatching } from "./mutations";
+import { mutations, rootCame, startWatching } from "./mutations";
 import { attribute, describe, list, refOf, state, text, value } from "./reads";
 import { elementByRef } from "./refs";
 import { resolve } from "./resolve";
@@ -18,14 +18,17 @@ import { snapshot } from "./snapshot";
 import { turn, watchDownloadLinks } from "./turn";
 import { scroll, waitFor } from "./wait";
 
+/** A call that looks through the page. */
+const read = <Argument extends object, Result>(run: (argument: Argument) => Result): unknown => answerRead(known(run));
+
 /** Each call of the contract, as it is called from outside: a string comes back. */
 type Outside = { [Name in keyof Troupe]: unknown };
 
 function wire(): Outside {
   return {
     version: 1,
-    snapshot: answerRead(snapshot),
-    resolve: answerRead(resolve),
+    snapshot: read(snapshot),
+    resolve: read(resolve),
     actionable: answer(actionable),
     waitActionable: answerLater(waitActionable),
     hit: answer(hit),
@@ -33,29 +36,32 @@ function wire(): Outside {
     fill: answer(fill),
     select: answer(select),
     checkedState: answer(checkedState),
-    text: answerRead(text),
-    attribute: answerRead(attribute),
-    value: answerRead(value),
-    state: answerRead(state),
-    find: answerRead(find),
-    list: answerRead(list),
-    links: answerRead(links),
-    table: answerRead(table),
-    metadata: answerRead(metadata),
-    scroll: answer(scroll),
-    html: answerRead(html),
+    text: read(text),
+    attribute: read(attribute),
+    value: read(value),
+    state: read(state),
+    find: read(find),
+    list: read(list),
+    links: read(links),
+    table: read(table),
+    metadata: read(metadata),
+    scroll: answer(known(scroll)),
+    html: read(html),
     waitFor: answerLater(waitFor),
-    describe: answerRead(describe),
-    annotations: answerRead(annotations),
-    formState: answerRead(formState),
+    describe: read(describe),
+    annotations: read(annotations),
+    formState: read(formState),
     restoreForm: answer(restoreForm),
     storage: answer(storage),
     restoreStorage: answer(restoreStorage),
-    refsState: answerRead(refsState),
+    refsState: read(refsState),
     restoreRefs: answer(restoreRefs),
     mutations: answer(mutations),
     turn: answerLater(turn),
-    adoptShadowRoot,
+    adoptShadowRoot: (host: Element, root: ShadowRoot): void => {
+      adoptShadowRoot(host, root);
+      rootCame(root);
+    },
     closedCandidates,
     element: elementByRef,
     refOf,

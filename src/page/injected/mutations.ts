@@ -1,20 +1,55 @@
 /** A cheap answer to "did anything change since the last snapshot?". */
 import type { MutationsResult } from "./api";
+import { mayHaveNewRoots } from "./closed";
 import { activeElement, byTag } from "./dom";
 import { styleSignature } from "./styles";
 
+export type Grown = Map<Node, boolean> | null;
+
 let count = 0;
+/** More is looked at as a whole again. */
+const mostGrown = 200;
+/** What has come since it was last asked (true), or has got or lost children (false); null: everything. */
+let grown: Grown = null;
 let signature = 0;
 let atSnapshot = -1;
 let watched = new WeakSet<Node>();
 const watchers = new Set<() => void>();
 
-const observer = new MutationObserver((records) => changed(records.length));
+const observer = new MutationObserver(seen);
 const everything: MutationObserverInit = { subtree: true, childList: true, attributes: true, characterData: true };
+
+function seen(records: MutationRecord[]): void {
+  if (records.length === 0) return;
+  for (const { type, target, addedNodes } of records) {
+    if (grown === null || type !== "childList") continue;
+    if (grown.size + addedNodes.length > mostGrown) grown = null;
+    else {
+      if (!grown.has(target)) grown.set(target, false);
+      for (let i = 0; i < addedNodes.length; i++) grown.set(addedNodes[i], true);
+    }
+  }
+  changed(records.length);
+}
 
 function changed(by: number): void {
   count += by;
   for (const notify of watchers) notify();
+}
+
+/** What has come since this was last called, with all that is in it (true), or has got or lost children (false); null: everything. */
+export function takeGrown(): Grown {
+  seen(observer.takeRecords());
+  const taken = grown;
+  if (grown === null || grown.size > 0) grown = new Map();
+  return taken;
+}
+
+/** A shadow root has become known: what is in it is new. */
+export function rootCame(root: Node): void {
+  watchRoot(root);
+  grown?.set(root, true);
+  changed(1);
 }
 
 /** Observes a document or shadow root; asked again it does nothing. */
@@ -32,6 +67,7 @@ const events = [
 /** Starts observing the document. Listeners live in the isolated world and are no part of the page. */
 export function startWatching(): void {
   watched = new WeakSet();
+  grown = null;
   watchRoot(document);
   listen();
 }
@@ -72,10 +108,9 @@ function quietState(): number {
 
 /** The counter: it grows with every change, those not seen by an observer counted as one. */
 export function mutations(): MutationsResult {
-  const pending = observer.takeRecords();
-  if (pending.length > 0) changed(pending.length);
+  seen(observer.takeRecords());
   const now = quietState();
-  if (now !== signature) {
+  if (now !== signature || mayHaveNewRoots()) {
     signature = now;
     count++;
   }

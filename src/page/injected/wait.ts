@@ -1,6 +1,7 @@
 /** Waiting for an element's state or for text, and scrolling. */
-import type { ScrollArgument, ScrollResult, WaitForArgument, WaitForResult } from "./api";
+import type { Hosts, ScrollArgument, ScrollResult, WaitForArgument, WaitForResult } from "./api";
 import { nextChange } from "./actionability";
+import { unknownHosts } from "./closed";
 import { documentElement, isConnected, bodyOf } from "./dom";
 import { Failure } from "./fail";
 import { containing } from "./matcher";
@@ -45,11 +46,13 @@ function look(argument: WaitForArgument): Look {
   }
 }
 
-export async function waitFor(argument: WaitForArgument): Promise<WaitForResult> {
+export async function waitFor(argument: WaitForArgument): Promise<WaitForResult | Hosts> {
   const refs = new RefGiver(argument.refs);
-  const started = performance.now();
+  const started = performance.now() - (argument.waited ?? 0);
   const until = started + argument.timeout;
   for (;;) {
+    const hosts = unknownHosts(argument);
+    if (hosts) return hosts;
     const seen = withMemo(() => look(argument));
     if (seen.met) {
       const waited = Math.round(performance.now() - started);

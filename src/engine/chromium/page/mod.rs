@@ -1,6 +1,8 @@
 //! A page: what the [`Page`] trait asks of it. `listener` hears what happens in it, `frames` keeps who tells of
-//! which frame, `script` evaluates, `drag` holds what the browser would drag.
+//! which frame, `script` evaluates, `closed` looks into closed shadow roots, `drag` holds what the browser would
+//! drag.
 
+mod closed;
 mod drag;
 mod frames;
 mod listener;
@@ -226,6 +228,14 @@ impl Page for ChromiumPage {
             .await?;
         drop(link.post(ReleaseObjectParams::new(object))?);
         Ok(node.node.frame_id.map(Into::into))
+    }
+
+    fn sees_closed_roots(&self) -> bool {
+        true
+    }
+
+    async fn hand_over_roots(&self, frame: &FrameId, hosts: &str, take: &str) -> EngineResult<()> {
+        closed::hand_over(self, frame, hosts, take).await
     }
 
     async fn title(&self) -> EngineResult<String> {

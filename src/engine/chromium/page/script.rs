@@ -22,7 +22,7 @@ pub(super) struct Evaluated {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct RemoteObject {
+pub(super) struct RemoteObject {
     #[serde(default)]
     value: Value,
     unserializable_value: Option<String>,
@@ -47,7 +47,7 @@ struct CreatedWorld {
 }
 
 impl Evaluated {
-    fn outcome(self) -> EngineResult<RemoteObject> {
+    pub fn outcome(self) -> EngineResult<RemoteObject> {
         self.exception_details.map_or(Ok(self.result), |details| Err(EngineError::Script(details.into())))
     }
 }
@@ -85,8 +85,19 @@ impl ChromiumPage {
 
     /// A handle on what `expression` gives in our world, to be released.
     pub(super) async fn object(&self, frame: &FrameId, expression: &str) -> EngineResult<(Link, String)> {
+        self.object_in(frame, expression, None).await
+    }
+
+    /// The same, to be released with its group.
+    pub(super) async fn object_in(
+        &self,
+        frame: &FrameId,
+        expression: &str,
+        group: Option<&str>,
+    ) -> EngineResult<(Link, String)> {
         let link = self.link_of(frame);
         let mut params = EvaluateParams::new(expression);
+        params.object_group = group.map(str::to_owned);
         params.context_id = self.context_of(&link, frame, World::Isolated).await?;
         let result = link.execute::<Evaluated>(params).await?.outcome()?;
         let object =
