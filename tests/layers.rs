@@ -14,7 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("page", &["engine", "policy", "config", "error"]),
     ("session", &["page", "engine", "policy", "config", "error"]),
     ("tools", &["session", "page", "engine", "policy", "config", "error"]),
-    ("server", &["tools", "session", "config", "error"]),
+    ("server", &["tools", "session", "page", "config", "error"]),
     ("transport", &["server", "tools", "session", "config", "error"]),
     ("cli", &["transport", "server", "tools", "engine", "config", "error"]),
     ("node", &["cli", "transport", "server", "tools", "session", "engine", "config", "error"]),

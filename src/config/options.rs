@@ -467,7 +467,6 @@ pub static NOT_BUILT: &[&str] = &[
     "upstream",
     "upstream-transport",
     "caps",
-    "prompts",
     "responses",
     "store",
     "retention",

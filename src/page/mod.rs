@@ -19,6 +19,7 @@ mod on_drop;
 pub mod pictures;
 mod pointer;
 mod reading;
+mod revision;
 mod script;
 mod settle;
 mod snapshot;
@@ -49,7 +50,8 @@ pub use markdown::markdown;
 pub use navigation::{Navigation, WaitUntil, normalise_url};
 pub use network_log::Logged;
 pub use pointer::{ClickOptions, ScrollOptions};
-pub use reading::{Elements, FieldValue, Html, Links, Listed, Metadata, Table};
+pub use reading::{Described, Elements, FieldValue, Html, Links, Listed, Metadata, Table};
+pub use revision::Revision;
 pub use settle::Settled;
 pub use snapshot::SnapshotOptions;
 pub use state::PageState;
@@ -61,12 +63,23 @@ const DOCUMENT_GONE: &str = "document replaced";
 /// A browser that is told to close a dialog does so at once.
 const DIALOG_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// What the pages of a session have in common.
+pub struct Shared {
+    pub config: Arc<Config>,
+    pub refs: Arc<RefCounter>,
+    pub downloads: Arc<Downloads>,
+    /// Advanced when one of them shows something else.
+    pub news: Revision,
+}
+
 /// A tab of a session.
 pub struct Page {
     /// `page-1`, `page-2`… in order of opening.
     pub id: String,
     /// The same, as a number.
     pub number: usize,
+    /// Milliseconds since 1970.
+    pub opened_at: u64,
     engine: Arc<dyn engine::Page>,
     state: Arc<PageState>,
     refs: frames::SharedRefs,
@@ -77,23 +90,19 @@ pub struct Page {
 }
 
 impl Page {
-    /// Wraps a page that the engine has opened.
-    pub fn new(
-        number: usize,
-        engine: Arc<dyn engine::Page>,
-        refs: Arc<RefCounter>,
-        downloads: Arc<Downloads>,
-        config: Arc<Config>,
-    ) -> Self {
+    /// Wraps a page that the engine has opened at `opened_at`; `shared` is what it has in common with the other
+    /// pages of its session.
+    pub fn new(number: usize, opened_at: u64, engine: Arc<dyn engine::Page>, shared: &Shared) -> Self {
         Self {
             id: format!("page-{number}"),
             number,
+            opened_at,
             engine,
-            state: Arc::new(PageState::new(downloads)),
-            refs,
+            state: Arc::new(PageState::new(shared.downloads.clone(), shared.news.clone())),
+            refs: shared.refs.clone(),
             frame_numbers: frames::FrameNumbers::default(),
             last_look: changes::LastLook::default(),
-            config,
+            config: shared.config.clone(),
             main_frame: OnceLock::new(),
         }
     }
@@ -105,6 +114,11 @@ impl Page {
 
     pub fn url(&self) -> String {
         self.state.read(|facts| facts.main_frame().url)
+    }
+
+    /// Another number whenever it has navigated, loaded, crashed or closed.
+    pub fn revision(&self) -> u64 {
+        self.state.read(state::Facts::revision)
     }
 
     /// Whether it can still be used.

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
-use super::Page;
+use super::{Page, pictures::area};
+use crate::engine::World;
 use crate::error::{ErrorCode, Result, TroupeError};
 
 /// A table with its spans filled in: each row has a text for each column.
@@ -83,19 +84,19 @@ pub struct Presence {
 /// One of the elements that a target matches.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Listed {
-    r#ref: String,
-    description: String,
-    tag: String,
-    text: String,
-    visible: bool,
-    attributes: Map<String, Value>,
+    pub r#ref: String,
+    pub description: String,
+    pub tag: String,
+    pub text: String,
+    pub visible: bool,
+    pub attributes: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Elements {
-    elements: Vec<Listed>,
+    pub elements: Vec<Listed>,
     /// How many match, also those that are not listed.
-    count: u64,
+    pub count: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -104,6 +105,24 @@ pub struct Texts {
     #[serde(default)]
     pub texts: Vec<String>,
     pub count: u64,
+}
+
+/// One element by its ref, with its box in the page's viewport.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Described {
+    pub description: String,
+    pub role: String,
+    pub name: String,
+    pub tag: String,
+    pub text: String,
+    pub attributes: Map<String, Value>,
+    /// x, y, width and height; the box of an element that is not rendered is empty.
+    pub r#box: [f64; 4],
+    pub visible: bool,
+    pub enabled: bool,
+    /// A CSS selector that leads to it.
+    pub path: String,
 }
 
 /// A document for turning into Markdown.
@@ -158,6 +177,31 @@ impl Page {
         self.read(Some(target), "list", json!({})).await
     }
 
+    /// What is told of the element that `reference` names; `ELEMENT_NOT_FOUND` once it has gone.
+    pub async fn describe(&self, reference: &str) -> Result<Described> {
+        let answer = self
+            .in_one_document(|| {
+                Box::pin(async move {
+                    let place = self.locate(reference).await?;
+                    let arguments = json!({"ref": place.target});
+                    let mut answer = self.inject_in(&place.frame, "describe", arguments).await?;
+                    let found = area(&answer["box"]);
+                    let (x, y) = self.to_viewport(&place.owners, found.x, found.y, true).await?;
+                    answer["box"] = json!([x, y, found.width, found.height]);
+                    Ok(answer)
+                })
+            })
+            .await?;
+        typed("describe", answer)
+    }
+
+    /// Width and height of what can be seen of the page, in CSS pixels.
+    pub async fn viewport(&self) -> Result<(u64, u64)> {
+        let size = "[innerWidth, innerHeight]";
+        let size = self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, size)).await?;
+        Ok((size[0].as_u64().unwrap_or_default(), size[1].as_u64().unwrap_or_default()))
+    }
+
     /// Whether `target` is there; a frame on the way that is missing is an answer, not a failure.
     pub async fn presence(&self, target: &str) -> Result<Presence> {
         match self.read(Some(target), "state", json!({})).await {
@@ -202,11 +246,15 @@ impl Page {
                 })
             })
             .await?;
-        serde_json::from_value(answer).map_err(|error| {
-            TroupeError::new(
-                ErrorCode::InternalError,
-                format!("the page layer's `{name}` answered in another form: {error}"),
-            )
-        })
+        typed(name, answer)
     }
+}
+
+fn typed<T: DeserializeOwned>(name: &str, answer: Value) -> Result<T> {
+    serde_json::from_value(answer).map_err(|error| {
+        TroupeError::new(
+            ErrorCode::InternalError,
+            format!("the page layer's `{name}` answered in another form: {error}"),
+        )
+    })
 }

@@ -8,7 +8,7 @@ use std::{
 
 use tokio::{sync::Notify, time::Instant};
 
-use super::{downloads::Downloads, network_log::NetworkLog};
+use super::{downloads::Downloads, network_log::NetworkLog, revision::Revision};
 use crate::engine::{
     Dialog, DocumentId, DownloadStart, FileChooser, FrameId, PageEvent, PageObserver, ResourceKind,
 };
@@ -66,6 +66,8 @@ pub struct Facts {
     pub crashed: Option<Mark>,
     /// When a navigation last ended without a document.
     abandoned: Mark,
+    /// When it last came to show something else.
+    shown: Mark,
     pub closed: bool,
 }
 
@@ -78,6 +80,7 @@ pub struct PageState {
     changed: Notify,
     log: Mutex<NetworkLog>,
     downloads: Arc<Downloads>,
+    news: Revision,
 }
 
 impl Frame {
@@ -138,6 +141,22 @@ impl Facts {
         self.abandoned > mark
     }
 
+    /// Another number whenever the page has come to show something else.
+    pub fn revision(&self) -> u64 {
+        self.shown.0
+    }
+
+    /// Whether `event` lets the page show something else: another document, a loaded one, none.
+    fn shows_other(&self, event: &PageEvent) -> bool {
+        match event {
+            PageEvent::Committed { frame, .. }
+            | PageEvent::NavigatedWithinDocument { frame, .. }
+            | PageEvent::Loaded { frame, .. } => self.main.as_ref() == Some(frame),
+            PageEvent::Crashed | PageEvent::Closed => true,
+            _ => false,
+        }
+    }
+
     /// Since when no request is under way.
     pub fn quiet_since(&self) -> Option<Instant> {
         self.quiet_since
@@ -173,6 +192,9 @@ impl Facts {
     fn apply(&mut self, event: PageEvent) {
         self.now.0 += 1;
         let now = self.now;
+        if self.shows_other(&event) {
+            self.shown = now;
+        }
         match event {
             PageEvent::FrameAttached { frame, parent } => {
                 if parent.is_none() && self.main.is_none() {
@@ -274,9 +296,9 @@ impl Facts {
 }
 
 impl PageState {
-    /// Of a page whose session keeps `downloads`.
-    pub fn new(downloads: Arc<Downloads>) -> Self {
-        Self { downloads, ..Self::default() }
+    /// Of a page whose session keeps `downloads` and tells `news`.
+    pub fn new(downloads: Arc<Downloads>, news: Revision) -> Self {
+        Self { downloads, news, ..Self::default() }
     }
 
     /// What the page's session has downloaded.
@@ -340,8 +362,16 @@ impl PageObserver for PageState {
             PageEvent::DownloadEnded { ref id, ref path } => self.downloads.ended(id, path.clone()),
             _ => {}
         }
-        self.lock().apply(event);
+        let shows_other = {
+            let mut facts = self.lock();
+            let before = facts.shown;
+            facts.apply(event);
+            facts.shown != before
+        };
         self.changed.notify_waiters();
+        if shows_other {
+            self.news.advance();
+        }
     }
 }
 

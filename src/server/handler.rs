@@ -1,22 +1,41 @@
 //! The server that a client talks to.
+#![expect(deprecated, reason = "SEP-2577 will take logging out of the protocol; the eras that we serve have it")]
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation,
-        ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
+        CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
+        Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+        PaginatedRequestParams, PromptMessage, ReadResourceRequestParams, ReadResourceResponse, Reference,
+        Role, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+        SubscriptionFilter, UnsubscribeRequestParams,
     },
-    service::RequestContext,
+    service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::render;
+use super::{
+    completion,
+    log::Level,
+    person::Elicited,
+    progress, render,
+    resources::{self, Subscriptions},
+    server::Server,
+};
 use crate::{
-    session::{Connection, Turn},
-    tools::{Invocation, Registry},
+    error::TroupeError,
+    session::{Connection, SessionManager, Turn},
+    tools::Invocation,
 };
 
 const INSTRUCTIONS: &str = "Troupe drives web browsers. Each session is isolated (cookies, storage, pages): \
@@ -61,26 +80,107 @@ impl TurnSlot {
 /// One client's view of the server; a cheap clone over shared state.
 #[derive(Clone)]
 pub struct Handler {
-    registry: Arc<Registry>,
+    server: Arc<Server>,
     connection: Arc<Connection>,
-    tools: Arc<Vec<Tool>>,
+    level: Arc<Level>,
+    subscriptions: Arc<Subscriptions>,
+    /// Whether somebody watches what the client has subscribed to.
+    watched: Arc<AtomicBool>,
     /// Cancelled when the client is gone: its calls stop at once.
     over: CancellationToken,
 }
 
 impl Handler {
-    pub fn new(registry: Arc<Registry>, connection: Arc<Connection>, over: CancellationToken) -> Self {
-        let tools = registry.tools().iter().map(|tool| render::tool(tool)).collect();
-        Self { registry, connection, tools: Arc::new(tools), over }
+    pub(super) fn new(server: Arc<Server>, connection: Arc<Connection>, over: CancellationToken) -> Self {
+        let (level, subscriptions, watched) = Default::default();
+        Self { server, connection, level, subscriptions, watched, over }
+    }
+
+    fn manager(&self) -> &Arc<SessionManager> {
+        self.server.registry.manager()
+    }
+
+    /// Awaits `work`, but no longer than the client waits for it.
+    async fn wanted<T>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        work: impl Future<Output = Result<T, ErrorData>>,
+    ) -> Result<T, ErrorData> {
+        tokio::select! {
+            done = work => done,
+            () = context.ct.cancelled() => Err(cancelled()),
+            () = self.over.cancelled() => Err(cancelled()),
+        }
+    }
+
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let tool = request.name.to_string();
+        let arguments = request.arguments.map_or(Value::Null, Value::Object);
+        let mut invocation = Invocation::new(self.connection.clone(), &*tool, arguments);
+        invocation.turn = context.extensions.get::<TurnSlot>().and_then(TurnSlot::take);
+        let person = Arc::new(Elicited::new(context.clone(), request.input_responses));
+        invocation.person = person.clone();
+        let progress = invocation.progress.clone();
+        let telling = async {
+            if let Some(token) = context.meta.get_progress_token() {
+                progress::tell(context.peer.clone(), token, &tool, progress).await;
+            }
+            // Whether it is told or not, the call goes on.
+            std::future::pending().await
+        };
+        let begun = Instant::now();
+        let outcome = tokio::select! {
+            outcome = self.server.registry.call(invocation) => outcome,
+            outcome = telling => outcome,
+        };
+        let outcome = outcome.map_err(|unknown| ErrorData::invalid_params(unknown.to_string(), None))?;
+        if let Some(needed) = person.needed() {
+            return Ok(needed.into());
+        }
+        self.level.tell(context, &tool, &outcome, begun.elapsed().as_millis()).await;
+        Ok(render::result(outcome).into())
     }
 }
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_instructions(INSTRUCTIONS);
+        let capabilities = ServerCapabilities::builder()
+            .enable_completions()
+            .enable_logging()
+            .enable_prompts()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_resources_subscribe()
+            .enable_tools()
+            .build();
+        let mut info = ServerConfig::new(capabilities).with_instructions(INSTRUCTIONS);
         info.server_info = Implementation::new("troupe", env!("CARGO_PKG_VERSION"));
         info
+    }
+
+    /// A client of the era of `initialize` is told of changes from here on.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.watched.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let over = self.over.clone();
+        let watching = resources::serve_subscriber(
+            self.connection.clone(),
+            self.manager().clone(),
+            context.peer,
+            self.subscriptions.clone(),
+        );
+        // Owned by the connection: ends with it.
+        tokio::spawn(async move {
+            tokio::select! {
+                () = watching => {}
+                () = over.cancelled() => {}
+            }
+        });
     }
 
     async fn list_tools(
@@ -89,7 +189,7 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         // One page, in a fixed order: clients ignore `nextCursor`.
-        Ok(ListToolsResult::with_all_items(self.tools.to_vec()))
+        Ok(ListToolsResult::with_all_items(self.server.tools.clone()))
     }
 
     async fn call_tool(
@@ -97,18 +197,121 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = request.arguments.map_or(Value::Null, Value::Object);
-        let mut invocation = Invocation::new(self.connection.clone(), request.name, arguments);
-        invocation.turn = context.extensions.get::<TurnSlot>().and_then(TurnSlot::take);
-        let outcome = tokio::select! {
-            outcome = self.registry.call(invocation) => outcome,
-            () = context.ct.cancelled() => return Err(cancelled()),
-            () = self.over.cancelled() => return Err(cancelled()),
-        };
-        match outcome {
-            Ok(outcome) => Ok(render::result(outcome).into()),
-            Err(unknown) => Err(ErrorData::invalid_params(unknown.to_string(), None)),
+        self.wanted(&context, self.call(request, &context)).await
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(resources::list(&self.connection, self.manager())))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = resources::read(&self.connection, self.manager(), &request.uri);
+        self.wanted(&context, read).await.map(Into::into)
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.add(&self.connection, self.manager(), request.uri)
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.remove(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(resources::granted(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        tokio::select! {
+            () = resources::serve_listener(&self.connection, self.manager(), &context) => {}
+            () = context.cancelled() => {}
+            () = self.over.cancelled() => {}
         }
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let prompts = self.server.prompts.all().iter().map(render::prompt).collect();
+        Ok(ListPromptsResult::with_all_items(prompts))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let refused = |error: TroupeError| ErrorData::invalid_params(error.message, None);
+        let prompt = self.server.prompts.get(&request.name).map_err(refused)?;
+        let text = prompt.render(request.arguments.unwrap_or_default()).map_err(refused)?;
+        let result = GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]);
+        Ok(result.with_description(prompt.description.clone()).into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let others = request.context.and_then(|context| context.arguments).unwrap_or_default();
+        let (name, written) = (&request.argument.name, &request.argument.value);
+        let manager = self.manager();
+        let values = match &request.r#ref {
+            Reference::Prompt(prompt) => {
+                let prompt = self.server.prompts.get(&prompt.name);
+                let prompt = prompt.map_err(|error| ErrorData::invalid_params(error.message, None))?;
+                completion::of_prompt(prompt, name, &self.connection, manager)
+            }
+            Reference::Resource(template) => {
+                completion::of_template(&template.uri, name, &others, &self.connection, manager).ok_or_else(|| {
+                    ErrorData::invalid_params(format!("there is no resource template `{}`", template.uri), None)
+                })?
+            }
+            _ => Vec::new(),
+        };
+        let mut values = completion::ranked(values, written);
+        let total = u32::try_from(values.len()).ok();
+        values.truncate(CompletionInfo::MAX_VALUES);
+        let has_more = total.is_some_and(|total| total as usize > values.len());
+        let info = CompletionInfo::with_pagination(values, total, has_more);
+        info.map(CompleteResult::new).map_err(|error| ErrorData::internal_error(error, None))
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.level.set(request.level);
+        Ok(())
     }
 
     async fn on_custom_request(

@@ -1,9 +1,20 @@
-//! MCP over the tools: what `initialize`, `tools/list` and `tools/call` answer, in both eras of the protocol.
-//! rmcp is known here and in `transport` alone.
+//! MCP over the tools and sessions, in both eras of the protocol. rmcp is known here and in `transport` alone.
+//!
+//! [`Server`] is what all clients of one server share, [`Handler`] answers one of them; `resources`, `prompts`,
+//! `completion`, `person` (elicitation), `progress` and `log` are what it offers beside the tools.
 
+mod completion;
 mod handler;
+mod log;
 mod once;
+mod person;
+mod progress;
+mod prompts;
 mod render;
+mod resources;
+#[expect(clippy::module_inception, reason = "the noun of the folder is its main file")]
+mod server;
 
 pub use handler::{Handler, TurnSlot};
 pub use once::call_once;
+pub use server::Server;

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, Tool as McpTool, ToolAnnotations};
+use rmcp::model::{
+    CallToolResult, ContentBlock, JsonObject, MetaObject, Prompt as McpPrompt, PromptArgument, Tool as McpTool,
+    ToolAnnotations,
+};
 use serde_json::{Value, json};
 
+use super::prompts::Prompt;
 use crate::tools::{Answer, Outcome, Picture, Tool};
 
 /// A row as `tools/list` shows it.
@@ -45,6 +49,17 @@ fn brief(schema: &mut JsonObject) {
             _ => {}
         }
     }
+}
+
+/// A prompt as `prompts/list` shows it.
+pub(super) fn prompt(prompt: &Prompt) -> McpPrompt {
+    let arguments = prompt.arguments.iter().map(|argument| {
+        let default = argument.default.as_ref().map(|default| format!(" (default: {default})"));
+        PromptArgument::new(&argument.name)
+            .with_description(format!("{}{}", argument.description, default.unwrap_or_default()))
+            .with_required(argument.required)
+    });
+    McpPrompt::new(&prompt.name, Some(&prompt.description), Some(arguments.collect()))
 }
 
 /// A call's outcome as its result.

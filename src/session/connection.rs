@@ -9,13 +9,15 @@ use std::{
 use tokio::sync::{Notify, OwnedMutexGuard};
 
 use super::{ended::EndReason, manager::SessionManager, results::Results, session::Session};
-use crate::error::Result;
+use crate::{error::Result, page::Revision};
 
 /// A client from its first message to its last.
 #[derive(Default)]
 pub struct Connection {
     known: Mutex<Known>,
     order: Arc<Order>,
+    /// Advanced when it comes to know another session.
+    news: Revision,
     /// What was too long for one answer, of calls that were in no session.
     pub results: Results,
 }
@@ -113,6 +115,8 @@ impl Connection {
         let mut known = lock(&self.known);
         known.named.insert(id.clone());
         known.created.push(id);
+        drop(known);
+        self.news.advance();
     }
 
     /// Notes that this client has closed a session.
@@ -123,7 +127,33 @@ impl Connection {
     }
 
     pub(super) fn named(&self, id: &Arc<str>) {
-        lock(&self.known).named.insert(id.clone());
+        if lock(&self.known).named.insert(id.clone()) {
+            self.news.advance();
+        }
+    }
+
+    /// What tells that it has come to know another session.
+    pub fn news(&self) -> &Revision {
+        &self.news
+    }
+
+    /// The sessions that this client has made or named and that live, the oldest first.
+    pub fn sessions(&self, manager: &SessionManager) -> Vec<Arc<Session>> {
+        let ids: Vec<Arc<str>> = {
+            let known = lock(&self.known);
+            known.named.iter().chain(known.own.as_ref().map(|own| &own.id)).cloned().collect()
+        };
+        let mut sessions: Vec<_> = ids.iter().filter_map(|id| manager.find(id)).collect();
+        sessions.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
+        sessions.dedup_by(|one, other| one.id == other.id);
+        sessions
+    }
+
+    /// The session `id`, which this client names by it.
+    pub fn session(&self, manager: &SessionManager, id: &str) -> Result<Arc<Session>> {
+        let session = manager.get(id)?;
+        self.named(&session.id);
+        Ok(session)
     }
 
     pub(super) fn created(&self) -> Vec<Arc<str>> {
@@ -144,6 +174,8 @@ impl Connection {
         }
         let own = manager.create_own()?;
         known.own = Some(own.clone());
+        drop(known);
+        self.news.advance();
         Ok(own)
     }
 

@@ -202,6 +202,7 @@ impl SessionManager {
             Err(error) => {
                 // Whoever waits for it gets the error; nobody else may find it.
                 self.state().sessions.remove(&session.id);
+                session.news().advance();
                 session.readiness.send_replace(Readiness::Failed(error));
                 Self::close_context(session).await;
                 drop(session.place.lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -261,6 +262,11 @@ impl SessionManager {
         }
     }
 
+    /// The session `id`, if it lives.
+    pub fn find(&self, id: &str) -> Option<Arc<Session>> {
+        self.state().sessions.get(id).filter(|session| !session.is_due()).cloned()
+    }
+
     /// The session that a call of `connection` means.
     pub(super) fn resolve(
         self: &Arc<Self>,
@@ -268,9 +274,7 @@ impl SessionManager {
         requested: Option<&str>,
     ) -> Result<Arc<Session>> {
         if let Some(id) = requested {
-            let session = self.get(id)?;
-            connection.named(&session.id);
-            return Ok(session);
+            return connection.session(self, id);
         }
         match &*connection.created() {
             [only] => self.get(only),
@@ -310,12 +314,13 @@ impl SessionManager {
             state.sessions.remove(&session.id);
             state.ended.note(session.id.clone(), self.clock.now(), reason);
         }
+        session.news().advance();
         tracing::debug!(session = &*session.id, ?reason, "the session is over");
         if reason != EndReason::BrowserDied {
             Self::close_context(session).await;
         }
         // The browser's folder may go next.
-        let _ = tokio::time::timeout(CLOSE_TIMEOUT, session.pages.downloads.finish()).await;
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, session.pages.downloads().finish()).await;
         drop(session.place.lock().unwrap_or_else(PoisonError::into_inner).take());
         true
     }

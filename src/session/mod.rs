@@ -11,6 +11,7 @@ mod manager;
 mod network;
 mod pages;
 mod results;
+mod screenshots;
 #[expect(clippy::module_inception, reason = "the noun of the folder is its main file")]
 mod session;
 mod storage_state;
@@ -22,5 +23,6 @@ pub use connection::{Connection, Turn};
 pub use ended::EndReason;
 pub use manager::{CreateOptions, SessionManager};
 pub use results::{KeptResult, Results};
+pub use screenshots::Screenshot;
 pub use session::{PageInfo, Session, SessionInfo};
 pub use storage_state::StorageState;

@@ -4,20 +4,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use super::clock::Clock;
 use crate::{
     config::Config,
     engine::{self, ContextObserver, PageObserver},
     error::{ErrorCode, Result, TroupeError},
-    page::{Downloads, Page, RefCounter},
+    page::{Downloads, Page, Revision, Shared},
 };
 
 /// Keeps the pages of one context as they open; the engine tells it.
 pub(super) struct Pages {
-    config: Arc<Config>,
-    refs: Arc<RefCounter>,
-    pub downloads: Arc<Downloads>,
+    shared: Shared,
+    clock: Arc<dyn Clock>,
     list: Mutex<List>,
-    news: Notify,
+    opening: Notify,
 }
 
 #[derive(Default)]
@@ -28,9 +28,15 @@ struct List {
 }
 
 impl Pages {
-    pub fn new(config: Arc<Config>) -> Self {
+    /// `news` is advanced when a page opens, or shows something else.
+    pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, news: Revision) -> Self {
         let downloads = Arc::new(Downloads::new(config.output_folder()));
-        Self { config, refs: Arc::default(), downloads, list: Mutex::default(), news: Notify::new() }
+        let shared = Shared { config, refs: Arc::default(), downloads, news };
+        Self { shared, clock, list: Mutex::default(), opening: Notify::new() }
+    }
+
+    pub fn downloads(&self) -> &Downloads {
+        &self.shared.downloads
     }
 
     /// The list, without the pages that have closed.
@@ -51,13 +57,13 @@ impl Pages {
     /// Waits for a page beyond the first `before`.
     pub async fn one_since(&self, before: usize) -> Arc<Page> {
         loop {
-            let news = self.news.notified();
-            tokio::pin!(news);
-            news.as_mut().enable();
+            let opening = self.opening.notified();
+            tokio::pin!(opening);
+            opening.as_mut().enable();
             if let Some(page) = self.list().open.iter().find(|page| page.number > before) {
                 return page.clone();
             }
-            news.await;
+            opening.await;
         }
     }
 
@@ -98,15 +104,16 @@ impl ContextObserver for Pages {
     fn page_opened(&self, page: Arc<dyn engine::Page>, _opener: Option<&str>) -> Arc<dyn PageObserver> {
         let mut list = self.list();
         list.opened += 1;
-        let (refs, downloads) = (self.refs.clone(), self.downloads.clone());
-        let page = Arc::new(Page::new(list.opened, page, refs, downloads, self.config.clone()));
+        let page = Arc::new(Page::new(list.opened, self.clock.now(), page, &self.shared));
         // A popup does not become the current page.
         if list.current.is_none() {
             list.current = Some(page.id.clone());
         }
         let observer = page.observer();
         list.open.push(page);
-        self.news.notify_waiters();
+        drop(list);
+        self.opening.notify_waiters();
+        self.shared.news.advance();
         observer
     }
 }

@@ -18,12 +18,13 @@ use super::{
     ended::EndReason,
     pages::Pages,
     results::Results,
+    screenshots::{Screenshot, Screenshots},
 };
 use crate::{
     config::{Config, Expiry},
     engine::{Context, EngineError, network::NetworkRules},
     error::{ErrorCode, Result, TroupeError},
-    page::Page,
+    page::{Page, Revision},
 };
 
 /// Whether a session can be used yet.
@@ -84,6 +85,9 @@ pub struct Session {
     pub(super) over: CancellationToken,
     /// What was too long for one answer.
     pub results: Results,
+    screenshots: Screenshots,
+    /// Advanced when a page opens, closes or shows something else, when a picture is kept, and at the end.
+    news: Revision,
     /// Its place under `--max-sessions`.
     pub(super) place: Mutex<Option<OwnedSemaphorePermit>>,
     clock: Arc<dyn Clock>,
@@ -99,13 +103,14 @@ impl Session {
     ) -> Self {
         let created_at = clock.now();
         let lifetime = u64::try_from(config.session_timeout.as_millis()).unwrap_or(u64::MAX);
+        let news = Revision::default();
         let expires_at = if expires { created_at.saturating_add(lifetime) } else { 0 };
         Self {
             id: uuid::Uuid::new_v4().to_string().into(),
             created_at,
             expires_at: AtomicU64::new(expires_at),
             lifetime,
-            pages: Arc::new(Pages::new(config.clone())),
+            pages: Arc::new(Pages::new(config.clone(), clock.clone(), news.clone())),
             context: OnceLock::new(),
             network: tokio::sync::Mutex::default(),
             readiness: watch::Sender::new(Readiness::Starting),
@@ -114,6 +119,8 @@ impl Session {
             end: Mutex::new(None),
             over: CancellationToken::new(),
             results: Results::default(),
+            screenshots: Screenshots::default(),
+            news,
             place: Mutex::new(Some(place)),
             clock,
             config,
@@ -256,6 +263,22 @@ impl Session {
     pub async fn page_opened_since(&self, before: usize, asked: bool) -> Option<Arc<Page>> {
         let patience = if asked { self.config.timeout_settle } else { Duration::ZERO };
         tokio::time::timeout(patience, self.pages.one_since(before)).await.ok()
+    }
+
+    /// Keeps a picture of one of its pages, so that it can be looked at again.
+    pub fn keep_screenshot(&self, taken: Screenshot) {
+        self.screenshots.keep(taken, self.clock.now());
+        self.news.advance();
+    }
+
+    /// The last pictures, the oldest first.
+    pub fn screenshots(&self) -> Vec<Arc<Screenshot>> {
+        self.screenshots.all()
+    }
+
+    /// What tells of its changes, and how often it has changed.
+    pub fn news(&self) -> &Revision {
+        &self.news
     }
 
     /// What is told of it in a list.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{
     answer::{Answer, IntoAnswer},
+    progress::{Progress, Stage},
     registry::{Invocation, Registry},
     tool::{Group, Tool, tool},
 };
@@ -15,6 +16,13 @@ use crate::{
     error::{Result, TroupeError},
     session::{Connection, Session},
 };
+
+/// Tools that are no step of a batch, and why.
+const ALONE: &[(&str, &str)] = &[
+    ("batch", "a batch cannot hold another one"),
+    // A client may answer by making the call again: the steps before it would run twice.
+    ("ask_user", "a question to the person is a call of its own, not a step of a batch"),
+];
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -87,12 +95,14 @@ pub(super) async fn run(
     given: BatchParameters,
     held: Option<Arc<Session>>,
     whole: bool,
+    progress: &Progress,
 ) -> Result<Answer> {
     let stop_on_error = given.stop_on_error.unwrap_or(true);
     let count = given.steps.len();
     let mut answer = BatchAnswer { success: true, results: Vec::with_capacity(count), skipped: 0 };
     let mut pictures = Vec::new();
-    for step in given.steps {
+    for (done, step) in given.steps.into_iter().enumerate() {
+        progress.reach(Stage { done, total: count, now: step.tool.clone() });
         let seen = pictures.len();
         let mut arguments = step.arguments.unwrap_or_default();
         for (name, id) in [("sessionId", &given.session_id), ("pageId", &given.page_id)] {
@@ -102,17 +112,14 @@ pub(super) async fn run(
                 arguments.entry(name).or_insert_with(|| id.clone().into());
             }
         }
-        let outcome = if step.tool == "batch" {
-            Err(refusal("a batch cannot hold another one"))
+        let outcome = if let Some((_, reason)) = ALONE.iter().find(|(tool, _)| *tool == step.tool) {
+            Err(refusal(reason))
         } else {
             let invocation = Invocation {
-                tool: step.tool.clone(),
-                arguments: Value::Object(arguments),
-                connection: connection.clone(),
-                turn: None,
                 held: held.clone(),
                 // It is the batch that keeps within the budget.
                 whole: true,
+                ..Invocation::new(connection.clone(), step.tool.clone(), Value::Object(arguments))
             };
             match Box::pin(registry.call(invocation)).await {
                 Ok(outcome) => outcome.result,

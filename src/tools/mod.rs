@@ -13,11 +13,15 @@ mod interaction;
 mod navigation;
 mod network;
 mod parameters;
+mod person;
+mod progress;
 mod record;
 mod registry;
 mod sessions;
 mod tool;
 
 pub use answer::{Answer, AnswerKind, Outcome, Picture};
+pub use person::{Nobody, Person, Question, Reply};
+pub use progress::{Progress, Stage};
 pub use registry::{Invocation, Registry, UnknownTool};
 pub use tool::{Group, Hints, Tool};

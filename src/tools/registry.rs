@@ -9,7 +9,10 @@ use tokio::sync::OwnedMutexGuard;
 use super::{
     answer::{Answer, Outcome},
     batch::{self, BatchParameters},
-    budget, element, extraction, interaction, navigation, network, parameters, record, sessions,
+    budget, element, extraction, interaction, navigation, network, parameters,
+    person::{self, Person},
+    progress::Progress,
+    record, sessions,
     tool::{PageCall, Run, ServerCall, SessionCall, Tool},
 };
 use crate::{
@@ -28,6 +31,7 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     tools.extend(element::tools());
     tools.extend(network::tools());
     tools.extend(record::tools());
+    tools.extend(person::tools());
     tools.extend(batch::tools());
     tools
 });
@@ -54,12 +58,25 @@ pub struct Invocation {
     pub held: Option<Arc<Session>>,
     /// Whether results of any length are taken: by a program. An agent's are cut to the result budget.
     pub whole: bool,
+    /// Who is asked where a person must decide.
+    pub person: Arc<dyn Person>,
+    /// Where it is told how far the call has come.
+    pub progress: Progress,
 }
 
 impl Invocation {
     /// A call of `connection` to `tool`.
     pub fn new(connection: Arc<Connection>, tool: impl Into<String>, arguments: Value) -> Self {
-        Self { tool: tool.into(), arguments, connection, turn: None, held: None, whole: false }
+        Self {
+            tool: tool.into(),
+            arguments,
+            connection,
+            turn: None,
+            held: None,
+            whole: false,
+            person: person::nobody(),
+            progress: Progress::default(),
+        }
     }
 }
 
@@ -145,7 +162,7 @@ impl Registry {
         invocation: Invocation,
         outcome: &mut Outcome,
     ) -> Result<Answer> {
-        let Invocation { arguments, connection, turn, held, whole, .. } = invocation;
+        let Invocation { arguments, connection, turn, held, whole, person, progress, .. } = invocation;
         // Told in every answer, also where the rest of the arguments is wrong.
         let named = ["sessionId", "session_id"].iter().find_map(|name| arguments[*name].as_str());
         outcome.session_id = named.map(str::to_owned);
@@ -159,7 +176,7 @@ impl Registry {
         match &tool.run {
             Run::Server(run) => {
                 connection.pass(turn).await;
-                let call = ServerCall { manager: self.manager.clone(), connection };
+                let call = ServerCall { manager: self.manager.clone(), connection, person };
                 let answer = run(call, Value::Object(given))?.await?;
                 if let Answer::Json(value) = &answer
                     && let Some(id) = value["sessionId"].as_str()
@@ -172,12 +189,12 @@ impl Registry {
                 let given: BatchParameters = parameters::read(tool.name, Value::Object(given))?;
                 let Some(named) = given.session(self) else {
                     connection.pass(turn).await;
-                    return batch::run(self, &connection, given, None, whole).await;
+                    return batch::run(self, &connection, given, None, whole, &progress).await;
                 };
                 // Nothing comes between the steps: the batch holds the session's turn for them.
                 let (session, _place) = connection.admit(&self.manager, named, turn).await?;
                 outcome.session_id = Some(session.id.to_string());
-                batch::run(self, &connection, given, Some(session), whole).await
+                batch::run(self, &connection, given, Some(session), whole, &progress).await
             }
             Run::Session(run) => {
                 let (session, _place) = self.admit(&mut given, &connection, turn, held, outcome).await?;

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{
     answer::{Answer, AnswerKind, IntoAnswer},
     parameters,
+    person::Person,
 };
 use crate::{
     config::Config,
@@ -29,6 +30,7 @@ pub enum Group {
     Batch,
     Element,
     Record,
+    Person,
 }
 
 impl Group {
@@ -43,6 +45,7 @@ impl Group {
             Self::Batch => "batch",
             Self::Element => "element",
             Self::Record => "record",
+            Self::Person => "person",
         }
     }
 }
@@ -58,6 +61,7 @@ pub struct Hints {
 pub(super) struct ServerCall {
     pub manager: Arc<SessionManager>,
     pub connection: Arc<Connection>,
+    pub person: Arc<dyn Person>,
 }
 
 /// A call to a tool that works on a page.

@@ -10,21 +10,21 @@ use super::lines::Lines;
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
-    server::Handler,
+    server::Server,
     session::Connection,
-    tools::Registry,
 };
 
 /// Serves the client on stdin and stdout until it goes or `stop` is cancelled; then ends everything.
 pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> {
-    let registry = Arc::new(Registry::open(Arc::new(config))?);
+    let server = Server::open(Arc::new(config))?;
+    let manager = server.registry().manager();
     // `initialize` is answered while the browser starts.
-    registry.manager().prepare();
+    manager.prepare();
     let connection = Arc::<Connection>::default();
     let over = stop.child_token();
     let (read, write) = streams();
     let lines = Lines::new(read, write, connection.clone(), over.clone());
-    let handler = Handler::new(registry.clone(), connection.clone(), over.clone());
+    let handler = server.handler(connection.clone(), over.clone());
     let served = handler.serve_with_ct(lines, over.clone()).await;
     let outcome = match served {
         Ok(running) => match running.waiting().await {
@@ -43,8 +43,8 @@ pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> 
         }
     };
     over.cancel();
-    connection.end(registry.manager()).await;
-    registry.manager().shutdown().await;
+    connection.end(manager).await;
+    manager.shutdown().await;
     outcome
 }
 

@@ -26,6 +26,11 @@ pub fn decode(bytes: &[u8]) -> Result<RgbaImage, ImageError> {
     Ok(reader.decode()?.into_rgba8())
 }
 
+/// Width and height of a PNG or JPEG, told by its head.
+pub fn dimensions(bytes: &[u8]) -> Result<(u32, u32), ImageError> {
+    ImageReader::new(Cursor::new(bytes)).with_guessed_format()?.into_dimensions()
+}
+
 pub fn encode(picture: &RgbaImage, format: ImageFormat, quality: Option<u8>) -> Result<Vec<u8>, ImageError> {
     let mut bytes = Vec::new();
     let (width, height) = picture.dimensions();

@@ -22,7 +22,7 @@ use crate::{
     error::Result,
 };
 
-pub use codec::{decode, encode};
+pub use codec::{decode, dimensions, encode};
 pub use compare::{Difference, Region, compare, mark};
 pub use draw::annotate;
 
@@ -178,7 +178,7 @@ impl Pane {
     }
 }
 
-fn area(value: &Value) -> Area {
+pub(super) fn area(value: &Value) -> Area {
     let number = |name: &str| value[name].as_f64().unwrap_or_default();
     Area { x: number("x"), y: number("y"), width: number("width"), height: number("height") }
 }

@@ -12,8 +12,9 @@ use crate::{
     config::Config,
     engine::{ImageFormat, Shot},
     error::{ErrorCode, Result, TroupeError},
-    page::pictures::{Region, annotate, compare, decode, encode, mark},
+    page::pictures::{Region, annotate, compare, decode, dimensions, encode, mark},
     policy::files,
+    session::Screenshot,
     tools::{
         answer::{Picture, Pictured},
         tool::PageCall,
@@ -73,7 +74,7 @@ pub(super) async fn screenshot(call: PageCall, given: ScreenshotParameters) -> R
     let shot = Shot { format, quality: given.quality, full_page, clip: None };
     if given.annotate != Some(true) {
         let data = call.page.screenshot(shot).await?;
-        return checked(&call.config, data, format);
+        return kept(&call, data, format, full_page);
     }
     let annotations = call.page.annotations(full_page).await?;
     let data = call.page.screenshot(Shot { format: ImageFormat::Png, quality: None, ..shot }).await?;
@@ -83,7 +84,7 @@ pub(super) async fn screenshot(call: PageCall, given: ScreenshotParameters) -> R
         encoded(&picture, format, given.quality)
     })
     .await?;
-    checked(&call.config, drawn, format)
+    kept(&call, drawn, format, full_page)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -96,7 +97,7 @@ pub(super) async fn screenshot_element(call: PageCall, given: ElementParameters)
     let format = given.r#type.map_or(ImageFormat::Png, PictureType::format);
     let timeout = call.config.timeout_action;
     let data = call.page.screenshot_of(&given.selector, Shot { format, ..VIEWPORT }, timeout).await?;
-    checked(&call.config, data, format)
+    kept(&call, data, format, false)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -220,6 +221,24 @@ fn encoded(picture: &RgbaImage, format: ImageFormat, quality: Option<u8>) -> Res
 }
 
 /// The picture, if it is not larger than the configuration allows.
+/// As `checked`; the session keeps the picture, so that it can be looked at again.
+fn kept(call: &PageCall, data: String, format: ImageFormat, full_page: bool) -> Result<Picture> {
+    let picture = checked(&call.config, data, format)?;
+    let size = STANDARD.decode(&picture.data).ok().and_then(|bytes| dimensions(&bytes).ok());
+    if let Some((width, height)) = size {
+        call.session.keep_screenshot(Screenshot {
+            page_id: call.page.id.clone(),
+            captured_at: 0,
+            mime_type: picture.mime_type,
+            data: picture.data.clone(),
+            width,
+            height,
+            full_page,
+        });
+    }
+    Ok(picture)
+}
+
 fn checked(config: &Config, data: String, format: ImageFormat) -> Result<Picture> {
     let bytes = data.len() as u64 / 4 * 3;
     let limit = config.security.max_screenshot_size;

@@ -1,0 +1,62 @@
+//! What a client is told in `notifications/message`: how its own calls went, from the level on that it asks for.
+//! Nothing is told to one that has not asked.
+#![expect(deprecated, reason = "SEP-2577 will take logging out of the protocol; the eras that we serve have it")]
+
+use std::sync::{Mutex, PoisonError};
+
+use rmcp::{
+    RoleServer,
+    model::{LoggingLevel, LoggingMessageNotificationParam},
+    service::RequestContext,
+};
+use serde_json::{Value, json};
+
+use crate::tools::Outcome;
+
+/// The level that the client of a connection has set.
+#[derive(Default)]
+pub(super) struct Level(Mutex<Option<LoggingLevel>>);
+
+impl Level {
+    pub fn set(&self, level: LoggingLevel) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+    }
+
+    /// The level for one request: its own (2026-07-28), or that of the connection.
+    fn of(&self, context: &RequestContext<RoleServer>) -> Option<LoggingLevel> {
+        context.meta.log_level().or_else(|| *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Tells how a call went.
+    pub async fn tell(&self, context: &RequestContext<RoleServer>, tool: &str, outcome: &Outcome, millis: u128) {
+        let Some(wanted) = self.of(context) else { return };
+        let level = if outcome.result.is_ok() { LoggingLevel::Info } else { LoggingLevel::Warning };
+        if severity(level) < severity(wanted) {
+            return;
+        }
+        let mut data = json!({
+            "tool": tool, "refId": outcome.ref_id, "sessionId": outcome.session_id, "pageId": outcome.page_id,
+            "milliseconds": u64::try_from(millis).unwrap_or(u64::MAX),
+        });
+        if let Err(error) = &outcome.result {
+            data["errorCode"] = json!(error.code);
+            data["message"] = Value::from(error.message.clone());
+        }
+        let message = LoggingMessageNotificationParam::new(level, data).with_logger("troupe.calls");
+        let _ = context.peer.notify_logging_message(message).await;
+    }
+}
+
+/// RFC 5424, the other way round: more is worse.
+fn severity(level: LoggingLevel) -> u8 {
+    match level {
+        LoggingLevel::Debug => 0,
+        LoggingLevel::Info => 1,
+        LoggingLevel::Notice => 2,
+        LoggingLevel::Warning => 3,
+        LoggingLevel::Error => 4,
+        LoggingLevel::Critical => 5,
+        LoggingLevel::Alert => 6,
+        LoggingLevel::Emergency => 7,
+    }
+}

@@ -1,0 +1,53 @@
+//! Tells a client that has asked for it how far its call has come.
+
+use std::time::Duration;
+
+use rmcp::{
+    RoleServer,
+    model::{ProgressNotificationParam, ProgressToken},
+    service::Peer,
+};
+use tokio::time::Instant;
+
+use crate::tools::{Progress, Stage};
+
+/// How often a call without stages is told to be running still. Clients that give up on a silent call wait longer.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// Tells of `progress` until it is dropped, or the client has gone.
+pub(super) async fn tell(peer: Peer<RoleServer>, token: ProgressToken, tool: &str, progress: Progress) {
+    let begun = Instant::now();
+    let mut stages = progress.stages();
+    // A stage that was reached before anybody listened.
+    stages.mark_changed();
+    let mut beat = tokio::time::interval_at(begun + BEAT, BEAT);
+    beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    let mut told: Option<usize> = None;
+    loop {
+        let params = tokio::select! {
+            changed = stages.changed() => {
+                let stage: Option<Stage> = stages.borrow_and_update().clone();
+                match stage {
+                    Some(Stage { done, total, now }) if told.is_none_or(|told| done > told) => {
+                        told = Some(done);
+                        #[expect(clippy::cast_precision_loss, reason = "no call has that many stages")]
+                        ProgressNotificationParam::new(token.clone(), done as f64)
+                            .with_total(total as f64)
+                            .with_message(now)
+                    }
+                    _ if changed.is_err() => return,
+                    _ => continue,
+                }
+            }
+            // Progress must grow: a call that tells its stages has those alone.
+            _ = beat.tick(), if told.is_none() => {
+                let seconds = begun.elapsed().as_secs_f64().round();
+                ProgressNotificationParam::new(token.clone(), seconds)
+                    .with_message(format!("{tool} has been running for {seconds} s"))
+            }
+        };
+        if peer.notify_progress(params).await.is_err() {
+            return;
+        }
+    }
+}

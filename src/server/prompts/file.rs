@@ -1,0 +1,159 @@
+//! A prompt as it is written down: YAML in the form of seed 004, the template in Handlebars.
+
+use std::collections::HashSet;
+
+use handlebars::{
+    Handlebars, Template,
+    template::{Parameter, TemplateElement},
+};
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+/// A larger file is no prompt.
+const LARGEST: usize = 256 * 1024;
+/// What holds a template in place of its name: errors tell it.
+pub(super) const TEMPLATE: &str = "prompt";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    name: Spanned<String>,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    arguments: Vec<WrittenArgument>,
+    template: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenArgument {
+    name: Spanned<String>,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    required: bool,
+    default: Option<String>,
+}
+
+/// A prompt that can be rendered.
+pub struct Prompt {
+    pub name: String,
+    pub description: String,
+    pub arguments: Vec<Argument>,
+    pub(super) template: Handlebars<'static>,
+}
+
+pub struct Argument {
+    pub name: String,
+    pub description: String,
+    pub required: bool,
+    pub default: Option<String>,
+    /// The template goes through its entries: it must be a JSON object or array.
+    pub(super) is_json: bool,
+}
+
+impl Argument {
+    /// A password is known to whoever asks for the prompt; it does not go into the text.
+    pub(super) fn is_secret(&self) -> bool {
+        let name = self.name.to_lowercase();
+        ["password", "passphrase", "secret"].iter().any(|word| name.ends_with(word))
+    }
+}
+
+/// What is wrong in a file, and in which line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{problem}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
+pub struct FileError {
+    pub line: Option<u64>,
+    pub problem: String,
+}
+
+impl FileError {
+    fn at(line: u64, problem: impl Into<String>) -> Self {
+        Self { line: Some(line), problem: problem.into() }
+    }
+}
+
+impl Prompt {
+    /// Reads a file's text.
+    pub fn parse(text: &str) -> Result<Self, FileError> {
+        if text.len() > LARGEST {
+            return Err(FileError { line: None, problem: format!("it has more than {LARGEST} bytes") });
+        }
+        let written: Written = serde_saphyr::from_str(text).map_err(|error| FileError {
+            line: error.location().map(|location| location.line()),
+            problem: first_line(&error.without_snippet().to_string()),
+        })?;
+        let line = |location: &serde_saphyr::Location| location.line();
+        let is_name = |name: &str| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control());
+        if !is_name(&written.name.value) {
+            return Err(FileError::at(
+                line(&written.name.referenced),
+                format!("`{}` is no name: it must be a word", written.name.value),
+            ));
+        }
+        let mut names = HashSet::new();
+        for argument in &written.arguments {
+            let name = argument.name.value.as_str();
+            let at = line(&argument.name.referenced);
+            // What a template can refer to.
+            if !is_name(name) || !name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-') {
+                return Err(FileError::at(at, format!("`{name}` cannot be the name of an argument")));
+            }
+            if !names.insert(name) {
+                return Err(FileError::at(at, format!("the argument `{name}` is there twice")));
+            }
+        }
+        let compiled = Template::compile(&written.template.value).map_err(|error| {
+            // A block begins in the line after its key.
+            let begin = line(&written.template.referenced);
+            let is_block = text.lines().nth(usize::try_from(begin).unwrap_or(1) - 1).is_some_and(ends_in_block);
+            let inside = error.pos().map_or(1, |(line, _)| line as u64);
+            FileError::at(
+                begin + inside - u64::from(!is_block),
+                format!("the template does not compile: {}", error.reason()),
+            )
+        })?;
+        let iterated = iterated(&compiled);
+        let mut template = Handlebars::new();
+        // It is text for a model, not HTML.
+        template.register_escape_fn(handlebars::no_escape);
+        template.register_template(TEMPLATE, compiled);
+        let arguments = written.arguments.into_iter().map(|argument| Argument {
+            is_json: iterated.contains(&argument.name.value),
+            name: argument.name.value,
+            description: argument.description,
+            required: argument.required,
+            default: argument.default,
+        });
+        Ok(Self {
+            name: written.name.value,
+            description: written.description,
+            arguments: arguments.collect(),
+            template,
+        })
+    }
+}
+
+/// Whether a line of YAML ends with the mark of a block (`|`, `>-`): what it begins stands in the next one.
+fn ends_in_block(line: &str) -> bool {
+    let mark = line.trim_end().rsplit([' ', ':']).next().unwrap_or_default();
+    mark.starts_with(['|', '>'])
+}
+
+/// The names whose entries the template goes through at its top: `{{#each name}}`.
+fn iterated(template: &Template) -> HashSet<String> {
+    let blocks = template.elements.iter().filter_map(|element| match element {
+        TemplateElement::HelperBlock(block) => Some(block),
+        _ => None,
+    });
+    blocks
+        .filter(|block| matches!(&block.name, Parameter::Name(name) if name == "each") || block.name.as_name() == Some("each"))
+        .filter_map(|block| block.params.first()?.as_name().map(str::to_owned))
+        .collect()
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()
+}

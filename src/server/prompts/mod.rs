@@ -1,0 +1,264 @@
+//! Prompts: patterns of automation that a client offers its user (seed 004, section 4). Five are built in,
+//! written in the same YAML as those that `--prompts` adds.
+
+mod file;
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use handlebars::RenderErrorReason;
+use serde_json::{Map, Value};
+
+use crate::{
+    config::nearest,
+    error::{ErrorCode, Result, TroupeError},
+};
+
+pub use file::{Argument, Prompt};
+
+const BUILT_IN: &[&str] = &[
+    include_str!("built_in/scrape_website.yaml"),
+    include_str!("built_in/fill_form.yaml"),
+    include_str!("built_in/visual_regression.yaml"),
+    include_str!("built_in/authenticate.yaml"),
+    include_str!("built_in/e2e_test.yaml"),
+];
+
+/// What stands for a password in a rendered prompt.
+const REDACTED: &str = "[REDACTED]";
+/// A folder with more files is not one of prompts.
+const MOST_FILES: usize = 1000;
+/// Characters of a rendered prompt.
+const LONGEST: usize = 1024 * 1024;
+
+/// The prompts of a server, by name.
+#[derive(Default)]
+pub struct Prompts(Vec<Prompt>);
+
+impl Prompts {
+    /// The built-in ones, and those of `folder`; one of the same name takes a built-in one's place.
+    pub fn load(folder: Option<&Path>) -> Result<Self> {
+        let mut prompts = Vec::new();
+        for text in BUILT_IN {
+            let prompt = Prompt::parse(text)
+                .map_err(|error| TroupeError::new(ErrorCode::InternalError, format!("a built-in prompt: {error}")))?;
+            prompts.push(prompt);
+        }
+        let Some(folder) = folder else { return Ok(Self(prompts)) };
+        let mut found_in: BTreeMap<String, String> = BTreeMap::new();
+        for path in files(folder)? {
+            let shown = path.display().to_string();
+            let text = fs::read_to_string(&path).map_err(|error| wrong(&shown, None, &error.to_string()))?;
+            let prompt = Prompt::parse(&text).map_err(|error| wrong(&shown, error.line, &error.problem))?;
+            if let Some(other) = found_in.insert(prompt.name.clone(), shown.clone()) {
+                return Err(wrong(&shown, None, &format!("the prompt `{}` is in {other} too", prompt.name)));
+            }
+            match prompts.iter_mut().find(|built_in| built_in.name == prompt.name) {
+                Some(built_in) => *built_in = prompt,
+                None => prompts.push(prompt),
+            }
+        }
+        Ok(Self(prompts))
+    }
+
+    pub fn all(&self) -> &[Prompt] {
+        &self.0
+    }
+
+    pub fn get(&self, name: &str) -> Result<&Prompt> {
+        self.0.iter().find(|prompt| prompt.name == name).ok_or_else(|| {
+            let near = nearest(name, self.0.iter().map(|prompt| prompt.name.as_str()));
+            let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            TroupeError::new(ErrorCode::InvalidParameters, format!("there is no prompt `{name}`{near}"))
+        })
+    }
+}
+
+fn wrong(file: &str, line: Option<u64>, problem: &str) -> TroupeError {
+    let place = line.map(|line| format!(":{line}")).unwrap_or_default();
+    TroupeError::new(ErrorCode::InvalidParameters, format!("--prompts: {file}{place}: {problem}"))
+}
+
+/// The YAML files of a folder, in the order of their names.
+fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
+    let shown = folder.display().to_string();
+    let unreadable = |error: std::io::Error| wrong(&shown, None, &error.to_string());
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let is_yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml");
+        if is_yaml {
+            files.push(path);
+        }
+    }
+    if files.len() > MOST_FILES {
+        return Err(wrong(&shown, None, &format!("it has {} files; the limit is {MOST_FILES}", files.len())));
+    }
+    files.sort();
+    Ok(files)
+}
+
+impl Prompt {
+    /// The text for these arguments.
+    pub fn render(&self, given: Map<String, Value>) -> Result<String> {
+        let data = self.data(given)?;
+        let text = self.template.render(file::TEMPLATE, &data).map_err(|error| {
+            let reason = match error.reason() {
+                RenderErrorReason::NestedError(inner) => inner.to_string(),
+                reason => reason.to_string(),
+            };
+            self.refusal(&format!("the template cannot be filled in: {reason}"))
+        })?;
+        if text.len() > LONGEST {
+            return Err(self.refusal(&format!("the text has more than {LONGEST} bytes")));
+        }
+        Ok(text)
+    }
+
+    fn refusal(&self, problem: &str) -> TroupeError {
+        TroupeError::new(ErrorCode::InvalidParameters, format!("prompt `{}`: {problem}", self.name))
+    }
+
+    /// What the template is filled in with: checked, with defaults, without passwords.
+    fn data(&self, mut given: Map<String, Value>) -> Result<Map<String, Value>> {
+        // A form that a user leaves empty sends an empty text.
+        given.retain(|_, value| !value.is_null() && value.as_str() != Some(""));
+        let names = || self.arguments.iter().map(|argument| argument.name.as_str());
+        if let Some(unknown) = given.keys().find(|name| !names().any(|known| known == name.as_str())) {
+            let near = nearest(unknown, names()).map(|near| format!("; did you mean `{near}`?"));
+            return Err(self.refusal(&format!("there is no argument `{unknown}`{}", near.unwrap_or_default())));
+        }
+        let mut data = Map::new();
+        let mut missing = Vec::new();
+        for argument in &self.arguments {
+            let value = given.remove(&argument.name).or_else(|| argument.default.clone().map(Value::String));
+            match value {
+                Some(_) if argument.is_secret() => {
+                    data.insert(argument.name.clone(), REDACTED.into());
+                }
+                Some(value) => {
+                    data.insert(argument.name.clone(), self.value(argument, value)?);
+                }
+                None if argument.required => missing.push(format!("`{}`", argument.name)),
+                None => {}
+            }
+        }
+        if missing.is_empty() {
+            return Ok(data);
+        }
+        let (word, verb) = if missing.len() == 1 { ("argument", "is") } else { ("arguments", "are") };
+        Err(self.refusal(&format!("the {word} {} {verb} missing", missing.join(", "))))
+    }
+
+    /// A protocol's arguments are texts: one that is JSON is taken as what it says.
+    fn value(&self, argument: &Argument, value: Value) -> Result<Value> {
+        let Value::String(text) = value else { return Ok(value) };
+        let looks_like_json = text.trim_start().starts_with(['{', '[']);
+        match serde_json::from_str::<Value>(&text) {
+            Ok(parsed @ (Value::Object(_) | Value::Array(_))) => Ok(parsed),
+            _ if !argument.is_json => Ok(Value::String(text)),
+            Err(error) if looks_like_json => {
+                Err(self.refusal(&format!("the argument `{}` is not JSON: {error}", argument.name)))
+            }
+            _ => {
+                let problem = format!("the argument `{}` must be a JSON object or array", argument.name);
+                Err(self.refusal(&problem))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn arguments(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap()
+    }
+
+    fn render(name: &str, given: Value) -> Result<String> {
+        Prompts::load(None).unwrap().get(name).unwrap().render(arguments(given))
+    }
+
+    #[test]
+    fn the_prompts_of_the_seed_read_as_it_says() {
+        let cases = [
+            ("scrape_website", json!({"url": "http://a/?b=1&c=2", "selectors": r#"{"title": "h1 > a", "price": ".p"}"#})),
+            ("fill_form", json!({"url": "http://a/", "form_data": r#"{"name": "O'Hara <x>"}"#})),
+            ("visual_regression", json!({"url": "http://a/", "baseline_screenshot": "before.png"})),
+            ("authenticate", json!({"url": "http://a/", "username": "ada", "password": "hunter2"})),
+            ("e2e_test", json!({"test_scenario": "buy a book", "start_url": "http://a/"})),
+        ];
+        let texts: Vec<String> =
+            cases.into_iter().map(|(name, given)| format!("## {name}\n{}", render(name, given).unwrap())).collect();
+        let texts = texts.join("\n");
+        assert!(!texts.contains("hunter2"));
+        insta::assert_snapshot!(texts);
+    }
+
+    #[test]
+    fn wrong_arguments_are_told() {
+        let told: Vec<String> = [
+            json!({"url": "http://a/"}),
+            json!({}),
+            json!({"url": "", "selectors": "{}"}),
+            json!({"url": "http://a/", "selectors": "{\"a\""}),
+            json!({"url": "http://a/", "selectors": "h1"}),
+            json!({"url": "http://a/", "selector": "{}"}),
+        ]
+        .into_iter()
+        .map(|given| format!("{given}: {}", render("scrape_website", given.clone()).unwrap_err().message))
+        .collect();
+        insta::assert_snapshot!(told.join("\n"));
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_file_is_told_with_its_line() {
+        let told: Vec<String> = [
+            "name: a\ntemplate: |\n  one\n  {{#each x}}\n  two\n",
+            "name: a\ntemplate: '{{#each'\n",
+            "name: a\ntemplat: x\n",
+            "name: a\n",
+            "name: [a\n",
+            "name: a b\ntemplate: x\n",
+            "name: a\narguments:\n  - name: x\n  - name: x\ntemplate: y\n",
+            "name: a\narguments:\n  - name: x\n    required: perhaps\ntemplate: y\n",
+            "",
+        ]
+        .iter()
+        .map(|text| format!("{text:?}\n   {}", Prompt::parse(text).map(|_| ()).unwrap_err()))
+        .collect();
+        insta::assert_snapshot!(told.join("\n"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_file_makes_it_panic(text in any::<String>(), template in any::<String>()) {
+            let _ = Prompt::parse(&text);
+            let quoted = serde_json::to_string(&template).unwrap();
+            let written = format!("name: a\narguments:\n  - name: x\ntemplate: {quoted}\n");
+            if let Ok(prompt) = Prompt::parse(&written) {
+                let _ = prompt.render(arguments(json!({"x": "y"})));
+            }
+        }
+
+        #[test]
+        fn no_template_makes_it_panic(parts in proptest::collection::vec(prop_oneof![
+            Just("{{"), Just("}}"), Just("{{{"), Just("}}}"), Just("#each x"), Just("/each"), Just("x"), Just("@key"),
+            Just("#if x"), Just("/if"), Just("else"), Just("../"), Just("this"), Just("> p"), Just("~"), Just(" "), Just("\n"),
+        ], 0..20)) {
+            let quoted = serde_json::to_string(&parts.concat()).unwrap();
+            if let Ok(prompt) = Prompt::parse(&format!("name: a\narguments:\n  - name: x\ntemplate: {quoted}\n")) {
+                let _ = prompt.render(arguments(json!({"x": r#"{"a": [1, {"b": null}]}"#})));
+            }
+        }
+
+        #[test]
+        fn a_password_is_never_rendered(password in "[a-zA-Z0-9]{12,30}") {
+            let text = render("authenticate", json!({"url": "http://a/", "username": "ada", "password": password.clone()}));
+            prop_assert!(!text.unwrap().contains(&password));
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The resources that a connection sees: those of the sessions that it has made or named.
+
+use std::sync::Arc;
+
+use rmcp::model::{Resource, ResourceTemplate};
+use serde_json::Value;
+
+use super::{
+    read::{about, screenshot_uri},
+    uri::{ResourceKind, ResourceUri, TEMPLATES},
+};
+use crate::session::{Connection, Session, SessionManager};
+
+/// A list that is longer helps nobody; the newest are at its end and are kept.
+const MOST: usize = 1000;
+
+/// All of them, the oldest session first.
+pub(super) fn all(connection: &Connection, manager: &SessionManager) -> Vec<Resource> {
+    let sessions = connection.sessions(manager);
+    let mut resources: Vec<Resource> = sessions.iter().flat_map(of_session).collect();
+    let surplus = resources.len().saturating_sub(MOST);
+    resources.drain(..surplus);
+    resources
+}
+
+fn of_session(session: &Arc<Session>) -> Vec<Resource> {
+    let uri = |kind: ResourceKind| ResourceUri::new(&session.id, kind).to_string();
+    let json = |uri: String, name: String| Resource::new(uri, name).with_mime_type("application/json");
+    let short = session.id.split('-').next().unwrap_or_default();
+    let mut resources = vec![json(uri(ResourceKind::Session), format!("session {short}"))];
+    for page in session.open_pages() {
+        let id = page.id.clone();
+        resources.push(
+            json(uri(ResourceKind::Page(id.clone())), format!("{id} of {short}")).with_description(page.url()),
+        );
+        let log = json(uri(ResourceKind::NetworkLog(id.clone())), format!("network log of {id} of {short}"));
+        resources.push(log);
+    }
+    for taken in session.screenshots() {
+        let uri = screenshot_uri(session, &taken).to_string();
+        let mut resource = Resource::new(uri, format!("screenshot of {} of {short}", taken.page_id))
+            .with_mime_type(taken.mime_type)
+            .with_size(taken.data.len() as u64 / 4 * 3);
+        if let Value::Object(metadata) = about(&taken) {
+            resource = resource.with_meta(rmcp::model::MetaObject(metadata));
+        }
+        resources.push(resource);
+    }
+    resources
+}
+
+pub(super) fn templates() -> Vec<ResourceTemplate> {
+    TEMPLATES
+        .iter()
+        .map(|template| {
+            let listed =
+                ResourceTemplate::new(template.uri, template.name).with_description(template.description);
+            match template.mime_type {
+                Some(mime_type) => listed.with_mime_type(mime_type),
+                None => listed,
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,218 @@
+//! Resources: what is in the sessions of a client, to be listed, read and watched (seed 004, section 3).
+//!
+//! `uri` is how they are called, `list` what a client sees, `read` what one says, `watch` tells of changes.
+
+mod list;
+mod read;
+pub(super) mod uri;
+mod watch;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{
+        MetaObject, ReadResourceResult, Resource, ResourceContents, ResourceTemplate, SubscriptionFilter,
+    },
+    service::{Peer, SubscriptionContext},
+};
+use serde_json::{Value, json};
+
+use self::{
+    read::Content,
+    uri::ResourceUri,
+    watch::{Outlet, State, state, watch},
+};
+use crate::{
+    error::{ErrorCode, TroupeError},
+    page::Revision,
+    session::{Connection, SessionManager},
+};
+
+/// A client watches no more than this at once.
+const MOST_SUBSCRIPTIONS: usize = 500;
+
+pub(super) fn list(connection: &Connection, manager: &SessionManager) -> Vec<Resource> {
+    list::all(connection, manager)
+}
+
+pub(super) fn templates() -> Vec<ResourceTemplate> {
+    list::templates()
+}
+
+/// Reads one; naming its session is enough to see it.
+pub(super) async fn read(
+    connection: &Connection,
+    manager: &SessionManager,
+    uri: &str,
+) -> Result<ReadResourceResult, ErrorData> {
+    let parsed = ResourceUri::parse(uri).map_err(|error| not_found(uri, &error.to_string()))?;
+    let refused = |error: TroupeError| refusal(uri, &error);
+    let session = connection.session(manager, &parsed.session).map_err(refused)?;
+    let contents = match read::read(&session, &parsed).await.map_err(refused)? {
+        Content::Json(value) => {
+            ResourceContents::text(value.to_string(), uri).with_mime_type("application/json")
+        }
+        Content::Picture(taken) => {
+            let contents = ResourceContents::blob(taken.data.clone(), uri).with_mime_type(taken.mime_type);
+            match read::about(&taken) {
+                Value::Object(metadata) => contents.with_meta(MetaObject(metadata)),
+                _ => contents,
+            }
+        }
+    };
+    Ok(ReadResourceResult::new(vec![contents]))
+}
+
+fn not_found(uri: &str, problem: &str) -> ErrorData {
+    ErrorData::resource_not_found(problem.to_owned(), Some(json!({"uri": uri})))
+}
+
+/// What is not there, and what cannot be read now.
+fn refusal(uri: &str, error: &TroupeError) -> ErrorData {
+    let data = json!({"uri": uri, "error": error});
+    match error.code {
+        ErrorCode::SessionNotFound
+        | ErrorCode::SessionExpired
+        | ErrorCode::PageNotFound
+        | ErrorCode::RecordNotFound
+        | ErrorCode::ElementNotFound => ErrorData::resource_not_found(error.message.clone(), Some(data)),
+        ErrorCode::InvalidSelector | ErrorCode::InvalidParameters => {
+            ErrorData::invalid_params(error.message.clone(), Some(data))
+        }
+        _ => ErrorData::internal_error(error.message.clone(), Some(data)),
+    }
+}
+
+/// What the client of a connection has subscribed to (until 2025-11-25).
+#[derive(Default)]
+pub(super) struct Subscriptions {
+    watched: Mutex<HashMap<String, State>>,
+    news: Revision,
+}
+
+impl Subscriptions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, State>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn add(&self, connection: &Connection, manager: &SessionManager, uri: String) -> Result<(), ErrorData> {
+        let parsed = ResourceUri::parse(&uri).map_err(|error| not_found(&uri, &error.to_string()))?;
+        connection.session(manager, &parsed.session).map_err(|error| refusal(&uri, &error))?;
+        let mut watched = self.lock();
+        if watched.len() >= MOST_SUBSCRIPTIONS && !watched.contains_key(&uri) {
+            let problem = format!("{MOST_SUBSCRIPTIONS} resources are subscribed to; that is the limit");
+            return Err(ErrorData::invalid_params(problem, None));
+        }
+        let state = state(manager, &uri);
+        watched.entry(uri).or_insert(state);
+        drop(watched);
+        self.news.advance();
+        Ok(())
+    }
+
+    pub fn remove(&self, uri: &str) {
+        self.lock().remove(uri);
+        self.news.advance();
+    }
+}
+
+/// A client of the era of `initialize`, which is told of list changes unasked.
+struct Subscriber<'a> {
+    peer: Peer<RoleServer>,
+    subscriptions: &'a Subscriptions,
+}
+
+impl Outlet for Subscriber<'_> {
+    fn subscribed(&self) -> HashMap<String, State> {
+        self.subscriptions.lock().clone()
+    }
+
+    fn resubscribed(&self) -> &Revision {
+        &self.subscriptions.news
+    }
+
+    fn wants_list_changes(&self) -> bool {
+        true
+    }
+
+    async fn list_changed(&self) -> bool {
+        self.peer.notify_resource_list_changed().await.is_ok()
+    }
+
+    async fn updated(&self, uri: String) -> bool {
+        let param = rmcp::model::ResourceUpdatedNotificationParam::new(uri);
+        self.peer.notify_resource_updated(param).await.is_ok()
+    }
+}
+
+/// Tells the client of `peer` of changes, until it has gone.
+pub(super) async fn serve_subscriber(
+    connection: Arc<Connection>,
+    manager: Arc<SessionManager>,
+    peer: Peer<RoleServer>,
+    subscriptions: Arc<Subscriptions>,
+) {
+    watch(&connection, &manager, &Subscriber { peer, subscriptions: &subscriptions }).await;
+}
+
+/// What of a `subscriptions/listen` is granted: of resources, those that have a name of ours.
+pub(super) fn granted(requested: &SubscriptionFilter) -> SubscriptionFilter {
+    let mut granted = requested.clone();
+    if let Some(uris) = &mut granted.resource_subscriptions {
+        uris.retain(|uri| ResourceUri::parse(uri).is_ok());
+        uris.truncate(MOST_SUBSCRIPTIONS);
+    }
+    granted
+}
+
+/// A client of 2026-07-28, which names what it wants to be told.
+struct Listener<'a> {
+    context: &'a SubscriptionContext,
+    watched: HashMap<String, State>,
+    news: Revision,
+}
+
+impl Outlet for Listener<'_> {
+    fn subscribed(&self) -> HashMap<String, State> {
+        self.watched.clone()
+    }
+
+    fn resubscribed(&self) -> &Revision {
+        &self.news
+    }
+
+    fn wants_list_changes(&self) -> bool {
+        self.context.accepted().resources_list_changed == Some(true)
+    }
+
+    async fn list_changed(&self) -> bool {
+        self.context.sink().notify_resource_list_changed().await.is_ok()
+    }
+
+    async fn updated(&self, uri: String) -> bool {
+        self.context.sink().notify_resource_updated(uri).await.is_ok()
+    }
+}
+
+/// Tells the client of `context` of changes, until it has gone or wants no more.
+pub(super) async fn serve_listener(
+    connection: &Connection,
+    manager: &Arc<SessionManager>,
+    context: &SubscriptionContext,
+) {
+    let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
+    let watched = uris.into_iter().map(|uri| {
+        // Naming a session is knowing it.
+        if let Ok(parsed) = ResourceUri::parse(&uri) {
+            let _ = connection.session(manager, &parsed.session);
+        }
+        let state = state(manager, &uri);
+        (uri, state)
+    });
+    let listener = Listener { context, watched: watched.collect(), news: Revision::default() };
+    watch(connection, manager, &listener).await;
+}

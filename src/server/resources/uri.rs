@@ -1,0 +1,302 @@
+//! What a resource is called: `playwright:///page/{sessionId}/{pageId}` and its like (seed 004, section 3).
+
+use std::fmt;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+const SCHEME: &str = "playwright:///";
+/// What stands for itself in a part of a path or a query (RFC 3986, unreserved).
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
+/// A longer one names nothing of ours.
+const LONGEST: usize = 4096;
+
+/// The name of a resource, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceUri {
+    pub session: String,
+    pub kind: ResourceKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResourceKind {
+    /// The session itself.
+    Session,
+    /// The pages of the session.
+    Pages,
+    Page(String),
+    Element { page: String, reference: String },
+    /// The elements that a selector matches; without one, what can be acted on.
+    Elements { page: String, selector: Option<String> },
+    /// The pictures that were taken in the session.
+    Screenshots,
+    Screenshot { page: String, at: String },
+    NetworkLog(String),
+}
+
+/// What is wrong with a URI.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UriError {
+    #[error("not a resource of this server: its resources begin with `{SCHEME}`")]
+    Foreign,
+    #[error("there is no kind of resource `{0}`: there are session, page, element, screenshot and network-log")]
+    UnknownKind(String),
+    #[error("`{kind}` is followed by {wanted}")]
+    Parts { kind: &'static str, wanted: &'static str },
+    #[error("the URI is not valid: {0}")]
+    Malformed(&'static str),
+}
+
+/// A template with the names of its variables, for the list and for completion.
+pub struct Template {
+    pub uri: &'static str,
+    pub name: &'static str,
+    pub description: &'static str,
+    pub mime_type: Option<&'static str>,
+}
+
+const JSON: Option<&str> = Some("application/json");
+
+pub const TEMPLATES: &[Template] = &[
+    Template {
+        uri: "playwright:///session/{sessionId}",
+        name: "session",
+        description: "A session: its state, expiry and pages",
+        mime_type: JSON,
+    },
+    Template {
+        uri: "playwright:///page/{sessionId}",
+        name: "pages",
+        description: "The pages of a session",
+        mime_type: JSON,
+    },
+    Template {
+        uri: "playwright:///page/{sessionId}/{pageId}",
+        name: "page",
+        description: "A page: URL, title, viewport. Its subscribers are told of navigations and loads",
+        mime_type: JSON,
+    },
+    Template {
+        uri: "playwright:///element/{sessionId}/{pageId}/{elementId}",
+        name: "element",
+        description: "An element by its ref (e12): tag, attributes, box, selector",
+        mime_type: JSON,
+    },
+    Template {
+        uri: "playwright:///element/{sessionId}/{pageId}{?selector}",
+        name: "elements",
+        description: "The elements that a selector matches; without one, what can be acted on",
+        mime_type: JSON,
+    },
+    Template {
+        uri: "playwright:///screenshot/{sessionId}",
+        name: "screenshots",
+        description: "The last screenshots of a session",
+        mime_type: JSON,
+    },
+    Template {
+        uri: "playwright:///screenshot/{sessionId}/{pageId}/{timestamp}",
+        name: "screenshot",
+        description: "A screenshot that was taken, as PNG or JPEG",
+        mime_type: None,
+    },
+    Template {
+        uri: "playwright:///network-log/{sessionId}/{pageId}",
+        name: "network-log",
+        description: "The latest requests of a page",
+        mime_type: JSON,
+    },
+];
+
+impl ResourceUri {
+    pub fn parse(uri: &str) -> Result<Self, UriError> {
+        if uri.len() > LONGEST {
+            return Err(UriError::Malformed("it is too long"));
+        }
+        let rest = uri.strip_prefix(SCHEME).ok_or(UriError::Foreign)?;
+        let rest = rest.split('#').next().unwrap_or_default();
+        let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
+        let parts = path.split('/').map(decode).collect::<Result<Vec<_>, _>>()?;
+        let (kind, parts) = parts.split_first().ok_or(UriError::Malformed("it names no kind"))?;
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        if parts.iter().any(|part| part.is_empty()) {
+            return Err(UriError::Malformed("a part of its path is empty"));
+        }
+        let selector = match query.filter(|query| !query.is_empty()) {
+            None => None,
+            Some(query) => {
+                let value = query.strip_prefix("selector=").filter(|_| kind == "element" && parts.len() == 2);
+                let value = value.ok_or(UriError::Malformed("only `element` has a query, `?selector=…`"))?;
+                Some(decode(value)?)
+            }
+        };
+        let wrong = |kind, wanted| Err(UriError::Parts { kind, wanted });
+        let (session, kind) = match (kind.as_str(), parts.as_slice()) {
+            ("session", [session]) => (session, ResourceKind::Session),
+            ("session", _) => return wrong("session", "{sessionId}"),
+            ("page", [session]) => (session, ResourceKind::Pages),
+            ("page", [session, page]) => (session, ResourceKind::Page((*page).to_owned())),
+            ("page", _) => return wrong("page", "{sessionId}/{pageId}"),
+            ("element", [session, page, reference]) => {
+                (session, ResourceKind::Element { page: (*page).to_owned(), reference: (*reference).to_owned() })
+            }
+            ("element", [session, page]) => (
+                session,
+                ResourceKind::Elements {
+                    page: (*page).to_owned(),
+                    selector: selector.filter(|selector| !selector.trim().is_empty()),
+                },
+            ),
+            ("element", _) => return wrong("element", "{sessionId}/{pageId}/{elementId}"),
+            ("screenshot", [session]) => (session, ResourceKind::Screenshots),
+            ("screenshot", [session, page, at]) => {
+                (session, ResourceKind::Screenshot { page: (*page).to_owned(), at: (*at).to_owned() })
+            }
+            ("screenshot", _) => return wrong("screenshot", "{sessionId}/{pageId}/{timestamp}"),
+            ("network-log", [session, page]) => (session, ResourceKind::NetworkLog((*page).to_owned())),
+            ("network-log", _) => return wrong("network-log", "{sessionId}/{pageId}"),
+            (other, _) => return Err(UriError::UnknownKind(other.to_owned())),
+        };
+        Ok(Self { session: (*session).to_owned(), kind })
+    }
+
+    pub fn new(session: &str, kind: ResourceKind) -> Self {
+        Self { session: session.to_owned(), kind }
+    }
+
+    /// The page that it is, or is about.
+    pub fn page(&self) -> Option<&str> {
+        match &self.kind {
+            ResourceKind::Page(page)
+            | ResourceKind::Element { page, .. }
+            | ResourceKind::Elements { page, .. }
+            | ResourceKind::Screenshot { page, .. }
+            | ResourceKind::NetworkLog(page) => Some(page),
+            ResourceKind::Session | ResourceKind::Pages | ResourceKind::Screenshots => None,
+        }
+    }
+}
+
+impl fmt::Display for ResourceUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let session = encode(&self.session);
+        match &self.kind {
+            ResourceKind::Session => write!(f, "{SCHEME}session/{session}"),
+            ResourceKind::Pages => write!(f, "{SCHEME}page/{session}"),
+            ResourceKind::Page(page) => write!(f, "{SCHEME}page/{session}/{}", encode(page)),
+            ResourceKind::Element { page, reference } => {
+                write!(f, "{SCHEME}element/{session}/{}/{}", encode(page), encode(reference))
+            }
+            ResourceKind::Elements { page, selector } => {
+                write!(f, "{SCHEME}element/{session}/{}", encode(page))?;
+                selector.as_ref().map_or(Ok(()), |selector| write!(f, "?selector={}", encode(selector)))
+            }
+            ResourceKind::Screenshots => write!(f, "{SCHEME}screenshot/{session}"),
+            ResourceKind::Screenshot { page, at } => {
+                write!(f, "{SCHEME}screenshot/{session}/{}/{}", encode(page), encode(at))
+            }
+            ResourceKind::NetworkLog(page) => write!(f, "{SCHEME}network-log/{session}/{}", encode(page)),
+        }
+    }
+}
+
+fn encode(part: &str) -> String {
+    utf8_percent_encode(part, ESCAPED).to_string()
+}
+
+/// `+` stands for itself: URI templates escape a space as `%20`, and selectors have pluses.
+fn decode(part: &str) -> Result<String, UriError> {
+    let decoded = percent_decode_str(part).decode_utf8();
+    decoded.map(Into::into).map_err(|_| UriError::Malformed("its escapes are not UTF-8"))
+}
+
+/// How a time is written in the name of a screenshot: `2025-11-27T10:30:00.000Z`.
+pub fn timestamp(millis: u64) -> String {
+    let time = i64::try_from(millis).ok().and_then(DateTime::<Utc>::from_timestamp_millis);
+    time.unwrap_or_default().to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_forms_of_the_seed_are_understood() {
+        let page = || "page-1".to_owned();
+        for (uri, kind) in [
+            ("session/abc123", ResourceKind::Session),
+            ("page/abc123/page-1", ResourceKind::Page(page())),
+            (
+                "element/abc123/page-1/element-5",
+                ResourceKind::Element { page: page(), reference: "element-5".into() },
+            ),
+            (
+                "element/abc123/page-1?selector=ul%20%3E%20li",
+                ResourceKind::Elements { page: page(), selector: Some("ul > li".into()) },
+            ),
+            ("element/abc123/page-1", ResourceKind::Elements { page: page(), selector: None }),
+            (
+                "screenshot/abc123/page-1/2025-11-27T10:30:00Z",
+                ResourceKind::Screenshot { page: page(), at: "2025-11-27T10:30:00Z".into() },
+            ),
+            ("network-log/abc123/page-1", ResourceKind::NetworkLog(page())),
+        ] {
+            let uri = format!("{SCHEME}{uri}");
+            let parsed = ResourceUri::parse(&uri).unwrap();
+            assert_eq!(parsed, ResourceUri::new("abc123", kind));
+            assert_eq!(parsed.to_string(), uri);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        let told: Vec<String> = [
+            "file:///etc/passwd",
+            "playwright:///",
+            "playwright:///window/a",
+            "playwright:///session",
+            "playwright:///session/",
+            "playwright:///page/a/b/c",
+            "playwright:///element/a/b/c?selector=x",
+            "playwright:///page/a/b?selector=x",
+            "playwright:///session/%ff",
+        ]
+        .iter()
+        .map(|uri| format!("{uri}: {}", ResourceUri::parse(uri).unwrap_err()))
+        .collect();
+        insta::assert_snapshot!(told.join("\n"));
+    }
+
+    #[test]
+    fn every_template_is_a_form_that_is_understood() {
+        for template in TEMPLATES {
+            let uri = template.uri.replace("{?selector}", "?selector=a").replace(['{', '}'], "");
+            assert!(ResourceUri::parse(&uri).is_ok(), "{uri}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_uri_makes_it_panic(uri in any::<String>(), rest in any::<String>()) {
+            let _ = ResourceUri::parse(&uri);
+            let _ = ResourceUri::parse(&format!("{SCHEME}{rest}"));
+            let _ = ResourceUri::parse(&format!("{SCHEME}element/{rest}"));
+        }
+
+        #[test]
+        fn what_is_written_is_read_again(session in ".{1,20}", page in ".{1,20}", text in ".{1,40}") {
+            prop_assume!(!text.trim().is_empty());
+            for kind in [
+                ResourceKind::Page(page.clone()),
+                ResourceKind::Element { page: page.clone(), reference: text.clone() },
+                ResourceKind::Elements { page: page.clone(), selector: Some(text.clone()) },
+                ResourceKind::Screenshot { page, at: text },
+            ] {
+                let uri = ResourceUri::new(&session, kind);
+                prop_assert_eq!(ResourceUri::parse(&uri.to_string()), Ok(uri));
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What every client of one server has in common: the tools, the prompts, the sessions.
+
+use std::sync::Arc;
+
+use rmcp::model::Tool;
+use tokio_util::sync::CancellationToken;
+
+use super::{handler::Handler, prompts::Prompts, render};
+use crate::{config::Config, error::Result, session::Connection, tools::Registry};
+
+/// A server behind its transports.
+pub struct Server {
+    pub(super) registry: Registry,
+    pub(super) prompts: Prompts,
+    /// As `tools/list` shows them.
+    pub(super) tools: Vec<Tool>,
+}
+
+impl Server {
+    /// Everything that the configuration names; what is wrong with it is told here.
+    pub fn open(config: Arc<Config>) -> Result<Arc<Self>> {
+        let prompts = Prompts::load(config.prompts.as_deref())?;
+        let registry = Registry::open(config)?;
+        let tools = registry.tools().iter().map(|tool| render::tool(tool)).collect();
+        Ok(Arc::new(Self { registry, prompts, tools }))
+    }
+
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// What answers the client of `connection` until `over` is cancelled.
+    pub fn handler(self: &Arc<Self>, connection: Arc<Connection>, over: CancellationToken) -> Handler {
+        Handler::new(self.clone(), connection, over)
+    }
+}

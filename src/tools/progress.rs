@@ -1,0 +1,30 @@
+//! How far a call has come, for a client that wants to be told.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+/// A part of a call that has begun.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stage {
+    /// Parts that are over.
+    pub done: usize,
+    pub total: usize,
+    /// What is done now.
+    pub now: String,
+}
+
+/// Where a call tells its stages; only the last counts, so that a slow listener holds nothing up.
+#[derive(Debug, Clone, Default)]
+pub struct Progress(Arc<watch::Sender<Option<Stage>>>);
+
+impl Progress {
+    pub fn reach(&self, stage: Stage) {
+        self.0.send_replace(Some(stage));
+    }
+
+    /// Tells of every stage from now on.
+    pub fn stages(&self) -> watch::Receiver<Option<Stage>> {
+        self.0.subscribe()
+    }
+}
