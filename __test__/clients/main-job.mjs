@@ -30,3 +30,39 @@ export async function playMainJob(site, { list, call }) {
   assert.equal(new URL(sent?.path ?? '', site.origin).searchParams.get('name'), 'Ada Lovelace')
   assert.equal((await call('close_session', { sessionId })).success, true)
 }
+
+/**
+ * What a client may want beside the tools: resources, a prompt, progress, an end to a call.
+ * @param {Awaited<ReturnType<typeof import('../support/site.mjs').startSite>>} site
+ * @param {{
+ *   call: (tool: string, args: object) => Promise<any>,
+ *   resources: () => Promise<string[]>, read: (uri: string) => Promise<string>,
+ *   prompt: (name: string, args: Record<string, string>) => Promise<string>,
+ *   progress: (tool: string, args: object) => Promise<{ progress: number, total?: number }[]>,
+ *   cancel: (tool: string, args: object, when: Promise<void>) => Promise<void>
+ * }} client `read` gives the text of a resource, `prompt` that of a prompt's one message, `progress` what was told of a
+ *   call; `cancel` begins a call, gives it up `when`, and returns when it has come back as given up
+ */
+export async function playBesideTools(site, { call, resources, read, prompt, progress, cancel }) {
+  const { sessionId } = await call('create_session', {})
+  await call('navigate', { sessionId, url: site.url('/form') })
+  const page = `playwright:///page/${sessionId}/page-1`
+  const listed = await resources()
+  assert.ok(listed.includes(page), `${page} is not among ${listed}`)
+  assert.equal(JSON.parse(await read(page)).metadata.title, 'Form')
+
+  const text = await prompt('fill_form', { url: site.url('/form'), form_data: '{"name": "Ada & Co"}' })
+  assert.match(text, /- name: Ada & Co\n/)
+
+  const steps = ['1', '2', '3'].map((script) => ({ tool: 'evaluate', arguments: { sessionId, script } }))
+  const told = await progress('batch', { steps })
+  assert.ok(told.length > 0 && told.every(({ total }) => total === 3), JSON.stringify(told))
+
+  const hold = site.hold('/held')
+  const begun = performance.now()
+  await cancel('navigate', { sessionId, url: site.url('/held') }, hold.requested)
+  assert.equal((await call('get_text', { sessionId, selector: '#words' })).text, 'No field at all')
+  assert.ok(performance.now() - begun < 20_000, 'the next call did not wait for the navigation, which takes 30 s')
+  hold.release()
+  await call('close_session', { sessionId })
+}

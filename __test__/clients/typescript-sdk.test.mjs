@@ -1,38 +1,96 @@
-// The TypeScript SDK's client, the strictest: it checks each answer against the protocol's schemas.
+// The TypeScript SDK's clients: 1.32, the strictest, which checks each answer against the protocol's schemas, and 2.x in
+// both eras.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { describe, test } from 'node:test'
+import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { Client as Client2 } from '@modelcontextprotocol/client'
+import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio'
 import { descendants, allEnded } from '../support/processes.mjs'
 import { startSite } from '../support/site.mjs'
-import { SERVER, playMainJob } from './main-job.mjs'
+import { SERVER, playBesideTools, playMainJob } from './main-job.mjs'
 
-test('the TypeScript SDK lists the tools and plays the main job', { timeout: 60_000 }, async (t) => {
-  const site = await startSite(t)
-  const transport = new StdioClientTransport({ ...SERVER, stderr: 'pipe' })
-  const client = new Client({ name: 'troupe-test', version: '0' })
-  t.after(() => client.close())
-  await client.connect(transport)
-  const { pid } = transport
-  assert.equal(client.getServerVersion()?.name, 'troupe')
+const INFO = { name: 'troupe-test', version: '0' }
 
-  await playMainJob(site, {
+const CLIENTS = {
+  'SDK 1.32': {
+    stdio: () => new Stdio1({ ...SERVER, stderr: 'pipe' }),
+    connect: async (transport) => {
+      const client = new Client1(INFO)
+      await client.connect(transport)
+      return client
+    },
+    callTool: (client, params, options) => client.callTool(params, undefined, options)
+  },
+  ...Object.fromEntries(
+    /** @type {const} */ (['legacy', 'auto']).map((mode) => [
+      `client 2.x (${mode})`,
+      {
+        stdio: () => new Stdio2({ ...SERVER, stderr: 'pipe' }),
+        connect: async (transport) => {
+          const client = new Client2(INFO, { versionNegotiation: { mode } })
+          await client.connect(transport)
+          return client
+        },
+        callTool: (client, params, options) => client.callTool(params, options)
+      }
+    ])
+  )
+}
+
+for (const [name, { stdio, connect, callTool }] of Object.entries(CLIENTS)) {
+  /** The client's ways, as the jobs want them. */
+  const ways = (client) => ({
     list: async () => (await client.listTools()).tools,
     call: async (name, args) => {
-      const { structuredContent, isError, content } = await client.callTool({ name, arguments: args })
+      const { structuredContent, isError, content } = await callTool(client, { name, arguments: args })
       assert.ok(!isError, JSON.stringify(content))
       return structuredContent
+    },
+    resources: async () => (await client.listResources()).resources.map(({ uri }) => uri),
+    read: async (uri) => (await client.readResource({ uri })).contents[0].text,
+    prompt: async (name, args) => (await client.getPrompt({ name, arguments: args })).messages[0].content.text,
+    progress: async (name, args) => {
+      const told = []
+      await callTool(client, { name, arguments: args }, { onprogress: (progress) => told.push(progress) })
+      return told
+    },
+    cancel: async (name, args, when) => {
+      const giveUp = new AbortController()
+      const call = callTool(client, { name, arguments: args }, { signal: giveUp.signal })
+      const given = assert.rejects(call)
+      await when
+      giveUp.abort('no longer wanted')
+      await given
     }
   })
 
-  // A failed call is a result for it, not an exception; an unknown tool alone is one.
-  const failed = await client.callTool({ name: 'navigate', arguments: { url: 'not a url' } })
-  assert.equal(failed.isError, true)
-  assert.equal(JSON.parse(failed.content[0].text).errorCode, 'INVALID_URL')
-  await assert.rejects(client.callTool({ name: 'fly', arguments: {} }), { code: -32602 })
+  describe(`the TypeScript ${name} over stdio`, { timeout: 60_000 }, () => {
+    test('lists the tools and plays the main job', async (t) => {
+      const site = await startSite(t)
+      const transport = stdio()
+      const client = await connect(transport)
+      t.after(() => client.close())
+      assert.equal(client.getServerVersion()?.name, 'troupe')
+      await playMainJob(site, ways(client))
 
-  const below = descendants(/** @type {number} */ (pid))
-  assert.ok(below.length > 0)
-  await client.close()
-  await allEnded(below)
-})
+      // A failed call is a result for it, not an exception; an unknown tool alone is one.
+      const failed = await callTool(client, { name: 'navigate', arguments: { url: 'not a url' } })
+      assert.equal(failed.isError, true)
+      assert.equal(JSON.parse(failed.content[0].text).errorCode, 'INVALID_URL')
+      await assert.rejects(callTool(client, { name: 'fly', arguments: {} }), { code: -32602 })
+
+      const below = descendants(/** @type {number} */ (transport.pid))
+      assert.ok(below.length > 0)
+      await client.close()
+      await allEnded(below)
+    })
+
+    test('reads resources and a prompt, is told of progress, and gives a call up', async (t) => {
+      const site = await startSite(t)
+      const client = await connect(stdio())
+      t.after(() => client.close())
+      await playBesideTools(site, ways(client))
+    })
+  })
+}

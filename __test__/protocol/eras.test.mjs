@@ -2,18 +2,10 @@
 // itself which revision it speaks.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { META, MODERN, modernRequest } from '../support/modern.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
-
-const MODERN = '2026-07-28'
-
-/** What each request of the modern era carries. */
-const META = {
-  'io.modelcontextprotocol/protocolVersion': MODERN,
-  'io.modelcontextprotocol/clientInfo': { name: 'troupe-test', version: '0' },
-  'io.modelcontextprotocol/clientCapabilities': {}
-}
 
 describe('the handshake', () => {
   for (const version of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
@@ -58,11 +50,7 @@ describe(MODERN, () => {
   test('needs no handshake: a client discovers the server, lists the tools and plays the main job', { timeout: 30_000 }, async (t) => {
     const site = await startSite(t)
     const server = await startServer(t, [], { handshake: false })
-    const request = async (method, params) => {
-      const { result, error } = await server.request(method, { ...params, _meta: META })
-      assert.ok(!error, JSON.stringify(error))
-      return result
-    }
+    const request = (method, params) => modernRequest(server, method, params)
     const call = async (name, args) => {
       const result = await request('tools/call', { name, arguments: args })
       assert.ok(!result.isError, JSON.stringify(result.content))

@@ -36,6 +36,8 @@ export class Server {
   received = []
   /** @type {string[]} */
   unparsable = []
+  /** What is answered where the server asks: a ping, a question. @type {(request: any) => object | Promise<object>} */
+  answer = () => ({})
 
   /** @param {string[]} args @param {{ env?: Record<string, string>, cwd?: string, command?: string[] }} [options] */
   constructor(args, { env, cwd, command: [program, ...first] = [process.execPath, BIN] } = {}) {
@@ -90,8 +92,9 @@ export class Server {
     return within(answer, `the answer to ${method}`, timeout)
   }
 
-  async initialize(protocolVersion = '2025-06-18') {
-    const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'troupe-test', version: '0' } }
+  /** @param {string} [protocolVersion] @param {object} [capabilities] what this client can do */
+  async initialize(protocolVersion = '2025-06-18', capabilities = {}) {
+    const params = { protocolVersion, capabilities, clientInfo: { name: 'troupe-test', version: '0' } }
     const { result, error } = await this.request('initialize', params)
     if (error) throw new Error(`initialize: ${error.message}`)
     this.notify('notifications/initialized')
@@ -145,6 +148,16 @@ export class Server {
     }
   }
 
+  /** Notifications of a kind that have come. @param {string} method @returns {any[]} their parameters */
+  notifications(method) {
+    return this.received.filter((message) => message.method === method && message.id === undefined).map(({ params }) => params)
+  }
+
+  /** @param {any} request */
+  async #answer(request) {
+    this.send({ id: request.id, result: await this.answer(request) })
+  }
+
   /** @param {string} line */
   #receive(line) {
     const message = readJson(line)
@@ -154,7 +167,7 @@ export class Server {
     }
     this.received.push(message)
     // Whatever the server asks (a ping, the roots) gets an answer, and is not kept waiting.
-    if (message.method && message.id !== undefined) this.send({ id: message.id, result: {} })
+    if (message.method && message.id !== undefined) this.#answer(message)
     if (message.method) return
     this.#pending.get(message.id)?.(message)
     this.#pending.delete(message.id)

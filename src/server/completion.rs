@@ -9,7 +9,12 @@ use super::{
 use crate::session::{Connection, Session, SessionManager};
 
 /// What an argument of a prompt could be: addresses of open pages, and its default.
-pub(super) fn of_prompt(prompt: &Prompt, argument: &str, connection: &Connection, manager: &SessionManager) -> Vec<String> {
+pub(super) fn of_prompt(
+    prompt: &Prompt,
+    argument: &str,
+    connection: &Connection,
+    manager: &SessionManager,
+) -> Vec<String> {
     let Some(known) = prompt.arguments.iter().find(|known| known.name == argument) else { return Vec::new() };
     let mut values: Vec<String> = known.default.clone().into_iter().collect();
     if argument == "url" || argument.ends_with("_url") {
@@ -64,7 +69,8 @@ mod tests {
 
     #[test]
     fn what_begins_as_it_is_written_comes_first_and_nothing_twice() {
-        let values = ["page-10", "home-page-1", "page-1", "Page-2", "page-1", "other"].map(str::to_owned).to_vec();
+        let values =
+            ["page-10", "home-page-1", "page-1", "Page-2", "page-1", "other"].map(str::to_owned).to_vec();
         assert_eq!(ranked(values, "page-"), ["page-10", "page-1", "Page-2", "home-page-1"]);
     }
 }

@@ -1,5 +1,8 @@
 //! The server that a client talks to.
-#![expect(deprecated, reason = "SEP-2577 will take logging out of the protocol; the eras that we serve have it")]
+#![expect(
+    deprecated,
+    reason = "SEP-2577 will take logging out of the protocol; the eras that we serve have it"
+)]
 
 use std::{
     sync::{
@@ -24,6 +27,8 @@ use rmcp::{
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "testing")]
+use super::fixtures;
 use super::{
     completion,
     log::Level,
@@ -125,18 +130,19 @@ impl Handler {
         let person = Arc::new(Elicited::new(context.clone(), request.input_responses));
         invocation.person = person.clone();
         let progress = invocation.progress.clone();
+        let (begun, ended) = (Instant::now(), CancellationToken::new());
         let telling = async {
             if let Some(token) = context.meta.get_progress_token() {
-                progress::tell(context.peer.clone(), token, &tool, progress).await;
+                progress::tell(&context.peer, token, &tool, &progress, &ended).await;
             }
-            // Whether it is told or not, the call goes on.
-            std::future::pending().await
         };
-        let begun = Instant::now();
-        let outcome = tokio::select! {
-            outcome = self.server.registry.call(invocation) => outcome,
-            outcome = telling => outcome,
+        let calling = async {
+            let outcome = self.server.registry.call(invocation).await;
+            ended.cancel();
+            outcome
         };
+        // What is told of a call comes before its answer.
+        let (outcome, ()) = tokio::join!(calling, telling);
         let outcome = outcome.map_err(|unknown| ErrorData::invalid_params(unknown.to_string(), None))?;
         if let Some(needed) = person.needed() {
             return Ok(needed.into());
@@ -197,6 +203,10 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        #[cfg(feature = "testing")]
+        if let Some(answer) = fixtures::call(&request, &context).await {
+            return answer;
+        }
         self.wanted(&context, self.call(request, &context)).await
     }
 
@@ -205,7 +215,10 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(ListResourcesResult::with_all_items(resources::list(&self.connection, self.manager())))
+        let listed = resources::list(&self.connection, self.manager()).into_iter();
+        #[cfg(feature = "testing")]
+        let listed = listed.chain(fixtures::resources());
+        Ok(ListResourcesResult::with_all_items(listed.collect()))
     }
 
     async fn list_resource_templates(
@@ -213,7 +226,10 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+        let listed = resources::templates().into_iter();
+        #[cfg(feature = "testing")]
+        let listed = listed.chain(fixtures::templates());
+        Ok(ListResourceTemplatesResult::with_all_items(listed.collect()))
     }
 
     async fn read_resource(
@@ -221,6 +237,10 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        #[cfg(feature = "testing")]
+        if let Some(read) = fixtures::read(&request.uri) {
+            return read.map(Into::into);
+        }
         let read = resources::read(&self.connection, self.manager(), &request.uri);
         self.wanted(&context, read).await.map(Into::into)
     }
@@ -230,6 +250,10 @@ impl ServerHandler for Handler {
         request: SubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        #[cfg(feature = "testing")]
+        if fixtures::is_resource(&request.uri) {
+            return Ok(());
+        }
         self.subscriptions.add(&self.connection, self.manager(), request.uri)
     }
 
@@ -260,15 +284,22 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let prompts = self.server.prompts.all().iter().map(render::prompt).collect();
-        Ok(ListPromptsResult::with_all_items(prompts))
+        let listed = self.server.prompts.all().iter().map(render::prompt);
+        #[cfg(feature = "testing")]
+        let listed = listed.chain(fixtures::prompts());
+        Ok(ListPromptsResult::with_all_items(listed.collect()))
     }
 
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        _context: RequestContext<RoleServer>,
+        #[cfg_attr(not(feature = "testing"), expect(unused_variables, reason = "the fixtures ask by it"))]
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
+        #[cfg(feature = "testing")]
+        if let Some(answer) = fixtures::prompt(&request, &context) {
+            return answer;
+        }
         let refused = |error: TroupeError| ErrorData::invalid_params(error.message, None);
         let prompt = self.server.prompts.get(&request.name).map_err(refused)?;
         let text = prompt.render(request.arguments.unwrap_or_default()).map_err(refused)?;
@@ -285,15 +316,22 @@ impl ServerHandler for Handler {
         let (name, written) = (&request.argument.name, &request.argument.value);
         let manager = self.manager();
         let values = match &request.r#ref {
+            #[cfg(feature = "testing")]
+            Reference::Prompt(prompt) if fixtures::is_prompt(&prompt.name) => Vec::new(),
             Reference::Prompt(prompt) => {
                 let prompt = self.server.prompts.get(&prompt.name);
                 let prompt = prompt.map_err(|error| ErrorData::invalid_params(error.message, None))?;
                 completion::of_prompt(prompt, name, &self.connection, manager)
             }
             Reference::Resource(template) => {
-                completion::of_template(&template.uri, name, &others, &self.connection, manager).ok_or_else(|| {
-                    ErrorData::invalid_params(format!("there is no resource template `{}`", template.uri), None)
-                })?
+                completion::of_template(&template.uri, name, &others, &self.connection, manager).ok_or_else(
+                    || {
+                        ErrorData::invalid_params(
+                            format!("there is no resource template `{}`", template.uri),
+                            None,
+                        )
+                    },
+                )?
             }
             _ => Vec::new(),
         };

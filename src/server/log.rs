@@ -1,6 +1,9 @@
 //! What a client is told in `notifications/message`: how its own calls went, from the level on that it asks for.
 //! Nothing is told to one that has not asked.
-#![expect(deprecated, reason = "SEP-2577 will take logging out of the protocol; the eras that we serve have it")]
+#![expect(
+    deprecated,
+    reason = "SEP-2577 will take logging out of the protocol; the eras that we serve have it"
+)]
 
 use std::sync::{Mutex, PoisonError};
 
@@ -28,7 +31,13 @@ impl Level {
     }
 
     /// Tells how a call went.
-    pub async fn tell(&self, context: &RequestContext<RoleServer>, tool: &str, outcome: &Outcome, millis: u128) {
+    pub async fn tell(
+        &self,
+        context: &RequestContext<RoleServer>,
+        tool: &str,
+        outcome: &Outcome,
+        millis: u128,
+    ) {
         let Some(wanted) = self.of(context) else { return };
         let level = if outcome.result.is_ok() { LoggingLevel::Info } else { LoggingLevel::Warning };
         if severity(level) < severity(wanted) {

@@ -4,6 +4,8 @@
 //! `completion`, `person` (elicitation), `progress` and `log` are what it offers beside the tools.
 
 mod completion;
+#[cfg(feature = "testing")]
+mod fixtures;
 mod handler;
 mod log;
 mod once;

@@ -13,11 +13,14 @@ use async_trait::async_trait;
 use rmcp::{
     RoleServer,
     model::{
-        ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
-        InputRequest, InputRequiredResult, InputResponses, ServerRequest,
+        CancelledNotificationParam, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult,
+        ElicitationAction, ElicitationSchema, InputRequest, InputRequiredResult, InputResponses, RequestId,
+        ServerRequest,
     },
-    service::{PeerRequestOptions, RequestContext, ServiceError},
+    service::{Peer, PeerRequestOptions, RequestContext, ServiceError},
 };
+
+use tokio::runtime::Handle;
 
 use crate::{
     error::{ErrorCode, Result, TroupeError},
@@ -58,14 +61,23 @@ impl Elicited {
 
     async fn send(&self, request: ElicitRequest) -> Result<ElicitResult> {
         let options = PeerRequestOptions::with_timeout(PATIENCE);
-        let sent = self.context.peer.send_cancellable_request(ServerRequest::ElicitRequest(request), options).await;
+        let sent =
+            self.context.peer.send_cancellable_request(ServerRequest::ElicitRequest(request), options).await;
         let answer = match sent {
-            Ok(handle) => handle.await_response().await,
+            Ok(handle) => {
+                let mut asked = Asked { peer: handle.peer.clone(), question: Some(handle.id.clone()) };
+                let answer = handle.await_response().await;
+                asked.question = None;
+                answer
+            }
             Err(error) => Err(error),
         };
         match answer {
             Ok(ClientResult::ElicitResult(result)) => Ok(result),
-            Ok(_) => Err(TroupeError::new(ErrorCode::InternalError, "the client answered the question in another form")),
+            Ok(_) => Err(TroupeError::new(
+                ErrorCode::InternalError,
+                "the client answered the question in another form",
+            )),
             Err(ServiceError::Timeout { .. }) => Err(TroupeError::new(
                 ErrorCode::Timeout,
                 format!("the person did not answer within {} minutes", PATIENCE.as_secs() / 60),
@@ -76,6 +88,24 @@ impl Elicited {
             )
             .suggestion("put the question in your own words at the end of your turn")),
         }
+    }
+}
+
+/// A question at the client; dropped before the answer it is taken back.
+struct Asked {
+    peer: Peer<RoleServer>,
+    question: Option<RequestId>,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let (Some(question), Ok(runtime)) = (self.question.take(), Handle::try_current()) else { return };
+        let peer = self.peer.clone();
+        // Ends with the message, or with the connection.
+        runtime.spawn(async move {
+            let param = CancelledNotificationParam::new(Some(question), Some("no longer wanted".to_owned()));
+            let _ = peer.notify_cancelled(param).await;
+        });
     }
 }
 

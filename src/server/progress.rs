@@ -8,14 +8,21 @@ use rmcp::{
     service::Peer,
 };
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::tools::{Progress, Stage};
 
 /// How often a call without stages is told to be running still. Clients that give up on a silent call wait longer.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// Tells of `progress` until it is dropped, or the client has gone.
-pub(super) async fn tell(peer: Peer<RoleServer>, token: ProgressToken, tool: &str, progress: Progress) {
+/// Tells of `progress` until the call is `over`, or the client has gone; what has been reached by then is told.
+pub(super) async fn tell(
+    peer: &Peer<RoleServer>,
+    token: ProgressToken,
+    tool: &str,
+    progress: &Progress,
+    over: &CancellationToken,
+) {
     let begun = Instant::now();
     let mut stages = progress.stages();
     // A stage that was reached before anybody listened.
@@ -25,7 +32,8 @@ pub(super) async fn tell(peer: Peer<RoleServer>, token: ProgressToken, tool: &st
     let mut told: Option<usize> = None;
     loop {
         let params = tokio::select! {
-            changed = stages.changed() => {
+            biased;
+            _ = stages.changed() => {
                 let stage: Option<Stage> = stages.borrow_and_update().clone();
                 match stage {
                     Some(Stage { done, total, now }) if told.is_none_or(|told| done > told) => {
@@ -35,10 +43,10 @@ pub(super) async fn tell(peer: Peer<RoleServer>, token: ProgressToken, tool: &st
                             .with_total(total as f64)
                             .with_message(now)
                     }
-                    _ if changed.is_err() => return,
                     _ => continue,
                 }
             }
+            () = over.cancelled() => return,
             // Progress must grow: a call that tells its stages has those alone.
             _ = beat.tick(), if told.is_none() => {
                 let seconds = begun.elapsed().as_secs_f64().round();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolResult, ContentBlock, JsonObject, MetaObject, Prompt as McpPrompt, PromptArgument, Tool as McpTool,
-    ToolAnnotations,
+    CallToolResult, ContentBlock, JsonObject, MetaObject, Prompt as McpPrompt, PromptArgument,
+    Tool as McpTool, ToolAnnotations,
 };
 use serde_json::{Value, json};
 

@@ -21,7 +21,10 @@ impl Server {
     pub fn open(config: Arc<Config>) -> Result<Arc<Self>> {
         let prompts = Prompts::load(config.prompts.as_deref())?;
         let registry = Registry::open(config)?;
-        let tools = registry.tools().iter().map(|tool| render::tool(tool)).collect();
+        let listed = registry.tools().iter().map(|tool| render::tool(tool));
+        #[cfg(feature = "testing")]
+        let listed = listed.chain(super::fixtures::tools());
+        let tools = listed.collect();
         Ok(Arc::new(Self { registry, prompts, tools }))
     }
 

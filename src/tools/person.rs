@@ -105,7 +105,9 @@ async fn ask_user(call: ServerCall, given: AskParameters) -> Result<Asked> {
         Reply::Cancelled => told(Action::Cancel, "The person has closed the question without an answer."),
         Reply::Unavailable(reason) => told(
             Action::Unavailable,
-            &format!("Nobody was asked: {reason}. Put the question in your own words at the end of your turn."),
+            &format!(
+                "Nobody was asked: {reason}. Put the question in your own words at the end of your turn."
+            ),
         ),
     })
 }

@@ -83,10 +83,11 @@ impl Prompt {
         }
         let written: Written = serde_saphyr::from_str(text).map_err(|error| FileError {
             line: error.location().map(|location| location.line()),
-            problem: first_line(&error.without_snippet().to_string()),
+            problem: yaml_problem(&error.without_snippet().to_string()),
         })?;
         let line = |location: &serde_saphyr::Location| location.line();
-        let is_name = |name: &str| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control());
+        let is_name =
+            |name: &str| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control());
         if !is_name(&written.name.value) {
             return Err(FileError::at(
                 line(&written.name.referenced),
@@ -108,11 +109,17 @@ impl Prompt {
         let compiled = Template::compile(&written.template.value).map_err(|error| {
             // A block begins in the line after its key.
             let begin = line(&written.template.referenced);
-            let is_block = text.lines().nth(usize::try_from(begin).unwrap_or(1) - 1).is_some_and(ends_in_block);
-            let inside = error.pos().map_or(1, |(line, _)| line as u64);
+            let is_block =
+                text.lines().nth(usize::try_from(begin).unwrap_or(1) - 1).is_some_and(ends_in_block);
+            // What is not closed is missed at the end.
+            let lines = written.template.value.lines().count().max(1);
+            let inside = error.pos().map_or(1, |(line, _)| line.min(lines)) as u64;
+            let reason = error.reason().to_string();
+            // The parser goes on to tell all that could have stood there.
+            let reason = reason.split(": expected ").next().unwrap_or_default();
             FileError::at(
                 begin + inside - u64::from(!is_block),
-                format!("the template does not compile: {}", error.reason()),
+                format!("the template does not compile: {reason}"),
             )
         })?;
         let iterated = iterated(&compiled);
@@ -149,11 +156,16 @@ fn iterated(template: &Template) -> HashSet<String> {
         _ => None,
     });
     blocks
-        .filter(|block| matches!(&block.name, Parameter::Name(name) if name == "each") || block.name.as_name() == Some("each"))
+        .filter(|block| {
+            matches!(&block.name, Parameter::Name(name) if name == "each")
+                || block.name.as_name() == Some("each")
+        })
         .filter_map(|block| block.params.first()?.as_name().map(str::to_owned))
         .collect()
 }
 
-fn first_line(text: &str) -> String {
-    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()
+/// The words of a parser's error, without the place that is told before them.
+fn yaml_problem(error: &str) -> String {
+    let line = error.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    line.split(" at line ").next().unwrap_or_default().to_owned()
 }

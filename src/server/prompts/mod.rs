@@ -39,8 +39,9 @@ impl Prompts {
     pub fn load(folder: Option<&Path>) -> Result<Self> {
         let mut prompts = Vec::new();
         for text in BUILT_IN {
-            let prompt = Prompt::parse(text)
-                .map_err(|error| TroupeError::new(ErrorCode::InternalError, format!("a built-in prompt: {error}")))?;
+            let prompt = Prompt::parse(text).map_err(|error| {
+                TroupeError::new(ErrorCode::InternalError, format!("a built-in prompt: {error}"))
+            })?;
             prompts.push(prompt);
         }
         let Some(folder) = folder else { return Ok(Self(prompts)) };
@@ -125,7 +126,9 @@ impl Prompt {
         let names = || self.arguments.iter().map(|argument| argument.name.as_str());
         if let Some(unknown) = given.keys().find(|name| !names().any(|known| known == name.as_str())) {
             let near = nearest(unknown, names()).map(|near| format!("; did you mean `{near}`?"));
-            return Err(self.refusal(&format!("there is no argument `{unknown}`{}", near.unwrap_or_default())));
+            return Err(
+                self.refusal(&format!("there is no argument `{unknown}`{}", near.unwrap_or_default()))
+            );
         }
         let mut data = Map::new();
         let mut missing = Vec::new();
@@ -185,14 +188,19 @@ mod tests {
     #[test]
     fn the_prompts_of_the_seed_read_as_it_says() {
         let cases = [
-            ("scrape_website", json!({"url": "http://a/?b=1&c=2", "selectors": r#"{"title": "h1 > a", "price": ".p"}"#})),
+            (
+                "scrape_website",
+                json!({"url": "http://a/?b=1&c=2", "selectors": r#"{"title": "h1 > a", "price": ".p"}"#}),
+            ),
             ("fill_form", json!({"url": "http://a/", "form_data": r#"{"name": "O'Hara <x>"}"#})),
             ("visual_regression", json!({"url": "http://a/", "baseline_screenshot": "before.png"})),
             ("authenticate", json!({"url": "http://a/", "username": "ada", "password": "hunter2"})),
             ("e2e_test", json!({"test_scenario": "buy a book", "start_url": "http://a/"})),
         ];
-        let texts: Vec<String> =
-            cases.into_iter().map(|(name, given)| format!("## {name}\n{}", render(name, given).unwrap())).collect();
+        let texts: Vec<String> = cases
+            .into_iter()
+            .map(|(name, given)| format!("## {name}\n{}", render(name, given).unwrap()))
+            .collect();
         let texts = texts.join("\n");
         assert!(!texts.contains("hunter2"));
         insta::assert_snapshot!(texts);

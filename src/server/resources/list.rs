@@ -31,7 +31,8 @@ fn of_session(session: &Arc<Session>) -> Vec<Resource> {
     for page in session.open_pages() {
         let id = page.id.clone();
         resources.push(
-            json(uri(ResourceKind::Page(id.clone())), format!("{id} of {short}")).with_description(page.url()),
+            json(uri(ResourceKind::Page(id.clone())), format!("{id} of {short}"))
+                .with_description(page.url()),
         );
         let log = json(uri(ResourceKind::NetworkLog(id.clone())), format!("network log of {id} of {short}"));
         resources.push(log);

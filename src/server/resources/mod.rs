@@ -99,7 +99,12 @@ impl Subscriptions {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn add(&self, connection: &Connection, manager: &SessionManager, uri: String) -> Result<(), ErrorData> {
+    pub fn add(
+        &self,
+        connection: &Connection,
+        manager: &SessionManager,
+        uri: String,
+    ) -> Result<(), ErrorData> {
         let parsed = ResourceUri::parse(&uri).map_err(|error| not_found(&uri, &error.to_string()))?;
         connection.session(manager, &parsed.session).map_err(|error| refusal(&uri, &error))?;
         let mut watched = self.lock();

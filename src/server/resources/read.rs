@@ -50,7 +50,8 @@ async fn contents(session: &Session, uri: &ResourceUri) -> Result<Content> {
             elements(session, uri, &*readable_page(session, page)?, selector.as_deref()).await?
         }
         ResourceKind::Screenshots => {
-            let taken: Vec<Value> = session.screenshots().iter().map(|taken| listed(session, taken)).collect();
+            let taken: Vec<Value> =
+                session.screenshots().iter().map(|taken| listed(session, taken)).collect();
             json!({"uri": uri.to_string(), "screenshots": taken})
         }
         ResourceKind::Screenshot { page, at } => return screenshot(session, page, at).map(Content::Picture),
@@ -114,7 +115,12 @@ async fn element(uri: &ResourceUri, page: &Page, reference: &str) -> Result<Valu
     }))
 }
 
-async fn elements(session: &Session, uri: &ResourceUri, page: &Page, selector: Option<&str>) -> Result<Value> {
+async fn elements(
+    session: &Session,
+    uri: &ResourceUri,
+    page: &Page,
+    selector: Option<&str>,
+) -> Result<Value> {
     let found = page.elements(selector.unwrap_or(ACTIONABLE)).await?;
     let elements: Vec<Value> = found
         .elements
@@ -180,7 +186,8 @@ fn screenshot(session: &Session, page: &str, at: &str) -> Result<Arc<Screenshot>
 fn network_log(uri: &ResourceUri, page: &Page) -> Value {
     let logged = page.requests(None);
     let responses = logged.iter().filter(|(entry, _)| entry.status.is_some()).count();
-    let is_error = |entry: &Logged| entry.failure.is_some() || entry.status.is_some_and(|status| status >= 400);
+    let is_error =
+        |entry: &Logged| entry.failure.is_some() || entry.status.is_some_and(|status| status >= 400);
     let errors = logged.iter().filter(|(entry, _)| is_error(entry)).count();
     let content: Vec<Value> = logged
         .iter()

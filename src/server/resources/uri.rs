@@ -25,12 +25,21 @@ pub enum ResourceKind {
     /// The pages of the session.
     Pages,
     Page(String),
-    Element { page: String, reference: String },
+    Element {
+        page: String,
+        reference: String,
+    },
     /// The elements that a selector matches; without one, what can be acted on.
-    Elements { page: String, selector: Option<String> },
+    Elements {
+        page: String,
+        selector: Option<String>,
+    },
     /// The pictures that were taken in the session.
     Screenshots,
-    Screenshot { page: String, at: String },
+    Screenshot {
+        page: String,
+        at: String,
+    },
     NetworkLog(String),
 }
 
@@ -39,7 +48,9 @@ pub enum ResourceKind {
 pub enum UriError {
     #[error("not a resource of this server: its resources begin with `{SCHEME}`")]
     Foreign,
-    #[error("there is no kind of resource `{0}`: there are session, page, element, screenshot and network-log")]
+    #[error(
+        "there is no kind of resource `{0}`: there are session, page, element, screenshot and network-log"
+    )]
     UnknownKind(String),
     #[error("`{kind}` is followed by {wanted}")]
     Parts { kind: &'static str, wanted: &'static str },
@@ -137,9 +148,10 @@ impl ResourceUri {
             ("page", [session]) => (session, ResourceKind::Pages),
             ("page", [session, page]) => (session, ResourceKind::Page((*page).to_owned())),
             ("page", _) => return wrong("page", "{sessionId}/{pageId}"),
-            ("element", [session, page, reference]) => {
-                (session, ResourceKind::Element { page: (*page).to_owned(), reference: (*reference).to_owned() })
-            }
+            ("element", [session, page, reference]) => (
+                session,
+                ResourceKind::Element { page: (*page).to_owned(), reference: (*reference).to_owned() },
+            ),
             ("element", [session, page]) => (
                 session,
                 ResourceKind::Elements {

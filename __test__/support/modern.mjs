@@ -1,0 +1,21 @@
+// The era of 2026-07-28: no handshake, each request says for itself which revision it speaks.
+import assert from 'node:assert/strict'
+
+export const MODERN = '2026-07-28'
+
+/** What each request of the modern era carries. */
+export const META = {
+  'io.modelcontextprotocol/protocolVersion': MODERN,
+  'io.modelcontextprotocol/clientInfo': { name: 'troupe-test', version: '0' },
+  'io.modelcontextprotocol/clientCapabilities': {}
+}
+
+/**
+ * A request of that era that must succeed: its result.
+ * @param {import('./server.mjs').Server} server @param {string} method @param {object} [params] @param {object} [meta]
+ */
+export async function modernRequest(server, method, params, meta) {
+  const { result, error } = await server.request(method, { ...params, _meta: { ...META, ...meta } })
+  assert.ok(!error, JSON.stringify(error))
+  return result
+}
