@@ -1,6 +1,6 @@
-// Names as the web-platform-tests of the W3C expect them, written down as data. No package carries the tests themselves;
-// these are the cases of their folder accname/name (github.com/web-platform-tests/wpt), one comment for each file. What
-// they vary (types of fields, ways to hide, elements) is varied here by loops.
+// Names as the newer web-platform-tests of the W3C expect them, written down as data: no package carries these (wpt.test.mjs
+// has the older ones from one). They are the cases of the folder accname/name (github.com/web-platform-tests/wpt), one
+// comment for each file. What they vary (types of fields, ways to hide, elements) is varied here by loops.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { shared } from '../support/scope.mjs'

@@ -47,6 +47,7 @@ function alternative(element: Element, role: string, traversal: Traversal): stri
   const own = native(element, role, traversal);
   if (own.trim()) return own;
   const nested = traversal.via !== "itself";
+  if (traversal.via === "content" && composites.has(role)) return tooltip(element);
   if (nested || namedByContent.has(role)) {
     const content = fromContent(element, traversal);
     if (content.trim()) return content;
@@ -115,6 +116,12 @@ export function fieldValue(element: Element): string | null {
   if (element instanceof HTMLProgressElement) return hasAttr(element, "value") ? String(element.value) : "";
   if (element instanceof HTMLMeterElement) return String(element.value);
   return null;
+}
+
+/** A field that can be seen stands between the texts around it, be it empty. */
+function isField(element: Element): boolean {
+  const tag = localName(element);
+  return (tag === "input" || tag === "select" || tag === "textarea") && shownOf(element, true) === Shown.Visible;
 }
 
 const labelable = new Set(["input", "select", "textarea", "button", "meter", "progress", "output"]);
@@ -213,6 +220,16 @@ function tooltip(element: Element): string {
   return attr(element, "aria-placeholder") ?? "";
 }
 
+/** Widgets whose items are their own: no part of the name of what they stand in. */
+const composites = new Set(["grid", "listbox", "menu", "menubar", "radiogroup", "tablist", "tree", "treegrid"]);
+
+/** What stands apart from the text around it, also in the same line. */
+const controls = new Set([
+  "button", "checkbox", "combobox", "listbox", "menuitem", "menuitemcheckbox", "menuitemradio", "meter", "radio", "scrollbar", "searchbox", "slider", "spinbutton", "switch", "tab", "textbox",
+]);
+
+const standsApart = (element: Element): boolean => isBlock(element) || controls.has(roleOf(element));
+
 const silentTags = new Set(["script", "style", "template", "noscript", "head", "title", "meta", "link"]);
 
 /** Text from contents: what is inline is joined as it stands, what is a block gets spaces around. */
@@ -230,7 +247,7 @@ function fromContent(element: Element, traversal: Traversal): string {
   let boundary: Element | null = null;
   const append = (piece: string): void => {
     if (piece === "") return;
-    if (boundary && text !== "" && !/\s$/.test(text) && !/^\s/.test(piece) && isBlock(boundary)) text += " ";
+    if (boundary && text !== "" && !/\s$/.test(text) && !/^\s/.test(piece) && standsApart(boundary)) text += " ";
     boundary = null;
     text += piece;
   };
@@ -242,8 +259,8 @@ function fromContent(element: Element, traversal: Traversal): string {
     if (tag === "br") return append(" ");
     if (silentTags.has(tag)) return;
     const piece = childAlternative(child, inner);
-    if (piece === "") return;
-    if (!boundary || !isBlock(boundary)) boundary = child;
+    if (piece === "" && !isField(child)) return;
+    if (!boundary || !standsApart(boundary)) boundary = child;
     append(piece);
     boundary = child;
   };
