@@ -7,8 +7,12 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
+import { NOTES } from '../__test__/support/notes.mjs'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
 import { runScript, setup } from './setup.mjs'
+
+/** Where a whole run of the end-to-end tests keeps what it has used of the tools. */
+const NOTES_FOLDER = join(ROOT, '.cache', 'notes')
 
 const [only, ...words] = process.argv.slice(2)
 
@@ -95,6 +99,10 @@ async function counted(program, args, summary) {
 async function nodeTests() {
   const files = testFiles('__test__').filter((file) => words.every((word) => file.includes(word)))
   if (files.length === 0) throw new StepFailed(`no test file has \`${words.join(' ')}\` in its path`)
+  const whole = words.length === 0
+  // Only now: it asks the addon, which the set-up builds.
+  const coverage = await import('../__test__/support/coverage.mjs')
+  if (whole) process.env[NOTES] = coverage.begin(NOTES_FOLDER)
   // One file at a time: what they share is the machine, and some measure time. None may hang for ever.
   const events = run({ files: files.map((file) => join(ROOT, file)), concurrency: 1, timeout: 300_000 })
   const key = { pass: 'passed', fail: 'failed', cancelled: 'failed', skipped: 'skipped', todo: 'skipped' }
@@ -107,6 +115,10 @@ async function nodeTests() {
     report.pipe(process.stdout, { end: false })
     report.on('end', resolve)
   })
+  if (!whole) return
+  const missing = coverage.missing(NOTES_FOLDER)
+  total[missing.length > 0 ? 'failed' : 'passed']++
+  if (missing.length > 0) console.log(red(`no end-to-end test has used or seen:\n  ${missing.join('\n  ')}`))
 }
 
 /** The soak tests run by `npm run test:soak` alone. @param {string} folder @returns {string[]} */

@@ -1,24 +1,16 @@
 // A dialog holds its page up: that is told by the call that opens it and by those that come too early.
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
-import { startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
+import { describe, test } from 'node:test'
+import { startShared } from '../support/scope.mjs'
 import { assertRefusal } from './refusal.mjs'
 
 describe('a dialog', { timeout: 60_000 }, () => {
-  const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startServer>>} */
-  let server
-  /** @type {Awaited<ReturnType<typeof startSite>>} */
-  let site
-  before(async () => {
-    site = await startSite(scope, {
+  const { server, site } = startShared({
+    routes: {
       '/typing': `<title>Typing</title><input id="field" oninput="alert('No ' + this.value)">`,
       '/twice': `<title>Twice</title><button onclick="alert('one'); alert('two')">Go</button>`,
       '/later': `<title>Later</title><button onclick="fetch('/form').then(() => alert('after the fetch'))">Go</button>`
-    })
-    server = await startServer(scope)
+    }
   })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })

@@ -1,19 +1,12 @@
 // Elements that cannot be acted on: the error says which element, why, and for how long it was waited.
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
-import { startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
+import { describe, test } from 'node:test'
+import { startShared } from '../support/scope.mjs'
 import { assertRefusal } from './refusal.mjs'
 
 describe('an element', { timeout: 60_000 }, () => {
-  const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startServer>>} */
-  let server
-  /** @type {Awaited<ReturnType<typeof startSite>>} */
-  let site
-  before(async () => {
-    site = await startSite(scope, {
+  const { server, site } = startShared({
+    routes: {
       '/more': `<title>More</title>
         <fieldset disabled><button id="inFieldset">In fieldset</button></fieldset>
         <div style="visibility:hidden"><button id="invisible">Invisible</button></div>
@@ -24,8 +17,7 @@ describe('an element', { timeout: 60_000 }, () => {
         <button id="aria" aria-disabled="true">Aria</button>
         <a id="gone" href="#x" onclick="this.remove(); return false">Gone</a>
         <label for="box">Box</label><input id="box" type="checkbox">`
-    })
-    server = await startServer(scope)
+    }
   })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })

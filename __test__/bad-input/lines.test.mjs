@@ -1,16 +1,12 @@
 // Lines that are no message: each is answered, and the next one is read.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
-import { startServer } from '../support/server.mjs'
+import { startShared } from '../support/scope.mjs'
 import { until } from '../support/wait.mjs'
 
 describe('a line', { timeout: 60_000 }, () => {
-  const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startServer>>} */
-  let server
+  const { server } = startShared()
   before(async () => {
-    server = await startServer(scope)
     await server.ok('navigate', { url: 'data:text/html,<title>Lines</title>' })
   })
 
@@ -104,12 +100,7 @@ describe('a line', { timeout: 60_000 }, () => {
 })
 
 describe('a page', { timeout: 60_000 }, () => {
-  const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startServer>>} */
-  let server
-  before(async () => {
-    server = await startServer(scope)
-  })
+  const { server } = startShared()
 
   // JSON in UTF-8 cannot carry it; U+FFFD in its place is what everybody else does.
   const page = `data:text/html,<title>x</title><button onclick="alert('half: \\ud800')">Go</button><script>

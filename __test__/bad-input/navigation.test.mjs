@@ -1,23 +1,18 @@
 // Where a navigation cannot go: told at once and in words, and the page is still of use.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
-import { startServer } from '../support/server.mjs'
-import { closedPort, startSite } from '../support/site.mjs'
+import { startShared } from '../support/scope.mjs'
+import { closedPort } from '../support/site.mjs'
 import { assertRefusal } from './refusal.mjs'
 
 describe('navigate', { timeout: 60_000 }, () => {
-  const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startServer>>} */
-  let server
-  /** @type {Awaited<ReturnType<typeof startSite>>} */
-  let site
-  before(async () => {
-    site = await startSite(scope, {
+  const { server, site } = startShared({
+    routes: {
       '/empty': (_request, response) => response.writeHead(204).end(),
       '/slow-picture': '<title>Slow picture</title><img src="/hang">'
-    })
-    server = await startServer(scope)
+    }
+  })
+  before(async () => {
     await server.ok('navigate', { url: site.url('/') })
   })
 

@@ -1,16 +1,13 @@
 // Calls whose parameters do not fit: one answer tells everything that is wrong and what the tool takes.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
+import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { assertRefusal } from './refusal.mjs'
 
 describe('parameters', { timeout: 60_000 }, () => {
-  const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startServer>>} */
-  let server
+  const { server } = startShared()
   before(async () => {
-    server = await startServer(scope)
     await server.ok('navigate', { url: 'data:text/html,<title>Parameters</title>' })
   })
 

@@ -1,17 +1,12 @@
 // Sessions and pages that are not there.
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
+import { describe, test } from 'node:test'
+import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { assertRefusal } from './refusal.mjs'
 
 describe('a session', { timeout: 60_000 }, () => {
-  const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startServer>>} */
-  let server
-  before(async () => {
-    server = await startServer(scope)
-  })
+  const { server } = startShared()
 
   const notFound = (message) => ({ errorCode: 'SESSION_NOT_FOUND', message, suggestion: /create_session/, retryable: false, within: 500 })
   const works = async () => assert.equal((await server.ok('evaluate', { script: '1' })).value, 1)

@@ -2,18 +2,11 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { READING_PAGES } from '../support/reading-pages.mjs'
-import { shared } from '../support/scope.mjs'
-import { startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
+import { startShared } from '../support/scope.mjs'
 
 describe('asking about elements', { timeout: 120_000 }, () => {
-  const scope = shared()
-  let server
-  let site
-
+  const { server, site } = startShared({ routes: READING_PAGES })
   before(async () => {
-    server = await startServer(scope)
-    site = await startSite(scope, READING_PAGES)
     await server.ok('navigate', { url: site.url('/outer') })
   })
 
@@ -50,7 +43,7 @@ describe('asking about elements', { timeout: 120_000 }, () => {
 
   test('find_element waits for what comes later, and fails at the timeout with what is there', async () => {
     await server.ok('evaluate', { script: 'void setTimeout(() => document.body.insertAdjacentHTML("beforeend", "<p id=late>Late</p>"), 200)' })
-    assert.equal((await server.ok('find_element', { selector: '#late' })).text, 'Late')
+    assert.equal((await server.ok('find_element', { selector: '#late', timeout: 5000 })).text, 'Late')
     const { json, ms } = await server.call('find_element', { selector: '#linc', timeout: 200 })
     assert.deepEqual([json.errorCode, json.details.timeout], ['ELEMENT_NOT_FOUND', 200])
     assert.match(json.suggestion, /Other/)
@@ -93,5 +86,14 @@ describe('asking about elements', { timeout: 120_000 }, () => {
     const enabled = async (selector) => (await server.ok('is_enabled', { selector })).enabled
     assert.deepEqual(await Promise.all(['#link', 'text=Shadowed', '#inner >>> #off', '#inner >>> #field'].map(enabled)), [true, false, false, true])
     assert.equal((await server.call('is_enabled', { selector: '#no' })).json.errorCode, 'ELEMENT_NOT_FOUND')
+  })
+
+  test('find_element tells the state of a field', async () => {
+    await server.ok('navigate', { url: site.url('/fields') })
+    const told = async (selector) => (({ role, value, checked, enabled }) => ({ role, value, checked, enabled }))(await server.ok('find_element', { selector }))
+    const box = await told('#agree')
+    assert.deepEqual([box.role, box.checked, box.enabled], ['checkbox', true, true])
+    assert.deepEqual(await told('#name'), { role: 'textbox', value: 'Ada', checked: undefined, enabled: true })
+    assert.doesNotMatch((await told('#secret')).value, /hunter2/)
   })
 })

@@ -1,20 +1,12 @@
 // Waiting for elements, texts and URLs.
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { READING_PAGES } from '../support/reading-pages.mjs'
-import { shared } from '../support/scope.mjs'
+import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
 
 describe('waiting', { timeout: 120_000 }, () => {
-  const scope = shared()
-  let server
-  let site
-
-  before(async () => {
-    server = await startServer(scope)
-    site = await startSite(scope, READING_PAGES)
-  })
+  const { server, site, scope } = startShared({ routes: READING_PAGES })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
   /** Runs a script in the page a little later. @param {string} script */
@@ -33,7 +25,7 @@ describe('waiting', { timeout: 120_000 }, () => {
     const attached = await wait({ selector: '#late', state: 'attached' })
     assert.equal(attached.success, true)
     await soon("late.style.display = 'block'")
-    const visible = await wait({ selector: '#late' })
+    const visible = await wait({ selector: '#late', state: 'visible', timeout: 5000 })
     assert.equal(visible.ref, attached.ref)
     assert.match(visible.description, /Late/)
     await soon("late.style.visibility = 'hidden'")
@@ -73,7 +65,7 @@ describe('waiting', { timeout: 120_000 }, () => {
   test('wait_for waits for a text, in the page or a frame', async () => {
     await at('/outer')
     await soon("document.querySelector('h1').textContent = 'Done at last'")
-    const done = await server.ok('wait_for', { text: 'done at last' })
+    const done = await server.ok('wait_for', { text: 'done at last', timeout: 5000 })
     assert.equal(done.success, true)
     assert.match(done.description, /Done at last/)
     await soon("inner.contentDocument.getElementById('text').textContent = 'Framed news'")

@@ -3,21 +3,14 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { startManager } from '../support/managers.mjs'
 import { READING_PAGES } from '../support/reading-pages.mjs'
-import { shared } from '../support/scope.mjs'
-import { startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
+import { startShared } from '../support/scope.mjs'
 
 const BUDGET = 5000
 const NOTICE = /\n… cut: characters (\d+) to (\d+) of (\d+)\. Read on with get_content (\{.*\})$/
 
 describe('the result budget', { timeout: 120_000 }, () => {
-  const scope = shared()
-  let server
-  let site
-
+  const { server, site, scope } = startShared({ args: ['--result-budget', String(BUDGET)], routes: READING_PAGES })
   before(async () => {
-    server = await startServer(scope, ['--result-budget', String(BUDGET)])
-    site = await startSite(scope, READING_PAGES)
     await server.ok('navigate', { url: site.url('/long') })
   })
 
@@ -77,7 +70,7 @@ describe('the result budget', { timeout: 120_000 }, () => {
     const found = await server.ok('get_content', { ref_id: meta.refId, search_for: 'VERY end' })
     assert.match(found, /^1 match of `VERY end` in result .*\n\d+: The very end$/)
     const offset = Number(/\n(\d+):/.exec(found)[1])
-    assert.equal(await server.ok('get_content', { refId: meta.refId, offset }), 'very end')
+    assert.equal(await server.ok('get_content', { refId: meta.refId, offset, searchFor: '' }), 'very end')
     assert.equal(await server.ok('get_content', { offset }), 'very end')
   })
 

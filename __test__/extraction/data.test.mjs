@@ -1,20 +1,11 @@
 // What a page says, as data.
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { READING_PAGES } from '../support/reading-pages.mjs'
-import { shared } from '../support/scope.mjs'
-import { startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
+import { startShared } from '../support/scope.mjs'
 
 describe('reading data', { timeout: 120_000 }, () => {
-  const scope = shared()
-  let server
-  let site
-
-  before(async () => {
-    server = await startServer(scope)
-    site = await startSite(scope, READING_PAGES)
-  })
+  const { server, site } = startShared({ routes: READING_PAGES })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
 

@@ -3,25 +3,17 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { pictureOf, sizeOf } from '../support/pictures.mjs'
 import { READING_PAGES } from '../support/reading-pages.mjs'
-import { shared } from '../support/scope.mjs'
+import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
 
 describe('pictures', { timeout: 120_000 }, () => {
-  const scope = shared()
-  let server
-  let site
-  let folder
-
-  before(async () => {
-    folder = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-pictures-')))
-    scope.after(() => rmSync(folder, { recursive: true }))
-    server = await startServer(scope, ['--viewport-size', '800x600', '--output-dir', join(folder, 'output')], { cwd: folder })
-    site = await startSite(scope, READING_PAGES)
-  })
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-pictures-')))
+  const args = ['--viewport-size', '800x600', '--output-dir', join(folder, 'output')]
+  const { server, site, scope } = startShared({ args, cwd: folder, routes: READING_PAGES })
+  scope.after(() => rmSync(folder, { recursive: true }))
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
   const picture = async (tool, args) => pictureOf(await server.call(tool, args))
@@ -67,7 +59,7 @@ describe('pictures', { timeout: 120_000 }, () => {
   test('screenshot_element shows the element alone, wherever it is', async () => {
     await at('/shapes')
     const size = async (selector, type) => sizeOf(await picture('screenshot_element', { selector, type }))
-    assert.deepEqual(await size('#box'), { type: 'png', width: 120, height: 80 })
+    assert.deepEqual(await size('#box', 'png'), { type: 'png', width: 120, height: 80 })
     assert.deepEqual(await size('#below', 'jpeg'), { type: 'jpeg', width: 60, height: 40 })
     assert.deepEqual(await size('iframe >>> #shape'), { type: 'png', width: 50, height: 30 })
     assert.ok((await size('body')).height > 2000)
@@ -89,7 +81,8 @@ describe('pictures', { timeout: 120_000 }, () => {
   test('a picture that is too large is refused, whichever tool takes it', async () => {
     const small = await startServer(scope, ['--max-screenshot-size', '500'])
     await small.ok('navigate', { url: site.url('/shapes') })
-    for (const [tool, args] of [['screenshot', {}], ['screenshot', { annotate: true }], ['screenshot_element', { selector: 'body' }]]) {
+    const whole = (await picture('screenshot', { type: 'png' })).toString('base64')
+    for (const [tool, args] of [['screenshot', {}], ['screenshot', { annotate: true }], ['screenshot_element', { selector: 'body' }], ['compare_screenshots', { baseline: whole }]]) {
       const { json } = await small.call(tool, args)
       assert.deepEqual([json.errorCode, json.retryable], ['RESOURCE_EXHAUSTED', false], tool)
     }

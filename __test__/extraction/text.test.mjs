@@ -1,20 +1,11 @@
 // What a page says, as text.
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { READING_PAGES } from '../support/reading-pages.mjs'
-import { shared } from '../support/scope.mjs'
-import { startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
+import { startShared } from '../support/scope.mjs'
 
 describe('reading text', { timeout: 120_000 }, () => {
-  const scope = shared()
-  let server
-  let site
-
-  before(async () => {
-    server = await startServer(scope)
-    site = await startSite(scope, READING_PAGES)
-  })
+  const { server, site } = startShared({ routes: READING_PAGES })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
   const refused = async (tool, args) => {
@@ -32,6 +23,16 @@ describe('reading text', { timeout: 120_000 }, () => {
     assert.deepEqual(await server.ok('get_text', { selector: '#inner >>> #text' }), { text: 'Inside the frame' })
     assert.deepEqual(await server.ok('get_text', { selector: '#inner >>> #innermost >>> #x' }), { text: 'Innermost text' })
     assert.deepEqual(await server.ok('get_text', { selector: 'xpath=//h1' }), { text: 'Outer' })
+  })
+
+  test('snapshot shows all, only what can be acted on, only so deep, or only one element', async () => {
+    await at('/board')
+    const lines = async (args) => (await server.ok('snapshot', args)).replaceAll(/ \[ref=\w+\]/g, '').split('\n').slice(1).filter((line) => !line.includes('/url:'))
+    assert.deepEqual(await lines({}), ['- heading "Board" [level=1]', '- paragraph:', '  - link "New":', '- paragraph: 3 open'])
+    assert.deepEqual(await lines({ interactive: true }), ['- heading "Board" [level=1]', '- link "New":'])
+    assert.deepEqual(await lines({ selector: 'h1' }), ['- heading "Board" [level=1]'])
+    const shallow = await lines({ depth: 1 })
+    assert.ok(!shallow.some((line) => /link "New"/.test(line)) && shallow.some((line) => /3 open/.test(line)), shallow.join('\n'))
   })
 
   test('what is not there is an error that tells what is', async () => {

@@ -3,24 +3,18 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { EVERYWHERE, all } from '../support/everywhere.mjs'
-import { startServer } from '../support/server.mjs'
-import { shared } from '../support/scope.mjs'
-import { startSite } from '../support/site.mjs'
+import { startShared } from '../support/scope.mjs'
 
 describe('conditions of the network', { timeout: 60_000 }, () => {
-  const scope = shared()
-  let server
-  let site
-
-  before(async () => {
-    server = await startServer(scope, ['--max-sessions', '50'])
-    site = await startSite(scope, {
+  const { server, site } = startShared({
+    args: ['--max-sessions', '50'],
+    routes: {
       ...EVERYWHERE,
       '/opener': '<title>Opener</title><a id="popup" href="/form" target="_blank">Popup</a>',
       '/api/big': (_request, response) => response.writeHead(200, { 'cache-control': 'no-store' }).end('x'.repeat(30_000))
-    })
+    }
   })
 
   const value = async (sessionId, script, more = {}) => (await server.ok('evaluate', { sessionId, script, ...more })).value

@@ -1,20 +1,11 @@
 // get_cookies and set_cookies.
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
-import { startServer } from '../support/server.mjs'
+import { describe, test } from 'node:test'
 import { UNKNOWN_SESSION } from '../support/sessions.mjs'
-import { shared } from '../support/scope.mjs'
-import { startSite } from '../support/site.mjs'
+import { startShared } from '../support/scope.mjs'
 
 describe('cookies', { timeout: 60_000 }, () => {
-  const scope = shared()
-  let server
-  let site
-
-  before(async () => {
-    server = await startServer(scope, ['--max-sessions', '50'])
-    site = await startSite(scope)
-  })
+  const { server, site } = startShared({ args: ['--max-sessions', '50'] })
 
   /** The cookie header that the site gets. */
   async function sent(sessionId, path = '/cookies') {
@@ -107,5 +98,7 @@ describe('cookies', { timeout: 60_000 }, () => {
     assert.equal(unknown.json.errorCode, 'SESSION_NOT_FOUND')
     const none = await server.call('get_cookies', { sessionId: await server.createSession(), urls: ['no url'] })
     assert.equal(none.json.errorCode, 'INVALID_URL')
+    const set = await server.call('set_cookies', { sessionId: none.meta.sessionId, cookies: [{ name: 'a', value: 'b', url: 'no url' }] })
+    assert.equal(set.json.errorCode, 'INVALID_URL')
   })
 })

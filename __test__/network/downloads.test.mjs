@@ -107,6 +107,24 @@ describe('downloads', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('navigate', { url: site.url('/') })).download, undefined)
   })
 
+  test('several are told together, by an action or a navigation, with their ends', async (t) => {
+    const frames = '<iframe src="/one.bin"></iframe><iframe src="/two.bin"></iframe>'
+    const both = `<title>Both</title><button id="go" onclick='document.body.innerHTML += ${JSON.stringify(frames.replaceAll('"', ''))}'>Go</button>`
+    const site = await startSite(t, { '/both': both, '/loads': `<title>Loads</title>${frames}`, '/one.bin': attachment('one.bin'), '/two.bin': attachment('two.bin') })
+    const folder = mkdtempSync(join(tmpdir(), 'troupe-test-downloads-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    for (const output of [folder, '/dev/null/none']) {
+      const server = await startServer(t, ['--output-dir', output])
+      for (const [tool, args] of [['click', { selector: '#go' }], ['navigate', { url: site.url('/loads') }]]) {
+        await server.ok('navigate', { url: site.url('/both') })
+        const { download, downloads } = await server.ok(tool, args)
+        const told = [download, ...downloads].map(({ url, state, path, failure }) => [new URL(url).pathname, state, path !== undefined, failure !== undefined])
+        const end = output === folder ? ['completed', true, false] : ['failed', false, true]
+        assert.deepEqual(told.sort(), [['/one.bin', ...end], ['/two.bin', ...end]], tool)
+      }
+    }
+  })
+
   test('a folder that cannot be written is told', async (t) => {
     const { server, site } = await start(t, ['--output-dir', '/dev/null/none'])
     await server.ok('navigate', { url: site.url('/files') })

@@ -1,21 +1,13 @@
 // get_request_log: what a page has asked the network for.
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { EVERYWHERE } from '../support/everywhere.mjs'
-import { startServer } from '../support/server.mjs'
-import { shared } from '../support/scope.mjs'
-import { closedPort, startSite } from '../support/site.mjs'
+import { startShared } from '../support/scope.mjs'
+import { closedPort } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
 
 describe('the request log', { timeout: 60_000 }, () => {
-  const scope = shared()
-  let server
-  let site
-
-  before(async () => {
-    server = await startServer(scope)
-    site = await startSite(scope, { ...EVERYWHERE, '/api/big': (_request, response) => response.end('x'.repeat(5000)) })
-  })
+  const { server, site } = startShared({ routes: { ...EVERYWHERE, '/api/big': (_request, response) => response.end('x'.repeat(5000)) } })
 
   const log = (sessionId, more = {}) => server.ok('get_request_log', { sessionId, ...more })
   const run = (sessionId, script) => server.ok('evaluate', { sessionId, script })

@@ -1,10 +1,10 @@
 // block_resource and mock_response: for everything that a session asks the network for, wherever it comes from.
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { EVERYWHERE, all } from '../support/everywhere.mjs'
 import { startServer } from '../support/server.mjs'
-import { shared } from '../support/scope.mjs'
-import { html, startSite } from '../support/site.mjs'
+import { startShared } from '../support/scope.mjs'
+import { html } from '../support/site.mjs'
 
 const IMAGE = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"></svg>'
 
@@ -40,20 +40,16 @@ const cached = (type, text) => (_request, response) =>
   response.writeHead(200, { 'content-type': type, 'cache-control': 'max-age=3600' }).end(text)
 
 describe('rules of the network', { timeout: 120_000 }, () => {
-  const scope = shared()
-  let server
-  let site
-
-  before(async () => {
-    server = await startServer(scope, ['--max-sessions', '50'])
-    site = await startSite(scope, {
+  const { server, site } = startShared({
+    args: ['--max-sessions', '50'],
+    routes: {
       ...EVERYWHERE,
       '/rich': RICH,
       '/rich/style.css': cached('text/css', 'body { color: rgb(1, 2, 3) }'),
       '/rich/script.js': cached('text/javascript', 'window.fromScript = true'),
       '/rich/image.svg': cached('image/svg+xml', IMAGE),
       '/embeds': '<title>Embeds</title><iframe src="/form"></iframe>'
-    })
+    }
   })
 
   /** What /rich could load. @param {string} sessionId */

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { before, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
-import { startServer } from '../support/server.mjs'
+import { startShared } from '../support/scope.mjs'
 import { until } from '../support/wait.mjs'
 
 const MIB = 1 << 20
@@ -25,12 +24,9 @@ async function isIdle({ child }) {
 }
 
 describe('large messages', { timeout: 60_000 }, () => {
-  const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startServer>>} */
-  let server
+  // What agents get is cut to the budget; here it is the transport that is tried.
+  const { server } = startShared({ args: ['--result-budget', '100000000'] })
   before(async () => {
-    // What agents get is cut to the budget; here it is the transport that is tried.
-    server = await startServer(scope, ['--result-budget', '100000000'])
     await server.ok('navigate', { url: 'data:text/html,<title>Large</title>' })
   })
 

@@ -1,22 +1,13 @@
 // Calls of one session run in the order in which they were sent, those of different sessions side by side, and a
 // cancelled one stops.
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
+import { describe, test } from 'node:test'
+import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
 describe('calls sent without waiting', { timeout: 60_000 }, () => {
-  const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startServer>>} */
-  let server
-  /** @type {Awaited<ReturnType<typeof startSite>>} */
-  let site
-  before(async () => {
-    site = await startSite(scope)
-    server = await startServer(scope)
-  })
+  const { server, site } = startShared()
 
   /** A new session, at a page. @param {string} [path] */
   async function sessionAt(path = '/') {
@@ -109,15 +100,7 @@ describe('calls sent without waiting', { timeout: 60_000 }, () => {
 })
 
 describe('a cancelled call', { timeout: 60_000 }, () => {
-  const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startServer>>} */
-  let server
-  /** @type {Awaited<ReturnType<typeof startSite>>} */
-  let site
-  before(async () => {
-    site = await startSite(scope)
-    server = await startServer(scope)
-  })
+  const { server, site } = startShared()
 
   const cancel = (requestId) => server.notify('notifications/cancelled', { requestId, reason: 'no longer wanted' })
 

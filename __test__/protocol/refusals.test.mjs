@@ -1,16 +1,11 @@
 // What is no call of a tool of ours: refused with the codes that JSON-RPC and MCP have for it.
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
+import { describe, test } from 'node:test'
+import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 
 describe('a request that cannot be served', { timeout: 60_000 }, () => {
-  const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startServer>>} */
-  let server
-  before(async () => {
-    server = await startServer(scope)
-  })
+  const { server } = startShared()
 
   /** The error, once the next request has shown that nothing is lost. */
   async function refused(method, params) {

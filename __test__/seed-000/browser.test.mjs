@@ -6,7 +6,7 @@ import { BROWSER_ARGUMENTS, BROWSER_CONFIG } from '../support/browser.mjs'
 import { NO_DISPLAY, WITHOUT_DISPLAY, startDisplay } from '../support/display.mjs'
 import { SessionManager, failure } from '../support/managers.mjs'
 import { browsers } from '../support/processes.mjs'
-import { Server, startServer } from '../support/server.mjs'
+import { startServer } from '../support/server.mjs'
 import { within } from '../support/wait.mjs'
 
 describe('the browser', { timeout: 60_000 }, () => {
@@ -45,8 +45,7 @@ describe('the browser', { timeout: 60_000 }, () => {
       ['webkit', 2, /^troupe: .*webkit.*not built yet.*\n$/],
       ['netscape', 2, /^troupe: .*chromium.*firefox.*webkit.*netscape.*\n$/]
     ]) {
-      const server = new Server([...BROWSER_ARGUMENTS, '--browser', browser])
-      t.after(() => server.end())
+      const server = await startServer(t, ['--browser', browser], { handshake: false })
       const exit = await within(server.exit, `the end of \`--browser ${browser}\``, 5000)
       assert.deepEqual([exit.code, server.unparsable], [code, []])
       assert.match(server.stderr(), line)
@@ -67,8 +66,7 @@ describe('the browser', { timeout: 60_000 }, () => {
       await server.end()
     }
     // A window that is wanted and cannot be had is told, and not left out.
-    const server = new Server([...sandbox, '--headless', 'false'], { env: WITHOUT_DISPLAY })
-    t.after(() => server.end())
+    const server = await startServer(t, [...sandbox, '--headless', 'false'], { browser: false, handshake: false, env: WITHOUT_DISPLAY })
     assert.equal((await within(server.exit, 'its end', 5000)).code, 2)
     assert.match(server.stderr(), /^troupe: .*needs a display.*\n$/)
   })

@@ -3,25 +3,23 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { inMemoryManager } from '../support/managers.mjs'
-import { shared } from '../support/scope.mjs'
-import { startServer } from '../support/server.mjs'
-import { closedPort, startSite } from '../support/site.mjs'
+import { startShared } from '../support/scope.mjs'
+import { closedPort } from '../support/site.mjs'
 
 const RUNS = { numRuns: 100 }
 
 describe('errors', { timeout: 60_000 }, () => {
-  const scope = shared()
-  let server
-  let site
+  const { server, site } = startShared({
+    args: ['--max-sessions', '1'],
+    routes: {
+      '/all': '<title>All</title><button disabled>Off</button><input readonly><p>Text</p><i>1</i><i>2</i>'
+    }
+  })
   let refused
   /** A session on a page with buttons and fields. */
   let sessionId
 
   before(async () => {
-    server = await startServer(scope, ['--max-sessions', '1'])
-    site = await startSite(scope, {
-      '/all': '<title>All</title><button disabled>Off</button><input readonly><p>Text</p><i>1</i><i>2</i>'
-    })
     refused = `http://127.0.0.1:${await closedPort()}/`
     sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/all') })

@@ -1,21 +1,16 @@
 // Requirement 3: an agent navigates to a URL.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
-import { startServer } from '../support/server.mjs'
+import { startShared } from '../support/scope.mjs'
 import { UNKNOWN_SESSION, startWithExpiredSession } from '../support/sessions.mjs'
-import { closedPort, startSite } from '../support/site.mjs'
+import { closedPort } from '../support/site.mjs'
 import { isPending, within } from '../support/wait.mjs'
 
 describe('requirement 3: navigating', { timeout: 60_000 }, () => {
-  const scope = shared()
-  let server
-  let site
+  const { server, site } = startShared()
   let sessionId
 
   before(async () => {
-    server = await startServer(scope)
-    site = await startSite(scope)
     sessionId = await server.createSession()
   })
 

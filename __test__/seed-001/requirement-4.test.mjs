@@ -1,22 +1,16 @@
 // Requirement 4: an agent clicks elements.
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
-import { startServer } from '../support/server.mjs'
+import { startShared } from '../support/scope.mjs'
 import { UNKNOWN_SESSION, startWithExpiredSession } from '../support/sessions.mjs'
-import { startSite } from '../support/site.mjs'
 
 describe('requirement 4: clicking', { timeout: 60_000 }, () => {
-  const scope = shared()
-  let server
-  let site
+  const { server, site } = startShared()
   let sessionId
   const click = (args) => server.call('click', { sessionId, ...args })
   const clicks = async () => (await server.ok('evaluate', { sessionId, script: 'clicks' })).value
 
   before(async () => {
-    server = await startServer(scope)
-    site = await startSite(scope)
     sessionId = await server.createSession()
   })
   beforeEach(() => server.ok('navigate', { sessionId, url: site.url('/buttons') }))

@@ -1,22 +1,16 @@
 // Requirement 5: an agent types text into fields.
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
-import { startServer } from '../support/server.mjs'
+import { startShared } from '../support/scope.mjs'
 import { UNKNOWN_SESSION, startWithExpiredSession } from '../support/sessions.mjs'
-import { startSite } from '../support/site.mjs'
 
 describe('requirement 5: typing', { timeout: 60_000 }, () => {
-  const scope = shared()
-  let server
-  let site
+  const { server, site } = startShared()
   let sessionId
   const type = (args) => server.call('type', { sessionId, ...args })
   const evaluate = async (script) => (await server.ok('evaluate', { sessionId, script })).value
 
   before(async () => {
-    server = await startServer(scope)
-    site = await startSite(scope)
     sessionId = await server.createSession()
   })
   beforeEach(() => server.ok('navigate', { sessionId, url: site.url('/form') }))

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { BROWSER_ARGUMENTS } from '../support/browser.mjs'
 import { NO_DISPLAY, WITHOUT_DISPLAY, startDisplay } from '../support/display.mjs'
 import { browsers } from '../support/processes.mjs'
-import { Server, startServer } from '../support/server.mjs'
+import { startServer } from '../support/server.mjs'
 import { until, within } from '../support/wait.mjs'
 
 const SANDBOX = BROWSER_ARGUMENTS.filter((argument) => argument !== '--headless')
@@ -75,8 +75,7 @@ describe('requirement 6: start parameters', { timeout: 90_000 }, () => {
       await server.end()
     }
     // Property 8 shows `--headless=false` with a display; without one it cannot be.
-    const server = new Server(['--headless=false', ...SANDBOX], { env: WITHOUT_DISPLAY })
-    t.after(() => server.end())
+    const server = await startServer(t, ['--headless=false', ...SANDBOX], { browser: false, handshake: false, env: WITHOUT_DISPLAY })
     assert.equal((await within(server.exit, 'its end', 5000)).code, 2)
     assert.match(server.stderr(), /^troupe: .*needs a display.*\n$/)
   })

@@ -1,22 +1,16 @@
 // Requirement 8: an agent gets errors that it can work with.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
-import { startServer } from '../support/server.mjs'
+import { startShared } from '../support/scope.mjs'
 import { UNKNOWN_SESSION, startWithExpiredSession } from '../support/sessions.mjs'
-import { startSite } from '../support/site.mjs'
 
 describe('requirement 8: errors', { timeout: 60_000 }, () => {
-  const scope = shared()
-  let server
-  let site
+  const { server, site } = startShared({ args: ['--max-sessions', '1'], routes: { '/twins': '<title>Twins</title><button>One</button><button>Two</button><button id="off" disabled>Off</button><input readonly>' } })
   let sessionId
   /** A call of each kind that fails: its tool, its arguments, its code, and what its details tell. */
   let failures
 
   before(async () => {
-    server = await startServer(scope, ['--max-sessions', '1'])
-    site = await startSite(scope, { '/twins': '<title>Twins</title><button>One</button><button>Two</button><button id="off" disabled>Off</button><input readonly>' })
     sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/twins') })
     failures = [

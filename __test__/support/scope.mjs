@@ -1,4 +1,6 @@
-import { after } from 'node:test'
+import { after, before } from 'node:test'
+import { Server } from './server.mjs'
+import { Site } from './site.mjs'
 
 /**
  * In place of a test's `t`, for what the tests of a `describe` share: to be called in its body, so that what is started
@@ -18,4 +20,19 @@ export function shared() {
     if (failed.length > 0) throw failed[0]
   })
   return { after: (end) => void ends.push(end) }
+}
+
+/**
+ * A server and a site that the tests of a `describe` share: to be called in its body. They run from its `before` on, and end
+ * after its last test.
+ * @param {{ args?: string[], routes?: Record<string, string | import('./site.mjs').Route>, scope?: ReturnType<typeof shared> } & import('./server.mjs').ServerOptions} [options]
+ */
+export function startShared({ args, routes, scope = shared(), ...options } = {}) {
+  const server = new Server(args, options)
+  const site = new Site(routes)
+  before(async () => {
+    await site.start(scope)
+    await server.start(scope)
+  })
+  return { server, site, scope }
 }

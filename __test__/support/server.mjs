@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { BROWSER_ARGUMENTS, cleanEnvironment } from './browser.mjs'
+import { note } from './notes.mjs'
 import { allEnded, descendants } from './processes.mjs'
 import { within } from './wait.mjs'
 
@@ -16,16 +17,19 @@ process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
  * Starts a server with `args`, shakes hands with it, and ends it with the test.
  * @param {{ after: (end: () => unknown) => void }} t a test, or what `shared()` gives
  * @param {string[]} [args]
- * @param {{ env?: Record<string, string>, cwd?: string, command?: string[], browser?: boolean, handshake?: boolean }} [options]
+ * @param {ServerOptions} [options]
+ */
+export async function startServer(t, args = [], options = {}) {
+  const server = new Server(args, options)
+  await server.start(t)
+  return server
+}
+
+/**
+ * @typedef {{ env?: Record<string, string>, cwd?: string, command?: string[], browser?: boolean, handshake?: boolean }} ServerOptions
  *   `browser: false` leaves the browser's own arguments out, `handshake: false` the `initialize`; `command` is what is
  *   started in place of the bin entry
  */
-export async function startServer(t, args = [], { browser = true, handshake = true, ...options } = {}) {
-  const server = new Server([...(browser ? BROWSER_ARGUMENTS : []), ...args], options)
-  t.after(() => server.end())
-  if (handshake) await server.initialize()
-  return server
-}
 
 export class Server {
   #nextId = 1
@@ -39,9 +43,17 @@ export class Server {
   /** What is answered where the server asks: a ping, a question. @type {(request: any) => object | Promise<object>} */
   answer = () => ({})
 
-  /** @param {string[]} args @param {{ env?: Record<string, string>, cwd?: string, command?: string[] }} [options] */
-  constructor(args, { env, cwd, command: [program, ...first] = [process.execPath, BIN] } = {}) {
-    const child = spawn(program, [...first, ...args], { cwd, env: cleanEnvironment(env), stdio: 'pipe' })
+  /** One that is yet to be started. @param {string[]} [args] @param {ServerOptions} [options] */
+  constructor(args = [], { browser = true, handshake = true, ...options } = {}) {
+    this.args = [...(browser ? BROWSER_ARGUMENTS : []), ...args]
+    this.handshake = handshake
+    this.options = options
+  }
+
+  /** @param {{ after: (end: () => unknown) => void }} t */
+  async start(t) {
+    const { env, cwd, command: [program, ...first] = [process.execPath, BIN] } = this.options
+    const child = spawn(program, [...first, ...this.args], { cwd, env: cleanEnvironment(env), stdio: 'pipe' })
     this.child = child
     running.add(child)
     /** How it ended. @type {Promise<{ code: number | null, signal: string | null }>} */
@@ -59,6 +71,8 @@ export class Server {
       for (const resolve of this.#pending.values()) resolve({ error })
       this.#pending.clear()
     })
+    t.after(() => this.end())
+    if (this.handshake) await this.initialize()
   }
 
   /** What it has written there so far. */
@@ -111,7 +125,9 @@ export class Server {
     const { result, error } = await this.request('tools/call', { name: tool, arguments: args }, options)
     const ms = performance.now() - begun
     const text = (result?.content ?? []).map((part) => part.text ?? '').join('\n')
-    return { result, error, isError: result?.isError === true, json: readJson(text), text, meta: result?._meta, ms }
+    const answer = { result, error, isError: result?.isError === true, json: readJson(text), text, meta: result?._meta, ms }
+    if (result) note(tool, args, answer)
+    return answer
   }
 
   /** As `call`, for one that must succeed: its JSON, or its text. @param {string} tool @param {object} [args] @returns {Promise<any>} */

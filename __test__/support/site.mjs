@@ -59,60 +59,81 @@ const ROUTES = {
  * @param {{ after: (end: () => unknown) => void }} t a test, or what `shared()` gives
  * @param {Record<string, string | Route>} [routes] more paths, as HTML or as functions; they win over the site's own
  */
-export async function startSite(t, routes = {}) {
-  const all = { ...PAGES, ...ROUTES, ...routes }
-  /** @type {Seen[]} */
-  const requests = []
+export async function startSite(t, routes) {
+  const site = new Site(routes)
+  await site.start(t)
+  return site
+}
+
+export class Site {
+  /** What was asked of it, in order. @type {Seen[]} */
+  requests = []
+  port = 0
   /** @type {Map<string, { requested: () => void, released: Promise<void> }>} */
-  const held = new Map()
-  const server = createServer(async (request, response) => {
+  #held = new Map()
+
+  /** One that is yet to be started. @param {Record<string, string | Route>} [routes] */
+  constructor(routes = {}) {
+    this.routes = { ...PAGES, ...ROUTES, ...routes }
+  }
+
+  /** @param {{ after: (end: () => unknown) => void }} t */
+  async start(t) {
+    const server = createServer((request, response) => this.#answer(request, response))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => {
+      server.closeAllConnections()
+      return new Promise((resolve) => server.close(resolve))
+    })
+    this.port = /** @type {import('node:net').AddressInfo} */ (server.address()).port
+  }
+
+  get origin() {
+    return `http://127.0.0.1:${this.port}`
+  }
+
+  /** @param {string} [path] */
+  url(path = '/') {
+    return `${this.origin}${path}`
+  }
+
+  /**
+   * Keeps the answers for `path` back until `release()`; `requested` resolves when one was asked for.
+   * @param {string} path
+   */
+  hold(path) {
+    let requested = () => {}
+    let release = () => {}
+    const asked = /** @type {Promise<void>} */ (new Promise((resolve) => (requested = resolve)))
+    const released = /** @type {Promise<void>} */ (new Promise((resolve) => (release = resolve)))
+    this.#held.set(path, { requested, released })
+    return {
+      requested: asked,
+      release: () => {
+        this.#held.delete(path)
+        release()
+      }
+    }
+  }
+
+  /** @param {Request} request @param {Response} response */
+  async #answer(request, response) {
     const url = new URL(request.url ?? '/', 'http://localhost')
     const seen = { method: request.method ?? '', path: request.url ?? '', headers: request.headers, body: '' }
-    requests.push(seen)
+    this.requests.push(seen)
     request.on('error', () => {})
     for await (const part of request) seen.body += part
-    const hold = held.get(url.pathname)
+    const hold = this.#held.get(url.pathname)
     if (hold) {
       hold.requested()
       await hold.released
     }
-    const found = all[url.pathname] ?? all[Object.keys(all).find((path) => path !== '/' && path.endsWith('/') && url.pathname.startsWith(path)) ?? '']
+    const { routes } = this
+    const found = routes[url.pathname] ?? routes[Object.keys(routes).find((path) => path !== '/' && path.endsWith('/') && url.pathname.startsWith(path)) ?? '']
     if (typeof found === 'function') found(request, response, url)
     else if (found) html(response, found)
     else html(response, '<title>Not found</title>', 404)
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    return new Promise((resolve) => server.close(resolve))
-  })
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
-  return {
-    port,
-    origin: `http://127.0.0.1:${port}`,
-    /** What was asked of it, in order. */
-    requests,
-    /** @param {string} [path] */
-    url: (path = '/') => `http://127.0.0.1:${port}${path}`,
-    /**
-     * Keeps the answers for `path` back until `release()`; `requested` resolves when one was asked for.
-     * @param {string} path
-     */
-    hold(path) {
-      let requested = () => {}
-      let release = () => {}
-      const asked = /** @type {Promise<void>} */ (new Promise((resolve) => (requested = resolve)))
-      const released = /** @type {Promise<void>} */ (new Promise((resolve) => (release = resolve)))
-      held.set(path, { requested, released })
-      return {
-        requested: asked,
-        release: () => {
-          held.delete(path)
-          release()
-        }
-      }
-    }
   }
 }
 

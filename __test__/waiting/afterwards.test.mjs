@@ -1,21 +1,15 @@
 // An action returns when what it has started is over, and tells of it; and not a moment later.
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
+import { describe, test } from 'node:test'
+import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
 import { isPending, within } from '../support/wait.mjs'
 
 const button = (script, more = '') => `<!doctype html><title>Button</title><button id="go" onclick="${script}">Go</button><div id="out">nothing</div>${more}`
 
 describe('after an action', { timeout: 60_000 }, () => {
-  const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startServer>>} */
-  let server
-  /** @type {Awaited<ReturnType<typeof startSite>>} */
-  let site
-  before(async () => {
-    site = await startSite(scope, {
+  const { server, site } = startShared({
+    routes: {
       '/data': (_request, response) => response.end('data'),
       '/more': (_request, response) => response.end('more'),
       '/lib.js': (_request, response) => response.setHeader('content-type', 'text/javascript').end('out.textContent = "script ran"'),
@@ -36,8 +30,7 @@ describe('after an action', { timeout: 60_000 }, () => {
       '/no-content': (_request, response) => response.writeHead(204).end(),
       '/goes-nowhere': button(`location.href = '/no-content'`),
       '/keys': `<!doctype html><title>Keys</title><form action="/echo"><input id="field" name="q" value="old" oninput="fetch('/data').then((r) => r.text()).then((text) => { out.textContent = this.value + text })"></form><div id="out"></div>`
-    })
-    server = await startServer(scope)
+    }
   })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
@@ -205,15 +198,7 @@ describe('after an action', { timeout: 60_000 }, () => {
 })
 
 describe('how it is pressed and typed', { timeout: 60_000 }, () => {
-  const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startServer>>} */
-  let server
-  /** @type {Awaited<ReturnType<typeof startSite>>} */
-  let site
-  before(async () => {
-    site = await startSite(scope)
-    server = await startServer(scope)
-  })
+  const { server, site } = startShared()
 
   const value = async (script) => (await server.ok('evaluate', { script })).value
 

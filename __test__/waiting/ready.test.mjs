@@ -1,9 +1,8 @@
 // Actions wait for what they act on: until it is there, enabled, at rest and free; and no longer.
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
+import { describe, test } from 'node:test'
+import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
 
 // What is to come comes when the server has let /go through: no call can have been in time by chance.
@@ -52,13 +51,8 @@ const FIELDS = {
 }
 
 describe('an action waits', { timeout: 60_000 }, () => {
-  const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startServer>>} */
-  let server
-  /** @type {Awaited<ReturnType<typeof startSite>>} */
-  let site
-  before(async () => {
-    site = await startSite(scope, {
+  const { server, site } = startShared({
+    routes: {
       '/go': (_request, response) => response.end('go'),
       ...PAGES,
       ...FIELDS,
@@ -69,8 +63,7 @@ describe('an action waits', { timeout: 60_000 }, () => {
       '/below': `<title>Below</title><div style="height:5000px"></div><div style="overflow:auto;height:100px"><div style="height:900px"></div>${BUTTON}</div><script>clicks = 0</script>`,
       '/sticky': `<title>Sticky</title><div style="position:sticky;top:0;height:60%;background:#ccc">Header</div><div style="height:2000px"></div>${BUTTON}<div style="height:2000px"></div><script>clicks = 0</script>`,
       '/drawn': `<title>Drawn</title><style>@keyframes blink { to { opacity: 0.5; color: red } } #target { animation: blink 0.2s infinite alternate }</style>${BUTTON}<script>clicks = 0</script>`
-    })
-    server = await startServer(scope)
+    }
   })
 
   const value = async (script) => (await server.ok('evaluate', { script })).value

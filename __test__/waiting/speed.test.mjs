@@ -1,9 +1,7 @@
 // No fixed sleep anywhere: on a page where nothing happens, an action costs next to nothing.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { shared } from '../support/scope.mjs'
-import { startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
+import { startShared } from '../support/scope.mjs'
 
 /** Of the slow addon that tests build, on a machine that does other things too. */
 const LIMIT = 60
@@ -11,14 +9,8 @@ const LIMIT = 60
 const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]
 
 describe('on a page where nothing happens', { timeout: 60_000 }, () => {
-  const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startServer>>} */
-  let server
-  before(async () => {
-    const site = await startSite(scope)
-    server = await startServer(scope)
-    await server.ok('navigate', { url: site.url('/form') })
-  })
+  const { server, site } = startShared()
+  before(() => server.ok('navigate', { url: site.url('/form') }))
 
   for (const [tool, args] of /** @type {const} */ ([
     ['click', { selector: '#name' }],

@@ -1,0 +1,112 @@
+// Whether the end-to-end tests show every tool: at the end of a whole `npm test` some call must have given each parameter
+// and each of its choices with success, seen each field of the answer, and met each error that the tool can give.
+import { mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+
+/** @typedef {{ name: string, group: string, inputSchema: { properties?: Record<string, any>, required?: string[] }, outputSchema?: any }} Tool */
+
+/** As the addon itself lists them. @type {Tool[]} */
+export const TOOLS = JSON.parse(createRequire(import.meta.url)('../../native.js').toolSchemas())
+
+/** The same of a schema: what there is to be used or seen. @param {any} schema @param {string} path @returns {string[]} */
+function pointsIn(schema, path) {
+  // An answer within another is seen where it stands by itself.
+  if (path.endsWith('-> navigation')) return []
+  if (schema?.enum) return schema.enum.map((word) => `${path}=${word}`)
+  if (schema?.items) return pointsIn(schema.items, path)
+  return Object.entries(schema?.properties ?? {}).flatMap(([name, inner]) => {
+    const at = /\w$/.test(path) ? `${path}.${name}` : `${path}${name}`
+    return [at, ...pointsIn(inner, at)]
+  })
+}
+
+/** What no client of MCP can use or see, with the reason. @type {Record<string, string[]>} */
+const BEYOND = {
+  // Node's form of the picture, which MCP has as a part of its own.
+  compare_screenshots: ['-> image', '-> image.data', '-> image.mimeType']
+}
+
+const POINTER = ['click', 'check', 'uncheck', 'hover', 'drag_and_drop']
+const ENTERING = ['type', 'fill', 'fill_form', 'select']
+const SCHEMED = ['navigate', 'pages', 'get_cookies', 'set_cookies']
+
+/** Errors that depend on what a tool does, and not on what it takes. @type {Record<string, string[]>} */
+const ERRORS = {
+  ELEMENT_NOT_CLICKABLE: POINTER,
+  ELEMENT_NOT_EDITABLE: [...ENTERING, 'upload_file', 'check', 'uncheck'],
+  INVALID_URL: [...SCHEMED, 'mock_response'],
+  NAVIGATION_FAILED: ['navigate', 'go_back', 'go_forward', 'reload', 'pages'],
+  BLOCKED_BY_POLICY: ['navigate', 'pages', 'evaluate', 'upload_file', 'save_pdf', 'compare_screenshots'],
+  RESOURCE_EXHAUSTED: ['screenshot', 'screenshot_element', 'compare_screenshots'],
+  SCRIPT_ERROR: ['evaluate'],
+  TIMEOUT: ['wait_for', 'wait_for_selector', 'wait_for_load'],
+  RECORD_NOT_FOUND: ['get_content'],
+  MAX_SESSIONS_REACHED: ['create_session'],
+  SESSION_EXPIRED: ['navigate', 'evaluate']
+}
+
+/** Those that answer with none where nothing matches, or wait for it. */
+export const ANSWER_WITH_NONE = ['find_elements', 'get_all_text', 'element_exists', 'is_visible', 'wait_for_selector']
+/** Those that a dialog does not hold up. */
+export const PAST_DIALOGS = ['handle_dialog', 'get_request_log', 'pages', 'batch']
+
+/** The errors that a tool can give. @param {Tool} tool @returns {string[]} */
+function errorsOf({ name, group, inputSchema: { properties = {} } }) {
+  const takes = (parameter) => parameter in properties
+  const aimed = takes('selector') || takes('source') || takes('fields')
+  const found = aimed && !ANSWER_WITH_NONE.includes(name)
+  return [
+    'INVALID_PARAMETERS',
+    ...(takes('sessionId') ? ['SESSION_NOT_FOUND'] : []),
+    ...(takes('pageId') && name !== 'batch' ? ['PAGE_NOT_FOUND'] : []),
+    ...(takes('pageId') && !PAST_DIALOGS.includes(name) ? ['DIALOG_OPEN'] : []),
+    ...(aimed ? ['INVALID_SELECTOR'] : []),
+    ...(found ? ['ELEMENT_NOT_FOUND'] : []),
+    ...(found && group === 'interaction' ? ['ELEMENT_AMBIGUOUS'] : []),
+    ...Object.keys(ERRORS).filter((code) => ERRORS[code].includes(name))
+  ]
+}
+
+/** Whether an answer's field is one that its schema has, or of a part that may hold anything. @param {any} schema @param {string[]} path */
+function isDeclared(schema, [name, ...rest]) {
+  if (schema.items) return isDeclared(schema.items, [name, ...rest])
+  if (name === undefined || !schema.properties) return true
+  return name in schema.properties && isDeclared(schema.properties[name], rest)
+}
+
+/** Empties the folder for a whole run. @param {string} path */
+export function begin(path) {
+  rmSync(path, { recursive: true, force: true })
+  mkdirSync(path, { recursive: true })
+  return path
+}
+
+/** What no test of the run has used or seen: a line for each. @param {string} path @returns {string[]} */
+export function missing(path) {
+  /** @type {Map<string, Set<string>>} */
+  const seen = new Map()
+  for (const file of readdirSync(path)) {
+    for (const [tool, points] of JSON.parse(readFileSync(join(path, file), 'utf8'))) seen.set(tool, new Set([...(seen.get(tool) ?? []), ...points]))
+  }
+  // What many tools answer in the same words need be seen of one of them.
+  /** @type {Map<string, Set<string>>} */
+  const answers = new Map()
+  for (const { name, outputSchema } of TOOLS) {
+    const told = answers.get(JSON.stringify(outputSchema)) ?? new Set()
+    for (const point of seen.get(name) ?? []) told.add(point)
+    answers.set(JSON.stringify(outputSchema), told)
+  }
+  return TOOLS.flatMap((tool) => {
+    const { name, inputSchema, outputSchema } = tool
+    const own = ['success', ...pointsIn(inputSchema, ''), ...errorsOf(tool).map((code) => `! ${code}`)]
+    const shared = pointsIn(outputSchema, '-> ')
+    const unseen = [...own.filter((point) => !seen.get(name)?.has(point)), ...shared.filter((point) => !answers.get(JSON.stringify(outputSchema))?.has(point))]
+    const told = [...(seen.get(name) ?? [])].filter((point) => outputSchema && point.startsWith('-> '))
+    const undeclared = told.map((point) => point.slice(3).split('=')[0]).filter((field) => !isDeclared(outputSchema, field.split('.')))
+    return [
+      ...unseen.filter((point) => !BEYOND[name]?.includes(point)).map((point) => `${name}: ${point}`),
+      ...new Set(undeclared.map((field) => `${name}: its schema has no \`${field}\`, and its answer has it`))
+    ]
+  })
+}

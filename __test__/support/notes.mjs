@@ -1,0 +1,40 @@
+// What the end-to-end tests use of the tools, noted for a whole `npm test`: each call with its parameters, what came of it,
+// and the fields of its answer. coverage.mjs says what is missing.
+import { writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+
+/** Names the folder for the notes; without it nothing is noted. */
+export const NOTES = 'TROUPE_TEST_NOTES'
+
+/** By tool: `field` for one that was given, `field=value` for a choice, `-> field` for one of an answer, `! CODE` for an error. @type {Map<string, Set<string>>} */
+const noted = new Map()
+
+const folder = process.env[NOTES]
+if (folder) {
+  process.on('exit', () => {
+    const name = process.argv[1] ?? 'none'
+    const file = `${basename(dirname(name))}-${basename(name)}.json`
+    writeFileSync(join(folder, file), JSON.stringify([...noted].map(([tool, points]) => [tool, [...points]])))
+  })
+}
+
+/** Notes a call. @param {string} tool @param {any} given @param {{ isError: boolean, json: any }} answer */
+export function note(tool, given, { isError, json }) {
+  if (!folder) return
+  const points = noted.get(tool) ?? new Set()
+  noted.set(tool, points)
+  if (isError) return void points.add(`! ${json?.errorCode}`)
+  points.add('success')
+  for (const point of pointsOf(given, '')) points.add(point)
+  for (const point of pointsOf(json, '-> ')) points.add(point)
+}
+
+/** The fields of a value, and the words in them. @param {any} value @param {string} path @returns {string[]} */
+function pointsOf(value, path) {
+  if (Array.isArray(value)) return value.flatMap((item) => pointsOf(item, path))
+  if (value === null || typeof value !== 'object') return typeof value === 'string' && value.length < 40 ? [`${path}=${value}`] : []
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const at = /[\w>]$/.test(path) && !path.endsWith('> ') ? `${path}.${name}` : `${path}${name}`
+    return [at, ...pointsOf(inner, at)]
+  })
+}
