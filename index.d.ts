@@ -655,16 +655,7 @@ export interface PagesResult {
   /** Where the new page has led. */
   navigation?: {
     success: boolean
-    /** Further ones, of other pages or still told of. */
-    downloads: {
-      url: string
-      suggestedFilename: string
-      /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-      state: string
-      /** Where the file is, once it is complete. */
-      path?: string
-      failure?: string
-    }[]
+    title: string
     /** Where the page is now, after redirects. */
     url: string
     /** HTTP status of the document's last response; 0 where there was none. */
@@ -688,6 +679,16 @@ export interface PagesResult {
       path?: string
       failure?: string
     }
+    /** Further ones, of other pages or still told of. */
+    downloads: {
+      url: string
+      suggestedFilename: string
+      /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+      state: string
+      /** Where the file is, once it is complete. */
+      path?: string
+      failure?: string
+    }[]
   }
 }
 
@@ -717,6 +718,7 @@ export interface ClickResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -780,6 +782,7 @@ export interface TypeResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -837,6 +840,7 @@ export interface FillResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -896,6 +900,7 @@ export interface FillFormResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -953,6 +958,7 @@ export interface SelectResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1011,6 +1017,7 @@ export interface CheckResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1069,6 +1076,7 @@ export interface UncheckResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1127,6 +1135,7 @@ export interface HoverResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1185,6 +1194,7 @@ export interface ScrollResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1244,6 +1254,7 @@ export interface DragAndDropResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1302,6 +1313,7 @@ export interface UploadFileResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1359,6 +1371,7 @@ export interface PressResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1416,6 +1429,7 @@ export interface HandleDialogResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1669,10 +1683,11 @@ export interface FindElementsArguments {
 export interface FindElementsResult {
   elements: {
     ref: string
-    attributes: Record<string, unknown>
+    description: string
     tag: string
     text: string
     visible: boolean
+    attributes: Record<string, unknown>
   }[]
   /** How many match, also those that are not listed. */
   count: number

@@ -11,13 +11,17 @@ use super::{
     pointer::ClickOptions,
 };
 use crate::{
-    engine::{KeyEvent, Modifiers, MouseButton},
+    engine::{KeyEvent, Modifiers, MouseButton, World},
     error::{ErrorCode, Result, TroupeError},
 };
 
 /// A text of more characters than this is typed in groups of as many keys, each group awaited: nothing
 /// overflows the browser's input queue.
 const KEYS_AT_ONCE: usize = 256;
+
+/// Takes the files out of a file input, which protocols that put files in don't.
+const WITHOUT_FILES: &str = "input => { input.value = ''; for (const type of ['input', 'change']) \
+                             input.dispatchEvent(new Event(type, {bubbles: true, composed: true})); }";
 
 /// How to type.
 #[derive(Debug, Clone)]
@@ -180,6 +184,20 @@ impl Page {
             let expression = format!("__troupe.element({})", json!(spot.reference));
             return self
                 .act(element, async |_mark| {
+                    if files.is_empty() {
+                        let emptied = format!("({WITHOUT_FILES})({expression})");
+                        return self
+                            .alive(self.engine.evaluate(&spot.frame, World::Isolated, &emptied))
+                            .await
+                            .map(drop);
+                    }
+                    if files.len() > 1 {
+                        let multiple = format!("{expression}.multiple");
+                        let takes = self.engine.evaluate(&spot.frame, World::Isolated, &multiple);
+                        if self.alive(takes).await? == false {
+                            return Err(one_file_only());
+                        }
+                    }
                     self.alive(self.engine.set_files(&spot.frame, &expression, files)).await
                 })
                 .await;
@@ -195,11 +213,16 @@ impl Page {
             .detail("reason", "no file input"));
         };
         if files.len() > 1 && !chooser.multiple {
-            return Err(TroupeError::new(
-                ErrorCode::InvalidParameters,
-                "the file chooser takes one file only",
-            ));
+            return Err(one_file_only());
+        }
+        if files.is_empty() {
+            // Whoever chooses nothing closes it.
+            return Ok(done);
         }
         self.act(element, async |_mark| self.alive(self.engine.choose_files(&chooser, files)).await).await
     }
+}
+
+fn one_file_only() -> TroupeError {
+    TroupeError::new(ErrorCode::InvalidParameters, "it takes one file only")
 }

@@ -18,6 +18,12 @@ const NAMED: &[(&str, &str, u32)] = &[
     ("ArrowDown", "ArrowDown", 40),
     ("Insert", "Insert", 45),
     ("Delete", "Delete", 46),
+    ("Pause", "Pause", 19),
+    ("CapsLock", "CapsLock", 20),
+    ("PrintScreen", "PrintScreen", 44),
+    ("ContextMenu", "ContextMenu", 93),
+    ("NumLock", "NumLock", 144),
+    ("ScrollLock", "ScrollLock", 145),
 ];
 
 /// `(unshifted, shifted, code, keyCode)` of the keys that make a character and are neither letter nor digit.
@@ -61,10 +67,14 @@ struct Key {
 impl Key {
     fn stroke(self) -> [KeyEvent; 2] {
         let Self { key, code, key_code, text, modifiers } = self;
-        let up = KeyEvent::Up { key: key.clone(), code, key_code, location: 0, modifiers };
-        [KeyEvent::Down { key, code, key_code, text, location: 0, modifiers }, up]
+        let up = KeyEvent::Up { key: key.clone(), code, key_code, location: STANDARD, modifiers };
+        [KeyEvent::Down { key, code, key_code, text, location: STANDARD, modifiers }, up]
     }
 }
+
+/// `KeyboardEvent.location` of the keys that there are once, and of the left ones of those that there are twice.
+const STANDARD: u32 = 0;
+const LEFT: u32 = 1;
 
 /// The key that makes `character`, if there is one.
 fn printed(character: char) -> Option<Key> {
@@ -110,7 +120,22 @@ const MODIFIERS: &[(&str, &str, u32, Modifiers)] = &[
     ("Shift", "ShiftLeft", 16, SHIFT),
 ];
 
-const FUNCTIONS: [&str; 12] = ["F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12"];
+const FUNCTIONS: [&str; 24] = [
+    "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12", "F13", "F14", "F15", "F16",
+    "F17", "F18", "F19", "F20", "F21", "F22", "F23", "F24",
+];
+
+/// A modifier by each of its names.
+fn modifier(name: &str) -> Option<Modifiers> {
+    let name = match name {
+        "ControlOrMeta" | "CommandOrControl" if cfg!(target_os = "macos") => "Meta",
+        "ControlOrMeta" | "CommandOrControl" | "Ctrl" => "Control",
+        "Command" | "Cmd" => "Meta",
+        "Option" => "Alt",
+        other => other,
+    };
+    MODIFIERS.iter().find(|(modifier, ..)| *modifier == name).map(|(.., bit)| *bit)
+}
 
 /// The key of this name or character, without its text where a modifier takes it.
 fn key(name: &str, modifiers: Modifiers) -> Option<Key> {
@@ -136,9 +161,6 @@ fn key(name: &str, modifiers: Modifiers) -> Option<Key> {
         }
         return Some(key);
     }
-    if let Some((key, code, key_code, _)) = MODIFIERS.iter().find(|(modifier, ..)| *modifier == name) {
-        return Some(Key { key: (*key).to_owned(), code, key_code: *key_code, text: None, modifiers });
-    }
     if let Some(at) = FUNCTIONS.iter().position(|function| *function == name) {
         let key_code = 112 + u32::try_from(at).ok()?;
         return Some(Key { key: name.to_owned(), code: FUNCTIONS[at], key_code, text: None, modifiers });
@@ -158,30 +180,25 @@ pub(super) fn chord(chord: &str, held: Modifiers) -> Option<Vec<KeyEvent>> {
     };
     let mut modifiers = held;
     for name in names.split('+').filter(|name| !name.is_empty()) {
-        let name = match name {
-            "ControlOrMeta" | "CommandOrControl" if cfg!(target_os = "macos") => "Meta",
-            "ControlOrMeta" | "CommandOrControl" | "Ctrl" => "Control",
-            "Command" | "Cmd" => "Meta",
-            "Option" => "Alt",
-            other => other,
-        };
-        modifiers |= MODIFIERS.iter().find(|(modifier, ..)| *modifier == name)?.3;
+        modifiers |= modifier(name)?;
     }
+    // A modifier alone is held and let go, and no other key between.
+    let alone = modifier(last);
+    modifiers |= alone.unwrap_or(0);
+    let between = if alone.is_some() { Vec::new() } else { key(last, modifiers)?.stroke().into() };
+    let pressed: Vec<_> = MODIFIERS.iter().filter(|(.., bit)| modifiers & bit != 0).collect();
     let mut events = Vec::new();
     let mut down = 0;
-    let pressed: Vec<_> = MODIFIERS.iter().filter(|(.., bit)| modifiers & bit != 0).collect();
     for (name, code, key_code, bit) in &pressed {
         down |= bit;
-        let [press, _] =
-            Key { key: (*name).to_owned(), code, key_code: *key_code, text: None, modifiers: down }.stroke();
-        events.push(press);
+        let (key, text) = ((*name).to_owned(), None);
+        events.push(KeyEvent::Down { key, code, key_code: *key_code, text, location: LEFT, modifiers: down });
     }
-    events.extend(key(last, modifiers)?.stroke());
+    events.extend(between);
     for (name, code, key_code, bit) in pressed.iter().rev() {
         down &= !bit;
-        let [_, release] =
-            Key { key: (*name).to_owned(), code, key_code: *key_code, text: None, modifiers: down }.stroke();
-        events.push(release);
+        let key = (*name).to_owned();
+        events.push(KeyEvent::Up { key, code, key_code: *key_code, location: LEFT, modifiers: down });
     }
     Some(events)
 }

@@ -198,8 +198,12 @@ impl Page {
         Ok(settled)
     }
 
+    /// Closes it, and returns when nobody sees it any more.
     pub async fn close(&self) -> Result<()> {
-        self.engine.close().await.map_err(|error| self.error(error))
+        self.engine.close().await.map_err(|error| self.error(error))?;
+        let over = self.state.until(|facts| (facts.closed || facts.dialog.is_some()).then_some(()));
+        let _ = self.within(self.config.timeout_settle, over).await;
+        Ok(())
     }
 
     /// Fails with `DIALOG_OPEN` where a dialog holds the page up: nothing else would be answered.

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::{Page, on_drop::OnDrop, settle::DOWNLOAD, state::Mark};
 use crate::{
-    engine::{Dialog, DownloadStart, EngineError, NavigationStart, World},
+    engine::{Dialog, DownloadStart, EngineError, NavigationStart, World, network::ResourceType},
     error::{ErrorCode, Result, TroupeError},
 };
 
@@ -73,6 +73,9 @@ pub fn normalise_url(given: &str) -> Result<Url> {
     Ok(url)
 }
 
+/// How the addresses of the pages begin that browsers show for what could not be loaded.
+const ERROR_PAGES: [&str; 3] = ["chrome-error:", "about:neterror", "about:certerror"];
+
 enum Reached {
     Loaded,
     Dialog(Dialog),
@@ -102,7 +105,8 @@ impl Page {
     pub async fn reload(&self, ignore_cache: bool, timeout: Duration) -> Result<Navigation> {
         let going = async |mark: Mark| {
             self.engine.reload(ignore_cache).await.map_err(|error| self.error(error))?;
-            self.loaded_since(WaitUntil::Load, mark).await
+            let reached = self.loaded_since(WaitUntil::Load, mark).await?;
+            self.check_document().map(|()| reached)
         };
         self.arrive_by(&self.url(), going, timeout).await
     }
@@ -118,14 +122,27 @@ impl Page {
                 )
                 .detail("reason", "no history entry"));
             }
-            tokio::select! {
-                reached = self.loaded_since(WaitUntil::Load, mark) => reached,
+            let reached = tokio::select! {
+                reached = self.loaded_since(WaitUntil::Load, mark) => reached?,
                 () = self.state.until(|facts| (facts.main_frame().moved_within > mark).then_some(())) => {
-                    Ok(Reached::Loaded)
+                    Reached::Loaded
                 }
-            }
+            };
+            self.check_document().map(|()| reached)
         };
         self.arrive_by(&self.url(), going, timeout).await
+    }
+
+    /// Fails where the browser shows a page of its own in place of a document that could not be had.
+    fn check_document(&self) -> Result<()> {
+        let shown = self.url();
+        if !ERROR_PAGES.iter().any(|scheme| shown.starts_with(scheme)) {
+            return Ok(());
+        }
+        let failed = self.requests(Some("failed")).into_iter().rev().map(|(logged, _)| logged);
+        let document = failed.filter(|logged| logged.kind == ResourceType::Document).next();
+        let (url, reason) = document.map_or((shown, None), |logged| (logged.url, logged.failure));
+        Err(self.failed(&url, reason.as_deref().unwrap_or("net::ERR_FAILED"), Duration::ZERO))
     }
 
     /// Waits until the present document is as far as `until`, or the one that replaces it.

@@ -107,7 +107,10 @@ fn image(picture: Picture) -> ContentBlock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::Registry;
+    use crate::{
+        error::{ErrorCode, TroupeError},
+        tools::Registry,
+    };
 
     /// Every agent reads the whole list before its first call.
     #[test]
@@ -118,15 +121,33 @@ mod tests {
     }
 
     #[test]
-    fn facts_with_a_picture_are_json_and_an_image() {
-        let outcome = Outcome {
+    fn each_kind_of_answer_and_an_error_have_their_form_in_mcp() {
+        let picture = || Picture { data: "AAAA".into(), mime_type: "image/png" };
+        let error = TroupeError::new(ErrorCode::Timeout, "no answer").detail("timeout", 5);
+        let results = [
+            Ok(Answer::Json(json!({"success": true}))),
+            Ok(Answer::Text("- button \"Go\" [ref=e1]".into())),
+            Ok(Answer::Image(picture())),
+            Ok(Answer::Pictured { facts: json!({"percentage": 1.5}), pictures: vec![picture()] }),
+            Ok(Answer::Pictured { facts: "too long".into(), pictures: vec![picture(), picture()] }),
+            Err(error),
+        ];
+        let outcome = |answer| Outcome {
             ref_id: "r".into(),
             session_id: Some("s".into()),
             page_id: Some("page-1".into()),
-            result: Ok(Answer::Pictured {
-                facts: json!({"percentage": 1.5}),
-                pictures: vec![Picture { data: "AAAA".into(), mime_type: "image/png" }],
-            }),
+            result: answer,
+        };
+        insta::assert_json_snapshot!(results.map(outcome).map(result));
+    }
+
+    #[test]
+    fn a_call_outside_of_sessions_names_none() {
+        let outcome = Outcome {
+            ref_id: "r".into(),
+            session_id: None,
+            page_id: None,
+            result: Ok(Answer::Json(json!({"sessions": []}))),
         };
         insta::assert_json_snapshot!(result(outcome));
     }

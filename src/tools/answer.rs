@@ -295,8 +295,66 @@ impl ActionAnswer {
 /// The page that opened after the first `before`, once it is where it was `meant` to be.
 async fn opened_since(session: &Session, before: usize, meant: Option<&str>) -> Option<PageInfo> {
     let page = session.page_opened_since(before, meant.is_some()).await?;
-    if meant.is_some_and(|url| !url.is_empty() && url != "about:blank") {
+    // A tab that a link opens by a held key is not told of beforehand.
+    if meant.is_none_or(|url| !url.is_empty() && url != "about:blank") {
         page.first_document().await;
     }
     Some(PageInfo::of(&page))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn download(state: DownloadState) -> DownloadAnswer {
+        Download { url: "http://a/file".into(), suggested_filename: "file".into(), state }.into()
+    }
+
+    #[test]
+    fn an_action_tells_what_has_come_of_it_and_nothing_else() {
+        let quiet = ActionAnswer {
+            success: true,
+            message: "Clicked button \"Go\" [ref=e1]".into(),
+            changes: None,
+            snapshot: None,
+            file_chooser: None,
+            page: None,
+            dialog: None,
+            new_page: None,
+            download: None,
+            downloads: Vec::new(),
+            settled: None,
+        };
+        let eventful = ActionAnswer {
+            changes: Some("~ button \"Gone\" [ref=e1]".into()),
+            snapshot: Some("- button \"Gone\" [ref=e1]".into()),
+            file_chooser: Some(FileChooserAnswer { multiple: true }),
+            page: Some(PlaceAnswer { url: "http://a/".into(), title: "A".into() }),
+            dialog: Some(
+                Dialog { kind: "prompt".into(), message: "Name?".into(), default_value: Some("me".into()) }
+                    .into(),
+            ),
+            new_page: Some(PageInfo { page_id: "page-2".into(), url: "http://b/".into() }),
+            download: Some(download(DownloadState::Completed("/out/file".into()))),
+            downloads: vec![
+                download(DownloadState::InProgress),
+                download(DownloadState::Failed(Some("net::ERR_FAILED".into()))),
+            ],
+            settled: Some(false),
+            ..quiet.clone()
+        };
+        insta::assert_json_snapshot!([quiet, eventful]);
+    }
+
+    #[test]
+    fn each_kind_of_answer_is_one_value_for_node() {
+        let picture = || Picture { data: "AAAA".into(), mime_type: "image/png" };
+        let answers = [
+            Answer::Json(json!({"success": true})),
+            Answer::Text("- button".into()),
+            Answer::Image(picture()),
+            Answer::Pictured { facts: json!({"percentage": 1.5}), pictures: vec![picture()] },
+        ];
+        insta::assert_json_snapshot!(answers.map(Answer::into_value));
+    }
 }

@@ -1,6 +1,6 @@
 //! Tools that act on a page as a user would.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,12 +8,14 @@ use serde_json::Value;
 
 use super::{
     answer::ActionAnswer,
+    extraction::aside,
     tool::{Group, PageCall, Tool, tool},
 };
 use crate::{
     engine::MouseButton,
     error::{ErrorCode, Result, TroupeError},
     page::{ClickOptions, Done, Page, ScrollOptions, TypeOptions},
+    policy::files,
 };
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -170,7 +172,8 @@ struct FormField {
 enum FieldValue {
     Text(String),
     Checked(bool),
-    Number(f64),
+    // A whole one stays whole: 3, not 3.0.
+    Number(serde_json::Number),
 }
 
 async fn fill_form(call: PageCall, given: FillFormParameters) -> Result<ActionAnswer> {
@@ -182,7 +185,7 @@ async fn fill_form(call: PageCall, given: FillFormParameters) -> Result<ActionAn
             let value = match field.value {
                 FieldValue::Text(text) => text.into(),
                 FieldValue::Checked(on) => on.into(),
-                FieldValue::Number(number) => number.into(),
+                FieldValue::Number(number) => Value::Number(number),
             };
             (field.selector, value)
         })
@@ -283,14 +286,9 @@ async fn upload_file(call: PageCall, given: UploadParameters) -> Result<ActionAn
         return Err(TroupeError::new(ErrorCode::BlockedByPolicy, "uploads are switched off on this server")
             .detail("rule", "enableFileUpload"));
     }
-    let mut files = Vec::with_capacity(given.files.len());
-    for name in &given.files {
-        let path = tokio::fs::canonicalize(name).await.map_err(|error| {
-            TroupeError::new(ErrorCode::InvalidParameters, format!("`{name}` cannot be uploaded: {error}"))
-                .detail("file", name.as_str())
-        })?;
-        files.push(path);
-    }
+    let (config, names) = (call.config.clone(), given.files);
+    let files: Vec<PathBuf> =
+        aside(move || names.iter().map(|name| files::resolve_input(&config, name)).collect()).await?;
     let timeout = call.config.timeout_action;
     act(call, "Put files into", async |page| page.upload(&given.selector, &files, timeout).await).await
 }

@@ -18,6 +18,8 @@ mod progress;
 mod record;
 mod registry;
 mod sessions;
+#[cfg(all(test, feature = "testing"))]
+mod shapes;
 mod tool;
 
 pub use answer::{Answer, AnswerKind, Outcome, Picture};

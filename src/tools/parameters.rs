@@ -72,7 +72,13 @@ fn strip(schema: &mut Value, top: bool) {
                 values.retain(|value| !value.is_null());
             }
             for (key, value) in map.iter_mut() {
-                strip(value, key == "properties" && !top);
+                match value {
+                    // What stands here are names: a property may be called `title`.
+                    Value::Object(properties) if key == "properties" => {
+                        properties.values_mut().for_each(|property| strip(property, false));
+                    }
+                    value => strip(value, false),
+                }
             }
         }
         Value::Array(list) => list.iter_mut().for_each(|value| strip(value, false)),

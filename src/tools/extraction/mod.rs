@@ -100,7 +100,7 @@ async fn evaluate(call: PageCall, given: EvaluateParameters) -> Result<Evaluated
 }
 
 /// Does what takes its time on a thread that nobody waits for.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+pub(super) async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {
         TroupeError::new(ErrorCode::InternalError, format!("the work was not done: {error}"))
     })?

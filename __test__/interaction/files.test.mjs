@@ -1,0 +1,80 @@
+// upload_file, and the file choosers that clicks open.
+import assert from 'node:assert/strict'
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, describe, test } from 'node:test'
+import { startShared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { hearing, page } from './page.mjs'
+
+const UPLOADS = `<input id="one" type="file" aria-label="One"><input id="several" type="file" multiple aria-label="Several">
+  <button id="choose" onclick="one.click()">Choose</button><button id="many" onclick="several.click()">Choose many</button><button id="other">Other</button>
+`
+
+describe('files', { timeout: 60_000 }, () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-upload-')))
+  const { server, site, scope } = startShared({
+    args: ['--timeout-action', '300'],
+    cwd: folder,
+    routes: { '/uploads': page('Uploads', UPLOADS + hearing('input change')), '/framed': page('Framed', '<iframe id="frame" src="/uploads"></iframe>') }
+  })
+  scope.after(() => rmSync(folder, { recursive: true }))
+  for (const name of ['a.txt', 'b.txt']) writeFileSync(join(folder, name), `of ${name}`)
+  const [a, b] = ['a.txt', 'b.txt'].map((name) => join(folder, name))
+  beforeEach(() => server.ok('navigate', { url: site.url('/uploads') }))
+
+  const value = async (script) => (await server.ok('evaluate', { script })).value
+  /** The files of an input: what a page could send of them. @param {string} id */
+  const held = (id) => value(`Promise.all([...${id}.files].map(async (file) => file.name + ' ' + await file.text()))`)
+  const put = (selector, ...files) => server.ok('upload_file', { selector, files })
+  const refused = async (args, errorCode, message) => {
+    const { isError, json, text } = await server.call('upload_file', args)
+    assert.ok(isError, text)
+    assert.equal(json.errorCode, errorCode, text)
+    assert.match(json.message, message)
+  }
+
+  test('upload_file puts files into an input, one or several, by path or name, and takes them out', async () => {
+    assert.match((await put('#one', a)).message, /^Put files into button "One"/)
+    assert.deepEqual(await held('one'), ['a.txt of a.txt'])
+    assert.deepEqual(await value('heard.splice(0)'), ['input one', 'change one'])
+    await put('#several', 'a.txt', b)
+    assert.deepEqual(await held('several'), ['a.txt of a.txt', 'b.txt of b.txt'])
+    await value('heard.splice(0)')
+    await put('#one')
+    assert.deepEqual(await held('one'), [])
+    assert.deepEqual(await value('heard'), ['input one', 'change one'])
+    await server.ok('navigate', { url: site.url('/framed') })
+    await put('#frame >>> #one', a)
+    assert.equal(await value('frame.contentDocument.getElementById("one").files[0].name'), 'a.txt')
+  })
+
+  test('upload_file answers the chooser that a button opens, and a click tells of it', async () => {
+    await put('#choose', b)
+    assert.deepEqual(await held('one'), ['b.txt of b.txt'])
+    await put('#many', a, b)
+    assert.equal(await value('several.files.length'), 2)
+    await put('#choose')
+    assert.equal(await value('one.files.length'), 1)
+    assert.deepEqual((await server.ok('click', { selector: '#choose' })).fileChooser, { multiple: false })
+    assert.deepEqual((await server.ok('click', { selector: '#many' })).fileChooser, { multiple: true })
+  })
+
+  test('upload_file says what it cannot do', async () => {
+    await refused({ selector: '#one', files: ['no-such-file'] }, 'INVALID_PARAMETERS', /there is no file `no-such-file`: looked for/)
+    await refused({ selector: '#one', files: ['/etc/hostname'] }, 'BLOCKED_BY_POLICY', /out of reach/)
+    await refused({ selector: '#choose', files: [a, b] }, 'INVALID_PARAMETERS', /one file only/)
+    await refused({ selector: '#one', files: [a, b] }, 'INVALID_PARAMETERS', /one file only/)
+    await refused({ selector: '#other', files: [a] }, 'ELEMENT_NOT_EDITABLE', /no file chooser opened/)
+  })
+
+  test('upload_file can be switched off', async (t) => {
+    const strict = await startServer(t, ['--enable-file-upload', 'false', '--enable-script-evaluation', 'false'])
+    await strict.ok('navigate', { url: site.url('/uploads') })
+    const { json } = await strict.call('upload_file', { selector: '#one', files: [a] })
+    assert.deepEqual([json.errorCode, json.details.rule], ['BLOCKED_BY_POLICY', 'enableFileUpload'])
+    const script = await strict.call('evaluate', { script: '1' })
+    assert.deepEqual([script.json.errorCode, script.json.details.rule], ['BLOCKED_BY_POLICY', 'enableScriptEvaluation'])
+  })
+})

@@ -1,0 +1,156 @@
+// fill, fill_form, select, check, uncheck: what the page has and hears afterwards.
+import assert from 'node:assert/strict'
+import { beforeEach, describe, test } from 'node:test'
+import { startShared } from '../support/scope.mjs'
+import { hearing, page } from './page.mjs'
+
+const FIELDS = `<form>
+  <input id="name" aria-label="Name" value="old"><textarea id="note" aria-label="Note"></textarea><div id="rich" contenteditable aria-label="Rich">old</div>
+  <input id="day" type="date" aria-label="Day"><input id="count" type="number" aria-label="Count"><input id="volume" type="range" min="0" max="10" aria-label="Volume">
+  <input id="fixed" readonly aria-label="Fixed"><input id="off" disabled aria-label="Off">
+  <select id="one" aria-label="One"><option value="a">Alpha<option value="b">Beta<option value="c" disabled>Gamma</select>
+  <select id="several" multiple aria-label="Several"><option>x<option>y<option>z</select>
+  <input id="box" type="checkbox" aria-label="Box"><input id="radio1" type="radio" name="r" aria-label="R1"><input id="radio2" type="radio" name="r" aria-label="R2" checked>
+  <span id="switch" role="switch" aria-checked="false" tabindex="0" onclick="ariaChecked = ariaChecked !== 'true'">Switch</span>
+  <span id="stuck" role="checkbox" aria-checked="false" tabindex="0">Stuck</span><p id="words">No field</p></form>
+  <div id="open"></div><div id="closed"></div><script>
+    for (const mode of ['open', 'closed']) window[mode + 'Root'] = document.getElementById(mode).attachShadow({ mode })
+    for (const root of [openRoot, closedRoot]) root.innerHTML = '<input aria-label="In ' + root.mode + '"><input type="checkbox" aria-label="Box in ' + root.mode + '">'
+  </script>`
+
+describe('filling forms', { timeout: 60_000 }, () => {
+  const { server, site } = startShared({
+    args: ['--timeout-action', '150'],
+    routes: { '/fields': page('Fields', FIELDS + hearing('focus input change keydown click')), '/framed': page('Framed', '<iframe id="frame" src="/fields" width="900" height="500"></iframe>') }
+  })
+  beforeEach(() => server.ok('navigate', { url: site.url('/fields') }))
+
+  const value = async (script) => (await server.ok('evaluate', { script })).value
+  const refused = async (tool, args) => {
+    const { isError, json, text } = await server.call(tool, args)
+    assert.ok(isError, text)
+    return json
+  }
+
+  test('fill sets a value at once, with focus, input and change, and tells what changed', async () => {
+    const { success, message, changes } = await server.ok('fill', { selector: '#name', value: 'new' })
+    assert.equal(success, true)
+    assert.match(message, /^Filled textbox "Name" \[ref=e\d+\]$/)
+    assert.match(changes, /~.*textbox "Name".*new/)
+    assert.deepEqual(await value('[document.getElementById("name").value, heard]'), ['new', ['focus name', 'input name', 'change name']])
+  })
+
+  test('fill knows every kind of field', async () => {
+    for (const [id, given, property] of [
+      ['note', 'two\nlines', 'value'],
+      ['rich', 'rich text', 'textContent'],
+      ['day', '2026-11-21', 'value'],
+      ['count', '1.5', 'value'],
+      ['volume', '7', 'value']
+    ]) {
+      await server.ok('fill', { selector: `#${id}`, value: given })
+      assert.equal(await value(`document.getElementById('${id}').${property}`), given, id)
+    }
+    await server.ok('fill', { selector: '#name', value: '' })
+    assert.equal(await value('document.getElementById("name").value'), '')
+  })
+
+  test('fill says what a field cannot take', async () => {
+    for (const [selector, reason] of [['#fixed', 'read-only'], ['#off', 'disabled'], ['#words', 'not-a-text-field'], ['#box', 'not-a-text-field']]) {
+      const { errorCode, details } = await refused('fill', { selector, value: 'x' })
+      assert.deepEqual([errorCode, details.reason], ['ELEMENT_NOT_EDITABLE', reason], selector)
+    }
+    const { errorCode, message } = await refused('fill', { selector: '#day', value: 'tomorrow' })
+    assert.equal(errorCode, 'ELEMENT_NOT_EDITABLE')
+    assert.match(message, /takes no `tomorrow`.*\d{4}-\d\d-\d\d/)
+  })
+
+  test('fill_form sets text, number, choice, box and radio button in one call', async () => {
+    const fields = [
+      { selector: 'label=Name', value: 'Ada' },
+      { selector: '#count', value: 3 },
+      { selector: '#one', value: 'Beta' },
+      { selector: '#box', value: true },
+      { selector: '#radio1', value: 'yes' }
+    ]
+    const { message, changes } = await server.ok('fill_form', { fields })
+    assert.match(message, /^Filled 5 fields$/)
+    assert.match(changes, /Ada/)
+    assert.deepEqual(await value('[document.getElementById("name").value, count.value, one.value, box.checked, radio1.checked]'), ['Ada', '3', 'b', true, true])
+    await server.ok('fill_form', { fields: [{ selector: '#box', value: false }] })
+    assert.equal(await value('box.checked'), false)
+  })
+
+  test('fill_form says which field failed, and how many were filled before', async () => {
+    const { errorCode, details } = await refused('fill_form', { fields: [{ selector: '#name', value: 'Ada' }, { selector: '#fixed', value: 'x' }] })
+    assert.equal(errorCode, 'ELEMENT_NOT_EDITABLE')
+    assert.deepEqual([details.field, details.filled], ['#fixed', 1])
+    assert.equal(await value('document.getElementById("name").value'), 'Ada')
+    assert.equal((await refused('fill_form', { fields: [{ selector: '#name' }] })).errorCode, 'INVALID_PARAMETERS')
+  })
+
+  test('select chooses by value and by label, several too, and names the options where none is meant', async () => {
+    const { message } = await server.ok('select', { selector: '#one', value: 'b' })
+    assert.match(message, /^Chose in combobox "One"/)
+    assert.deepEqual(await value('[one.value, heard.filter((each) => /input|change/.test(each))]'), ['b', ['input one', 'change one']])
+    await server.ok('select', { selector: '#one', value: 'Alpha' })
+    assert.equal(await value('one.value'), 'a')
+    await server.ok('select', { selector: '#several', value: ['x', 'z'] })
+    assert.deepEqual(await value('[...several.selectedOptions].map(({ value }) => value)'), ['x', 'z'])
+    for (const [selector, wanted, errorCode, message] of [
+      ['#one', 'Delta', 'ELEMENT_NOT_FOUND', /Alpha, Beta/],
+      ['#one', 'Gamma', 'ELEMENT_NOT_EDITABLE', /disabled/],
+      ['#name', 'x', 'ELEMENT_NOT_EDITABLE', /no select element/]
+    ]) {
+      const error = await refused('select', { selector, value: wanted })
+      assert.equal(error.errorCode, errorCode)
+      assert.match(error.message, message)
+    }
+  })
+
+  test('check and uncheck click only where it is needed: boxes, switches, radio buttons', async () => {
+    const checked = () => value('[box.checked, document.getElementById("switch").ariaChecked, radio1.checked]')
+    for (const selector of ['#box', '#switch', '#radio1']) {
+      assert.match((await server.ok('check', { selector, timeout: 1000 })).message, /^Checked /)
+      await server.ok('check', { selector })
+    }
+    assert.deepEqual(await checked(), [true, 'true', true])
+    assert.equal(await value('heard.filter((each) => each.startsWith("click")).length'), 3)
+    for (const selector of ['#box', '#switch']) await server.ok('uncheck', { selector, timeout: 1000 })
+    assert.deepEqual(await checked(), [false, 'false', true])
+  })
+
+  test('check and uncheck say what cannot be', async () => {
+    for (const [tool, selector, code, message] of [
+      ['uncheck', '#radio2', 'ELEMENT_NOT_EDITABLE', /unchecked by checking another one/],
+      ['check', '#stuck', 'ELEMENT_NOT_EDITABLE', /did not change/],
+      ['check', '#words', 'ELEMENT_NOT_CLICKABLE', /neither checked nor unchecked/],
+      ['check', '#off', 'ELEMENT_NOT_CLICKABLE', /is disabled/],
+      ['uncheck', '#words', 'ELEMENT_NOT_CLICKABLE', /neither checked nor unchecked/]
+    ]) {
+      const error = await refused(tool, { selector })
+      assert.equal(error.errorCode, code, `${tool} ${selector}: ${error.message}`)
+      assert.match(error.message, message)
+    }
+  })
+
+  for (const mode of ['open', 'closed']) {
+    test(`all of them reach ${mode} shadow roots`, async () => {
+      const text = await server.ok('snapshot')
+      const ref = (name) => new RegExp(`"${name}".*?\\[ref=(\\w+)\\]`).exec(text)?.[1]
+      await server.ok('fill', { selector: ref(`In ${mode}`), value: mode })
+      await server.ok('check', { selector: ref(`Box in ${mode}`) })
+      assert.deepEqual(await value(`[...${mode}Root.querySelectorAll('input')].map((input) => input.type === 'checkbox' ? input.checked : input.value)`), [mode, true])
+    })
+  }
+
+  test('all of them reach frames', async () => {
+    await server.ok('navigate', { url: site.url('/framed') })
+    await server.ok('fill', { selector: '#frame >>> #name', value: 'framed' })
+    await server.ok('select', { selector: '#frame >>> #one', value: 'Beta' })
+    await server.ok('check', { selector: '#frame >>> #box' })
+    await server.ok('uncheck', { selector: '#frame >>> #box' })
+    await server.ok('fill_form', { fields: [{ selector: '#frame >>> #note', value: 'framed' }] })
+    assert.deepEqual(await value('((frame) => [frame.getElementById("name").value, frame.getElementById("one").value, frame.getElementById("box").checked, frame.getElementById("note").value])(frame.contentDocument)'), ['framed', 'b', false, 'framed'])
+  })
+})

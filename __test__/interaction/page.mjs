@@ -1,0 +1,10 @@
+// A page whose fields tell every event that they hear.
+
+/** Notes each event of `types` in `heard`, as `type id`. @param {string} types */
+export const hearing = (types) => `<script>
+  window.heard = []
+  for (const type of '${types}'.split(' ')) addEventListener(type, (event) => heard.push(type + ' ' + (event.target.id ?? '')), true)
+</script>`
+
+/** @param {string} title @param {string} body */
+export const page = (title, body) => `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,"><body>${body}`

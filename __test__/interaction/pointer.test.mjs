@@ -1,0 +1,143 @@
+// hover, scroll, drag_and_drop, and how click presses: what the page hears of the pointer.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startShared } from '../support/scope.mjs'
+import { hearing, page } from './page.mjs'
+
+const HOVER = `<style>#menu:hover #items { display: block } #menu { position: relative } #items { display: none; position: absolute; left: 150px; top: 0 }</style>
+  <div id="menu" style="width:120px">Menu<div id="items"><button id="item">Item</button></div></div>
+  <button id="tip" onmouseenter="out.textContent = 'entered'" onmouseleave="out.textContent = 'left'">Tip</button> <p id="out"></p>
+  <button id="hidden" style="display:none">Hidden</button><div style="position:relative;height:40px"><button id="covered">Covered</button><div style="position:absolute;inset:0" id="cover"></div></div>`
+
+const LONG = `<div id="box" style="overflow:auto;width:200px;height:100px"><div style="width:1000px;height:1000px">In the box</div></div>
+  <div style="width:4000px;height:3000px"></div><button id="below">Below</button>`
+
+// One card listens to HTML's drag events, the other to the pointer's.
+const DRAGS = `<div id="html" draggable="true" style="width:80px;height:40px;background:#ccc">HTML</div><div id="target" style="width:200px;height:100px;background:#eee">Target</div>
+  <div id="pointer" style="width:80px;height:40px;background:#ccf;touch-action:none">Pointer</div>
+  <script>
+    html.ondragstart = (event) => event.dataTransfer.setData('text/plain', 'from html')
+    target.ondragover = (event) => event.preventDefault()
+    target.ondrop = (event) => { target.textContent = 'Got ' + event.dataTransfer.getData('text/plain') }
+    let held = false
+    pointer.onpointerdown = () => { held = true }
+    addEventListener('pointerup', (event) => {
+      const over = document.elementFromPoint(event.clientX, event.clientY)
+      if (held && over === target) target.textContent = 'Got a pointer'
+      held = false
+    })
+  </script>`
+
+describe('the pointer', { timeout: 60_000 }, () => {
+  const { server, site } = startShared({
+    args: ['--timeout-action', '1000'],
+    routes: {
+      '/hover': page('Hover', HOVER + hearing('mousemove mouseover click')),
+      '/long': page('Long', LONG),
+      '/drags': page('Drags', DRAGS + hearing('dragstart dragover drop dragend pointerdown pointerup')),
+      '/held': page('Held', `<a id="link" href="/form">Link</a><button id="go">Go</button>${hearing('click auxclick')}<script>
+        window.held = []
+        addEventListener('click', ({ altKey, ctrlKey, metaKey, shiftKey }) => held.push({ altKey, ctrlKey, metaKey, shiftKey }))
+      </script>`),
+      '/in/hover': page('Frame', '<iframe id="frame" src="/hover" width="500" height="400"></iframe>'),
+      '/in/drags': page('Frame', '<iframe id="frame" src="/drags" width="500" height="400"></iframe>'),
+      '/in/long': page('Frame', '<iframe id="frame" src="/long" width="500" height="400"></iframe>')
+    }
+  })
+
+  const at = (path) => server.ok('navigate', { url: site.url(path) })
+  const value = async (script) => (await server.ok('evaluate', { script })).value
+  const refused = async (tool, args, errorCode, reason) => {
+    const { isError, json, text } = await server.call(tool, args)
+    assert.ok(isError, text)
+    assert.deepEqual([json.errorCode, json.details.reason], [errorCode, reason], text)
+  }
+
+  test('hover opens what opens under the pointer, and tells of it with refs', async () => {
+    await at('/hover')
+    const { message, changes } = await server.ok('hover', { selector: '#menu', timeout: 2000 })
+    assert.match(message, /^Hovered over /)
+    const [, ref] = /\+ *button "Item" \[ref=(e\d+)\]/.exec(changes) ?? []
+    assert.ok(ref, changes)
+    await server.ok('click', { selector: ref })
+    await server.ok('hover', { selector: '#tip' })
+    assert.equal(await value('out.textContent'), 'entered')
+    await server.ok('hover', { selector: '#menu' })
+    assert.equal(await value('out.textContent'), 'left')
+    await at('/in/hover')
+    await server.ok('hover', { selector: '#frame >>> #tip' })
+    assert.equal(await value('frame.contentDocument.getElementById("out").textContent'), 'entered')
+  })
+
+  test('hover says what it cannot reach', async () => {
+    await at('/hover')
+    await refused('hover', { selector: '#hidden', timeout: 100 }, 'ELEMENT_NOT_CLICKABLE', 'hidden')
+    await refused('hover', { selector: '#covered', timeout: 100 }, 'ELEMENT_NOT_CLICKABLE', 'covered')
+  })
+
+  test('scroll goes by so much in each direction, and tells where it is', async () => {
+    await at('/long')
+    const place = () => value('[scrollX, scrollY]')
+    assert.match((await server.ok('scroll', { y: 500 })).message, /^Scrolled the page to 0, 500 of \d+, \d+$/)
+    await server.ok('scroll', { x: 300, y: -200 })
+    assert.deepEqual(await place(), [300, 300])
+    await server.ok('scroll', { x: -100 })
+    assert.deepEqual(await place(), [200, 300])
+    await server.ok('scroll', { y: 1e6 })
+    assert.equal((await place())[1], await value('document.documentElement.scrollHeight - innerHeight'))
+  })
+
+  test('scroll moves what is in a box, or brings an element into view, in frames too', async () => {
+    await at('/long')
+    await server.ok('scroll', { selector: '#box', x: 50, y: 120 })
+    assert.deepEqual(await value('[box.scrollLeft, box.scrollTop, scrollY]'), [50, 120, 0])
+    const inView = '((box) => box.top >= 0 && box.bottom <= innerHeight)(below.getBoundingClientRect())'
+    assert.equal(await value(inView), false)
+    await server.ok('scroll', { selector: '#below' })
+    assert.equal(await value(inView), true)
+    await at('/in/long')
+    await server.ok('scroll', { selector: '#frame >>> #box', y: 70 })
+    assert.equal(await value('frame.contentDocument.getElementById("box").scrollTop'), 70)
+    await server.ok('scroll', { selector: '#frame >>> #below' })
+    assert.ok((await value('frame.contentWindow.scrollY')) > 1000)
+    await refused('scroll', {}, 'INVALID_PARAMETERS', 'MISSING_PARAMETER')
+  })
+
+  test('drag_and_drop moves by HTML’s events and by the pointer’s, in frames too', async () => {
+    for (const [path, frame] of [['/drags', ''], ['/in/drags', '#frame >>> ']]) {
+      const inside = frame ? 'frame.contentWindow' : 'window'
+      const text = () => value(`${inside}.document.getElementById('target').textContent`)
+      await at(path)
+      const { message, changes } = await server.ok('drag_and_drop', { source: `${frame}#html`, target: `${frame}#target`, timeout: 2000 })
+      assert.match(message, /^Dragged .* onto /)
+      assert.match(changes, /Got from html/)
+      assert.equal(await text(), 'Got from html', path)
+      const heard = await value(`[...new Set(${inside}.heard.splice(0))]`)
+      for (const event of ['pointerdown html', 'dragstart html', 'dragover target', 'drop target', 'dragend html']) assert.ok(heard.includes(event), `${event}: ${heard}`)
+      await server.ok('drag_and_drop', { source: `${frame}#pointer`, target: `${frame}#target` })
+      assert.equal(await text(), 'Got a pointer', path)
+    }
+  })
+
+  test('drag_and_drop says which end is wrong', async () => {
+    await at('/drags')
+    const { json } = await server.call('drag_and_drop', { source: '#html', target: '#nowhere', timeout: 100 })
+    assert.equal(json.errorCode, 'ELEMENT_NOT_FOUND')
+    assert.match(json.message, /#nowhere/)
+    await server.ok('evaluate', { script: 'html.style.visibility = "hidden"' })
+    await refused('drag_and_drop', { source: '#html', target: '#target', timeout: 100 }, 'ELEMENT_NOT_CLICKABLE', 'hidden')
+  })
+
+  test('click holds each modifier, and presses each button', async () => {
+    await at('/held')
+    for (const [modifier, key] of [['Alt', 'altKey'], ['Control', 'ctrlKey'], ['Meta', 'metaKey'], ['Shift', 'shiftKey'], ['ControlOrMeta', process.platform === 'darwin' ? 'metaKey' : 'ctrlKey']]) {
+      await server.ok('click', { selector: '#go', modifiers: [modifier], button: 'left' })
+      const none = { altKey: false, ctrlKey: false, metaKey: false, shiftKey: false }
+      assert.deepEqual(await value('held.pop()'), { ...none, [key]: true }, modifier)
+    }
+    const { newPage } = await server.ok('click', { selector: '#link', modifiers: ['ControlOrMeta'] })
+    assert.equal(newPage.url, site.url('/form'))
+    assert.equal(await value('document.title'), 'Held')
+    assert.equal((await server.ok('click', { selector: '#link', button: 'middle' })).newPage.url, site.url('/form'))
+  })
+})

@@ -1,0 +1,203 @@
+// navigate, go_back, go_forward, reload, wait_for_load: where the page is afterwards, and how far it has loaded.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startShared } from '../support/scope.mjs'
+import { isPending, within } from '../support/wait.mjs'
+
+/** What is cached for ever, and says how often it was asked for. */
+function counted() {
+  let times = 0
+  return (_request, response) => response.writeHead(200, { 'content-type': 'text/javascript', 'cache-control': 'max-age=3600' }).end(`window.times = ${++times}`)
+}
+
+/** A page that drops every connection after the first `good` ones. @param {number} good */
+function failing(good) {
+  let times = 0
+  return (request, response) => (times++ < good ? response.writeHead(200, { 'content-type': 'text/html', 'cache-control': 'no-store' }).end('<title>Good</title>') : request.socket.destroy())
+}
+
+describe('navigation', { timeout: 60_000 }, () => {
+  const { server, site } = startShared({
+    args: ['--max-sessions', '50', '--timeout-navigation', '5000'],
+    routes: {
+      '/stages': '<title>Stages</title><script>window.stage = "parsed"; addEventListener("load", () => { stage = "loaded"; fetch("/late").then(() => { stage = "idle" }) })</script><img src="/picture">',
+      '/picture': (_request, response) => response.end(),
+      '/late': (_request, response) => response.end(),
+      '/cached': '<title>Cached</title><script src="/counted.js"></script>',
+      '/counted.js': counted(),
+      '/fails': failing(1),
+      '/fails-later': failing(1),
+      '/greets': '<title>Greets</title><script>if (sessionStorage.again) alert("again"); sessionStorage.again = 1</script>',
+      '/asks': '<title>Asks</title><script>prompt("Name?", "nobody")</script>',
+      '/leaving': '<title>Leaving</title><input id="field"><script>onbeforeunload = (event) => event.preventDefault()</script>',
+      '/pushed': '<title>First</title><script>addEventListener("popstate", () => { document.title = "Popped" }); history.pushState({}, "", "/pushed?2"); document.title = "Second"</script>'
+    }
+  })
+
+  const value = async (sessionId, script) => (await server.ok('evaluate', { sessionId, script })).value
+  const refused = async (tool, args, errorCode, reason) => {
+    const { isError, json, text } = await server.call(tool, args)
+    assert.ok(isError, text)
+    assert.deepEqual([json.errorCode, json.details.reason], [errorCode, reason], text)
+    return json
+  }
+
+  test('navigate returns at the stage that `waitUntil` names', async () => {
+    for (const [waitUntil, stage, waitedFor] of [
+      ['domcontentloaded', 'parsed', []],
+      ['load', 'loaded', ['/picture']],
+      ['networkidle', 'idle', ['/picture', '/late']]
+    ]) {
+      const sessionId = await server.createSession()
+      const holds = ['/picture', '/late'].map((path) => ({ path, ...site.hold(path) }))
+      const call = server.call('navigate', { sessionId, url: site.url('/stages'), waitUntil })
+      for (const { path, requested, release } of holds) {
+        if (!waitedFor.includes(path)) continue
+        await within(requested, path)
+        await server.request('tools/list')
+        assert.ok(await isPending(call), `${waitUntil} did not wait for ${path}`)
+        release()
+      }
+      const { json, text } = await call
+      assert.equal(json.success, true, text)
+      assert.equal(await value(sessionId, 'stage'), stage, waitUntil)
+      for (const { release } of holds) release()
+      await server.ok('close_session', { sessionId })
+    }
+  })
+
+  test('wait_for_load waits on for each stage, and answers at once where it is reached', async () => {
+    for (const [state, path] of [['load', '/picture'], ['networkidle', '/late']]) {
+      const sessionId = await server.createSession()
+      const holds = ['/picture', '/late'].map((path) => ({ path, ...site.hold(path) }))
+      await server.ok('navigate', { sessionId, url: site.url('/stages'), waitUntil: 'domcontentloaded' })
+      const soon = await server.ok('wait_for_load', { sessionId, state: 'domcontentloaded' })
+      assert.deepEqual([soon.success, soon.title, soon.url, soon.status], [true, 'Stages', site.url('/stages'), 200])
+      await refused('wait_for_load', { sessionId, state, timeout: 100 }, 'TIMEOUT', undefined)
+      const call = server.call('wait_for_load', { sessionId, state, timeout: 5000 })
+      for (const each of holds) {
+        await within(each.requested, each.path)
+        await server.request('tools/list')
+        assert.ok(await isPending(call), `${state} did not wait for ${each.path}`)
+        each.release()
+        if (each.path === path) break
+      }
+      const { json, text } = await call
+      assert.equal(json?.success, true, text)
+      assert.ok(json.timing.load >= json.timing.domContentLoaded, text)
+      for (const each of holds) each.release()
+      await server.ok('close_session', { sessionId })
+    }
+  })
+
+  test('go_back and go_forward go through the history, and say where there is none', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/form') })
+    await server.ok('navigate', { sessionId, url: site.url('/status/404') })
+    const back = await server.ok('go_back', { sessionId })
+    assert.deepEqual([back.success, back.title, back.url, back.status], [true, 'Form', site.url('/form'), 200])
+    // A tab begins empty.
+    assert.equal((await server.ok('go_back', { sessionId })).url, 'about:blank')
+    await refused('go_back', { sessionId }, 'NAVIGATION_FAILED', 'no history entry')
+    await server.ok('go_forward', { sessionId })
+    const forward = await server.ok('go_forward', { sessionId, pageId: 'page-1' })
+    assert.deepEqual([forward.title, forward.status], ['Status 404', 404])
+    await refused('go_forward', { sessionId }, 'NAVIGATION_FAILED', 'no history entry')
+    assert.equal((await server.ok('pages', { sessionId, action: 'list' })).pages[0].url, site.url('/status/404'))
+  })
+
+  test('go_back stays in a document whose script made the history', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/pushed') })
+    const { url, title } = await server.ok('go_back', { sessionId })
+    assert.equal(url, site.url('/pushed'))
+    assert.equal(title, 'Popped')
+    assert.equal((await server.ok('go_forward', { sessionId })).url, site.url('/pushed?2'))
+  })
+
+  test('reload loads again: what is cached from the cache, unless `ignoreCache`', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/cached') })
+    const first = await value(sessionId, 'window.mark = true, times')
+    assert.deepEqual((({ success, title, status }) => ({ success, title, status }))(await server.ok('reload', { sessionId })), { success: true, title: 'Cached', status: 200 })
+    assert.deepEqual(await value(sessionId, '[window.mark ?? null, times]'), [null, first])
+    await server.ok('reload', { sessionId, ignoreCache: true })
+    assert.equal(await value(sessionId, 'times'), first + 1)
+    await server.ok('reload', { sessionId, ignoreCache: false })
+    assert.equal(await value(sessionId, 'times'), first + 1)
+  })
+
+  test('reload, go_back and go_forward tell of a server that does not answer any more', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/fails') })
+    const { details, retryable } = await refused('reload', { sessionId }, 'NAVIGATION_FAILED', 'net::ERR_EMPTY_RESPONSE')
+    assert.deepEqual([details.url, retryable], [site.url('/fails'), true])
+    await server.ok('navigate', { sessionId, url: site.url('/fails-later') })
+    await server.ok('navigate', { sessionId, url: site.url('/form') })
+    await refused('go_back', { sessionId }, 'NAVIGATION_FAILED', 'net::ERR_EMPTY_RESPONSE')
+    await server.ok('navigate', { sessionId, url: site.url('/') })
+    assert.equal(await value(sessionId, 'document.title'), 'Home')
+  })
+
+  test('a dialog of the page, or of the one that is left, is told by each of them', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/greets') })
+    assert.deepEqual((await server.ok('reload', { sessionId })).dialog, { type: 'alert', message: 'again' })
+    await server.ok('handle_dialog', { sessionId, accept: true })
+    const { dialog } = await server.ok('navigate', { sessionId, url: site.url('/asks') })
+    assert.deepEqual(dialog, { type: 'prompt', message: 'Name?', defaultValue: 'nobody' })
+    await server.ok('handle_dialog', { sessionId, pageId: 'page-1', accept: true })
+    await server.ok('navigate', { sessionId, url: site.url('/leaving') })
+    await server.ok('click', { sessionId, selector: '#field' })
+    assert.equal((await server.ok('go_back', { sessionId })).dialog?.type, 'beforeunload')
+    await server.ok('handle_dialog', { sessionId, accept: false })
+    assert.equal(await value(sessionId, 'document.title'), 'Leaving')
+  })
+})
+
+describe('pages', { timeout: 60_000 }, () => {
+  const { server, site } = startShared({ args: ['--max-sessions', '50'] })
+
+  test('are opened, listed, selected and closed; calls without a pageId mean the current one', async () => {
+    const sessionId = await server.createSession()
+    const pages = (args) => server.ok('pages', { sessionId, ...args })
+    const title = async () => (await server.ok('evaluate', { sessionId, script: 'document.title' })).value
+    await server.ok('navigate', { sessionId, url: site.url('/form') })
+    const opened = await pages({ action: 'new', url: site.url('/buttons') })
+    assert.deepEqual(opened.pages, [{ pageId: 'page-1', url: site.url('/form') }, { pageId: 'page-2', url: site.url('/buttons') }])
+    assert.deepEqual([opened.navigation.title, opened.navigation.status], ['Buttons', 200])
+    assert.equal(opened.current, 'page-2')
+    await pages({ action: 'select', pageId: 'page-1' })
+    assert.equal(await title(), 'Form')
+    assert.equal((await pages({ action: 'select', pageId: 'page-2' })).current, 'page-2')
+    assert.equal(await title(), 'Buttons')
+    const closed = await pages({ action: 'close', pageId: 'page-2' })
+    assert.deepEqual([closed.current, closed.pages.length], ['page-1', 1])
+    assert.equal(await title(), 'Form')
+    // An id is never given again.
+    assert.equal((await pages({ action: 'new' })).pages.at(-1).pageId, 'page-3')
+    assert.equal((await pages({ action: 'list' })).pages.length, 2)
+  })
+
+  test('the last one can be closed, and the next call has a new one', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/form') })
+    assert.deepEqual((await server.ok('pages', { sessionId, action: 'close', pageId: 'page-1' })).pages, [])
+    assert.equal((await server.call('navigate', { sessionId, url: site.url('/') })).meta.pageId, 'page-2')
+  })
+
+  test('that cannot be are refused', async () => {
+    const sessionId = await server.createSession()
+    for (const [args, errorCode] of [
+      [{ action: 'select' }, 'INVALID_PARAMETERS'],
+      [{ action: 'close' }, 'INVALID_PARAMETERS'],
+      [{ action: 'close', pageId: 'page-9' }, 'PAGE_NOT_FOUND'],
+      [{ action: 'new', url: 'http://' }, 'INVALID_URL'],
+      [{ action: 'new', url: 'file:///etc/passwd' }, 'BLOCKED_BY_POLICY'],
+      [{ action: 'new', url: site.url('/drop') }, 'NAVIGATION_FAILED']
+    ]) {
+      const { json, text } = await server.call('pages', { sessionId, ...args })
+      assert.equal(json.errorCode, errorCode, text)
+    }
+  })
+})

@@ -1,0 +1,138 @@
+// What holds for all tools: each has a session and a page that it means, and gives the same errors for the same mistakes.
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { before, describe, test } from 'node:test'
+import { assertRefusal } from '../bad-input/refusal.mjs'
+import { ANSWER_WITH_NONE, PAST_DIALOGS, TOOLS } from '../support/coverage.mjs'
+import { startShared } from '../support/scope.mjs'
+import { UNKNOWN_SESSION } from '../support/sessions.mjs'
+import { AIMED, FITTING, PAGE, aimedAt, taking } from './calls.mjs'
+
+/** What a call says that fits but finds nothing to do. */
+const NOTHING_TO_DO = { go_forward: 'NAVIGATION_FAILED', handle_dialog: 'INVALID_PARAMETERS', close_session: 'SESSION_NOT_FOUND', get_content: 'RECORD_NOT_FOUND' }
+
+/** Of another kind than `schema` wants, if it wants one. @param {any} schema */
+const misfit = ({ type, enum: words }) => (words ? 'none of them' : type === undefined ? undefined : type === 'string' ? { no: 'string' } : 'another type')
+
+describe('every tool', { timeout: 60_000 }, () => {
+  // What is saved goes there.
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-tools-'))
+  const { server, site, scope } = startShared({ args: ['--timeout-action', '100', '--max-sessions', '3', '--output-dir', folder], routes: { '/every': PAGE } })
+  scope.after(() => rmSync(folder, { recursive: true }))
+  before(async () => {
+    await server.ok('navigate', { url: site.url('/') })
+    await server.ok('navigate', { url: site.url('/every') })
+  })
+
+  const names = (tools) => tools.map(({ name }) => name)
+  /** A call of `name` with the parameters that fit it, and `more`. */
+  const refused = (name, more, errorCode, expected = {}) => assertRefusal(server, name, { ...FITTING[name], ...more }, { errorCode, ...expected })
+
+  test('has a call that fits, and it succeeds', async () => {
+    assert.deepEqual(Object.keys(FITTING).sort(), names(TOOLS).sort())
+    for (const [name, args] of Object.entries(FITTING)) {
+      await server.ok('navigate', { url: site.url('/every') })
+      const { text, json } = await server.call(name, args)
+      assert.equal(json?.errorCode, NOTHING_TO_DO[name], `${name}: ${text}`)
+    }
+  })
+
+  test('that works on a page works on the one that is named', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('pages', { sessionId, action: 'new' })
+    for (const { name } of taking('pageId')) {
+      await server.ok('navigate', { sessionId, pageId: 'page-2', url: site.url('/') })
+      await server.ok('navigate', { sessionId, pageId: 'page-2', url: site.url('/every') })
+      const args = name === 'batch' ? { steps: [{ tool: 'get_text', arguments: { selector: '#go' } }] } : FITTING[name]
+      const { json, text, meta } = await server.call(name, { ...args, sessionId, pageId: 'page-2' })
+      assert.equal(json?.errorCode, NOTHING_TO_DO[name], `${name}: ${text}`)
+      assert.equal(meta.sessionId, sessionId, name)
+      if (!['pages', 'batch'].includes(name)) assert.equal(meta.pageId, 'page-2', name)
+      if (name === 'batch') assert.equal(json.success, true, text)
+    }
+    await server.ok('close_session', { sessionId })
+  })
+
+  test('refuses a parameter that it does not have, one of another type, and names what is missing', async () => {
+    for (const { name, inputSchema: { properties = {}, required = [] } } of TOOLS) {
+      const unknown = await refused(name, { nonsense: 1 }, 'INVALID_PARAMETERS', { message: /`nonsense` is unknown/ })
+      for (const parameter of Object.keys(properties)) assert.ok(unknown.suggestion.includes(parameter), `${name}: ${unknown.suggestion}`)
+      for (const [parameter, schema] of Object.entries(properties)) {
+        const value = misfit(schema)
+        if (value === undefined) continue
+        const { details } = await refused(name, { [parameter]: value }, 'INVALID_PARAMETERS')
+        assert.ok(details.violations.some((violation) => violation.parameter === parameter), `${name}.${parameter}`)
+      }
+      for (const parameter of required) {
+        const { details } = await refused(name, { [parameter]: undefined }, 'INVALID_PARAMETERS')
+        const { reason } = details.violations.find((violation) => violation.parameter === parameter)
+        assert.equal(reason, 'MISSING_PARAMETER', `${name}.${parameter}`)
+      }
+    }
+  })
+
+  test('that works in a session says where there is none', async () => {
+    for (const { name } of taking('sessionId')) {
+      const { sessionId } = await refused(name, { sessionId: UNKNOWN_SESSION }, 'SESSION_NOT_FOUND', { suggestion: /create_session/ })
+      assert.equal(sessionId, UNKNOWN_SESSION)
+    }
+  })
+
+  test('that works on a page says which pages there are', async () => {
+    for (const { name } of taking('pageId')) {
+      const step = { tool: 'get_text', arguments: { pageId: 'page-99' } }
+      if (name === 'batch') assert.equal((await server.ok(name, { steps: [step] })).results[0].error.errorCode, 'PAGE_NOT_FOUND')
+      else await refused(name, { pageId: 'page-99', ...(name === 'pages' ? { action: 'select' } : {}) }, 'PAGE_NOT_FOUND', { message: /page-1/ })
+    }
+  })
+
+  test('that is aimed at an element refuses a selector that cannot be parsed, or that means a frame that is not there', async () => {
+    for (const { name } of AIMED) {
+      await refused(name, aimedAt(name, 'p['), 'INVALID_SELECTOR', { message: /p\[/ })
+      await refused(name, aimedAt(name, ''), 'INVALID_SELECTOR')
+    }
+  })
+
+  test('that needs an element says that there is none, and suggests what is there', async () => {
+    for (const { name } of AIMED) {
+      if (ANSWER_WITH_NONE.includes(name)) continue
+      const { suggestion } = await refused(name, aimedAt(name, '#fild'), 'ELEMENT_NOT_FOUND', { message: /`#fild`/ })
+      assert.match(suggestion ?? '', /Field/, name)
+      await refused(name, aimedAt(name, 'e98765'), 'ELEMENT_NOT_FOUND', { reason: 'stale' })
+      await refused(name, aimedAt(name, '#nowhere >>> #field'), 'ELEMENT_NOT_FOUND')
+    }
+  })
+
+  test('that acts on an element will not guess which of several is meant; one that reads takes the first', async () => {
+    for (const { name, group } of AIMED) {
+      if (ANSWER_WITH_NONE.includes(name)) continue
+      if (group === 'interaction') {
+        const { details } = await refused(name, aimedAt(name, '.twins'), 'ELEMENT_AMBIGUOUS')
+        assert.equal(details.matches.length, 2, name)
+        assert.match(details.matches[0].ref, /^e\d+$/)
+      } else if (name !== 'extract_table') {
+        await server.ok(name, aimedAt(name, '.twins'))
+      }
+    }
+  })
+
+  test('that needs the page says that a dialog holds it up, at once', async () => {
+    await server.ok('evaluate', { script: 'void setTimeout(() => alert("Wait"), 0)' })
+    await server.call('wait_for', { time: 5000 })
+    for (const { name } of taking('pageId')) {
+      if (PAST_DIALOGS.includes(name)) continue
+      await refused(name, {}, 'DIALOG_OPEN', { message: /Wait/, suggestion: /handle_dialog/, within: 500 })
+    }
+    assert.ok((await server.ok('get_request_log')).count > 0)
+    assert.equal((await server.ok('pages', { action: 'list' })).current, 'page-1')
+    await server.ok('handle_dialog', { accept: true })
+  })
+
+  test('that works in a session says that it was closed, or has expired', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('close_session', { sessionId })
+    for (const { name } of taking('sessionId')) await refused(name, { sessionId }, 'SESSION_NOT_FOUND', { message: /was closed/ })
+  })
+})

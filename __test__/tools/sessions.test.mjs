@@ -1,0 +1,91 @@
+// create_session and its options, list_sessions, close_session, batch: as a client has them.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startShared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+
+describe('sessions', { timeout: 60_000 }, () => {
+  const { server, site } = startShared({ args: ['--max-sessions', '50'] })
+  const value = async (sessionId, script) => (await server.ok('evaluate', { sessionId, script })).value
+
+  test('create_session gives the page what it asks for', async () => {
+    const storageState = {
+      cookies: [{ name: 'kept', value: '1', domain: '127.0.0.1', path: '/', expires: -1, httpOnly: true, secure: false, sameSite: 'Lax' }],
+      origins: [{ origin: site.origin, localStorage: [{ name: 'theme', value: 'dark' }] }]
+    }
+    const given = { userAgent: 'tester/1', viewport: { width: 640, height: 480 }, locale: 'de-DE', timezone: 'Asia/Tokyo', storageState }
+    const { sessionId, expiresAt, message } = await server.ok('create_session', given)
+    assert.match(sessionId, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    assert.ok(expiresAt > Date.now() + 290_000 && expiresAt <= Date.now() + 300_000)
+    assert.match(message, /sessionId/)
+    await server.ok('navigate', { sessionId, url: site.url('/cookies') })
+    assert.deepEqual(await value(sessionId, '[navigator.userAgent, innerWidth, innerHeight, navigator.language, Intl.DateTimeFormat().resolvedOptions().timeZone, localStorage.theme, out.textContent]'), [
+      'tester/1',
+      640,
+      480,
+      'de-DE',
+      'Asia/Tokyo',
+      'dark',
+      'kept=1'
+    ])
+    assert.equal(site.requests.at(-1).headers['user-agent'], 'tester/1')
+    assert.match(site.requests.at(-1).headers['accept-language'], /^de-DE/)
+    await server.ok('close_session', { sessionId })
+  })
+
+  test('list_sessions tells of each with its pages', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/form') })
+    const { sessions } = await server.ok('list_sessions')
+    const told = sessions.find((session) => session.sessionId === sessionId)
+    assert.deepEqual(told.pages, [{ pageId: 'page-1', url: site.url('/form') }])
+    assert.ok(told.createdAt <= Date.now() && told.expiresAt > Date.now())
+    assert.deepEqual(await server.ok('close_session', { sessionId }), { success: true, message: `Session ${sessionId} is closed.` })
+    assert.ok(!(await server.ok('list_sessions')).sessions.some((session) => session.sessionId === sessionId))
+  })
+})
+
+describe('batch', { timeout: 60_000 }, () => {
+  const { server, site } = startShared()
+
+  test('runs its steps in order and tells what each gave; the first that fails is the last, unless it is said otherwise', async () => {
+    const steps = [
+      { tool: 'navigate', arguments: { url: site.url('/form') } },
+      { tool: 'fill', arguments: { selector: '#name', value: 'Ada' } },
+      { tool: 'get_value', arguments: { selector: '#name' } }
+    ]
+    const { success, results, skipped } = await server.ok('batch', { steps })
+    assert.deepEqual([success, skipped, results.map(({ tool }) => tool)], [true, undefined, ['navigate', 'fill', 'get_value']])
+    assert.equal(results[2].result.value, 'Ada')
+    const wrong = [{ tool: 'get_text', arguments: { selector: '#none' } }, { tool: 'no_such_tool' }, steps[2]]
+    const stopped = await server.ok('batch', { steps: wrong })
+    assert.deepEqual([stopped.success, stopped.results.length, stopped.skipped, stopped.results[0].error.errorCode], [false, 1, 2, 'ELEMENT_NOT_FOUND'])
+    const ran = await server.ok('batch', { steps: wrong, stopOnError: false })
+    assert.deepEqual(ran.results.map(({ error }) => error?.errorCode), ['ELEMENT_NOT_FOUND', 'INVALID_PARAMETERS', undefined])
+    assert.equal((await server.ok('batch', { steps: wrong, stopOnError: true })).skipped, 2)
+  })
+
+  test('works in the session and on the page that it names', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('pages', { sessionId, action: 'new', url: site.url('/buttons') })
+    const script = { tool: 'evaluate', arguments: { script: 'document.title' } }
+    const { results } = await server.ok('batch', { sessionId, pageId: 'page-2', steps: [script, { ...script, arguments: { ...script.arguments, pageId: 'page-1' } }] })
+    assert.deepEqual(results.map(({ result }) => result.value), ['Buttons', ''])
+  })
+})
+
+describe('answers of actions', { timeout: 60_000 }, () => {
+  const { site } = startShared()
+
+  test('are as long as `--after-action` says: nothing, the changes, or the whole page', async (t) => {
+    for (const [mode, has] of [['none', []], ['changes', ['changes']], ['snapshot', ['snapshot']]]) {
+      const server = await startServer(t, ['--after-action', mode])
+      await server.ok('navigate', { url: site.url('/form') })
+      for (const [tool, args] of [['fill', { selector: '#name', value: 'Ada' }], ['type', { selector: '#note', text: 'x' }], ['check', { selector: '#agree' }], ['press', { key: 'Tab' }]]) {
+        const answer = await server.ok(tool, args)
+        assert.deepEqual(Object.keys(answer).filter((name) => ['changes', 'snapshot'].includes(name)), has, `${mode} ${tool}`)
+      }
+      if (mode === 'snapshot') assert.match((await server.ok('fill', { selector: '#name', value: 'Bo' })).snapshot, /textbox "Name".*Bo/)
+    }
+  })
+})

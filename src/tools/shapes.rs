@@ -1,0 +1,78 @@
+//! The answers of the tools as clients get them, from a browser in memory: what is other here is other for every agent.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    answer::Answer,
+    registry::{Invocation, Registry},
+};
+use crate::{
+    config::Config,
+    engine::memory::MemoryEngine,
+    session::{Connection, SessionManager, VirtualClock},
+};
+
+/// A server without a browser, and what its answers are told by: ids are other each time.
+struct Client {
+    registry: Registry,
+    connection: Arc<Connection>,
+    told: Map<String, Value>,
+}
+
+impl Client {
+    fn new() -> Self {
+        let clock = Arc::new(VirtualClock::new(1_700_000_000_000));
+        let manager =
+            SessionManager::new(Arc::new(Config::default()), Arc::new(MemoryEngine::default()), clock);
+        Self { registry: Registry::new(manager).unwrap(), connection: Arc::default(), told: Map::new() }
+    }
+
+    /// Calls a tool and keeps its answer, or its error, under `what`; gives the answer.
+    async fn call(&mut self, what: &str, tool: &str, arguments: Value) -> Value {
+        let invocation = Invocation::new(self.connection.clone(), tool, arguments);
+        let answer = match self.registry.call(invocation).await.unwrap().result {
+            Ok(Answer::Json(value)) => value,
+            Ok(other) => other.into_value(),
+            Err(error) => serde_json::to_value(error).unwrap(),
+        };
+        self.told.insert(format!("{tool}: {what}"), answer.clone());
+        answer
+    }
+}
+
+#[tokio::test]
+async fn answers_of_tools_that_need_no_content() {
+    let mut client = Client::new();
+    let session = client.call("a session", "create_session", json!({})).await["sessionId"].clone();
+    let of = |mut more: Value| {
+        more["sessionId"] = session.clone();
+        more
+    };
+    client.call("a page", "navigate", of(json!({"url": "https://example.com/"}))).await;
+    client.call("with a URL", "pages", of(json!({"action": "new", "url": "about:blank"}))).await;
+    client.call("all", "pages", of(json!({"action": "list"}))).await;
+    client.call("one", "pages", of(json!({"action": "close", "pageId": "page-2"}))).await;
+    client.call("one with a page", "list_sessions", json!({})).await;
+    client.call("none", "get_cookies", of(json!({}))).await;
+    let cookie = json!({"name": "a", "value": "b", "url": "https://example.com/"});
+    client.call("one", "set_cookies", of(json!({"cookies": [cookie]}))).await;
+    client.call("a type", "block_resource", of(json!({"resourceType": "image"}))).await;
+    client.call("a glob", "mock_response", of(json!({"url": "**/api/*", "response": {"json": []}}))).await;
+    client.call("off", "set_offline", of(json!({"offline": true}))).await;
+    client.call("a limit", "set_throttling", of(json!({"downloadSpeed": 1000}))).await;
+    client.call("no limit", "set_throttling", of(json!({}))).await;
+    client.call("empty", "get_request_log", of(json!({}))).await;
+    let steps = json!([{"tool": "set_offline", "arguments": {"offline": false}}, {"tool": "nothing"}, {"tool": "pages"}]);
+    client.call("a step that fails", "batch", of(json!({"steps": steps}))).await;
+    client.call("nothing kept", "get_content", json!({})).await;
+    client.call("a parameter that is missing", "click", of(json!({}))).await;
+    client.call("no such page", "get_text", of(json!({"pageId": "page-7"}))).await;
+    client.call("no dialog", "handle_dialog", of(json!({"accept": true}))).await;
+    client.call("forbidden", "navigate", of(json!({"url": "file:///etc/passwd"}))).await;
+    client.call("the session", "close_session", of(json!({}))).await;
+    client.call("a closed session", "navigate", of(json!({"url": "about:blank"}))).await;
+    let text = serde_json::to_string_pretty(&client.told).unwrap();
+    insta::assert_snapshot!(text.replace(session.as_str().unwrap(), "[session]"));
+}
