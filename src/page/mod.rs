@@ -24,7 +24,6 @@ mod script;
 mod settle;
 mod snapshot;
 mod state;
-mod url_pattern;
 mod waiting;
 
 use std::{
