@@ -19,6 +19,7 @@ mod on_drop;
 pub mod pictures;
 mod pointer;
 mod reading;
+mod requests;
 mod revision;
 mod script;
 mod settle;
