@@ -1,86 +1,137 @@
 /// <reference lib="esnext.disposable" />
-// Generated from the tools' own schemas and scripts/index.template.d.ts. Not to be edited here: `npm run generate` writes
-// it anew.
+// Generated from the schemas of the tools and of the configuration, and scripts/index.template.d.ts. Not to be edited here:
+// `npm run generate` writes it anew.
 
 /** The options of the command line (`troupe --help`), in camelCase. The sections of a nested config file are taken too. */
 export interface Config {
-  /** Default `chromium`. */
-  browser?: 'chromium' | 'firefox' | 'webkit' | 'chrome' | 'msedge' | NestedConfig['browser']
-  /** Default `false`; without a display on Linux headless all the same. */
-  headless?: boolean
-  executablePath?: string
-  /** Further arguments of the browser. */
-  browserArg?: string[]
-  /** `false` switches the browser's sandbox off. */
-  sandbox?: boolean
-  userDataDir?: string
-  /** Attach to a running browser (`ws://…`, `http://host:9222`) instead of launching one. */
-  browserEndpoint?: string
-  /** `1280x720` */
-  viewportSize?: string
-  /** `iPhone 15` */
-  device?: string
-  userAgent?: string
-  /** `en-GB` */
-  locale?: string
-  /** `Europe/Berlin` */
-  timezone?: string
-  /** `http://host:3128`, `socks5://host:1080` */
-  proxyServer?: string
-  proxyBypass?: string
-  ignoreHttpsErrors?: boolean
-  /** A file with cookies and storage to begin with, as Playwright writes it. */
-  storageState?: string
-  /** Files with scripts that run in every page first. */
-  initScript?: string[]
-  grantPermissions?: string[]
-  /** Life of a session in milliseconds. Default 300000. */
-  sessionTimeout?: number
-  /** `fixed` (the default): counted from its creation. `idle`: from its last call. */
-  sessionExpiry?: 'fixed' | 'idle'
-  /** Default 10. */
-  maxSessions?: number
-  /** How long `createSession` waits for a place where there is none, in milliseconds. Default 0. */
-  queueTimeout?: number
-  /** How long an action waits for its element, in milliseconds. Default 5000. */
-  timeoutAction?: number
-  /** In milliseconds. Default 30000. */
-  timeoutNavigation?: number
-  /** How long at most an action waits for the requests that it started, in milliseconds. Default 2000. */
-  timeoutSettle?: number
-  /** Characters of one result at most. Default 25000. */
-  resultBudget?: number
-  logLevel?: 'error' | 'warn' | 'info' | 'debug' | 'trace'
-  logFormat?: 'text' | 'json'
-  logFile?: string
-  session?: NestedConfig['session']
-  pool?: NestedConfig['pool']
-  security?: NestedConfig['security']
-  logging?: NestedConfig['logging']
-}
-
-/** The shape of a config file in sections; each key means the same as the flat one. */
-export interface NestedConfig {
-  browser?: {
+  /** Which browser. Default: chromium */
+  browser?: 'chromium' | 'firefox' | 'webkit' | 'chrome' | 'msedge' | {
+    /** Which browser. Default: chromium */
     type?: 'chromium' | 'firefox' | 'webkit' | 'chrome' | 'msedge'
+    /** Without a window; also where no display is there and nothing is said */
     headless?: boolean
+    /** A further argument of the browser; may be repeated */
     args?: string[]
+    /** Folder of the downloads */
     downloadPath?: string
   }
-  session?: { defaultTimeout?: number; maxSessions?: number; persistentSessions?: boolean }
-  pool?: { minBrowsers?: number; maxBrowsers?: number; idleTimeout?: number }
+  /** Without a window; also where no display is there and nothing is said */
+  headless?: boolean
+  /** The browser's executable */
+  executablePath?: string
+  /** A further argument of the browser; may be repeated */
+  browserArg?: string[]
+  /** `false`: Without the browser's sandbox, as root needs it. Default: true */
+  sandbox?: boolean
+  /** A profile folder that stays; allows one session */
+  userDataDir?: string
+  /** Sessions are kept in memory, as they are anyway. Default: false */
+  isolated?: boolean
+  /** Attach to a running browser instead of launching one */
+  browserEndpoint?: string
+  /** Folder of the downloads */
+  downloadPath?: string
+  /** Size of the pages, as 1280x720 */
+  viewportSize?: string | {
+    width: number
+    height: number
+  }
+  /** A device to look like, as "iPhone 15" */
+  device?: string
+  /** The user agent */
+  userAgent?: string
+  /** Language and region, as en-GB */
+  locale?: string
+  /** Time zone, as Europe/Berlin */
+  timezone?: string
+  /** The proxy, as http://host:3128 or socks5://host:1080 */
+  proxyServer?: string
+  /** Domains that go past the proxy, comma-separated */
+  proxyBypass?: string
+  /** Take any certificate. Default: false */
+  ignoreHttpsErrors?: boolean
+  /** Cookies and storage to begin with (Playwright's file) */
+  storageState?: string
+  /** A script that runs in every page first; may be repeated */
+  initScript?: string[]
+  /** Permissions of the pages, as geolocation,clipboard-read */
+  grantPermissions?: ('accelerometer' | 'ambient-light-sensor' | 'background-sync' | 'camera' | 'clipboard-read' | 'clipboard-write' | 'geolocation' | 'gyroscope' | 'local-fonts' | 'local-network-access' | 'magnetometer' | 'microphone' | 'midi' | 'midi-sysex' | 'notifications' | 'payment-handler' | 'screen-wake-lock' | 'storage-access')[]
+  /** Life of a session in ms. Default: 300000 */
+  sessionTimeout?: number
+  /** Counted from creation, or from the last call. Default: fixed */
+  sessionExpiry?: 'fixed' | 'idle'
+  /** How many sessions at once. Default: 10 */
+  maxSessions?: number
+  /** How long one more waits for a place, in ms. Default: 0 */
+  queueTimeout?: number
+  /** How long an action waits for its element, in ms. Default: 5000 */
+  timeoutAction?: number
+  /** How long a navigation may take, in ms. Default: 30000 */
+  timeoutNavigation?: number
+  /** How long an action waits for the requests it started, in ms. Default: 2000 */
+  timeoutSettle?: number
+  /** native, playwright, all, or names and groups, as navigate,group:network. Default: ["native"] */
+  tools?: string[]
+  /** Tools and groups to take away */
+  noTools?: string[]
+  /** Folder with further prompts */
+  prompts?: string
+  /** What an action tells of the page afterwards. Default: changes */
+  afterAction?: 'none' | 'changes' | 'snapshot'
+  /** Characters of one result at most. Default: 25000 */
+  resultBudget?: number
+  /** Folder of files that tools write */
+  outputDir?: string
+  /** Allow file: URLs and files everywhere. Default: false */
+  allowFileAccess?: boolean
+  /** The tool evaluate. Default: true */
+  enableScriptEvaluation?: boolean
+  /** The tool upload_file. Default: true */
+  enableFileUpload?: boolean
+  /** Bytes of a screenshot at most. Default: 10485760 */
+  maxScreenshotSize?: number
+  /** What is logged. Default: info */
+  logLevel?: 'error' | 'warn' | 'info' | 'debug' | 'trace'
+  /** How it is written. Default: text */
+  logFormat?: 'text' | 'json'
+  /** Where to, instead of stderr */
+  logFile?: string
+  session?: {
+    /** How many sessions at once. Default: 10 */
+    maxSessions?: number
+    /** Keep sessions resumable at exit. Default: true */
+    persistentSessions?: boolean
+    /** How long a navigation may take, in ms. Default: 30000 */
+    defaultTimeout?: number
+  }
+  pool?: {
+    /** Browsers that are always there. Default: 1 */
+    minBrowsers?: number
+    /** Browsers at most. Default: 1 */
+    maxBrowsers?: number
+    /** When a browser without sessions is closed, in ms */
+    idleTimeout?: number
+  }
   security?: {
+    /** Only these domains */
     allowedDomains?: string[]
+    /** Not these domains */
     blockedDomains?: string[]
-    maxScreenshotSize?: number
-    enableFileUpload?: boolean
+    /** The tool evaluate. Default: true */
     enableScriptEvaluation?: boolean
+    /** The tool upload_file. Default: true */
+    enableFileUpload?: boolean
+    /** Bytes of a screenshot at most. Default: 10485760 */
+    maxScreenshotSize?: number
   }
   logging?: {
+    /** What is logged. Default: info */
     level?: 'error' | 'warn' | 'info' | 'debug' | 'trace'
+    /** How it is written. Default: text */
     format?: 'text' | 'json'
-    destination?: 'stdout' | 'stderr' | 'file'
+    /** Where to, instead of stderr */
     file?: string
+    destination?: 'stdout' | 'stderr' | 'file'
   }
 }
 
@@ -453,7 +504,7 @@ export interface NavigateResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -495,7 +546,7 @@ export interface GoBackResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -537,7 +588,7 @@ export interface GoForwardResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -580,7 +631,7 @@ export interface ReloadResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -626,7 +677,7 @@ export interface WaitForLoadResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -655,16 +706,7 @@ export interface PagesResult {
   /** Where the new page has led. */
   navigation?: {
     success: boolean
-    /** Further ones, of other pages or still told of. */
-    downloads: {
-      url: string
-      suggestedFilename: string
-      /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-      state: string
-      /** Where the file is, once it is complete. */
-      path?: string
-      failure?: string
-    }[]
+    title: string
     /** Where the page is now, after redirects. */
     url: string
     /** HTTP status of the document's last response; 0 where there was none. */
@@ -688,6 +730,16 @@ export interface PagesResult {
       path?: string
       failure?: string
     }
+    /** Further ones, of other pages or still told of. */
+    downloads?: {
+      url: string
+      suggestedFilename: string
+      /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+      state: string
+      /** Where the file is, once it is complete. */
+      path?: string
+      failure?: string
+    }[]
   }
 }
 
@@ -717,6 +769,7 @@ export interface ClickResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -741,7 +794,7 @@ export interface ClickResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -780,6 +833,7 @@ export interface TypeResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -804,7 +858,7 @@ export interface TypeResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -837,6 +891,7 @@ export interface FillResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -861,7 +916,7 @@ export interface FillResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -896,6 +951,7 @@ export interface FillFormResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -920,7 +976,7 @@ export interface FillFormResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -953,6 +1009,7 @@ export interface SelectResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -977,7 +1034,7 @@ export interface SelectResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1011,6 +1068,7 @@ export interface CheckResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1035,7 +1093,7 @@ export interface CheckResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1069,6 +1127,7 @@ export interface UncheckResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1093,7 +1152,7 @@ export interface UncheckResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1127,6 +1186,7 @@ export interface HoverResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1151,7 +1211,7 @@ export interface HoverResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1185,6 +1245,7 @@ export interface ScrollResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1209,7 +1270,7 @@ export interface ScrollResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1244,6 +1305,7 @@ export interface DragAndDropResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1268,7 +1330,7 @@ export interface DragAndDropResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1302,6 +1364,7 @@ export interface UploadFileResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1326,7 +1389,7 @@ export interface UploadFileResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1359,6 +1422,7 @@ export interface PressResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1383,7 +1447,7 @@ export interface PressResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1416,6 +1480,7 @@ export interface HandleDialogResult {
   /** Set where the action has led to another document. */
   page?: {
     url: string
+    title: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1440,7 +1505,7 @@ export interface HandleDialogResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1503,7 +1568,7 @@ export interface GetAttributeArguments {
 
 export interface GetAttributeResult {
   /** Null where the element has no such attribute. */
-  value?: string
+  value: string | null
 }
 
 export interface GetValueArguments {
@@ -1512,7 +1577,8 @@ export interface GetValueArguments {
 }
 
 export interface GetValueResult {
-  value?: string
+  /** Null where the element has none. */
+  value: string | null
   /** Of a select that takes several. */
   values?: string[]
   /** true, false or "mixed". */
@@ -1669,10 +1735,11 @@ export interface FindElementsArguments {
 export interface FindElementsResult {
   elements: {
     ref: string
-    attributes: Record<string, unknown>
+    description: string
     tag: string
     text: string
     visible: boolean
+    attributes: Record<string, unknown>
   }[]
   /** How many match, also those that are not listed. */
   count: number
@@ -1731,7 +1798,7 @@ export interface WaitForSelectorResult {
 export interface WaitForArguments {
   text?: string
   textGone?: string
-  /** Part of it, or a glob */
+  /** Whole, a part, or a glob */
   url?: string
   /** ms */
   time?: number
@@ -1760,7 +1827,7 @@ export interface BlockResourceResult {
 }
 
 export interface MockResponseArguments {
-  /** Exact, or a glob: * is anything but /, ** anything */
+  /** Whole, a part, or a glob: * is anything but /, ** anything */
   url: string
   response?: {
     status?: number
@@ -1863,5 +1930,5 @@ export interface BatchResult {
     error?: unknown
   }[]
   /** Steps that were not run. */
-  skipped: number
+  skipped?: number
 }

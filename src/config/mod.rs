@@ -12,6 +12,7 @@ mod file;
 mod finish;
 mod layer;
 mod options;
+mod schema;
 mod spelling;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use self::error::{ConfigError, one_line};
 pub use self::layer::{Origin, Setting};
 pub use self::options::{ConfigOption, OPTIONS, by_flag as option_of_flag};
+pub use self::schema::schema;
 pub use self::spelling::{near, nearest};
 pub use self::types::{
     AfterAction, BrowserKind, Expiry, LogFormat, LogLevel, Masked, Responses, Transport, UpstreamTransport,
