@@ -1,86 +1,137 @@
 /// <reference lib="esnext.disposable" />
-// Generated from the tools' own schemas and scripts/index.template.d.ts. Not to be edited here: `npm run generate` writes
-// it anew.
+// Generated from the schemas of the tools and of the configuration, and scripts/index.template.d.ts. Not to be edited here:
+// `npm run generate` writes it anew.
 
 /** The options of the command line (`troupe --help`), in camelCase. The sections of a nested config file are taken too. */
 export interface Config {
-  /** Default `chromium`. */
-  browser?: 'chromium' | 'firefox' | 'webkit' | 'chrome' | 'msedge' | NestedConfig['browser']
-  /** Default `false`; without a display on Linux headless all the same. */
-  headless?: boolean
-  executablePath?: string
-  /** Further arguments of the browser. */
-  browserArg?: string[]
-  /** `false` switches the browser's sandbox off. */
-  sandbox?: boolean
-  userDataDir?: string
-  /** Attach to a running browser (`ws://…`, `http://host:9222`) instead of launching one. */
-  browserEndpoint?: string
-  /** `1280x720` */
-  viewportSize?: string
-  /** `iPhone 15` */
-  device?: string
-  userAgent?: string
-  /** `en-GB` */
-  locale?: string
-  /** `Europe/Berlin` */
-  timezone?: string
-  /** `http://host:3128`, `socks5://host:1080` */
-  proxyServer?: string
-  proxyBypass?: string
-  ignoreHttpsErrors?: boolean
-  /** A file with cookies and storage to begin with, as Playwright writes it. */
-  storageState?: string
-  /** Files with scripts that run in every page first. */
-  initScript?: string[]
-  grantPermissions?: string[]
-  /** Life of a session in milliseconds. Default 300000. */
-  sessionTimeout?: number
-  /** `fixed` (the default): counted from its creation. `idle`: from its last call. */
-  sessionExpiry?: 'fixed' | 'idle'
-  /** Default 10. */
-  maxSessions?: number
-  /** How long `createSession` waits for a place where there is none, in milliseconds. Default 0. */
-  queueTimeout?: number
-  /** How long an action waits for its element, in milliseconds. Default 5000. */
-  timeoutAction?: number
-  /** In milliseconds. Default 30000. */
-  timeoutNavigation?: number
-  /** How long at most an action waits for the requests that it started, in milliseconds. Default 2000. */
-  timeoutSettle?: number
-  /** Characters of one result at most. Default 25000. */
-  resultBudget?: number
-  logLevel?: 'error' | 'warn' | 'info' | 'debug' | 'trace'
-  logFormat?: 'text' | 'json'
-  logFile?: string
-  session?: NestedConfig['session']
-  pool?: NestedConfig['pool']
-  security?: NestedConfig['security']
-  logging?: NestedConfig['logging']
-}
-
-/** The shape of a config file in sections; each key means the same as the flat one. */
-export interface NestedConfig {
-  browser?: {
+  /** Which browser. Default: chromium */
+  browser?: 'chromium' | 'firefox' | 'webkit' | 'chrome' | 'msedge' | {
+    /** Which browser. Default: chromium */
     type?: 'chromium' | 'firefox' | 'webkit' | 'chrome' | 'msedge'
+    /** Without a window; also where no display is there and nothing is said */
     headless?: boolean
+    /** A further argument of the browser; may be repeated */
     args?: string[]
+    /** Folder of the downloads */
     downloadPath?: string
   }
-  session?: { defaultTimeout?: number; maxSessions?: number; persistentSessions?: boolean }
-  pool?: { minBrowsers?: number; maxBrowsers?: number; idleTimeout?: number }
+  /** Without a window; also where no display is there and nothing is said */
+  headless?: boolean
+  /** The browser's executable */
+  executablePath?: string
+  /** A further argument of the browser; may be repeated */
+  browserArg?: string[]
+  /** `false`: Without the browser's sandbox, as root needs it. Default: true */
+  sandbox?: boolean
+  /** A profile folder that stays; allows one session */
+  userDataDir?: string
+  /** Sessions are kept in memory, as they are anyway. Default: false */
+  isolated?: boolean
+  /** Attach to a running browser instead of launching one */
+  browserEndpoint?: string
+  /** Folder of the downloads */
+  downloadPath?: string
+  /** Size of the pages, as 1280x720 */
+  viewportSize?: string | {
+    width: number
+    height: number
+  }
+  /** A device to look like, as "iPhone 15" */
+  device?: string
+  /** The user agent */
+  userAgent?: string
+  /** Language and region, as en-GB */
+  locale?: string
+  /** Time zone, as Europe/Berlin */
+  timezone?: string
+  /** The proxy, as http://host:3128 or socks5://host:1080 */
+  proxyServer?: string
+  /** Domains that go past the proxy, comma-separated */
+  proxyBypass?: string
+  /** Take any certificate. Default: false */
+  ignoreHttpsErrors?: boolean
+  /** Cookies and storage to begin with (Playwright's file) */
+  storageState?: string
+  /** A script that runs in every page first; may be repeated */
+  initScript?: string[]
+  /** Permissions of the pages, as geolocation,clipboard-read */
+  grantPermissions?: ('accelerometer' | 'ambient-light-sensor' | 'background-sync' | 'camera' | 'clipboard-read' | 'clipboard-write' | 'geolocation' | 'gyroscope' | 'local-fonts' | 'local-network-access' | 'magnetometer' | 'microphone' | 'midi' | 'midi-sysex' | 'notifications' | 'payment-handler' | 'screen-wake-lock' | 'storage-access')[]
+  /** Life of a session in ms. Default: 300000 */
+  sessionTimeout?: number
+  /** Counted from creation, or from the last call. Default: fixed */
+  sessionExpiry?: 'fixed' | 'idle'
+  /** How many sessions at once. Default: 10 */
+  maxSessions?: number
+  /** How long one more waits for a place, in ms. Default: 0 */
+  queueTimeout?: number
+  /** How long an action waits for its element, in ms. Default: 5000 */
+  timeoutAction?: number
+  /** How long a navigation may take, in ms. Default: 30000 */
+  timeoutNavigation?: number
+  /** How long an action waits for the requests it started, in ms. Default: 2000 */
+  timeoutSettle?: number
+  /** native, playwright, all, or names and groups, as navigate,group:network. Default: ["native"] */
+  tools?: string[]
+  /** Tools and groups to take away */
+  noTools?: string[]
+  /** Folder with further prompts */
+  prompts?: string
+  /** What an action tells of the page afterwards. Default: changes */
+  afterAction?: 'none' | 'changes' | 'snapshot'
+  /** Characters of one result at most. Default: 25000 */
+  resultBudget?: number
+  /** Folder of files that tools write */
+  outputDir?: string
+  /** Allow file: URLs and files everywhere. Default: false */
+  allowFileAccess?: boolean
+  /** The tool evaluate. Default: true */
+  enableScriptEvaluation?: boolean
+  /** The tool upload_file. Default: true */
+  enableFileUpload?: boolean
+  /** Bytes of a screenshot at most. Default: 10485760 */
+  maxScreenshotSize?: number
+  /** What is logged. Default: info */
+  logLevel?: 'error' | 'warn' | 'info' | 'debug' | 'trace'
+  /** How it is written. Default: text */
+  logFormat?: 'text' | 'json'
+  /** Where to, instead of stderr */
+  logFile?: string
+  session?: {
+    /** How many sessions at once. Default: 10 */
+    maxSessions?: number
+    /** Keep sessions resumable at exit. Default: true */
+    persistentSessions?: boolean
+    /** How long a navigation may take, in ms. Default: 30000 */
+    defaultTimeout?: number
+  }
+  pool?: {
+    /** Browsers that are always there. Default: 1 */
+    minBrowsers?: number
+    /** Browsers at most. Default: 1 */
+    maxBrowsers?: number
+    /** When a browser without sessions is closed, in ms */
+    idleTimeout?: number
+  }
   security?: {
+    /** Only these domains */
     allowedDomains?: string[]
+    /** Not these domains */
     blockedDomains?: string[]
-    maxScreenshotSize?: number
-    enableFileUpload?: boolean
+    /** The tool evaluate. Default: true */
     enableScriptEvaluation?: boolean
+    /** The tool upload_file. Default: true */
+    enableFileUpload?: boolean
+    /** Bytes of a screenshot at most. Default: 10485760 */
+    maxScreenshotSize?: number
   }
   logging?: {
+    /** What is logged. Default: info */
     level?: 'error' | 'warn' | 'info' | 'debug' | 'trace'
+    /** How it is written. Default: text */
     format?: 'text' | 'json'
-    destination?: 'stdout' | 'stderr' | 'file'
+    /** Where to, instead of stderr */
     file?: string
+    destination?: 'stdout' | 'stderr' | 'file'
   }
 }
 
@@ -453,7 +504,7 @@ export interface NavigateResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -495,7 +546,7 @@ export interface GoBackResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -537,7 +588,7 @@ export interface GoForwardResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -580,7 +631,7 @@ export interface ReloadResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -626,7 +677,7 @@ export interface WaitForLoadResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -680,7 +731,7 @@ export interface PagesResult {
       failure?: string
     }
     /** Further ones, of other pages or still told of. */
-    downloads: {
+    downloads?: {
       url: string
       suggestedFilename: string
       /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -743,7 +794,7 @@ export interface ClickResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -807,7 +858,7 @@ export interface TypeResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -865,7 +916,7 @@ export interface FillResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -925,7 +976,7 @@ export interface FillFormResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -983,7 +1034,7 @@ export interface SelectResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1042,7 +1093,7 @@ export interface CheckResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1101,7 +1152,7 @@ export interface UncheckResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1160,7 +1211,7 @@ export interface HoverResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1219,7 +1270,7 @@ export interface ScrollResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1279,7 +1330,7 @@ export interface DragAndDropResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1338,7 +1389,7 @@ export interface UploadFileResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1396,7 +1447,7 @@ export interface PressResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1454,7 +1505,7 @@ export interface HandleDialogResult {
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
-  downloads: {
+  downloads?: {
     url: string
     suggestedFilename: string
     /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
@@ -1517,7 +1568,7 @@ export interface GetAttributeArguments {
 
 export interface GetAttributeResult {
   /** Null where the element has no such attribute. */
-  value?: string
+  value: string | null
 }
 
 export interface GetValueArguments {
@@ -1526,7 +1577,8 @@ export interface GetValueArguments {
 }
 
 export interface GetValueResult {
-  value?: string
+  /** Null where the element has none. */
+  value: string | null
   /** Of a select that takes several. */
   values?: string[]
   /** true, false or "mixed". */
@@ -1746,7 +1798,7 @@ export interface WaitForSelectorResult {
 export interface WaitForArguments {
   text?: string
   textGone?: string
-  /** Part of it, or a glob */
+  /** Whole, a part, or a glob */
   url?: string
   /** ms */
   time?: number
@@ -1775,7 +1827,7 @@ export interface BlockResourceResult {
 }
 
 export interface MockResponseArguments {
-  /** Exact, or a glob: * is anything but /, ** anything */
+  /** Whole, a part, or a glob: * is anything but /, ** anything */
   url: string
   response?: {
     status?: number
@@ -1878,5 +1930,5 @@ export interface BatchResult {
     error?: unknown
   }[]
   /** Steps that were not run. */
-  skipped: number
+  skipped?: number
 }

@@ -1,4 +1,4 @@
-// `npm run generate` writes what follows from the schemas of the tools: index.d.ts and the table in README.md. With
+// `npm run generate` writes what follows from the schemas of the tools and of the configuration: index.d.ts and the table in README.md. With
 // `--check` it writes nothing and fails if a file is not what would be written.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -7,9 +7,10 @@ import { withToolTable } from './readme.mjs'
 import { ROOT } from './run.mjs'
 import { typesOf } from './types.mjs'
 
-const tools = JSON.parse(createRequire(import.meta.url)('../native.js').toolSchemas())
+const native = createRequire(import.meta.url)('../native.js')
+const tools = JSON.parse(native.toolSchemas())
 const generated = {
-  'index.d.ts': () => typesOf(tools),
+  'index.d.ts': () => typesOf(tools, JSON.parse(native.configSchema())),
   'README.md': (text) => withToolTable(text, tools)
 }
 
@@ -19,7 +20,7 @@ for (const [name, generate] of Object.entries(generated)) {
   const text = generate(old)
   if (text === old) continue
   if (process.argv.includes('--check')) {
-    console.error(`${name} is not what the schemas of the tools give: run \`npm run generate\``)
+    console.error(`${name} is not what the schemas give: run \`npm run generate\``)
     process.exitCode = 1
   } else {
     writeFileSync(file, text)

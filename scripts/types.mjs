@@ -1,4 +1,5 @@
-// The text of index.d.ts: the fixed part from index.template.d.ts, the arguments and results of every tool from its schemas.
+// The text of index.d.ts: the fixed part from index.template.d.ts, the arguments and results of every tool and the
+// configuration from their schemas.
 // `npm run generate` writes it.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -10,8 +11,8 @@ const { camelCase, sessionMethods } = require('../lib/session-methods.js')
 
 /** @typedef {import('../lib/session-methods.js').Tool} Tool */
 
-/** @param {Tool[]} tools @returns {string} the text of index.d.ts */
-export function typesOf(tools) {
+/** @param {Tool[]} tools @param {any} config the schema of the configuration @returns {string} the text of index.d.ts */
+export function typesOf(tools, config) {
   const template = readFileSync(join(ROOT, 'scripts/index.template.d.ts'), 'utf8')
   const methods = sessionMethods(tools)
   const interfaces = [declaration('SessionInfo', tools.find(isList)?.outputSchema.properties.sessions.items)]
@@ -22,9 +23,12 @@ export function typesOf(tools) {
     if (inSession && tool.outputSchema) interfaces.push(declaration(`${typeName(tool.name)}Result`, tool.outputSchema))
   }
   return template
+    .replace('/*config*/', () => declaration('Config', config, CONFIG))
     .replace('/*methods*/', () => methods.map((method) => methodType(method, tools)).join('\n\n  '))
     .replace('/*interfaces*/', () => interfaces.join('\n\n'))
 }
+
+const CONFIG = 'The options of the command line (`troupe --help`), in camelCase. The sections of a nested config file are taken too.'
 
 /** @param {Tool} tool */
 const isList = (tool) => tool.name === 'list_sessions'
@@ -57,11 +61,11 @@ function methodType({ name, tool, positional }, tools) {
   return lines.join('\n  ')
 }
 
-/** @param {string} name @param {any} schema */
-function declaration(name, schema) {
+/** @param {string} name @param {any} schema @param {string} [what] it is */
+function declaration(name, schema, what) {
   const isPlain = schema.type === 'object' && !schema.anyOf && !schema.oneOf && !schema.allOf
   const type = typeOf(schema, schema.$defs ?? {}, '')
-  return isPlain && type.startsWith('{') ? `export interface ${name} ${type}` : `export type ${name} = ${type}`
+  return doc(what, '') + (isPlain && type.startsWith('{') ? `export interface ${name} ${type}` : `export type ${name} = ${type}`)
 }
 
 /**

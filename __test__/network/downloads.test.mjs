@@ -133,11 +133,22 @@ describe('downloads', { timeout: 60_000 }, () => {
     assert.match(download.failure, /\/dev\/null\/none/)
   })
 
-  test('where nothing is configured they go to a folder of the user in the temporary one', async (t) => {
+  test('where nothing is configured they go below the working folder, as all files', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'troupe-test-cwd-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const site = await startSite(t)
+    const server = await startServer(t, [], { cwd: folder })
+    const { download } = await server.ok('navigate', { url: site.url('/download') })
+    assert.equal(download.path, join(folder, 'troupe-output', 'report.bin'))
+    const saved = await server.ok('save_pdf', { path: 'page' })
+    assert.equal(saved.path, join(folder, 'troupe-output', 'page.pdf'))
+  })
+
+  test('with the root as the working folder they go to a folder of the user in the temporary one', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'troupe-test-tmp-'))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
     const site = await startSite(t)
-    const server = await startServer(t, [], { env: { TMPDIR: folder } })
+    const server = await startServer(t, [], { env: { TMPDIR: folder }, cwd: '/' })
     const { download } = await server.ok('navigate', { url: site.url('/download') })
     assert.equal(download.path, join(folder, `troupe-output-${process.getuid?.()}`, 'report.bin'))
   })

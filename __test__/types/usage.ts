@@ -13,6 +13,8 @@ export async function usage(): Promise<string> {
   await session.type('#name', 'Ada', { clear: true })
   const { value } = await session.evaluate('document.title')
 
+  new SessionManager({ browser: { type: 'chrome', args: ['--mute-audio'] }, logging: { level: 'warn' }, viewportSize: { width: 800, height: 600 } })
+  const read: string | null = (await session.getAttribute('#name', 'title')).value ?? (await session.getValue('#name')).value
   // @ts-expect-error: an unknown browser
   new SessionManager({ browser: 'lynx' })
   // @ts-expect-error: the URL is missing
@@ -31,5 +33,5 @@ export async function usage(): Promise<string> {
   } catch (error) {
     if (error instanceof TroupeError && error.code === 'SESSION_NOT_FOUND') return error.suggestion ?? ''
   }
-  return `${status} ${title} ${manager.getSession(session.sessionId)?.expiresAt}`
+  return `${status} ${title} ${read} ${manager.getSession(session.sessionId)?.expiresAt}`
 }

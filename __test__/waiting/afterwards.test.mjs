@@ -18,6 +18,16 @@ describe('after an action', { timeout: 60_000 }, () => {
       '/chain': button(`fetch('/data').then((r) => r.text()).then((a) => fetch('/more').then((r) => r.text()).then((b) => { out.textContent = a + b }))`),
       '/timer': button(`setTimeout(() => fetch('/data').then(() => { out.textContent = 'late' }), 0)`),
       '/script': button(`const s = document.createElement('script'); s.src = '/lib.js'; document.body.append(s)`),
+      // Nothing of it is kept for later, so that its body waits for a reader.
+      '/fresh': (_request, response) => response.writeHead(200, { 'cache-control': 'no-store', 'content-length': 4 }).end('text'),
+      '/endless': (_request, response) => response.writeHead(200, { 'cache-control': 'no-store' }).write('a part'),
+      '/in-parts': (_request, response) => {
+        response.writeHead(200, { 'cache-control': 'no-store', 'content-length': 8 }).write('half')
+        setTimeout(() => response.end('full'), 300)
+      },
+      '/unread': button(`fetch('/fresh').then((r) => { out.textContent = r.status })`),
+      '/unread-endless': button(`fetch('/endless').then((r) => { out.textContent = r.status })`),
+      '/reads-parts': button(`fetch('/in-parts').then((r) => r.text()).then((text) => { out.textContent = text })`),
       '/picture': button(`const i = new Image(); i.src = '/hang'; document.body.append(i); out.textContent = 'clicked'`),
       '/stream': button(`fetch('/hang'); out.textContent = 'clicked'`),
       '/goes': button(`location.href = '/slow-data'`),
@@ -60,6 +70,31 @@ describe('after an action', { timeout: 60_000 }, () => {
       assert.equal(await out(), expected)
     })
   }
+
+  test('an answer whose body nobody reads holds nothing up', async () => {
+    await at('/unread')
+    const { json, ms, text } = await server.call('click', { selector: '#go' })
+    assert.equal(json.settled, undefined, text)
+    assert.equal(await out(), '200')
+    assert.ok(ms < 1000, `${ms} ms`)
+    const idle = await server.call('wait_for_load', { state: 'networkidle', timeout: 3000 })
+    assert.equal(idle.isError, false, idle.text)
+  })
+
+  test('an answer of unknown length is waited for as long as something comes of it, and told to be open', async () => {
+    await at('/unread-endless')
+    const { json, ms } = await server.call('click', { selector: '#go' })
+    assert.equal(json.settled, false)
+    assert.equal(await out(), '200')
+    assert.ok(ms < 1800, `${ms} ms`)
+  })
+
+  test('a body that comes in parts is in the page when the click returns', async () => {
+    await at('/reads-parts')
+    const { json } = await server.call('click', { selector: '#go' })
+    assert.equal(json.settled, undefined)
+    assert.equal(await out(), 'halffull')
+  })
 
   test('pictures are not waited for', async () => {
     await at('/picture')

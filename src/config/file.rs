@@ -18,8 +18,8 @@ pub(super) struct FileSettings {
 
 /// Keys of seed 004 that describe the server to the file's reader and set nothing.
 const LABELS: &[&str] = &["name", "version", "$schema"];
-const DESTINATION: &str = "logging.destination";
-const DESTINATIONS: &[&str] = &["stdout", "stderr", "file"];
+pub(super) const DESTINATION: &str = "logging.destination";
+pub(super) const DESTINATIONS: &[&str] = &["stdout", "stderr", "file"];
 
 pub(super) fn read(path: &Path) -> Result<FileSettings, ConfigError> {
     let text = std::fs::read_to_string(path)

@@ -12,6 +12,7 @@ mod file;
 mod finish;
 mod layer;
 mod options;
+mod schema;
 mod spelling;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use self::error::{ConfigError, one_line};
 pub use self::layer::{Origin, Setting};
 pub use self::options::{ConfigOption, OPTIONS, by_flag as option_of_flag};
+pub use self::schema::schema;
 pub use self::spelling::{near, nearest};
 pub use self::types::{
     AfterAction, BrowserKind, Expiry, LogFormat, LogLevel, Masked, Responses, Transport, UpstreamTransport,
@@ -240,15 +242,6 @@ impl Config {
         finish::finish(&file.settings, &[], Vec::new(), file.warnings)
     }
 
-    /// Where downloads and files without a path of their own go: `--download-path`, else `--output-dir`, else
-    /// a folder of this user in the OS's temporary one. The working folder may be anywhere, even `/`.
-    pub fn output_folder(&self) -> PathBuf {
-        let named = self.download_path.as_ref().or(self.output_dir.as_ref());
-        named.map_or_else(default_output_folder, |path| {
-            std::path::absolute(path).unwrap_or_else(|_| path.clone())
-        })
-    }
-
     /// Whether to launch headless, and the one line to warn with. Headed needs a display; off Linux one
     /// is always there.
     pub fn effective_headless(&self, display_present: bool) -> Result<(bool, Option<String>), ConfigError> {
@@ -262,14 +255,6 @@ impl Config {
             )),
         }
     }
-}
-
-fn default_output_folder() -> PathBuf {
-    #[cfg(unix)]
-    let name = format!("troupe-output-{}", nix::unistd::getuid());
-    #[cfg(not(unix))]
-    let name = "troupe-output".to_owned();
-    std::env::temp_dir().join(name)
 }
 
 /// Whether a window can be shown: on Linux an X or Wayland display must be named, elsewhere there is one.

@@ -10,6 +10,7 @@ pub mod install;
 #[cfg(feature = "testing")]
 pub mod memory;
 pub mod network;
+pub mod url_pattern;
 pub mod wire;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -174,6 +175,17 @@ pub enum PageEvent {
         document: DocumentId,
         status: u16,
     },
+    /// The head of a fetch's answer is there; `length` is how long its body says it is, as it is sent.
+    AnswerBegun {
+        id: Arc<str>,
+        length: Option<u64>,
+    },
+    /// So many bytes more of a request's answer, as they were sent.
+    AnswerReceived {
+        id: Arc<str>,
+        bytes: u64,
+    },
+    /// The end of a request's answer; that of a fetch whose answer nobody reads may never be told.
     RequestEnded {
         id: Arc<str>,
     },

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobMatcher};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::FrameId;
+use super::{FrameId, url_pattern::UrlPattern};
 
 /// What a request is for, in CDP's words, lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -59,72 +58,6 @@ impl ResourceType {
             Self::Other => "other",
         }
     }
-}
-
-/// Which URLs a rule is for: one, or all that a glob fits. `*` stands for anything but `/`, `**` for anything,
-/// `{a,b}` for either; everything else for itself. Fragments don't count: no request carries one.
-#[derive(Debug, Clone)]
-pub struct UrlPattern {
-    text: String,
-    glob: Option<GlobMatcher>,
-}
-
-impl UrlPattern {
-    /// Reads `text`; the error says what is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        if !text.contains(['*', '{']) {
-            let mut url = url::Url::parse(text).map_err(|error| error.to_string())?;
-            url.set_fragment(None);
-            return Ok(Self { text: url.to_string(), glob: None });
-        }
-        let glob = GlobBuilder::new(&glob_source(text))
-            .literal_separator(true)
-            .backslash_escape(true)
-            .build()
-            .map_err(|error| error.kind().to_string())?;
-        Ok(Self { text: text.to_owned(), glob: Some(glob.compile_matcher()) })
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    pub fn fits(&self, url: &str) -> bool {
-        let url = url.split('#').next().unwrap_or_default();
-        self.glob.as_ref().map_or_else(|| self.text == url, |glob| glob.is_match(url))
-    }
-}
-
-impl PartialEq for UrlPattern {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
-/// globset's spelling: in a URL `?` and brackets are letters like others, and `**` need not stand alone
-/// between slashes.
-fn glob_source(text: &str) -> String {
-    let mut source = String::with_capacity(text.len() + 8);
-    let mut rest = text;
-    while let Some(character) = rest.chars().next() {
-        if let Some(after) = rest.strip_prefix("**") {
-            let after = after.trim_start_matches('*');
-            let alone = source.is_empty() || source.ends_with('/');
-            source.push_str(if alone && (after.is_empty() || after.starts_with('/')) {
-                "**"
-            } else {
-                "{*,*/**/*}"
-            });
-            rest = after;
-            continue;
-        }
-        if "?[]\\!".contains(character) {
-            source.push('\\');
-        }
-        source.push(character);
-        rest = &rest[character.len_utf8()..];
-    }
-    source
 }
 
 /// An answer that stands for the network's.
@@ -265,53 +198,6 @@ impl Cookie {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn fits(pattern: &str, url: &str) -> bool {
-        UrlPattern::parse(pattern).unwrap().fits(url)
-    }
-
-    #[test]
-    fn a_url_means_itself_however_it_is_written() {
-        assert!(fits("http://a.b", "http://a.b/"));
-        assert!(fits("http://A.b/x?y=[1]#z", "http://a.b/x?y=[1]"));
-        assert!(!fits("http://a.b/x", "http://a.b/x?y"));
-        assert!(!fits("http://a.b/x", "http://a.b/xy"));
-    }
-
-    #[test]
-    fn a_star_stops_at_a_slash_and_two_do_not() {
-        let url = "http://a.b:81/api/users/1.json?full=[1]";
-        for pattern in [
-            "**",
-            "**/api/**",
-            "**/users/*",
-            "http://a.b:81/**",
-            "http://*/api/*/1.json?full=[1]",
-            "**.json**",
-            "http://a.b:81/api**",
-            "**/{users,groups}/*",
-            "*://a.b:*/api/users/*",
-            "**full=*",
-            "**/*.json?full=[*]",
-        ] {
-            assert!(fits(pattern, url), "{pattern}");
-        }
-        for pattern in
-            ["*", "http://*", "**/api/*", "**/user/**", "**.jso", "**/*.json?Full=*", "**/1?json**"]
-        {
-            assert!(!fits(pattern, url), "{pattern}");
-        }
-        assert!(fits("http://a.b/**", "http://a.b/"));
-        assert!(fits("**/x", "http://a.b/x"));
-        assert!(fits("http://a.b/**/x", "http://a.b/x"));
-    }
-
-    #[test]
-    fn what_is_no_pattern_is_told_so() {
-        for text in ["", "api/users", "/api", "**/{a", "http://"] {
-            assert!(UrlPattern::parse(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn types_are_named_as_they_are_written() {

@@ -86,6 +86,12 @@ pub fn stop_cli() {
     STOP.cancel();
 }
 
+/// The schema of the configuration, as JSON.
+#[napi(catch_unwind)]
+pub fn config_schema() -> String {
+    crate::config::schema().to_string()
+}
+
 /// Every native tool as JSON: name, group, description, schemas of its parameters and its answer.
 #[napi(catch_unwind)]
 pub fn tool_schemas() -> String {

@@ -16,7 +16,7 @@ use std::{
 use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
-use crate::engine::DownloadStart;
+use crate::{engine::DownloadStart, policy::files};
 
 /// Bytes of a file's name.
 const NAME: usize = 200;
@@ -149,25 +149,9 @@ impl Downloads {
     }
 }
 
-/// Makes the folder. In the OS's temporary one, where anybody can make one, it must be our own.
-fn prepare(folder: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let shared = folder.parent() == Some(std::env::temp_dir().as_path());
-        if shared && fs::symlink_metadata(folder)?.uid() != nix::unistd::getuid().as_raw() {
-            return Err(io::Error::other("it belongs to somebody else"));
-        }
-        Ok(())
-    }
-    #[cfg(not(unix))]
-    fs::create_dir_all(folder)
-}
-
 /// Moves `from` into `folder` under `name`, or `name (1)`, `name (2)`… where that is taken.
 fn store(from: &Path, folder: &Path, name: &str) -> io::Result<PathBuf> {
-    prepare(folder)?;
+    files::make_folder(folder)?;
     let (stem, extension) = split(name);
     for number in 0..NAMESAKES {
         let name = if number == 0 { name.to_owned() } else { format!("{stem} ({number}){extension}") };

@@ -19,12 +19,12 @@ mod on_drop;
 pub mod pictures;
 mod pointer;
 mod reading;
+mod requests;
 mod revision;
 mod script;
 mod settle;
 mod snapshot;
 mod state;
-mod url_pattern;
 mod waiting;
 
 use std::{

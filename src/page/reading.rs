@@ -59,6 +59,7 @@ struct Heading {
 /// The value of a field. A password is masked.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct FieldValue {
+    /// Null where the element has none.
     value: Option<String>,
     /// Of a select that takes several.
     #[serde(skip_serializing_if = "Option::is_none")]

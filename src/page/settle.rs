@@ -128,12 +128,31 @@ impl Page {
                 return self.arrive(mark, settled).await;
             }
             if settled.restless || !look.busy {
+                settled.restless |= self.state.read(|facts| facts.unfinished_since(mark));
                 return Ok(settled);
             }
             // What comes back may start more: after it, another turn and another look.
-            let over = self.state.until(|facts| Look::at(facts, mark).over().then_some(()));
-            if tokio::time::timeout_at(deadline, over).await.is_err() {
+            if tokio::time::timeout_at(deadline, self.requests_over(mark)).await.is_err() {
                 settled.restless = true;
+            }
+        }
+    }
+
+    /// Waits until what was asked for since `mark` is over, or something else has come of the action.
+    async fn requests_over(&self, mark: Mark) {
+        loop {
+            let at = self.state.read(|facts| facts.requests_over_at(mark));
+            let news = self.state.until(|facts| {
+                let over = Look::at(facts, mark).over();
+                (over || facts.requests_over_at(mark) != at).then_some(over)
+            });
+            let over = match at {
+                None => news.await,
+                // Answers that nobody reads are over by themselves.
+                Some(at) => tokio::time::timeout_at(at, news).await.unwrap_or(false),
+            };
+            if over || self.state.read(|facts| Look::at(facts, mark).over()) {
+                return;
             }
         }
     }

@@ -8,10 +8,13 @@ use std::{
 
 use tokio::{sync::Notify, time::Instant};
 
-use super::{downloads::Downloads, network_log::NetworkLog, revision::Revision};
-use crate::engine::{
-    Dialog, DocumentId, DownloadStart, FileChooser, FrameId, PageEvent, PageObserver, ResourceKind,
+use super::{
+    downloads::Downloads,
+    network_log::NetworkLog,
+    requests::{Request, Requests},
+    revision::Revision,
 };
+use crate::engine::{Dialog, DocumentId, DownloadStart, FileChooser, FrameId, PageEvent, PageObserver};
 
 /// Statuses of documents that are on their way, or that the user may go back to.
 const STATUSES: usize = 64;
@@ -19,6 +22,13 @@ const STATUSES: usize = 64;
 /// A moment in a page's life: what comes after it has a higher number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Mark(u64);
+
+#[cfg(test)]
+impl Mark {
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
 
 /// One frame and the document in it.
 #[derive(Debug, Clone, Default)]
@@ -40,23 +50,14 @@ pub struct Frame {
     pub moved_within: Mark,
 }
 
-#[derive(Debug)]
-struct Request {
-    kind: ResourceKind,
-    started: Mark,
-    frame: Option<FrameId>,
-    document: Option<DocumentId>,
-}
-
 /// A snapshot of everything, under the lock.
 #[derive(Debug, Default)]
 pub struct Facts {
     now: Mark,
     pub main: FrameIdOrNone,
     pub frames: HashMap<FrameId, Frame>,
-    requests: HashMap<Arc<str>, Request>,
+    requests: Requests,
     statuses: VecDeque<(DocumentId, u16)>,
-    quiet_since: Option<Instant>,
     pub dialog: Option<Dialog>,
     dialog_opened: Mark,
     download: Option<(Mark, DownloadStart)>,
@@ -112,8 +113,17 @@ impl Facts {
 
     /// Whether a document, script or fetch that was asked for since `mark` is on its way.
     pub fn busy_since(&self, mark: Mark) -> bool {
-        self.requests.values().any(|request| request.started > mark && request.kind != ResourceKind::Other)
-            || self.frames.values().any(|frame| frame.leaves_since(mark))
+        self.requests.busy(mark, Instant::now()) || self.frames.values().any(|frame| frame.leaves_since(mark))
+    }
+
+    /// When what was asked for since `mark` counts as over, if nothing more comes of it; `None`: not by itself.
+    pub fn requests_over_at(&self, mark: Mark) -> Option<Instant> {
+        self.requests.over_at(mark)
+    }
+
+    /// Whether more may come of what was asked for since `mark`.
+    pub fn unfinished_since(&self, mark: Mark) -> bool {
+        self.requests.unfinished(mark)
     }
 
     /// The dialog, if it opened since `mark`.
@@ -159,16 +169,11 @@ impl Facts {
 
     /// Since when no request is under way.
     pub fn quiet_since(&self) -> Option<Instant> {
-        self.quiet_since
+        self.requests.quiet_since()
     }
 
     fn frame(&mut self, id: &FrameId) -> &mut Frame {
         self.frames.entry(id.clone()).or_default()
-    }
-
-    fn drop_requests(&mut self, gone: impl Fn(&Request) -> bool) {
-        self.requests.retain(|_, request| !gone(request));
-        self.note_quiet();
     }
 
     /// Forgets what is inside of a frame.
@@ -177,15 +182,7 @@ impl Facts {
         for inner in inside.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
             self.drop_frames_in(&inner);
             self.frames.remove(&inner);
-            self.drop_requests(|request| request.frame.as_ref() == Some(&inner));
-        }
-    }
-
-    fn note_quiet(&mut self) {
-        if !self.requests.is_empty() {
-            self.quiet_since = None;
-        } else if self.quiet_since.is_none() {
-            self.quiet_since = Some(Instant::now());
+            self.requests.forget(|request| request.frame.as_ref() == Some(&inner));
         }
     }
 
@@ -207,7 +204,7 @@ impl Facts {
             PageEvent::FrameDetached { frame } => {
                 self.drop_frames_in(&frame);
                 self.frames.remove(&frame);
-                self.drop_requests(|request| request.frame.as_ref() == Some(&frame));
+                self.requests.forget(|request| request.frame.as_ref() == Some(&frame));
             }
             PageEvent::NavigationRequested { frame } => {
                 self.frame(&frame).navigating.get_or_insert(now);
@@ -244,7 +241,7 @@ impl Facts {
                     self.crashed = None;
                 }
                 // A process that is left tells of its requests no more.
-                self.drop_requests(|request| {
+                self.requests.forget(|request| {
                     request.frame.as_ref() == Some(&frame) && request.document.as_ref() != Some(&document)
                 });
             }
@@ -268,13 +265,11 @@ impl Facts {
                 }
             }
             PageEvent::RequestStarted { id, frame, document, kind } => {
-                self.requests.insert(id, Request { kind, started: now, frame, document });
-                self.note_quiet();
+                self.requests.started(id, Request::new(kind, now, frame, document));
             }
-            PageEvent::RequestEnded { id } => {
-                self.requests.remove(&id);
-                self.note_quiet();
-            }
+            PageEvent::AnswerBegun { id, length } => self.requests.answer_begun(&id, length),
+            PageEvent::AnswerReceived { id, bytes } => self.requests.answer_received(&id, bytes),
+            PageEvent::RequestEnded { id } => self.requests.ended(&id),
             PageEvent::DocumentResponse { document, status } => {
                 if self.statuses.len() == STATUSES {
                     self.statuses.pop_front();
@@ -343,7 +338,7 @@ impl PageState {
     pub async fn network_idle(&self, quiet: Duration) {
         loop {
             let since = self.until(Facts::quiet_since).await;
-            let still = self.until(|facts| (facts.quiet_since != Some(since)).then_some(()));
+            let still = self.until(|facts| (facts.quiet_since() != Some(since)).then_some(()));
             if tokio::time::timeout_at(since + quiet, still).await.is_err() {
                 return;
             }
@@ -378,6 +373,7 @@ impl PageObserver for PageState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::ResourceKind;
 
     fn committed(frame: &str, document: &str) -> PageEvent {
         PageEvent::Committed { frame: frame.into(), document: document.into(), url: "http://a/".into() }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Page, state::Mark, url_pattern::UrlPattern};
+use super::{Page, state::Mark};
 use crate::{
-    engine::FrameId,
+    engine::{FrameId, url_pattern::UrlPattern},
     error::{ErrorCode, Result, TroupeError},
 };
 
@@ -155,8 +155,10 @@ impl Page {
 
     /// Waits until the page is at a URL that `pattern` means.
     pub async fn wait_for_url(&self, pattern: &str, patience: Patience) -> Result<()> {
-        let wanted = UrlPattern::new(pattern)?;
-        let there = self.state.until(|facts| wanted.matches(&facts.main_frame().url).then_some(()));
+        let wanted = UrlPattern::parse(pattern).map_err(|reason| {
+            TroupeError::new(ErrorCode::InvalidParameters, format!("`{pattern}` is no URL pattern: {reason}"))
+        })?;
+        let there = self.state.until(|facts| wanted.fits(&facts.main_frame().url).then_some(()));
         let there = self.alive(async {
             there.await;
             Ok(())

@@ -1,10 +1,11 @@
-//! Which files a client may have written and read: those below the output folder and its working folder.
+//! Which files a client may have written and read: those below the output folder, that of the downloads and its
+//! working folder.
 //!
 //! Symbolic links are followed before the check, so that none leads out. Knows nothing of what the files are.
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::ErrorKind,
+    io::{self, ErrorKind},
     path::{Component, Path, PathBuf},
 };
 
@@ -13,17 +14,50 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// Where files go that have no other place.
+/// Where files go that have no other place: below the working folder.
 const DEFAULT_FOLDER: &str = "troupe-output";
 /// Names that are tried for a file whose own one is taken.
 const MOST_NAMES: u32 = 10_000;
 
-/// Where files go that tools write and pages download.
+/// Where files go that tools write, and that pages download unless `--download-path` says otherwise.
 pub fn output_folder(config: &Config) -> PathBuf {
+    let given = config.output_dir.as_deref();
     // A client that starts servers in the root folder has no working folder to speak of.
-    let base = Some(working_folder()).filter(|folder| folder.parent().is_some());
-    base.unwrap_or_else(std::env::temp_dir)
-        .join(config.output_dir.as_deref().unwrap_or(Path::new(DEFAULT_FOLDER)))
+    match Some(working_folder()).filter(|folder| folder.parent().is_some()) {
+        Some(base) => base.join(given.unwrap_or(Path::new(DEFAULT_FOLDER))),
+        None => std::env::temp_dir().join(given.map_or_else(users_folder, Path::to_path_buf)),
+    }
+}
+
+/// Where the files go that pages download.
+pub fn download_folder(config: &Config) -> PathBuf {
+    let given = config.download_path.as_ref();
+    given.map_or_else(|| output_folder(config), |path| working_folder().join(path))
+}
+
+/// A name of this user's own, for the temporary folder of all.
+fn users_folder() -> PathBuf {
+    #[cfg(unix)]
+    return format!("{DEFAULT_FOLDER}-{}", nix::unistd::getuid()).into();
+    #[cfg(not(unix))]
+    DEFAULT_FOLDER.into()
+}
+
+/// Makes the folder. In the OS's temporary one, where anybody can make one, it must be our own.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+        let shared = folder.parent() == Some(std::env::temp_dir().as_path());
+        let mode = if shared { 0o700 } else { 0o777 };
+        fs::DirBuilder::new().recursive(true).mode(mode).create(folder)?;
+        if shared && fs::symlink_metadata(folder)?.uid() != nix::unistd::getuid().as_raw() {
+            return Err(io::Error::other("it belongs to somebody else"));
+        }
+        Ok(())
+    }
+    #[cfg(not(unix))]
+    fs::create_dir_all(folder)
 }
 
 /// Makes a new file below the output folder (or where an absolute path in reach says). A file that is there
@@ -58,7 +92,7 @@ pub fn resolve_output(config: &Config, name: &str) -> Result<PathBuf> {
     if !below(&path, &roots) {
         return Err(refused(name, &folder));
     }
-    fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
+    make_folder(&folder).map_err(|error| unwritable(&folder, &error))?;
     let roots = self::roots(config);
     let existing = parent.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
     if existing.is_none_or(|existing| !below(&existing, &roots)) {
@@ -101,7 +135,9 @@ fn working_folder() -> PathBuf {
 fn roots(config: &Config) -> Vec<PathBuf> {
     let mut roots = Vec::new();
     let working_folder = Some(working_folder()).filter(|folder| folder.parent().is_some());
-    for folder in [Some(output_folder(config)), working_folder].into_iter().flatten() {
+    for folder in
+        [Some(output_folder(config)), Some(download_folder(config)), working_folder].into_iter().flatten()
+    {
         roots.extend(folder.canonicalize());
         roots.push(plain(&folder));
     }
@@ -179,6 +215,18 @@ mod tests {
 
     fn code<T: std::fmt::Debug>(result: Result<T>) -> ErrorCode {
         result.unwrap_err().code
+    }
+
+    #[test]
+    fn downloads_and_files_of_tools_go_to_one_folder_unless_told_otherwise() {
+        let here = Config::default();
+        assert_eq!(output_folder(&here), working_folder().join(DEFAULT_FOLDER));
+        assert_eq!(download_folder(&here), output_folder(&here));
+        let named = Config { output_dir: Some("out".into()), ..Config::default() };
+        assert_eq!(download_folder(&named), working_folder().join("out"));
+        let apart = Config { download_path: Some("loads".into()), ..named };
+        assert_eq!(download_folder(&apart), working_folder().join("loads"));
+        assert_eq!(output_folder(&apart), working_folder().join("out"));
     }
 
     #[test]

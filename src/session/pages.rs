@@ -10,6 +10,7 @@ use crate::{
     engine::{self, ContextObserver, PageObserver},
     error::{ErrorCode, Result, TroupeError},
     page::{Downloads, Page, Revision, Shared},
+    policy::files,
 };
 
 /// Keeps the pages of one context as they open; the engine tells it.
@@ -30,7 +31,7 @@ struct List {
 impl Pages {
     /// `news` is advanced when a page opens, or shows something else.
     pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, news: Revision) -> Self {
-        let downloads = Arc::new(Downloads::new(config.output_folder()));
+        let downloads = Arc::new(Downloads::new(files::download_folder(&config)));
         let shared = Shared { config, refs: Arc::default(), downloads, news };
         Self { shared, clock, list: Mutex::default(), opening: Notify::new() }
     }

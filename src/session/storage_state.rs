@@ -9,7 +9,10 @@ use url::Url;
 
 use super::session::Session;
 use crate::{
-    engine::network::{Cookie, Mock, UrlPattern},
+    engine::{
+        network::{Cookie, Mock},
+        url_pattern::UrlPattern,
+    },
     error::{ErrorCode, Result, TroupeError},
     page::WaitUntil,
 };

@@ -102,7 +102,7 @@ impl<T: Serialize + JsonSchema> IntoAnswer for T {
     }
 
     fn schema() -> Option<Value> {
-        Some(super::parameters::schema::<T>())
+        Some(super::parameters::answer_schema::<T>())
     }
 }
 
@@ -142,7 +142,7 @@ impl<T: Serialize + JsonSchema> IntoAnswer for Pictured<T> {
 
     /// As Node has it: the picture beside the facts.
     fn schema() -> Option<Value> {
-        let mut schema = super::parameters::schema::<T>();
+        let mut schema = super::parameters::answer_schema::<T>();
         if let Some(properties) = schema["properties"].as_object_mut() {
             let text = json!({"type": "string"});
             let picture = json!({

@@ -139,7 +139,7 @@ async fn wait_for_selector(call: PageCall, given: WaitForSelectorParameters) -> 
 struct WaitForParameters {
     text: Option<String>,
     text_gone: Option<String>,
-    /// Part of it, or a glob
+    /// Whole, a part, or a glob
     url: Option<String>,
     /// ms
     time: Option<u64>,

@@ -8,7 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::tool::{Group, PageCall, Tool, tool};
 use crate::{
-    engine::network::{Mock, ResourceType, Throttling, UrlPattern, WorkerKind},
+    engine::{
+        network::{Mock, ResourceType, Throttling, WorkerKind},
+        url_pattern::UrlPattern,
+    },
     error::{ErrorCode, Result, TroupeError},
     page::Logged,
 };
@@ -61,7 +64,7 @@ async fn block_resource(call: PageCall, given: BlockParameters) -> Result<Change
 
 #[derive(Deserialize, JsonSchema)]
 struct MockParameters {
-    /// Exact, or a glob: * is anything but /, ** anything
+    /// Whole, a part, or a glob: * is anything but /, ** anything
     url: String,
     response: Option<MockResponse>,
 }
@@ -80,10 +83,10 @@ struct MockResponse {
 }
 
 async fn mock_response(call: PageCall, given: MockParameters) -> Result<Changed> {
-    let url = UrlPattern::parse(given.url.trim()).map_err(|reason| {
+    let url = UrlPattern::for_requests(given.url.trim()).map_err(|reason| {
         TroupeError::new(
             ErrorCode::InvalidUrl,
-            format!("neither a URL nor a glob: `{}` ({reason})", given.url),
+            format!("neither a URL, a part of one nor a glob: `{}` ({reason})", given.url),
         )
         .detail("url", given.url.as_str())
         .suggestion("give a whole URL, or a glob such as **/api/users*")

@@ -14,7 +14,16 @@ use crate::{
 
 /// The schema of `T` without what costs an agent tokens and tells it nothing.
 pub(super) fn schema<T: JsonSchema>() -> Value {
-    let mut schema = SchemaSettings::draft2020_12()
+    plain::<T>(SchemaSettings::draft2020_12())
+}
+
+/// The schema of an answer: what it always has is required there, be it null.
+pub(super) fn answer_schema<T: JsonSchema>() -> Value {
+    plain::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+fn plain<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let mut schema = settings
         .with(|settings| {
             settings.meta_schema = None;
             settings.inline_subschemas = true;
@@ -22,11 +31,12 @@ pub(super) fn schema<T: JsonSchema>() -> Value {
         .into_generator()
         .into_root_schema_for::<T>()
         .to_value();
-    strip(&mut schema, true);
+    strip(&mut schema, true, false);
     schema
 }
 
-fn strip(schema: &mut Value, top: bool) {
+/// Takes out what says nothing. `nullable`: null is a value of its own there.
+fn strip(schema: &mut Value, top: bool, nullable: bool) {
     match schema {
         Value::Object(map) => {
             map.remove("format");
@@ -39,14 +49,16 @@ fn strip(schema: &mut Value, top: bool) {
                 map.remove("minimum");
             }
             // An optional parameter may be left out; that it may be null too goes without saying.
-            if let Some(Value::Array(types)) = map.get("type")
+            if !nullable
+                && let Some(Value::Array(types)) = map.get("type")
                 && let [one, Value::String(null)] = types.as_slice()
                 && null == "null"
             {
                 let one = one.clone();
                 map.insert("type".into(), one);
             }
-            if let Some(Value::Array(options)) = map.get("anyOf")
+            if !nullable
+                && let Some(Value::Array(options)) = map.get("anyOf")
                 && let [one, null] = options.as_slice()
                 && null == &json!({"type": "null"})
             {
@@ -71,17 +83,21 @@ fn strip(schema: &mut Value, top: bool) {
             if let Some(Value::Array(values)) = map.get_mut("enum") {
                 values.retain(|value| !value.is_null());
             }
+            // What an answer always has may be null, and says so.
+            let required = map.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
             for (key, value) in map.iter_mut() {
                 match value {
                     // What stands here are names: a property may be called `title`.
                     Value::Object(properties) if key == "properties" => {
-                        properties.values_mut().for_each(|property| strip(property, false));
+                        for (name, property) in properties {
+                            strip(property, false, required.iter().any(|required| required == name));
+                        }
                     }
-                    value => strip(value, false),
+                    value => strip(value, false, nullable),
                 }
             }
         }
-        Value::Array(list) => list.iter_mut().for_each(|value| strip(value, false)),
+        Value::Array(list) => list.iter_mut().for_each(|value| strip(value, false, nullable)),
         _ => {}
     }
 }

@@ -1,6 +1,6 @@
 //! CDP's events of a page and its frames as [`PageEvent`]s.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -97,6 +97,22 @@ struct ResponseReceived {
 struct Response {
     status: u16,
     url: String,
+    #[serde(default)]
+    headers: HashMap<String, String>,
+}
+
+impl Response {
+    fn length(&self) -> Option<u64> {
+        let header = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+        header.and_then(|(_, length)| length.trim().parse().ok())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DataReceived {
+    request_id: String,
+    encoded_data_length: u64,
 }
 
 #[derive(Deserialize)]
@@ -127,6 +143,10 @@ struct ChooserOpened {
 struct StartedNavigating {
     frame_id: String,
     navigation_type: Option<String>,
+}
+
+fn is_fetch(kind: &str) -> bool {
+    matches!(kind, "Fetch" | "XHR")
 }
 
 /// The events of `method`, in order; empty where it means nothing to us.
@@ -219,7 +239,7 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
             let kind = match event.kind.as_deref() {
                 Some("Document") => ResourceKind::Document,
                 Some("Script") => ResourceKind::Script,
-                Some("Fetch" | "XHR") => ResourceKind::Fetch,
+                Some(kind) if is_fetch(kind) => ResourceKind::Fetch,
                 _ => ResourceKind::Other,
             };
             PageEvent::RequestStarted {
@@ -231,11 +251,19 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
         }
         "Network.responseReceived" => {
             let event: ResponseReceived = parse(method, params)?;
+            if is_fetch(&event.kind) {
+                let length = event.response.length();
+                return Some(vec![PageEvent::AnswerBegun { id: event.request_id.into(), length }]);
+            }
             let of_document = event.kind == "Document" && event.request_id == event.loader_id;
             if !of_document || !event.response.url.starts_with("http") {
                 return None;
             }
             PageEvent::DocumentResponse { document: event.loader_id.into(), status: event.response.status }
+        }
+        "Network.dataReceived" => {
+            let event: DataReceived = parse(method, params)?;
+            PageEvent::AnswerReceived { id: event.request_id.into(), bytes: event.encoded_data_length }
         }
         "Network.loadingFinished" | "Network.loadingFailed" => {
             let event: RequestOnly = parse(method, params)?;

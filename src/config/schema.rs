@@ -1,0 +1,101 @@
+//! The schema of the configuration as a file and the Node library take it, made of the table of options.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    Config,
+    file::{DESTINATION, DESTINATIONS},
+    options::{ConfigOption, OPTIONS},
+    value::{Item, Kind},
+};
+
+/// Flat keys for what this version has built, and the sections of the nested file, which has its keys anyway.
+pub fn schema() -> Value {
+    let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
+    let mut properties = Map::new();
+    for option in OPTIONS.iter().filter(|option| option.is_built() && !option.at.is_empty()) {
+        properties.insert(option.key(), described(option, &defaults));
+    }
+    let mut sections: Map<String, Value> = Map::new();
+    let nested = OPTIONS.iter().filter_map(|option| Some((option.nested?, described(option, &defaults))));
+    for (key, schema) in nested.chain([(DESTINATION, json!({"enum": DESTINATIONS}))]) {
+        let Some((section, key)) = key.split_once('.') else { continue };
+        let section = sections.entry(section).or_insert_with(|| json!({"type": "object", "properties": {}}));
+        section["properties"][key] = schema;
+    }
+    for (name, section) in sections {
+        // `browser` is a name, or a section.
+        let both = properties.get(&name).map(|flat| {
+            let mut flat = flat.clone();
+            let description = flat["description"].take();
+            json!({"description": description, "anyOf": [flat, section]})
+        });
+        properties.insert(name, both.unwrap_or(section));
+    }
+    json!({"type": "object", "properties": properties})
+}
+
+/// The schema of an option's value, with what `--help` says of it.
+fn described(option: &ConfigOption, defaults: &Value) -> Value {
+    let mut schema = kind(&option.kind);
+    let place = format!("/{}", option.at.replace('.', "/"));
+    let help = if option.negatable { format!("`false`: {}", option.help) } else { option.help.to_owned() };
+    let default = match defaults.pointer(&place) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::Array(list)) if list.is_empty() => String::new(),
+        Some(Value::String(text)) => format!(". Default: {text}"),
+        Some(value) => format!(". Default: {value}"),
+    };
+    schema["description"] = format!("{help}{default}").into();
+    schema
+}
+
+fn kind(kind: &Kind) -> Value {
+    match kind {
+        Kind::Switch => json!({"type": "boolean"}),
+        Kind::Choice(names) => json!({"enum": names}),
+        Kind::Number { .. } | Kind::Millis { .. } | Kind::Bytes => json!({"type": "integer"}),
+        Kind::Size => {
+            let side = json!({"type": "integer"});
+            let size = json!({"width": side, "height": side});
+            let size = json!({"type": "object", "properties": size, "required": ["width", "height"]});
+            json!({"anyOf": [{"type": "string"}, size]})
+        }
+        Kind::List { item, .. } => {
+            let item = match item {
+                Item::Choice(names) => json!({"enum": names}),
+                Item::Text | Item::File => json!({"type": "string"}),
+            };
+            json!({"type": "array", "items": item})
+        }
+        Kind::Text | Kind::Path | Kind::File | Kind::Url(_) | Kind::Proxy | Kind::Locale => {
+            json!({"type": "string"})
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_built_is_in_it_and_what_a_section_says_too() {
+        let schema = schema();
+        let properties = &schema["properties"];
+        assert_eq!(properties["maxSessions"]["type"], "integer");
+        assert_eq!(properties["maxSessions"]["description"], "How many sessions at once. Default: 10");
+        assert_eq!(properties["browser"]["anyOf"][1]["properties"]["headless"]["type"], "boolean");
+        assert_eq!(properties["logging"]["properties"]["destination"]["enum"], json!(DESTINATIONS));
+        assert!(properties.get("config").is_none(), "a file does not name a file");
+    }
+
+    #[test]
+    fn every_key_of_it_is_read() {
+        let schema = schema();
+        for key in schema["properties"].as_object().into_iter().flatten().map(|(key, _)| key) {
+            // Null sets nothing, and an unknown key is refused whatever it holds; a section wants an object.
+            let read = |value: &str| Config::from_json(&format!("{{\"{key}\": {value}}}"));
+            assert!(read("null").is_ok() || read("{}").is_ok(), "{key}");
+        }
+    }
+}

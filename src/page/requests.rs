@@ -1,0 +1,195 @@
+//! The requests of a page that are under way, and how long each is worth waiting for.
+//!
+//! A fetch whose answer nobody reads may never be told to have ended. Its answer counts as over a moment after all
+//! of it is there, and where its length is not known, or does not come, when nothing has come of it for a while.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use super::state::Mark;
+use crate::engine::{DocumentId, FrameId, ResourceKind};
+
+/// What a page does with an answer that is there whole, it does at once.
+const WHOLE: Duration = Duration::from_millis(100);
+/// As long without a sign as a network is idle: whoever still reads it reads a stream.
+const SILENCE: Duration = Duration::from_millis(500);
+
+#[derive(Debug)]
+pub(super) struct Request {
+    pub kind: ResourceKind,
+    pub started: Mark,
+    pub frame: Option<FrameId>,
+    pub document: Option<DocumentId>,
+    answer: Option<Answer>,
+}
+
+/// The answer to a fetch, as far as it has come.
+#[derive(Debug)]
+struct Answer {
+    length: Option<u64>,
+    received: u64,
+    last_sign: Instant,
+}
+
+impl Answer {
+    fn is_whole(&self) -> bool {
+        self.length.is_some_and(|length| self.received >= length)
+    }
+
+    /// When it counts as over, if nothing more comes.
+    fn over_at(&self) -> Instant {
+        self.last_sign + if self.is_whole() { WHOLE } else { SILENCE }
+    }
+}
+
+impl Request {
+    pub fn new(
+        kind: ResourceKind,
+        started: Mark,
+        frame: Option<FrameId>,
+        document: Option<DocumentId>,
+    ) -> Self {
+        Self { kind, started, frame, document, answer: None }
+    }
+
+    /// When it counts as over by itself; `None`: not before its end is told.
+    fn over_at(&self) -> Option<Instant> {
+        self.answer.as_ref().map(Answer::over_at)
+    }
+}
+
+/// Those that are under way.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    open: HashMap<Arc<str>, Request>,
+    /// Since when none is.
+    quiet_since: Option<Instant>,
+}
+
+impl Requests {
+    pub fn started(&mut self, id: Arc<str>, request: Request) {
+        self.open.insert(id, request);
+        self.note_quiet();
+    }
+
+    pub fn answer_begun(&mut self, id: &str, length: Option<u64>) {
+        if let Some(request) = self.open.get_mut(id) {
+            request.answer = Some(Answer { length, received: 0, last_sign: Instant::now() });
+        }
+        self.note_quiet();
+    }
+
+    pub fn answer_received(&mut self, id: &str, bytes: u64) {
+        if let Some(answer) = self.open.get_mut(id).and_then(|request| request.answer.as_mut()) {
+            answer.received += bytes;
+            answer.last_sign = Instant::now();
+        }
+        self.note_quiet();
+    }
+
+    pub fn ended(&mut self, id: &str) {
+        self.open.remove(id);
+        self.note_quiet();
+    }
+
+    pub fn forget(&mut self, gone: impl Fn(&Request) -> bool) {
+        self.open.retain(|_, request| !gone(request));
+        self.note_quiet();
+    }
+
+    fn note_quiet(&mut self) {
+        let whole = |request: &Request| request.answer.as_ref().is_some_and(Answer::is_whole);
+        if !self.open.values().all(whole) {
+            self.quiet_since = None;
+        } else if self.quiet_since.is_none() {
+            self.quiet_since = Some(Instant::now());
+        }
+    }
+
+    pub fn quiet_since(&self) -> Option<Instant> {
+        self.quiet_since
+    }
+
+    /// Documents, scripts and fetches that were started since `mark`.
+    fn awaited(&self, mark: Mark) -> impl Iterator<Item = &Request> {
+        self.open
+            .values()
+            .filter(move |request| request.started > mark && request.kind != ResourceKind::Other)
+    }
+
+    /// Whether one of them is on its way at `now`.
+    pub fn busy(&self, mark: Mark, now: Instant) -> bool {
+        self.awaited(mark).any(|request| request.over_at().is_none_or(|at| at > now))
+    }
+
+    /// When all of them count as over, if nothing more comes; `None`: not before the end of one is told.
+    pub fn over_at(&self, mark: Mark) -> Option<Instant> {
+        let ends: Option<Vec<_>> = self.awaited(mark).map(Request::over_at).collect();
+        ends?.into_iter().max()
+    }
+
+    /// Whether one of them counts as over though more of its answer may come.
+    pub fn unfinished(&self, mark: Mark) -> bool {
+        self.awaited(mark).any(|request| request.answer.as_ref().is_none_or(|answer| !answer.is_whole()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fetch() -> Requests {
+        let mut requests = Requests::default();
+        let started = Mark::default().next();
+        requests.started("1".into(), Request::new(ResourceKind::Fetch, started, None, None));
+        requests
+    }
+
+    fn busy(requests: &Requests) -> bool {
+        requests.busy(Mark::default(), Instant::now())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fetch_without_an_answer_is_awaited() {
+        let requests = fetch();
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert!(busy(&requests));
+        assert_eq!(requests.over_at(Mark::default()), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_there_whole_is_over_a_moment_later() {
+        let mut requests = fetch();
+        requests.answer_begun("1", Some(10));
+        requests.answer_received("1", 10);
+        assert!(busy(&requests));
+        tokio::time::advance(WHOLE).await;
+        assert!(!busy(&requests));
+        assert!(!requests.unfinished(Mark::default()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_keeps_coming_is_awaited() {
+        let mut requests = fetch();
+        requests.answer_begun("1", None);
+        for _ in 0..5 {
+            tokio::time::advance(SILENCE / 2).await;
+            assert!(busy(&requests));
+            requests.answer_received("1", 1);
+        }
+        tokio::time::advance(SILENCE).await;
+        assert!(!busy(&requests));
+        assert!(requests.unfinished(Mark::default()), "more of it may come");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_network_is_quiet_beside_an_answer_that_nobody_reads() {
+        let mut requests = fetch();
+        assert_eq!(requests.quiet_since(), None);
+        requests.answer_begun("1", Some(10));
+        assert_eq!(requests.quiet_since(), None);
+        requests.answer_received("1", 10);
+        assert_eq!(requests.quiet_since(), Some(Instant::now()));
+    }
+}
