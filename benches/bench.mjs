@@ -3,13 +3,16 @@
 // writes bench/results.json.
 //   --rounds N           turns (10)
 //   --only click,type    these rows only
+//   --addon FILE         this addon, not a release build: for a first impression while working on it
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { arch, cpus, loadavg, platform } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ROOT, StepFailed, dim, red, since } from '../scripts/run.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
 import { serverMemory } from './memory.mjs'
+import { pageTimes } from './page-time.mjs'
+import { bytesRead } from './reading.mjs'
 import { findBrowser, servers } from './servers.mjs'
 import { ROWS } from './rows.mjs'
 import { serveSite } from './site.mjs'
@@ -23,9 +26,9 @@ import { Samples, table } from './table.mjs'
 /** A call that is repeated within its turn, until so many are made or so much time is spent. */
 const REPEAT = { times: 5, milliseconds: 250 }
 await runScript(async () => {
-  const { rounds, only } = options()
-  await setup()
-  const addon = await releaseAddon()
+  const { rounds, only, addon: given } = options()
+  if (!given) await setup()
+  const addon = given ?? (await releaseAddon())
   const browser = findBrowser()
   if (!browser) throw new StepFailed('no browser for both sides: install chromium-headless-shell')
   const site = await serveSite()
@@ -40,6 +43,10 @@ await runScript(async () => {
   try {
     await measureStarts(rows, compared, rounds, samples, site.url)
     await measureCalls(rows, compared, rounds, samples, site.url)
+    if (rows.some(({ id }) => id === 'links')) {
+      progress('walks of 3,000 links')
+      for (const time of await pageTimes(browser, `${site.url}/links`, rounds)) samples.add('links', compared[0].name, time)
+    }
   } finally {
     site.close()
   }
@@ -48,7 +55,8 @@ await runScript(async () => {
 })
 
 function options() {
-  const { values } = parseArgs({ options: { rounds: { type: 'string' }, only: { type: 'string' } } })
+  const text = /** @type {const} */ ({ type: 'string' })
+  const { values } = parseArgs({ options: { rounds: text, only: text, addon: text } })
   const rounds = Number(values.rounds ?? 10)
   if (!Number.isInteger(rounds) || rounds < 1) throw new StepFailed(`--rounds wants a number, not \`${values.rounds}\``)
   const only = values.only?.split(',') ?? []
@@ -56,7 +64,7 @@ function options() {
   if (unknown.length > 0) {
     throw new StepFailed(`--only knows ${ROWS.map((row) => row.id).join(', ')}, not \`${unknown.join(', ')}\``)
   }
-  return { rounds, only }
+  return { rounds, only, addon: values.addon && resolve(values.addon) }
 }
 
 /** Whoever goes first in a round differs from round to round.
@@ -111,7 +119,13 @@ async function measureCalls(rows, compared, rounds, samples, url) {
       progress(round === 0 ? 'calls, warming up' : `calls, round ${round} of ${rounds}`)
       for (const row of measured.filter(({ page }) => page)) {
         for (const { server, client, names } of rotated(running, round)) {
-          if (names.has(server.tools[row.action]()[0])) await measureRow(row, server, client, round > 0, samples, url)
+          if (row.read) {
+            // A count, not a time: one round tells it.
+            const bytes = round === 1 && (await bytesRead(row.read, server, client, url + row.page, row.argument))
+            if (bytes) samples.add(row.id, server.name, bytes)
+          } else if (names.has(server.tools[row.action]()[0])) {
+            await measureRow(row, server, client, round > 0, samples, url)
+          }
         }
       }
     }
@@ -138,11 +152,13 @@ async function measureRow(row, server, client, keep, samples, url) {
 
 /** @param {Row[]} rows @param {Server[]} compared @param {Samples} samples @param {{ rounds: number, browser: string }} run */
 function save(rows, compared, samples, run) {
-  const results = rows.map(({ id, title, unit, bounds }) => ({
+  const results = rows.map(({ id, title, unit, bounds, byteBounds, limit }) => ({
     id,
     title,
     unit,
     bounds,
+    byteBounds,
+    limit,
     medians: Object.fromEntries(compared.map(({ name }) => [name, samples.median(id, name)])),
     bytes: Object.fromEntries(compared.map(({ name }) => [name, samples.bytes.get(`${id} ${name}`)]))
   }))

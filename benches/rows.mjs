@@ -1,22 +1,37 @@
 /**
- * One row of the table. `bounds` are the greatest ratios to each peer that the project accepts. A row with `page` is
- * measured on a running server that shows that page; `bytes` tells to count the text of its answers too.
- * @typedef {{ id: string, title: string, unit: string, bounds: { peer?: number, peerFast?: number }, page?: string,
- *   action?: import('./servers.mjs').Action, argument?: string, bytes?: boolean }} Row
+ * One row of the table. `bounds` are the greatest ratios to each peer that the project accepts, `byteBounds` the same of
+ * the text, `limit` the most that Troupe itself may take. A row with `page` is measured on a running server that shows
+ * that page: by `action`, whose answers' text is counted too where `bytes` says so, or by `read`, as steps of an agent
+ * whose reading is counted (reading.mjs).
+ * @typedef {{ id: string, title: string, unit: string, bounds: Bounds, byteBounds?: Bounds, limit?: number, page?: string,
+ *   action?: import('./servers.mjs').Action, argument?: string, bytes?: boolean, read?: import('./reading.mjs').Step[] }} Row
+ * @typedef {{ peer?: number, peerFast?: number }} Bounds
  */
 
 const TEXT = 'eighteen character'
+
+/** What is told of an action is read where the server tells it: in the action's own answer, or by another look. */
+const AGENT = /** @type {const} */ (['navigate', 'look', 'click', 'look at changes', 'type', 'look at changes'])
+/** The same calls on both sides, whatever the answers have told already. */
+const SAME = /** @type {const} */ (['navigate', 'look', 'click', 'look', 'type', 'look'])
 
 /** @type {Row[]} */
 export const ROWS = [
   { id: 'list', title: 'spawn → tools/list answered', unit: 'ms', bounds: { peer: 0.3 } },
   { id: 'first', title: 'spawn → first page loaded', unit: 'ms', bounds: { peer: 0.5 } },
   { id: 'click', title: 'click', unit: 'ms', bounds: { peer: 0.02, peerFast: 0.2 }, page: '/', action: 'click' },
+  { id: 'clickRows', title: 'click beside 400 rows', unit: 'ms', bounds: { peerFast: 0.3 }, page: '/rows', action: 'click' },
   { id: 'evaluate', title: 'evaluate', unit: 'ms', bounds: { peerFast: 0.3 }, page: '/', action: 'evaluate' },
-  { id: 'type', title: 'type 18 characters', unit: 'ms', bounds: {}, page: '/', action: 'type', argument: TEXT },
+  { id: 'type', title: 'type 18 characters', unit: 'ms', bounds: { peerFast: 0.5 }, page: '/', action: 'type', argument: TEXT },
+  // The peer's `type` sets the value at once; Troupe's presses each key, as the peer's does where it is told to.
+  { id: 'keys', title: '… the peer by keys too', unit: 'ms', bounds: {}, page: '/', action: 'typeByKeys', argument: TEXT },
   { id: 'snapshot', title: 'snapshot, small page', unit: 'ms', bounds: {}, page: '/', action: 'snapshot', bytes: true },
-  { id: 'rows', title: 'snapshot, 400 rows', unit: 'ms', bounds: {}, page: '/rows', action: 'snapshot', bytes: true },
+  { id: 'rows', title: 'snapshot, 400 rows', unit: 'ms', bounds: { peerFast: 0.35 }, byteBounds: { peer: 0.35 }, page: '/rows', action: 'snapshot', bytes: true },
   { id: 'uncut', title: '… every row of them', unit: 'ms', bounds: {}, page: '/rows', action: 'snapshotUncut', bytes: true },
+  { id: 'links', title: 'walk of 3,000 links, in the page', unit: 'ms', bounds: {}, limit: 60 },
+  { id: 'readRows', title: 'an agent reads: 400 rows', unit: 'B', bounds: { peer: 0.2 }, page: '/rows', read: [...AGENT], argument: TEXT },
+  { id: 'readForm', title: 'an agent reads: small form', unit: 'B', bounds: { peer: 0.5 }, page: '/form', read: [...AGENT], argument: TEXT },
+  { id: 'readSame', title: '… snapshots after all', unit: 'B', bounds: {}, page: '/form', read: [...SAME], argument: TEXT },
   { id: 'screenshot', title: 'screenshot', unit: 'ms', bounds: {}, page: '/', action: 'screenshot' },
   { id: 'navigate', title: 'navigate', unit: 'ms', bounds: { peer: 0.5, peerFast: 0.9 }, page: '/', action: 'navigate' },
   { id: 'memory', title: 'memory of the server', unit: 'MiB', bounds: { peer: 0.6 } }

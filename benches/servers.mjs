@@ -6,9 +6,10 @@ import { StdioClient } from './stdio-client.mjs'
 
 /**
  * One server: how it is started, and the tool and arguments that an action is there.
+ * `tellsChanges` where an action's answer shows what it changed.
  * @typedef {{ name: string, title: string, start: () => StdioClient, createSession: (client: StdioClient) => Promise<unknown>,
- *   tools: Record<Action, (argument?: string) => [string, object]> }} Server
- * @typedef {'navigate' | 'click' | 'evaluate' | 'type' | 'snapshot' | 'snapshotUncut' | 'screenshot'} Action
+ *   tellsChanges: boolean, tools: Record<Action, (argument?: string) => [string, object]> }} Server
+ * @typedef {'navigate' | 'click' | 'evaluate' | 'type' | 'typeByKeys' | 'snapshot' | 'snapshotUncut' | 'screenshot'} Action
  */
 
 /** @param {{ browser: string, addon: string }} options @returns {Server[]} */
@@ -26,11 +27,13 @@ export function servers({ browser, addon }) {
       start: () =>
         new StdioClient([process.execPath, join(ROOT, 'bin/troupe.js'), ...same], { NAPI_RS_NATIVE_LIBRARY_PATH: addon }),
       createSession: (client) => client.call('create_session', {}),
+      tellsChanges: true,
       tools: {
         navigate: (url) => ['navigate', { url }],
         click: () => ['click', { selector: '#count' }],
         evaluate: () => ['evaluate', { script: 'document.title' }],
         type: (text) => ['type', { selector: '#name', text, clear: true }],
+        typeByKeys: (text) => ['type', { selector: '#name', text }],
         snapshot: () => ['snapshot', {}],
         // By itself Troupe shows the first rows of a long table and how to see the rest; the peer shows all.
         snapshotUncut: () => ['snapshot', { selector: 'table', budget: 1_000_000 }],
@@ -49,11 +52,13 @@ function playwright(name, title, command) {
     title,
     start: () => new StdioClient(command),
     createSession: async () => {},
+    tellsChanges: false,
     tools: {
       navigate: (url) => ['browser_navigate', { url }],
       click: () => ['browser_click', { element: 'Count', target: '#count' }],
       evaluate: () => ['browser_evaluate', { function: '() => document.title' }],
       type: (text) => ['browser_type', { element: 'Name', target: '#name', text }],
+      typeByKeys: (text) => ['browser_type', { element: 'Name', target: '#name', text, slowly: true }],
       snapshot: () => ['browser_snapshot', {}],
       snapshotUncut: () => ['browser_snapshot', {}],
       screenshot: () => ['browser_take_screenshot', { scale: 'css' }]

@@ -1,4 +1,5 @@
-// The page that both servers work on: a button that counts, an input, a link; and the same with 400 rows of a table.
+// The page that both servers work on: a button that counts, an input, a link; the same with 400 rows of a table, with
+// 3,000 links, and as a small form.
 import { createServer } from 'node:http'
 
 const page = (title, more = '') => `<!doctype html><html lang="en"><title>${title}</title>
@@ -13,10 +14,25 @@ const rows = Array.from(
   (_, row) => `<tr><td>${row}</td><td>Name ${row}</td><td><a href="/row/${row}">Open</a></td></tr>`
 ).join('\n')
 
+const links = Array.from(
+  { length: 3000 },
+  (_, link) => `<li><a href="/link/${link}">Link number ${link}</a></li>`
+).join('\n')
+
+const form = `<form>
+<label>E-mail <input type="email" name="email" required></label>
+<label>Country <select name="country"><option>France<option selected>Germany<option>Poland</select></label>
+<label><input type="checkbox" name="news"> Send me news</label>
+<label>Message <textarea name="message"></textarea></label>
+<button type="button">Send</button>
+</form>`
+
 const PAGES = {
   '/': page('Small'),
   '/other': page('Other'),
-  '/rows': page('Rows', `<table>${rows}</table>`)
+  '/rows': page('Rows', `<table>${rows}</table>`),
+  '/links': page('Links', `<ul>${links}</ul>`),
+  '/form': page('Form', form)
 }
 
 /** @returns {Promise<{ url: string, close: () => void }>} */

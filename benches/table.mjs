@@ -31,19 +31,21 @@ export function table(rows, compared, samples) {
       const theirs = samples.median(row.id, peer.name)
       return [amount(theirs, row.unit), ratio(mine, theirs, row.bounds[peer.name])]
     })
-    const line = [row.title, amount(mine, row.unit), ...cells]
+    const line = [row.title, amount(mine, row.unit, row.limit), ...cells]
     const bytes = compared.map((server) => samples.bytes.get(`${row.id} ${server.name}`))
     if (bytes.every((count) => count === undefined)) return [line]
     const [first, ...others] = bytes
-    return [line, ['  its text', amount(first, 'B'), ...others.flatMap((count) => [amount(count, 'B'), ratio(first, count)])]]
+    const counts = others.flatMap((count, peer) => [amount(count, 'B'), ratio(first, count, row.byteBounds?.[peers[peer].name])])
+    return [line, ['  its text', amount(first, 'B'), ...counts]]
   })
   return columns([head, ...body])
 }
 
-/** @param {number | undefined} value @param {string} unit */
-function amount(value, unit) {
+/** @param {number | undefined} value @param {string} unit @param {number} [limit] */
+function amount(value, unit, limit) {
   if (value === undefined) return '–'
-  return `${unit === 'B' || value >= 100 ? Math.round(value) : value >= 10 ? value.toFixed(1) : value.toFixed(2)} ${unit}`
+  const text = `${unit === 'B' || value >= 100 ? Math.round(value) : value >= 10 ? value.toFixed(1) : value.toFixed(2)} ${unit}`
+  return judged(text, value, limit)
 }
 
 /** @param {number | undefined} mine @param {number | undefined} theirs @param {number} [bound] */
@@ -51,6 +53,11 @@ function ratio(mine, theirs, bound) {
   if (mine === undefined || theirs === undefined) return ''
   const value = mine / theirs
   const text = value < 0.1 ? value.toFixed(3) : value.toFixed(2)
+  return judged(text, value, bound)
+}
+
+/** @param {string} text @param {number} value @param {number} [bound] */
+function judged(text, value, bound) {
   if (bound === undefined) return text
   return value <= bound ? green(`${text} ≤ ${bound} ok`) : red(`${text} > ${bound} over`)
 }

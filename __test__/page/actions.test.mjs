@@ -92,6 +92,7 @@ describe('fields', { timeout: 60_000 }, () => {
 
   /** A call on the element of a selector. */
   const on = async (world, name, target, more) => world.call(name, { ref: (await world.call('resolve', { target })).ref, ...more })
+  const ready = async (world, target, replace) => world.call('waitActionable', { target, action: 'type', timeout: 1000, focus: { replace } })
 
   test('a value is filled in as the field keeps it, with the events of a user', async () => {
     const world = await page.open(FIELDS)
@@ -130,7 +131,7 @@ describe('fields', { timeout: 60_000 }, () => {
 
   test('typing that replaces selects what is there', async () => {
     const world = await page.open(FIELDS)
-    assert.equal((await on(world, 'prepareType', '#i', { clear: true })).focused, true)
+    assert.equal((await ready(world, '#i', true)).focused, true)
     assert.equal(await world.page.evaluate('getSelection().toString()'), 'old')
   })
 
@@ -138,7 +139,7 @@ describe('fields', { timeout: 60_000 }, () => {
     const world = await page.open('<body contenteditable><p>old text</p>')
     await world.page.click('body')
     await world.page.keyboard.press('ControlOrMeta+A')
-    assert.equal((await on(world, 'prepareType', 'body')).focused, true)
+    assert.equal((await ready(world, 'body', false)).focused, true)
     assert.equal(await world.page.evaluate('getSelection().toString().trim()'), 'old text')
     assert.match((await world.call('snapshot')).text, /^- textbox \[active\] \[ref=e1\]/)
   })

@@ -1,5 +1,8 @@
 // No fixed sleep anywhere: on a page where nothing happens, an action costs next to nothing.
 import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
 
@@ -28,4 +31,26 @@ describe('on a page where nothing happens', { timeout: 60_000 }, () => {
       assert.ok(median(times) < LIMIT, `median ${median(times).toFixed(1)} ms of ${times.map((ms) => ms.toFixed(0)).join(' ')}`)
     })
   }
+})
+
+test('an action is two calls into the page with one batch of input between them', { timeout: 60_000 }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-speed-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const log = join(folder, 'log')
+  const site = await startSite(t)
+  const server = await startServer(t, ['--log-level', 'trace', '--log-file', log])
+  await server.ok('navigate', { url: site.url('/form') })
+  /** What goes to the browser while `call` runs, input without its number of events. @param {() => Promise<unknown>} call */
+  const sent = async (call) => {
+    const before = readFileSync(log, 'utf8').length
+    await call()
+    const messages = readFileSync(log, 'utf8').slice(before).matchAll(/→ \{"id":\d+,"method":"(\w+\.\w+)"(?:.*?__troupe\.(\w+))?/g)
+    const told = [...messages].map(([, method, name]) => name ?? method)
+    return told.filter((name, index) => !(name.startsWith('Input.') && name === told[index - 1]))
+  }
+  const type = () => server.ok('type', { selector: '#name', text: 'eighteen character', clear: true })
+  // The first one looks at the page as it was.
+  await type()
+  assert.deepEqual(await sent(type), ['waitActionable', 'Input.dispatchKeyEvent', 'turn'])
+  assert.deepEqual(await sent(() => server.ok('click', { selector: '#name' })), ['waitActionable', 'Input.dispatchMouseEvent', 'turn'])
 })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{Page, SnapshotOptions, settle::Settled, state::Mark};
@@ -39,6 +39,8 @@ pub(super) struct Spot {
     pub tag: String,
     /// The `type` of an input.
     pub kind: String,
+    /// Whether it took the focus, where that was to be given.
+    pub focused: bool,
 }
 
 impl Page {
@@ -51,7 +53,8 @@ impl Page {
         let before = self.within(self.config.timeout_settle, self.before_action()).await.flatten();
         let mark = self.state.mark();
         work(mark).await?;
-        let settled = self.settle(mark).await?;
+        let mut settled = self.settle(mark, before.as_ref()).await?;
+        let seen = settled.seen.take();
         let mut done = Done { element, settled, ..Done::default() };
         if done.settled.dialog.is_some() || done.settled.closed {
             return Ok(done);
@@ -61,7 +64,7 @@ impl Page {
             match self.config.after_action {
                 AfterAction::None => {}
                 AfterAction::Changes if done.settled.navigated => {}
-                AfterAction::Changes => done.changes = self.changes_since(before).await,
+                AfterAction::Changes => done.changes = self.changes_since(before, seen).await,
                 AfterAction::Snapshot => {
                     done.snapshot = self.snapshot(&SnapshotOptions::default()).await.ok()
                 }
@@ -80,8 +83,13 @@ impl Page {
         force: bool,
         timeout: Duration,
     ) -> Result<Spot> {
+        self.spot_with(target, json!({"action": action, "force": force}), timeout).await
+    }
+
+    /// The same; `wanted` are arguments of the page's own wait.
+    pub(super) async fn spot_with(&self, target: &str, wanted: Value, timeout: Duration) -> Result<Spot> {
         let deadline = Instant::now() + timeout;
-        let looking = self.in_one_document(|| Box::pin(self.look_for_spot(target, action, force, deadline)));
+        let looking = self.in_one_document(|| Box::pin(self.look_for_spot(target, wanted.clone(), deadline)));
         // The page keeps the time itself; ours is for a page whose event loop stands still.
         self.within(timeout + Duration::from_secs(2), looking).await.ok_or_else(|| {
             let what = format!("`{target}` could not be looked for: the page did not answer");
@@ -89,19 +97,12 @@ impl Page {
         })?
     }
 
-    async fn look_for_spot(
-        &self,
-        target: &str,
-        action: &str,
-        force: bool,
-        deadline: Instant,
-    ) -> Result<Spot> {
+    async fn look_for_spot(&self, target: &str, mut arguments: Value, deadline: Instant) -> Result<Spot> {
+        let force = arguments["force"] == true;
         let place = self.locate(target).await?;
         let left = deadline.saturating_duration_since(Instant::now()) + ROUNDING;
-        let arguments = json!({
-            "target": place.target, "action": action, "force": force,
-            "timeout": u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
-        });
+        arguments["target"] = place.target.into();
+        arguments["timeout"] = u64::try_from(left.as_millis()).unwrap_or(u64::MAX).into();
         let answer = self.inject_in(&place.frame, "waitActionable", arguments).await?;
         let coordinate = |name: &str| answer[name].as_f64().unwrap_or_default();
         let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
@@ -113,6 +114,7 @@ impl Page {
             description: text("description"),
             tag: text("tag"),
             kind: text("type"),
+            focused: answer["focused"] == true,
             frame: place.frame,
         })
     }

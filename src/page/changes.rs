@@ -1,17 +1,18 @@
 //! What an action changed: the difference of the page's text before and after it.
 //!
 //! The text after one action is the text before the next, unless the page says that it has changed since: an
-//! action costs one look at the page, and none where nothing changed.
+//! action costs one look at the page, and none where nothing changed. That look comes with the turn of the event
+//! loop that an action waits for anyway: it costs no call of its own.
 
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
-use super::{Page, state::Mark};
+use super::{Page, snapshot::whole_page, state::Mark};
 use crate::{
     engine::{DocumentId, FrameId},
     error::Result,
@@ -60,9 +61,18 @@ impl LastLook {
 /// The page's text before an action.
 #[derive(Debug, Clone)]
 pub(super) struct Before {
-    text: Arc<str>,
-    document: Option<DocumentId>,
+    look: Look,
     at: Mark,
+}
+
+impl Before {
+    /// What to ask the `main` frame for: its text, if it has changed since. `None` where it cannot tell that.
+    pub fn later_look(&self, main: &FrameId) -> Option<Value> {
+        let known = self.look.counts.get(main).copied().flatten()?;
+        let mut wanted = whole_page();
+        wanted.insert("known".into(), known.into());
+        Some(wanted.into())
+    }
 }
 
 impl Page {
@@ -70,17 +80,19 @@ impl Page {
         self.state.read(|facts| facts.main_frame().document)
     }
 
-    /// Looks at the page, unless it is as it was last looked at.
-    async fn look(&self) -> Result<Look> {
+    /// Looks at the page, unless it is as it was last looked at; `seen` is what the main frame has just shown.
+    async fn look(&self, seen: Option<Value>) -> Result<Look> {
         let document = self.document();
-        let last = self.last_look.lock().look.clone().filter(|last| last.document == document);
-        if let Some(last) = last
-            && self.counts().await == last.counts
-        {
-            return Ok(last);
+        if seen.is_none() {
+            let last = self.last_look.lock().look.clone().filter(|last| last.document == document);
+            if let Some(last) = last
+                && self.counts().await == last.counts
+            {
+                return Ok(last);
+            }
+            self.last_look.forget_heard();
         }
-        self.last_look.forget_heard();
-        let text = self.whole_text().await?.into();
+        let text = self.whole_text(seen).await?.into();
         let look = Look { text, document, counts: self.counts().await };
         self.last_look.lock().look = Some(look.clone());
         Ok(look)
@@ -110,18 +122,19 @@ impl Page {
         if self.config.after_action != crate::config::AfterAction::Changes {
             return None;
         }
-        let look = self.look().await.ok()?;
-        Some(Before { text: look.text, document: look.document, at: self.state.mark() })
+        let look = self.look(None).await.ok()?;
+        Some(Before { look, at: self.state.mark() })
     }
 
-    /// What has changed since `before`; `None` where another document is there, or nothing changed.
-    pub(super) async fn changes_since(&self, before: Option<Before>) -> Option<String> {
+    /// What has changed since `before`; `None` where another document is there, or nothing changed. `seen` is
+    /// what the page has shown just now, if it was asked.
+    pub(super) async fn changes_since(&self, before: Option<Before>, seen: Option<Value>) -> Option<String> {
         let before = before?;
         if self.state.read(|facts| facts.committed_since(before.at)) {
             return None;
         }
-        let after = self.look().await.ok().filter(|after| after.document == before.document)?;
-        Some(difference(&before.text, &after.text)).filter(|changes| !changes.is_empty())
+        let after = self.look(seen).await.ok().filter(|after| after.document == before.look.document)?;
+        Some(difference(&before.look.text, &after.text)).filter(|changes| !changes.is_empty())
     }
 }
 
@@ -131,8 +144,20 @@ fn reference(line: &str) -> Option<&str> {
     line[at + 5..].split(']').next()
 }
 
+/// What is left of two texts without the lines that both begin and end with: on a long page most of it.
+fn without_common_ends<'a>(before: &'a str, after: &'a str) -> (&'a str, &'a str) {
+    let same = before.bytes().zip(after.bytes()).take_while(|(one, other)| one == other).count();
+    let begin = before.as_bytes()[..same].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let (before, after) = (&before[begin..], &after[begin..]);
+    let same = before.bytes().rev().zip(after.bytes().rev()).take_while(|(one, other)| one == other).count();
+    let tail = &before.as_bytes()[before.len() - same..];
+    let end = tail.iter().position(|byte| *byte == b'\n').map_or(0, |end| tail.len() - end - 1);
+    (&before[..before.len() - end], &after[..after.len() - end])
+}
+
 /// Lines that came (`+`), went (`-`) and changed (`~`, as they are now), within the budget.
 fn difference(before: &str, after: &str) -> String {
+    let (before, after) = without_common_ends(before, after);
     if before == after {
         return String::new();
     }
@@ -224,6 +249,20 @@ mod tests {
         #[test]
         fn the_same_text_has_no_difference(text in "(- [a-c]{1,3}\n){0,8}") {
             prop_assert!(difference(&text, &text).is_empty());
+        }
+
+        #[test]
+        fn what_both_texts_begin_and_end_with_is_left_out_by_whole_lines(
+            before in "([a-cä]{0,2}\n){0,6}[a-cä]{0,2}",
+            after in "([a-cä]{0,2}\n){0,6}[a-cä]{0,2}",
+        ) {
+            let (left, right) = without_common_ends(&before, &after);
+            let begin = left.as_ptr().addr() - before.as_ptr().addr();
+            let end = begin + left.len();
+            prop_assert_eq!(format!("{}{right}{}", &before[..begin], &before[end..]), after.as_str());
+            for cut in [begin, end] {
+                prop_assert!(cut == 0 || cut == before.len() || before[..cut].ends_with('\n'));
+            }
         }
 
         #[test]

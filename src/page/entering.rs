@@ -38,11 +38,10 @@ pub struct TypeOptions {
 impl Page {
     /// Types `text` by key strokes into the element that `target` means, once it can be edited.
     pub async fn type_text(&self, target: &str, text: &str, options: &TypeOptions) -> Result<Done> {
-        let spot = self.spot(target, "type", false, options.timeout).await?;
-        let prepared = self
-            .inject_in(&spot.frame, "prepareType", json!({"ref": spot.reference, "clear": options.clear}))
-            .await?;
-        if prepared["focused"] == false {
+        // Found, waited for, focused and, to be replaced, selected by one call: the next ones are the keys.
+        let wanted = json!({"action": "type", "focus": {"replace": options.clear}});
+        let spot = self.spot_with(target, wanted, options.timeout).await?;
+        if !spot.focused {
             return Err(TroupeError::new(
                 ErrorCode::ElementNotEditable,
                 format!("{} does not take the focus", spot.description),

@@ -1,6 +1,7 @@
 //! Calls into our script inside the page (`injected/`, bundled at build time).
 //!
-//! The script is brought in at the first call to a document: pages that are only passed through pay nothing.
+//! The script is brought into the main frame when a navigation has been waited for, while its answer goes out:
+//! neither the navigation nor the call after it waits for that. Elsewhere the first call brings it.
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -18,6 +19,11 @@ const ROUNDS: usize = 16;
 const BUNDLE: &str = include_str!(concat!(env!("OUT_DIR"), "/injected.js"));
 
 impl Page {
+    /// Brings our script into the main frame's document ahead of the call that needs it.
+    pub(super) fn bring_script(&self) {
+        self.engine.run_ahead(self.main_frame(), BUNDLE);
+    }
+
     /// Calls `name` of our script in the main frame.
     pub(super) async fn inject(&self, name: &str, arguments: Value) -> Result<Value> {
         self.inject_in(&self.main_frame().clone(), name, arguments).await

@@ -185,7 +185,7 @@ impl Page {
         self.within(DIALOG_TIMEOUT, answered)
             .await
             .ok_or_else(|| self.timed_out("the dialog did not close", DIALOG_TIMEOUT))?;
-        let mut settled = self.settle(mark).await?;
+        let mut settled = self.settle(mark, None).await?;
         // A dialog that came while the page loaded has held up the load.
         if settled.dialog.is_none() && !settled.closed && !self.state.read(|facts| facts.main_frame().loaded)
         {

@@ -202,6 +202,10 @@ impl Page {
             if let Some(Value::Object(timing)) = told.remove("timing") {
                 navigation.timing = timing;
             }
+            // A navigation within the document has led to one that has it.
+            if told.get("brought") == Some(&Value::Bool(false)) {
+                self.bring_script();
+            }
         } else {
             // A dialog opened: the browser itself knows the title.
             navigation.dialog = self.dialog();
@@ -324,14 +328,14 @@ impl Page {
     }
 }
 
-/// Title and timing in one look.
+/// Title and timing in one look, and whether our script is there.
 const ARRIVAL: &str = r"(() => {
   const [entry] = performance.getEntriesByType('navigation');
   const round = value => Math.round(value * 10) / 10;
   const timing = {};
   for (const name of ['responseStart', 'domContentLoadedEventEnd', 'loadEventEnd'])
     if (entry && entry[name] > 0) timing[name.replace('EventEnd', '')] = round(entry[name]);
-  return JSON.stringify({title: document.title, timing});
+  return JSON.stringify({title: document.title, timing, brought: '__troupe' in globalThis});
 })()";
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
     Page, WaitUntil,
+    changes::Before,
     state::{Facts, Mark},
 };
 use crate::{
@@ -37,6 +38,8 @@ pub struct Settled {
     pub closed: bool,
     /// A link with `download` was clicked: what it downloads begins when its server answers.
     asked_for_download: bool,
+    /// The snapshot that the last turn's answer brought, good for a look that is taken at once.
+    pub(super) seen: Option<Value>,
 }
 
 /// What has come of an action so far.
@@ -71,10 +74,12 @@ impl Look {
 
 impl Page {
     /// Waits until what was started since `mark` is over: requests, navigations, one turn of the event loop,
-    /// the beginning of a download.
-    pub(super) async fn settle(&self, mark: Mark) -> Result<Settled> {
+    /// the beginning of a download. `before` is what the page will be compared with.
+    pub(super) async fn settle(&self, mark: Mark, before: Option<&Before>) -> Result<Settled> {
         let begun = Instant::now();
-        let mut settled = self.calm_down(mark).await?;
+        // What frames have told before the action was over says nothing of it.
+        self.last_look.forget_heard();
+        let mut settled = self.calm_down(mark, before).await?;
         let patience = if settled.asked_for_download {
             self.config.timeout_settle.saturating_sub(begun.elapsed())
         } else if self.state.read(|facts| facts.abandoned_since(mark)) && !settled.navigated {
@@ -82,16 +87,20 @@ impl Page {
         } else {
             Duration::ZERO
         };
-        if settled.download.is_none() && !settled.closed && settled.dialog.is_none() {
+        // A timer that is over at once would still cost its millisecond.
+        if !patience.is_zero() && settled.download.is_none() && !settled.closed && settled.dialog.is_none() {
+            settled.seen = None;
             let download = self.state.until(|facts| facts.download_since(mark));
             settled.download = self.within(patience, download).await;
         }
         Ok(settled)
     }
 
-    async fn calm_down(&self, mark: Mark) -> Result<Settled> {
+    async fn calm_down(&self, mark: Mark, before: Option<&Before>) -> Result<Settled> {
         let deadline = Instant::now() + self.config.timeout_settle;
         let mut settled = Settled::default();
+        // What comes back is with the page a moment after the browser has told of it: that is worth a turn more.
+        let mut waited = false;
         loop {
             // A turn lets handlers that the action queued run, and start what they start. While a document is
             // being replaced the old one takes no turn.
@@ -99,14 +108,23 @@ impl Page {
                 let look = Look::at(facts, mark);
                 (look.closed || look.leaving || look.dialog.is_some()).then_some(())
             });
+            // Where this is not the last turn, what it would show is not the end.
+            let calm = !waited && !self.state.read(|facts| facts.busy_since(mark));
+            let look = before.filter(|_| calm).and_then(|before| before.later_look(self.main_frame()));
+            let arguments = look.map_or_else(|| json!({}), |look| json!({"look": look}));
             let turn = async {
                 tokio::select! {
-                    outcome = self.inject("turn", json!({})) => outcome.map(|answer| answer["download"] == true),
-                    () = left => Ok(false),
+                    outcome = self.inject("turn", arguments) => outcome.map(Some),
+                    () = left => Ok(None),
                 }
             };
+            settled.seen = None;
             match tokio::time::timeout_at(deadline, turn).await {
-                Ok(Ok(download)) => settled.asked_for_download |= download,
+                Ok(Ok(None)) => {}
+                Ok(Ok(Some(mut answer))) => {
+                    settled.asked_for_download |= answer["download"] == true;
+                    settled.seen = Some(answer["snapshot"].take()).filter(Value::is_object);
+                }
                 Ok(Err(error)) => match error.code {
                     ErrorCode::DialogOpen | ErrorCode::PageNotFound => {}
                     // The document is being replaced: that is a navigation, waited for below.
@@ -127,10 +145,11 @@ impl Page {
             if look.leaving {
                 return self.arrive(mark, settled).await;
             }
-            if settled.restless || !look.busy {
+            if settled.restless || !(look.busy || waited) {
                 settled.restless |= self.state.read(|facts| facts.unfinished_since(mark));
                 return Ok(settled);
             }
+            waited = look.busy;
             // What comes back may start more: after it, another turn and another look.
             if tokio::time::timeout_at(deadline, self.requests_over(mark)).await.is_err() {
                 settled.restless = true;
@@ -159,6 +178,7 @@ impl Page {
 
     /// Waits for the document that the action has led to.
     async fn arrive(&self, mark: Mark, mut settled: Settled) -> Result<Settled> {
+        settled.seen = None;
         let deadline = Instant::now() + NAVIGATION;
         // It may come to nothing: a download, an empty answer, a stop.
         let begun = self.state.until(|facts| {
@@ -171,7 +191,12 @@ impl Page {
             Ok(true) => {
                 settled.navigated = true;
                 match tokio::time::timeout_at(deadline, self.loaded(WaitUntil::Load, mark)).await {
-                    Ok(dialog) => settled.dialog = dialog?,
+                    Ok(dialog) => {
+                        settled.dialog = dialog?;
+                        if settled.dialog.is_none() {
+                            self.bring_script();
+                        }
+                    }
                     Err(_) => settled.restless = true,
                 }
             }

@@ -28,6 +28,11 @@ impl SnapshotOptions {
     }
 }
 
+/// The arguments for every line of a page.
+pub(super) fn whole_page() -> Map<String, Value> {
+    Map::from_iter([("fold".to_owned(), 0.into())])
+}
+
 impl Page {
     /// The page, or an element of it, with its frames.
     pub async fn snapshot(&self, options: &SnapshotOptions) -> Result<String> {
@@ -46,22 +51,35 @@ impl Page {
         .await
     }
 
-    /// Every line of the page, for comparing.
-    pub(super) async fn whole_text(&self) -> Result<String> {
-        let mut arguments = Map::new();
-        arguments.insert("fold".into(), 0.into());
-        self.frame_text(self.main_frame().clone(), arguments, 0).await
+    /// Every line of the page, for comparing; `seen` is the main frame's own answer to that, where there is one.
+    pub(super) async fn whole_text(&self, seen: Option<Value>) -> Result<String> {
+        let main = self.main_frame().clone();
+        match seen {
+            Some(answer) => self.with_frames(main, answer, whole_page(), 0).await,
+            None => self.frame_text(main, whole_page(), 0).await,
+        }
     }
 
     /// The snapshot of `frame` with those of its child frames in their places.
-    fn frame_text(
+    async fn frame_text(
         &self,
         frame: FrameId,
         arguments: Map<String, Value>,
         depth: usize,
+    ) -> Result<String> {
+        let answer = self.inject_in(&frame, "snapshot", Value::Object(arguments.clone())).await?;
+        self.with_frames(frame, answer, arguments, depth).await
+    }
+
+    /// The snapshot `answer` of `frame` with those of its child frames in their places.
+    fn with_frames(
+        &self,
+        frame: FrameId,
+        answer: Value,
+        arguments: Map<String, Value>,
+        depth: usize,
     ) -> BoxFuture<'_, Result<String>> {
         Box::pin(async move {
-            let answer = self.inject_in(&frame, "snapshot", Value::Object(arguments.clone())).await?;
             let text = answer["text"].as_str().unwrap_or_default();
             let inner = answer["frames"].as_array().filter(|inner| !inner.is_empty() && depth < MAX_DEPTH);
             let Some(inner) = inner else { return Ok(text.to_owned()) };

@@ -3,6 +3,7 @@ import type { Action, ActionableArgument, ActionableResult, Box, ErrorCode, HitA
 import { unknownHosts } from "./closed";
 import { attr, composedParent, elementClosest, hasAttr, isHtml, localName } from "./dom";
 import { Failure } from "./fail";
+import { takeFocus } from "./focus";
 import { actsOn, boxOf, bringIntoView, coverName, elementAt, isAnimated, pointsOf, sameBox } from "./hit";
 import { withMemo } from "./memo";
 import { onChange, mutations } from "./mutations";
@@ -206,7 +207,10 @@ export async function waitActionable(argument: WaitActionableArgument): Promise<
     // Two looks at one moment of the animations' clock say nothing: outside of a frame it stands at the next.
     const early = lastBox !== undefined && Number(document.timeline?.currentTime ?? 0) - boxTime < shortestStep;
     const attempt = attempts.try(refs, early ? undefined : lastBox);
-    if (attempt.ok) return success(attempt, refs);
+    if (attempt.ok) {
+      const found = success(attempt, refs);
+      return argument.focus ? { ...found, focused: takeFocus(attempt.element as HTMLElement, argument.focus.replace) } : found;
+    }
     if (!attempt.retry) throw attempt.failure;
     const time = Number(document.timeline?.currentTime ?? 0);
     if (!attempt.moving) lastBox = undefined;

@@ -128,6 +128,8 @@ export interface WaitActionableArgument extends ActionableArgument {
   timeout: number;
   /** How many of them are over: the call is repeated. */
   waited?: number;
+  /** Gives the element the focus once it can be acted on; with `replace` all of it is selected, so that typing replaces it. */
+  focus?: { replace: boolean };
 }
 
 export interface ActionableResult extends Match {
@@ -140,8 +142,10 @@ export interface ActionableResult extends Match {
   tag: string;
   type: string;
   password: boolean;
-  /** `count` of `mutations`, asked without a call of its own. */
+  /** `count` of `mutations`, asked without a call of its own; before the focus was given. */
   mutations: number;
+  /** Whether the element took the focus that was to be given. */
+  focused?: boolean;
   next: number;
 }
 
@@ -170,19 +174,6 @@ export interface HitResult {
 
 export interface RefArgument {
   ref: string;
-}
-
-export interface PrepareTypeArgument extends RefArgument {
-  /** Selects what is there, so that typing replaces it. */
-  clear?: boolean;
-}
-
-export interface PrepareTypeResult {
-  focused: boolean;
-  type: string;
-  password: boolean;
-  /** The value before. */
-  empty: boolean;
 }
 
 export interface FillArgument extends RefArgument {
@@ -458,11 +449,20 @@ export interface Done {
   done: true;
 }
 
+export interface TurnArgument extends WithRefs {
+  /** The snapshot that is wanted if `count` of `mutations` is no more this. */
+  look?: Omit<SnapshotArgument, keyof WithRefs> & { known: number };
+}
+
 export interface Turned extends Done {
   /** A link with `download` has been clicked since the last turn. */
   download?: boolean;
   /** `count` of `mutations`. */
   mutations: number;
+  /** What was wanted by `look`; missing where closed shadow roots have to be handed in first. */
+  snapshot?: SnapshotResult;
+  /** Told with `snapshot`. */
+  next?: number;
 }
 
 /** A function of the contract. */
@@ -477,7 +477,6 @@ export interface Troupe {
   waitActionable: Call<WaitActionableArgument, Promise<ActionableResult>>;
   /** Whether a point of this frame hits an element (an `iframe` that a child's point lies in). */
   hit: Call<HitArgument, HitResult>;
-  prepareType: Call<PrepareTypeArgument, PrepareTypeResult>;
   fill: Call<FillArgument, FillResult>;
   select: Call<SelectArgument, SelectResult>;
   checkedState: Call<RefArgument, CheckedResult>;
@@ -504,8 +503,8 @@ export interface Troupe {
   refsState: Call<void, RefsState>;
   restoreRefs: Call<RefsState, RestoreRefsResult>;
   mutations: Call<void, MutationsResult>;
-  /** Resolves after one turn of the event loop. */
-  turn: Call<void, Promise<Turned>>;
+  /** Resolves after one turn of the event loop; with the page as it is then, which saves a call. */
+  turn: Call<TurnArgument, Promise<Turned>>;
 
   // Those below take and return real objects, not JSON; for use by object id.
 

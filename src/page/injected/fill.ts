@@ -1,8 +1,9 @@
-/** Entering: focus, text, options, checks. */
-import type { CheckedResult, FillArgument, FillResult, PrepareTypeArgument, PrepareTypeResult, RefArgument, SelectArgument, SelectResult } from "./api";
+/** Entering: text, options, checks. */
+import type { CheckedResult, FillArgument, FillResult, RefArgument, SelectArgument, SelectResult } from "./api";
 import { editProblem } from "./actionability";
-import { activeElement, attr, composedContains, elementClosest, isHtml, localName, normalize, textContent } from "./dom";
+import { attr, elementClosest, isHtml, localName, normalize, textContent } from "./dom";
 import { Failure } from "./fail";
+import { placeCaret } from "./focus";
 import { RefGiver } from "./refs";
 import { matchOf, requireRef } from "./resolve";
 import { roleOf } from "./roles";
@@ -16,41 +17,6 @@ const describe = (element: Element): string => matchOf(element, new RefGiver({ p
 
 function refuse(element: Element, reason: string, why: string, details: object = {}, suggestion?: string): Failure {
   return new Failure("ELEMENT_NOT_EDITABLE", `${describe(element)} ${why}`, { reason, ...details }, suggestion);
-}
-
-/** Puts the caret behind the contents, or selects them all. */
-function placeCaret(element: HTMLElement, all: boolean): void {
-  if (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement) {
-    if (all) element.select();
-    else {
-      try {
-        element.setSelectionRange(element.value.length, element.value.length);
-      } catch {
-        // Number and e-mail inputs have no selection to set: their caret is where the browser puts it.
-      }
-    }
-    return;
-  }
-  if (!element.isContentEditable) return;
-  const selection = document.getSelection();
-  const range = document.createRange();
-  range.selectNodeContents(element);
-  if (!all) range.collapse(false);
-  selection?.removeAllRanges();
-  selection?.addRange(range);
-}
-
-const isEmpty = (element: HTMLElement): boolean => (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement ? element.value === "" : normalize(textContent(element)) === "");
-
-export function prepareType(argument: PrepareTypeArgument): PrepareTypeResult {
-  const element = controlOf(requireRef(argument.ref)) as HTMLElement;
-  const before = activeElement();
-  const had = before !== null && composedContains(element, before);
-  if (!had) element.focus?.({ preventScroll: true });
-  if (!had || argument.clear) placeCaret(element, argument.clear ?? false);
-  const active = activeElement();
-  const type = element instanceof HTMLInputElement ? element.type : "";
-  return { focused: active !== null && composedContains(element, active), type, password: type === "password", empty: isEmpty(element) };
 }
 
 function tell(element: Element, value: string | null): void {

@@ -6,7 +6,7 @@ import { closedCandidates, known } from "./closed";
 import { adoptShadowRoot } from "./dom";
 import { links, metadata, table } from "./extract";
 import { answer, answerLater, answerRead } from "./fail";
-import { checkedState, fill, prepareType, select } from "./fill";
+import { checkedState, fill, select } from "./fill";
 import { find } from "./find";
 import { html } from "./html";
 import { formState, refsState, restoreForm, restoreRefs, restoreStorage, storage } from "./keep";
@@ -32,7 +32,6 @@ function wire(): Outside {
     actionable: answer(actionable),
     waitActionable: answerLater(waitActionable),
     hit: answer(hit),
-    prepareType: answer(prepareType),
     fill: answer(fill),
     select: answer(select),
     checkedState: answer(checkedState),

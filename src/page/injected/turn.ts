@@ -1,6 +1,9 @@
 /** One turn of the page's event loop. */
-import type { Turned } from "./api";
+import type { TurnArgument, Turned } from "./api";
+import { unknownHosts } from "./closed";
+import { withMemo } from "./memo";
 import { mutations } from "./mutations";
+import { snapshot } from "./snapshot";
 
 /** The last click on a link that downloads. */
 let click: Event | null = null;
@@ -17,19 +20,32 @@ export function watchDownloadLinks(): void {
 }
 
 /** A message is a task of its own, queued behind those that wait; a frame would cost 16 ms. */
-export function turn(): Promise<Turned> {
-  return new Promise((resolve) => {
+export function turn(argument: TurnArgument): Promise<Turned> {
+  return new Promise((resolve, reject) => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => {
       port1.close();
       // A second task: timers of 0 ms that the action set have run by then.
       setTimeout(() => {
-        const download = click !== null && !click.defaultPrevented;
-        click = null;
-        const turned: Turned = { done: true, mutations: mutations().count };
-        resolve(download ? { ...turned, download } : turned);
+        try {
+          resolve(turned(argument));
+        } catch (error) {
+          reject(error);
+        }
       }, 0);
     };
     port2.postMessage(0);
   });
+}
+
+function turned({ look, refs, hosts }: TurnArgument): Turned {
+  const told: Turned = { done: true, mutations: mutations().count };
+  if (click !== null && !click.defaultPrevented) told.download = true;
+  click = null;
+  if (look && look.known !== told.mutations && unknownHosts({ hosts }) === null) {
+    told.snapshot = withMemo(() => snapshot({ ...look, refs }));
+    told.next = told.snapshot.next;
+    told.mutations = told.snapshot.mutations;
+  }
+  return told;
 }
