@@ -203,6 +203,8 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        // Also where its request has broken off: a client is not idle while it has a call that runs.
+        let _present = self.connection.hold();
         #[cfg(feature = "testing")]
         if let Some(answer) = fixtures::call(&request, &context).await {
             return answer;
