@@ -1,7 +1,7 @@
 /**
- * One row of the table. `bounds` are the greatest ratios to each peer that the project accepts. A row with `page` is
+ * One row of the table. `bounds` are the greatest ratios to each peer that the project accepts, `most` is the greatest value. A row with `page` is
  * measured on a running server that shows that page; `bytes` tells to count the text of its answers too.
- * @typedef {{ id: string, title: string, unit: string, bounds: { peer?: number, peerFast?: number }, page?: string,
+ * @typedef {{ id: string, title: string, unit: string, bounds: { peer?: number, peerFast?: number }, most?: number, page?: string,
  *   action?: import('./servers.mjs').Action, argument?: string, bytes?: boolean }} Row
  */
 
@@ -19,5 +19,9 @@ export const ROWS = [
   { id: 'uncut', title: '… every row of them', unit: 'ms', bounds: {}, page: '/rows', action: 'snapshotUncut', bytes: true },
   { id: 'screenshot', title: 'screenshot', unit: 'ms', bounds: {}, page: '/', action: 'screenshot' },
   { id: 'navigate', title: 'navigate', unit: 'ms', bounds: { peer: 0.5, peerFast: 0.9 }, page: '/', action: 'navigate' },
-  { id: 'memory', title: 'memory of the server', unit: 'MiB', bounds: { peer: 0.6 } }
+  { id: 'memory', title: 'memory of the server', unit: 'MiB', bounds: { peer: 0.6 } },
+  { id: 'http', title: 'HTTP call that does nothing', unit: 'ms', bounds: {}, most: 0.2 },
+  { id: 'hundred', title: '100 clients: load, click, read', unit: 's', bounds: { peer: 0.35 } },
+  { id: 'hundredMemory', title: '… memory of the server', unit: 'MiB', bounds: { peer: 0.15 } },
+  { id: 'hundredWrong', title: '… clients that failed', unit: '', bounds: {}, most: 0 }
 ]

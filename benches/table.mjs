@@ -31,7 +31,7 @@ export function table(rows, compared, samples) {
       const theirs = samples.median(row.id, peer.name)
       return [amount(theirs, row.unit), ratio(mine, theirs, row.bounds[peer.name])]
     })
-    const line = [row.title, amount(mine, row.unit), ...cells]
+    const line = [row.title, limited(mine, row), ...cells]
     const bytes = compared.map((server) => samples.bytes.get(`${row.id} ${server.name}`))
     if (bytes.every((count) => count === undefined)) return [line]
     const [first, ...others] = bytes
@@ -44,6 +44,12 @@ export function table(rows, compared, samples) {
 function amount(value, unit) {
   if (value === undefined) return '–'
   return `${unit === 'B' || value >= 100 ? Math.round(value) : value >= 10 ? value.toFixed(1) : value.toFixed(2)} ${unit}`
+}
+
+/** Our own value, judged where the row has a limit. @param {number | undefined} mine @param {import('./rows.mjs').Row} row */
+function limited(mine, { unit, most }) {
+  if (mine === undefined || most === undefined) return amount(mine, unit)
+  return mine <= most ? green(`${amount(mine, unit)} ≤ ${most} ok`) : red(`${amount(mine, unit)} > ${most} over`)
 }
 
 /** @param {number | undefined} mine @param {number | undefined} theirs @param {number} [bound] */

@@ -72,9 +72,9 @@ export class WebSocketClient {
   sendFrame(opcode, payload) {
     const bytes = Buffer.from(payload)
     const length = Buffer.alloc(bytes.length < 126 ? 1 : bytes.length < 65_536 ? 3 : 9)
-    if (length.length === 1) length[0] = bytes.length
-    else if (length.length === 3) length.writeUInt16BE(bytes.length, 1), (length[0] = 126)
-    else length.writeBigUInt64BE(BigInt(bytes.length), 1), (length[0] = 127)
+    length[0] = length.length === 1 ? bytes.length : length.length === 3 ? 126 : 127
+    if (length.length === 3) length.writeUInt16BE(bytes.length, 1)
+    if (length.length === 9) length.writeBigUInt64BE(BigInt(bytes.length), 1)
     length[0] |= 0x80
     const mask = randomBytes(4)
     const masked = bytes.map((byte, at) => byte ^ mask[at % 4])

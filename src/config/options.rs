@@ -498,7 +498,6 @@ pub static NOT_BUILT: &[&str] = &[
     "pool-max-browsers",
     "pool-idle-timeout",
     "warm-contexts",
-    "connect",
     "upstream",
     "upstream-transport",
     "caps",

@@ -237,6 +237,7 @@ fn every_wrong_setting_gets_one_clear_line() {
     }
     for flags in [
         [("transport", "http"), ("host", "0.0.0.0")],
+        [("transport", "http"), ("connect", "http://localhost:4000")],
         [("isolated", "true"), ("user-data-dir", "/tmp/profile")],
         [("browser-endpoint", "ws://localhost:1"), ("executable-path", "/bin/true")],
         [("sandbox", "true"), ("browser-arg", "--no-sandbox")],

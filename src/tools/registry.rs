@@ -99,6 +99,12 @@ impl Registry {
         Self::new(SessionManager::new(config, engine, Arc::new(SystemClock)))
     }
 
+    /// The same with a browser in memory, for tests.
+    #[cfg(feature = "testing")]
+    pub fn in_memory(config: Arc<Config>, clock: Arc<dyn crate::session::Clock>) -> Result<Self> {
+        Self::new(SessionManager::new(config, Arc::new(engine::memory::MemoryEngine::default()), clock))
+    }
+
     /// The tools that the configuration lists.
     pub fn new(manager: Arc<SessionManager>) -> Result<Self> {
         let listed = select(manager.config())?;

@@ -155,7 +155,6 @@ impl Clients {
 mod tests {
     use super::*;
     use crate::{
-        engine::memory::MemoryEngine,
         session::SystemClock,
         tools::{Invocation, Registry},
     };
@@ -167,10 +166,9 @@ mod tests {
 
     fn world(limit: usize) -> World {
         let config = Arc::new(Config { max_connections: limit, ..Config::default() });
-        let manager =
-            SessionManager::new(config.clone(), Arc::new(MemoryEngine::default()), Arc::new(SystemClock));
-        let clients = Clients::new(manager.clone(), &config, TaskTracker::new());
-        World { registry: Registry::new(manager).unwrap(), clients }
+        let registry = Registry::in_memory(config.clone(), Arc::new(SystemClock)).unwrap();
+        let clients = Clients::new(registry.manager().clone(), &config, TaskTracker::new());
+        World { registry, clients }
     }
 
     impl World {

@@ -29,6 +29,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub(super) use self::token::Token;
 use self::{clients::Clients, guard::Guard, metrics::Metrics};
 use crate::{
     config::{Config, Transport},

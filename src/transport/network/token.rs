@@ -1,6 +1,6 @@
 //! The token that clients send.
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use subtle::ConstantTimeEq;
 
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// A secret that clients share with the server.
-pub(super) struct Token(Vec<u8>);
+pub(in crate::transport) struct Token(Vec<u8>);
 
 impl Token {
     /// The one that the configuration holds or names the file of.
@@ -29,6 +29,13 @@ impl Token {
         Ok(Some(Self(token.as_bytes().to_vec())))
     }
 
+    /// As a client sends it.
+    pub fn header(&self) -> Option<HeaderValue> {
+        let mut value = HeaderValue::from_bytes(&[b"Bearer ", &*self.0].concat()).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
     /// Whether a request carries it. How long the comparison takes does not tell how much of it was right.
     pub fn is_in(&self, headers: &HeaderMap) -> bool {
         let Some(given) = headers.get(header::AUTHORIZATION) else { return false };
@@ -43,8 +50,6 @@ fn wrong(message: String) -> TroupeError {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
-
     use super::*;
 
     #[test]
