@@ -48,6 +48,27 @@ export interface Config {
   timeoutNavigation?: number
   /** How long at most an action waits for the requests that it started, in milliseconds. Default 2000. */
   timeoutSettle?: number
+  /** How clients reach what `serve` starts. Default `stdio`. */
+  transport?: 'stdio' | 'http' | 'websocket'
+  /** Address to bind. Default `127.0.0.1`; any other than this machine's own needs a token. */
+  host?: string
+  /** Default 4000; 0 takes a free one. */
+  port?: number
+  /** Token that clients must send. */
+  authToken?: string
+  authTokenFile?: string
+  /** Further names that the server is called by; `*` takes any. */
+  allowedHosts?: string[]
+  /** Web pages that may call it, as `https://app.example.com`. */
+  allowedOrigins?: string[]
+  /** How many connections at once. Default 2000. */
+  maxConnections?: number
+  /** Requests a second of one address. Default 0: any number. */
+  rateLimit?: number
+  /** How long a request may take to arrive, in milliseconds. Default 30000. */
+  requestTimeout?: number
+  /** When the session of an HTTP client that is away is put to rest, in milliseconds. Default 60000. */
+  idleTimeout?: number
   /** Characters of one result at most. Default 25000. */
   resultBudget?: number
   logLevel?: 'error' | 'warn' | 'info' | 'debug' | 'trace'
@@ -154,6 +175,20 @@ export class SessionManager {
   shutdown(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
+
+/** A server that runs in this process. */
+export interface Server {
+  /** Where clients find it; null for stdin and stdout. */
+  readonly url: string | null
+  /** Resolves when it has ended, however that came. */
+  readonly closed: Promise<void>
+  /** Ends it: calls are cancelled, sessions and browser closed. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Starts the MCP server that `troupe` is on the command line, by the configuration's `transport`. */
+export function serve(config?: Config): Promise<Server>
 
 /** One isolated browser context with its pages. The methods are the tools of the MCP server. */
 export class Session {
