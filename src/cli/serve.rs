@@ -8,7 +8,7 @@ use super::screen::Screen;
 use super::{FAILED, MISUSED, OK, logging, misused};
 use crate::config::{Config, Transport, display_present};
 use crate::error::ErrorCode;
-use crate::transport::Server;
+use crate::transport::Endpoint;
 
 pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken) -> i32 {
     if let Err(usage) = logging::start(&config.log) {
@@ -28,7 +28,7 @@ pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken
         screen.err("troupe: serving MCP on stdin and stdout, for a client; `troupe config CLIENT` tells how, Ctrl+D ends");
     }
     let served = async {
-        let server = Server::open(config).await?;
+        let server = Endpoint::open(config).await?;
         if let Some(url) = server.url() {
             screen.err(&format!("troupe: serving MCP at {url}"));
         }

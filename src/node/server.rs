@@ -11,7 +11,7 @@ use super::{manager::read_config, outcome, panicked, promise};
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
-    transport::Server,
+    transport::Endpoint,
 };
 
 /// A server that is started once.
@@ -41,7 +41,7 @@ impl NativeServer {
         let (stop, ended) = (self.stop.clone(), self.ended.clone());
         let work = async move {
             let once = || TroupeError::new(ErrorCode::InternalError, "the server was started already");
-            let server = Server::open(config.ok_or_else(once)??).await?;
+            let server = Endpoint::open(config.ok_or_else(once)??).await?;
             let url = server.url();
             // Owned by the server object: `stop` ends it.
             tokio::spawn(async move { ended.send_replace(Some(server.run(stop).await)) });

@@ -18,14 +18,14 @@ use crate::{
 };
 
 /// A server by the transport that its configuration names.
-pub enum Server {
+pub enum Endpoint {
     Stdio(Box<Config>),
     /// The stdio face of another server.
     Face(Box<Config>),
     Network(Box<NetworkServer>),
 }
 
-impl Server {
+impl Endpoint {
     /// Takes what it needs (a port, say), so that clients can come.
     pub async fn open(config: Config) -> Result<Self> {
         Ok(match config.transport {

@@ -19,7 +19,7 @@ use prometheus_client::{
 };
 
 use super::{Shared, clients::Clients, problem};
-use crate::tools::Registry;
+use crate::server::Server;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Asked {
@@ -34,14 +34,14 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    pub fn new(registry: &Arc<Registry>, clients: &Arc<Clients>) -> Self {
+    pub fn new(server: &Arc<Server>, clients: &Arc<Clients>) -> Self {
         let mut exposition = Exposition::with_prefix("troupe");
         let requests = Family::default();
         exposition.register("http_requests", "Requests, by path and status", requests.clone());
-        let calls = registry.calls();
+        let calls = server.registry().calls();
         exposition.register("calls", "Calls, by tool and outcome", calls.counts.clone());
         exposition.register("call_seconds", "How long calls took, by tool", calls.seconds.clone());
-        let now = Now { registry: registry.clone(), clients: clients.clone() };
+        let now = Now { server: server.clone(), clients: clients.clone() };
         exposition.register_collector(Box::new(now));
         Self { exposition, requests }
     }
@@ -49,7 +49,7 @@ impl Metrics {
 
 /// What is counted when it is asked for.
 struct Now {
-    registry: Arc<Registry>,
+    server: Arc<Server>,
     clients: Arc<Clients>,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Debug for Now {
 impl Collector for Now {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         for (name, help, count) in [
-            ("sessions", "Browser sessions that live", self.registry.manager().list().len()),
+            ("sessions", "Browser sessions that live", self.server.registry().manager().list().len()),
             ("clients", "Clients that are attached over HTTP and WebSocket", self.clients.count()),
         ] {
             let gauge = ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX));

@@ -34,9 +34,7 @@ use self::{clients::Clients, guard::Guard, metrics::Metrics};
 use crate::{
     config::{Config, Transport},
     error::{ErrorCode, Result, TroupeError},
-    server::Handler,
-    session::Connection,
-    tools::Registry,
+    server::Server,
 };
 
 /// How long the answers that are on their way may take once the server is to end.
@@ -45,11 +43,9 @@ const LAST_WORDS: Duration = Duration::from_millis(400);
 /// What every request works with.
 #[derive(Clone)]
 struct Shared {
-    registry: Arc<Registry>,
+    server: Arc<Server>,
     clients: Arc<Clients>,
     protocol: Arc<LocalSessionManager>,
-    /// What clients' own handlers are made from.
-    handler: Handler,
     metrics: Arc<Metrics>,
     /// Cancelled when the server is to end.
     stop: CancellationToken,
@@ -70,7 +66,7 @@ impl NetworkServer {
     /// Takes the port.
     pub async fn bind(config: Arc<Config>) -> Result<Self> {
         let guard = Guard::new(&config).await?;
-        let registry = Arc::new(Registry::open(config.clone())?);
+        let server = Server::open(config.clone())?;
         let host = config.host.trim_matches(['[', ']']).to_owned();
         let refused = |error: std::io::Error| {
             TroupeError::new(
@@ -83,11 +79,10 @@ impl NetworkServer {
         let address = listener.local_addr().map_err(refused)?;
         let tasks = TaskTracker::new();
         let stop = CancellationToken::new();
-        let clients = Clients::new(registry.manager().clone(), &config, tasks.clone());
+        let clients = Clients::new(server.registry().manager().clone(), &config, tasks.clone());
         let shared = Shared {
-            handler: Handler::new(registry.clone(), Arc::<Connection>::default(), stop.clone()),
-            metrics: Arc::new(Metrics::new(&registry, &clients)),
-            registry,
+            metrics: Arc::new(Metrics::new(&server, &clients)),
+            server,
             clients,
             protocol: Arc::new(streamable::protocol()),
             stop,
@@ -108,7 +103,7 @@ impl NetworkServer {
     /// Serves until `stop` is cancelled, then ends everything.
     pub async fn run(self, stop: CancellationToken) -> Result<()> {
         let Self { listener, routes, shared, tasks, .. } = self;
-        let manager = shared.registry.manager().clone();
+        let manager = shared.server.registry().manager().clone();
         manager.prepare();
         let connections = TaskTracker::new();
         let limits =
@@ -147,7 +142,7 @@ fn routes(transport: Transport, guard: Arc<Guard>, shared: Shared) -> Router {
 
 /// Whether the server can serve a session.
 async fn health(State(shared): State<Shared>) -> Response {
-    let manager = shared.registry.manager();
+    let manager = shared.server.registry().manager();
     let sessions = manager.list().len();
     let failure = if shared.stop.is_cancelled() {
         Some("the server is stopping".to_owned())

@@ -112,7 +112,7 @@ fn unreadable(body: &[u8]) -> Option<Response> {
 /// rmcp's service for one request.
 fn service(shared: &Shared, sessions: Arc<Sessions>) -> StreamableHttpService<Handler, Sessions> {
     let client = &sessions.client;
-    let handler = shared.handler.for_client(client.connection.clone(), client.over.clone());
+    let handler = shared.server.handler(client.connection.clone(), client.over.clone());
     // The guard looks at `Host` and `Origin`.
     let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
     config.max_request_body_bytes = request::MAX_BODY;

@@ -75,7 +75,7 @@ async fn serve(shared: Shared, id: Arc<str>, client: Arc<Client>, socket: WebSoc
     let over = client.over.child_token();
     let goodbye = Arc::new(AtomicBool::new(false));
     let frames = Frames::new(socket, client.connection.clone(), over.clone(), goodbye.clone());
-    let handler = shared.handler.for_client(client.connection.clone(), over.clone());
+    let handler = shared.server.handler(client.connection.clone(), over.clone());
     match handler.serve_with_ct(frames, client.closed.child_token()).await {
         Ok(running) => {
             let reason = running.waiting().await;
