@@ -38,6 +38,8 @@ pub struct Connection {
 #[derive(Default)]
 struct Known {
     own: Option<Arc<Session>>,
+    /// The client has gone for good: a call of its that is still on its way gets no session any more.
+    ended: bool,
     /// Made by `create_session` and not closed since, in order.
     created: Vec<Arc<str>>,
     named: HashSet<Arc<str>>,
@@ -260,6 +262,10 @@ impl Connection {
         if let Some(own) = known.own.as_ref().filter(|own| own.end_reason().is_none() && !own.failed()) {
             return Ok(own.clone());
         }
+        if known.ended {
+            return Err(TroupeError::new(ErrorCode::SessionNotFound, "the client of this call has gone")
+                .detail("reason", "closed"));
+        }
         let own = manager.create_own()?;
         known.own = Some(own.clone());
         drop(known);
@@ -284,7 +290,11 @@ impl Connection {
 
     /// Ends what ends with the client.
     pub async fn end(&self, manager: &SessionManager) {
-        let own = lock(&self.known).own.take();
+        let own = {
+            let mut known = lock(&self.known);
+            known.ended = true;
+            known.own.take()
+        };
         if let Some(own) = own {
             manager.end(&own, EndReason::Released).await;
         }

@@ -261,5 +261,9 @@ mod tests {
         assert_eq!(world.sessions(), 0);
         assert!(client.over.is_cancelled() && client.closed.is_cancelled());
         assert!(!world.clients.detach("one").await);
+        // Nor does a call that was on its way bring another.
+        let late = Invocation::new(client.connection.clone(), "pages", serde_json::json!({"action": "list"}));
+        assert!(world.registry.call(late).await.unwrap().result.is_err());
+        assert_eq!(world.sessions(), 0);
     }
 }
