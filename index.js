@@ -164,4 +164,34 @@ class Session {
   }
 }
 
-module.exports = { SessionManager, Session, TroupeError }
+/** A server that runs in this process. */
+class Server {
+  #native
+
+  /** @param {import('./native.js').NativeServer} nativeServer @param {string | null} url */
+  constructor(nativeServer, url) {
+    this.#native = nativeServer
+    this.url = url
+    this.closed = nativeServer.ended().then(unwrap)
+    // Whoever does not wait for it need not hear of it.
+    this.closed.catch(() => {})
+  }
+
+  async close() {
+    this.#native.stop()
+    await this.closed
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.close()
+  }
+}
+
+/** @param {object} [config] */
+async function serve(config = {}) {
+  const nativeServer = new native.NativeServer(JSON.stringify(config))
+  const { url } = unwrap(await nativeServer.start())
+  return new Server(nativeServer, url)
+}
+
+module.exports = { SessionManager, Session, TroupeError, serve }

@@ -10,10 +10,11 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ROOT, StepFailed, dim, red, since } from '../scripts/run.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
+import { hundred, idleCalls } from './http.mjs'
 import { serverMemory } from './memory.mjs'
 import { pageTimes } from './page-time.mjs'
 import { bytesRead } from './reading.mjs'
-import { findBrowser, servers } from './servers.mjs'
+import { findBrowser, httpSides, servers } from './servers.mjs'
 import { ROWS } from './rows.mjs'
 import { serveSite } from './site.mjs'
 import { textOf } from './stdio-client.mjs'
@@ -47,6 +48,7 @@ await runScript(async () => {
       progress('walks of 3,000 links')
       for (const time of await pageTimes(browser, `${site.url}/links`, rounds)) samples.add('links', compared[0].name, time)
     }
+    await measureHttp(rows, httpSides({ browser, addon }), samples, site.url)
   } finally {
     site.close()
   }
@@ -132,6 +134,25 @@ async function measureCalls(rows, compared, rounds, samples, url) {
     for (const { server, client } of running) samples.add('memory', server.name, serverMemory(client.pid))
   } finally {
     await Promise.all(running.map(({ client }) => client.close()))
+  }
+}
+
+/** Once each: a hundred clients are many samples already.
+ * @param {Row[]} rows @param {import('./servers.mjs').HttpSide[]} sides @param {Samples} samples @param {string} url */
+async function measureHttp(rows, sides, samples, url) {
+  const has = (id) => rows.some((row) => row.id.startsWith(id))
+  for (const side of sides) {
+    if (has('http') && side.name === 'troupe') {
+      progress('calls over HTTP')
+      for (const taken of await idleCalls(side, 1000)) samples.add('http', side.name, taken)
+    }
+    if (has('hundred')) {
+      progress(`a hundred clients on ${side.title}`)
+      const { seconds, wrong, memory } = await hundred(side, `${url}/`)
+      samples.add('hundred', side.name, seconds)
+      samples.add('hundredWrong', side.name, wrong)
+      samples.add('hundredMemory', side.name, memory)
+    }
   }
 }
 

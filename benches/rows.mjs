@@ -34,5 +34,9 @@ export const ROWS = [
   { id: 'readSame', title: '… snapshots after all', unit: 'B', bounds: {}, page: '/form', read: [...SAME], argument: TEXT },
   { id: 'screenshot', title: 'screenshot', unit: 'ms', bounds: {}, page: '/', action: 'screenshot' },
   { id: 'navigate', title: 'navigate', unit: 'ms', bounds: { peer: 0.5, peerFast: 0.9 }, page: '/', action: 'navigate' },
-  { id: 'memory', title: 'memory of the server', unit: 'MiB', bounds: { peer: 0.6 } }
+  { id: 'memory', title: 'memory of the server', unit: 'MiB', bounds: { peer: 0.6 } },
+  { id: 'http', title: 'HTTP call that does nothing', unit: 'ms', bounds: {}, limit: 0.2 },
+  { id: 'hundred', title: '100 clients: load, click, read', unit: 's', bounds: { peer: 0.35 } },
+  { id: 'hundredMemory', title: '… memory of the server', unit: 'MiB', bounds: { peer: 0.15 } },
+  { id: 'hundredWrong', title: '… clients that failed', unit: '', bounds: {}, limit: 0 }
 ]

@@ -45,6 +45,53 @@ export function servers({ browser, addon }) {
   ]
 }
 
+/**
+ * A server on a port: how it is started there, and how its clients ask for the same thing.
+ * @typedef {{ name: string, title: string, command: (port: number) => string[], env: Record<string, string>, idle: string,
+ *   tools: { navigate: (url: string) => [string, object], click: () => [string, object], count: () => [string, object] } }} HttpSide
+ */
+
+/** @param {{ browser: string, addon: string }} options @returns {HttpSide[]} */
+export function httpSides({ browser, addon }) {
+  const same = ['--headless', '--executable-path', browser, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])]
+  return [
+    {
+      name: 'troupe',
+      title: 'Troupe',
+      command: (port) => [
+        process.execPath,
+        join(ROOT, 'bin/troupe.js'),
+        ...same,
+        ...['--transport', 'http', '--port', String(port), '--max-sessions', '100']
+      ],
+      env: { NAPI_RS_NATIVE_LIBRARY_PATH: addon },
+      idle: 'list_sessions',
+      tools: {
+        navigate: (url) => ['navigate', { url }],
+        click: () => ['click', { selector: '#count' }],
+        count: () => ['get_text', { selector: 'output' }]
+      }
+    },
+    {
+      name: 'peer',
+      title: `@playwright/mcp ${peerVersion()}`,
+      command: (port) => [
+        process.execPath,
+        join(ROOT, 'node_modules/@playwright/mcp/cli.js'),
+        ...same,
+        ...['--isolated', '--port', String(port)]
+      ],
+      env: {},
+      idle: 'browser_tabs',
+      tools: {
+        navigate: (url) => ['browser_navigate', { url }],
+        click: () => ['browser_click', { element: 'Count', target: '#count' }],
+        count: () => ['browser_evaluate', { function: '() => document.querySelector("output").textContent' }]
+      }
+    }
+  ]
+}
+
 /** @param {string} name @param {string} title @param {string[]} command @returns {Server} */
 function playwright(name, title, command) {
   return {

@@ -75,6 +75,20 @@ export class SessionManager {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+/** A server that runs in this process. */
+export interface Server {
+  /** Where clients find it; null for stdin and stdout. */
+  readonly url: string | null
+  /** Resolves when it has ended, however that came. */
+  readonly closed: Promise<void>
+  /** Ends it: calls are cancelled, sessions and browser closed. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Starts the MCP server that `troupe` is on the command line, by the configuration's `transport`. */
+export function serve(config?: Config): Promise<Server>
+
 /** One isolated browser context with its pages. The methods are the tools of the MCP server. */
 export class Session {
   private constructor()

@@ -9,8 +9,11 @@ import { ROOT, StepFailed, canRun, exitCode, onPath, red, step } from './run.mjs
 
 const CACHE = join(ROOT, '.cache')
 const ADDON_SOURCES = ['src', 'Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/config.toml']
-/** What the Python test of the stdio server speaks MCP with, and an app that the tests drive. */
-const PYTHON_PACKAGES = ['mcp==2.2.0', 'jupyterlab==4.6.6']
+/** Virtual environments of the tests: MCP clients of both majors, which exclude each other, and an app to drive. */
+const PYTHON_ENVIRONMENTS = {
+  venv: ['mcp==2.2.0', 'jupyterlab==4.6.6'],
+  'venv-mcp-1': ['mcp[ws]==1.30.0', 'fastmcp==2.14.7']
+}
 /** Small packages of HTML documentation, none with a version in its name: pages for the test of roles and names. */
 const DEBIAN_DOCS = ['debian-policy', 'git-doc', 'libxml2-doc', 'maint-guide', 'python-flask-doc', 'r-doc-html', 'sphinx-doc']
 
@@ -20,9 +23,9 @@ export async function setup({ forTests = false } = {}) {
   await addon()
   if (forTests) {
     await testPrograms()
-    await npmPackages(join(ROOT, '__test__/clients'), 'MCP Inspector and the Node 22 that it needs')
+    await npmPackages(join(ROOT, '__test__/clients'), 'MCP clients, the conformance suite and the Node 22 that they need')
     await npmPackages(join(ROOT, '__test__/apps'), 'the apps and sites that the tests drive')
-    await pythonPackages()
+    for (const [name, packages] of Object.entries(PYTHON_ENVIRONMENTS)) await pythonPackages(name, packages)
     await debianDocs()
   }
   await browser()
@@ -108,13 +111,14 @@ async function testPrograms() {
   if (missing.length > 0) await aptInstall(missing.map((program) => packages[program]), `missing: ${missing.join(', ')}`)
 }
 
-async function pythonPackages() {
-  const folder = join(CACHE, 'venv')
+/** @param {string} name @param {string[]} packages */
+async function pythonPackages(name, packages) {
+  const folder = join(CACHE, name)
   const stamp = join(folder, '.troupe-packages')
-  const wanted = PYTHON_PACKAGES.join(' ')
+  const wanted = packages.join(' ')
   if (isStamped(stamp, wanted)) return
   const python = join(folder, process.platform === 'win32' ? 'Scripts/python.exe' : 'bin/python')
-  const reason = 'an MCP client and an app of the tests'
+  const reason = 'MCP clients and an app of the tests'
   if ((await exitCode(python, ['-m', 'pip', '--version'], { stdio: 'ignore' })) !== 0) {
     rmSync(folder, { recursive: true, force: true })
     // Debian's python3 comes without the module that puts pip into a venv.
@@ -123,8 +127,8 @@ async function pythonPackages() {
     }
     await step('Python environment', reason, ['python3', '-m', 'venv', folder])
   }
-  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...PYTHON_PACKAGES]
-  await step('Python packages', reason, [python, ...pip])
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...packages]
+  await step(`Python packages (${name})`, reason, [python, ...pip])
   writeStamp(stamp, wanted)
 }
 

@@ -25,6 +25,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("napi", &["node"]),
     ("napi_derive", &["node"]),
     ("rmcp", &["server", "transport"]),
+    ("axum", &["transport"]),
     ("clap", &["cli"]),
     ("chromiumoxide", &["engine/chromium", "engine/install"]),
 ];

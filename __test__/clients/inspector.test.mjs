@@ -47,11 +47,24 @@ function mcpdoAtHome(t) {
 }
 
 describe('the MCP Inspector', { skip: process.platform === 'win32' }, () => {
-  test('finds no error in the schemas of the tools', { timeout: 60_000 }, async () => {
-    const { code, stdout, stderr } = await run(CLI, ['--cli', SERVER.command, ...SERVER.args, '--method', 'tools/list', '--strict'])
-    assert.equal(code, 0, stderr)
-    assert.ok(JSON.parse(stdout).tools.length > 0)
-  })
+  for (const [method, args, found] of /** @type {[string, string[], (answer: any) => boolean][]} */ ([
+    // It is strict about the schemas of tools alone.
+    ['tools/list', ['--strict'], ({ tools }) => tools.length > 0],
+    ['resources/list', [], ({ resources }) => Array.isArray(resources)],
+    ['resources/templates/list', [], ({ resourceTemplates }) => resourceTemplates.length > 0],
+    ['prompts/list', [], ({ prompts }) => prompts.length === 5],
+    [
+      'prompts/get',
+      ['--prompt-name', 'e2e_test', '--prompt-args', 'test_scenario=buy a book', 'start_url=http://127.0.0.1/'],
+      ({ messages }) => messages[0].content.text.includes('buy a book')
+    ]
+  ])) {
+    test(`finds no error in ${method}`, { timeout: 60_000 }, async () => {
+      const { code, stdout, stderr } = await run(CLI, ['--cli', SERVER.command, ...SERVER.args, '--method', method, ...args])
+      assert.equal(code, 0, stderr)
+      assert.ok(found(JSON.parse(stdout)), stdout)
+    })
+  }
 
   test('calls a tool and shows its answer', { timeout: 60_000 }, async (t) => {
     const site = await startSite(t)

@@ -39,16 +39,19 @@ export async function playMainJob(site, { list, call }) {
  *   resources: () => Promise<string[]>, read: (uri: string) => Promise<string>,
  *   prompt: (name: string, args: Record<string, string>) => Promise<string>,
  *   progress: (tool: string, args: object) => Promise<{ progress: number, total?: number }[]>,
- *   cancel: (tool: string, args: object, when: Promise<void>) => Promise<void>
+ *   cancel: (tool: string, args: object, when: Promise<void>) => Promise<void>,
+ *   stateless?: boolean
  * }} client `read` gives the text of a resource, `prompt` that of a prompt's one message, `progress` what was told of a
- *   call; `cancel` begins a call, gives it up `when`, and returns when it has come back as given up
+ *   call; `cancel` begins a call, gives it up `when`, and returns when it has come back as given up;
+ *   `stateless` one of whose requests the server does not know that they are the same client's
  */
-export async function playBesideTools(site, { call, resources, read, prompt, progress, cancel }) {
+export async function playBesideTools(site, { call, resources, read, prompt, progress, cancel, stateless }) {
   const { sessionId } = await call('create_session', {})
   await call('navigate', { sessionId, url: site.url('/form') })
   const page = `playwright:///page/${sessionId}/page-1`
   const listed = await resources()
-  assert.ok(listed.includes(page), `${page} is not among ${listed}`)
+  if (stateless) assert.deepEqual(listed, [], 'nothing is its own; what it names it can read all the same')
+  else assert.ok(listed.includes(page), `${page} is not among ${listed}`)
   assert.equal(JSON.parse(await read(page)).metadata.title, 'Form')
 
   const text = await prompt('fill_form', { url: site.url('/form'), form_data: '{"name": "Ada & Co"}' })

@@ -1,34 +1,146 @@
-"""Plays what it is told on stdin through Python's MCP client, one JSON a line: {"list": true} or {"tool", "arguments"}.
+"""Plays what it is told on stdin through one of Python's MCP clients, one JSON a line; each is answered by one.
 
-Started with the protocol mode and the server's command; the test beside it says what to do and judges the answers.
+Started with the client (`mcp-2 legacy`, `mcp-2 auto`, `mcp-1`, `fastmcp`) and the server: `stdio COMMAND ARGUMENT…`,
+`http URL` or `ws URL`. The test beside it says what to do and judges the answers. A client that is not installed here is
+not imported: each lives in an environment of its own.
 """
 
 import json
 import os
 import sys
+from contextlib import asynccontextmanager
 
 import anyio
-from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
-
-
-async def main(mode: str, command: str, *args: str) -> None:
-    server = StdioServerParameters(command=command, args=list(args), env=dict(os.environ))
-    async with Client(stdio_client(server), mode=mode) as client:
-        tell({"protocol": client.protocol_version})
-        while line := await anyio.to_thread.run_sync(sys.stdin.readline):
-            wanted = json.loads(line)
-            if wanted.get("list"):
-                listed = await client.list_tools()
-                tell({"tools": [{"name": tool.name} for tool in listed.tools]})
-            else:
-                result = await client.call_tool(wanted["tool"], wanted["arguments"])
-                text = "".join(getattr(part, "text", "") for part in result.content)
-                tell({"isError": result.is_error, "structured": result.structured_content, "text": text})
 
 
 def tell(answer: dict) -> None:
     print(json.dumps(answer), flush=True)
+
+
+async def told() -> dict | None:
+    line = await anyio.to_thread.run_sync(sys.stdin.readline)
+    return json.loads(line) if line else None
+
+
+def text_of(content) -> str:
+    return "".join(getattr(part, "text", "") for part in content)
+
+
+@asynccontextmanager
+async def mcp_2(server: list[str], mode: str):
+    from mcp.client import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    kind, *rest = server
+    if kind == "stdio":
+        target = stdio_client(StdioServerParameters(command=rest[0], args=rest[1:], env=dict(os.environ)))
+    else:
+        target = rest[0]
+    async with Client(target, mode=mode) as client:
+
+        async def call(tool, arguments, on_progress=None):
+            result = await client.call_tool(tool, arguments, progress_callback=on_progress)
+            return {"isError": result.is_error, "structured": result.structured_content, "text": text_of(result.content)}
+
+        yield client.protocol_version, client, call
+
+
+@asynccontextmanager
+async def mcp_1(server: list[str]):
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+    from mcp.client.streamable_http import streamablehttp_client
+    from mcp.client.websocket import websocket_client
+
+    kind, *rest = server
+    connecting = {
+        "stdio": lambda: stdio_client(StdioServerParameters(command=rest[0], args=rest[1:], env=dict(os.environ))),
+        "http": lambda: streamablehttp_client(rest[0]),
+        "ws": lambda: websocket_client(rest[0]),
+    }[kind]()
+    async with connecting as streams, ClientSession(streams[0], streams[1]) as session:
+        version = (await session.initialize()).protocolVersion
+
+        async def call(tool, arguments, on_progress=None):
+            result = await session.call_tool(tool, arguments, progress_callback=on_progress)
+            return {"isError": result.isError, "structured": result.structuredContent, "text": text_of(result.content)}
+
+        yield version, session, call
+
+
+@asynccontextmanager
+async def fastmcp(server: list[str]):
+    from fastmcp import Client
+    from fastmcp.client.transports import StdioTransport
+
+    kind, *rest = server
+    target = rest[0] if kind == "http" else StdioTransport(command=rest[0], args=rest[1:], env=dict(os.environ))
+    async with Client(target) as client:
+
+        async def call(tool, arguments, on_progress=None):
+            result = await client.call_tool_mcp(tool, arguments, progress_handler=on_progress)
+            return {"isError": result.isError, "structured": result.structuredContent, "text": text_of(result.content)}
+
+        yield client.initialize_result.protocolVersion, client.session, call
+
+
+async def give_up(session, request: int) -> None:
+    """What version 1 leaves to its users: telling the server of a call that is left."""
+    from mcp import types
+
+    params = types.CancelledNotificationParams(requestId=request, reason="no longer wanted")
+    await session.send_notification(types.ClientNotification(types.CancelledNotification(params=params)))
+
+
+async def cancel(client, call, tool: str, arguments: dict) -> None:
+    """Begins a call, and gives it up at the next line: by leaving it."""
+    # Version 1 counts its requests; version 2 tells the server by itself.
+    request = getattr(client, "_request_id", None)
+    async with anyio.create_task_group() as group:
+        group.start_soon(call, tool, arguments)
+        await told()
+        if request is not None:
+            await give_up(client, request)
+        group.cancel_scope.cancel()
+    tell({"cancelled": True})
+
+
+async def play(version: str, client, call) -> None:
+    tell({"protocol": version})
+    while wanted := await told():
+        match wanted["do"]:
+            case "list":
+                tell({"tools": [{"name": tool.name} for tool in (await client.list_tools()).tools]})
+            case "call":
+                tell(await call(wanted["tool"], wanted["arguments"]))
+            case "resources":
+                tell({"resources": [str(resource.uri) for resource in (await client.list_resources()).resources]})
+            case "read":
+                tell({"text": (await client.read_resource(wanted["uri"])).contents[0].text})
+            case "prompt":
+                result = await client.get_prompt(wanted["name"], wanted["arguments"])
+                tell({"text": result.messages[0].content.text})
+            case "progress":
+                steps = []
+
+                async def on_progress(progress, total, message):
+                    steps.append({"progress": progress, "total": total})
+
+                await call(wanted["tool"], wanted["arguments"], on_progress)
+                tell({"told": steps})
+            case "cancel":
+                await cancel(client, call, wanted["tool"], wanted["arguments"])
+
+
+async def main(kind: str, *arguments: str) -> None:
+    server = list(arguments)
+    opened = {
+        "mcp-2": lambda: mcp_2(server[1:], server[0]),
+        "mcp-1": lambda: mcp_1(server),
+        "fastmcp": lambda: fastmcp(server),
+    }[kind]()
+    async with opened as (version, client, call):
+        await play(version, client, call)
 
 
 anyio.run(main, *sys.argv[1:])

@@ -2,10 +2,14 @@
 // both eras.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import WebSocket from 'ws'
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { Client as Client2 } from '@modelcontextprotocol/client'
+import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js'
+import { Client as Client2, StreamableHTTPClientTransport as Http2 } from '@modelcontextprotocol/client'
 import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio'
+import { startHttpServer } from '../support/http.mjs'
 import { descendants, allEnded } from '../support/processes.mjs'
 import { startSite } from '../support/site.mjs'
 import { SERVER, playBesideTools, playMainJob } from './main-job.mjs'
@@ -15,6 +19,8 @@ const INFO = { name: 'troupe-test', version: '0' }
 const CLIENTS = {
   'SDK 1.32': {
     stdio: () => new Stdio1({ ...SERVER, stderr: 'pipe' }),
+    http: (url) => new Http1(new URL(url)),
+    stateless: false,
     connect: async (transport) => {
       const client = new Client1(INFO)
       await client.connect(transport)
@@ -27,6 +33,8 @@ const CLIENTS = {
       `client 2.x (${mode})`,
       {
         stdio: () => new Stdio2({ ...SERVER, stderr: 'pipe' }),
+        http: (url) => new Http2(new URL(url)),
+        stateless: mode === 'auto',
         connect: async (transport) => {
           const client = new Client2(INFO, { versionNegotiation: { mode } })
           await client.connect(transport)
@@ -38,9 +46,9 @@ const CLIENTS = {
   )
 }
 
-for (const [name, { stdio, connect, callTool }] of Object.entries(CLIENTS)) {
-  /** The client's ways, as the jobs want them. */
-  const ways = (client) => ({
+/** A client's ways, as the jobs want them. */
+function waysOf(client, callTool) {
+  return {
     list: async () => (await client.listTools()).tools,
     call: async (name, args) => {
       const { structuredContent, isError, content } = await callTool(client, { name, arguments: args })
@@ -63,7 +71,11 @@ for (const [name, { stdio, connect, callTool }] of Object.entries(CLIENTS)) {
       giveUp.abort('no longer wanted')
       await given
     }
-  })
+  }
+}
+
+for (const [name, { stdio, http, stateless, connect, callTool }] of Object.entries(CLIENTS)) {
+  const ways = (client) => waysOf(client, callTool)
 
   describe(`the TypeScript ${name} over stdio`, { timeout: 60_000 }, () => {
     test('lists the tools and plays the main job', async (t) => {
@@ -93,4 +105,25 @@ for (const [name, { stdio, connect, callTool }] of Object.entries(CLIENTS)) {
       await playBesideTools(site, ways(client))
     })
   })
+
+  test(`the TypeScript ${name} plays it all over HTTP`, { timeout: 60_000 }, async (t) => {
+    const site = await startSite(t)
+    const server = await startHttpServer(t)
+    const client = await connect(http(server.url))
+    t.after(() => client.close())
+    await playMainJob(site, ways(client))
+    await playBesideTools(site, { ...ways(client), stateless })
+  })
 }
+
+test('the TypeScript SDK 1.32 plays it all over a WebSocket', { timeout: 60_000 }, async (t) => {
+  // Node 20 has none of its own.
+  globalThis.WebSocket ??= /** @type {any} */ (WebSocket)
+  const { connect, callTool } = CLIENTS['SDK 1.32']
+  const site = await startSite(t)
+  const server = await startHttpServer(t, [], { transport: 'websocket' })
+  const client = await connect(new WebSocketClientTransport(new URL(server.url)))
+  t.after(() => client.close())
+  await playMainJob(site, waysOf(client, callTool))
+  await playBesideTools(site, waysOf(client, callTool))
+})

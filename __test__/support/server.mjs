@@ -147,6 +147,10 @@ export class Server {
     await this.ok('close_session', { sessionId: await this.createSession() })
   }
 
+  askToEnd() {
+    this.child.stdin.end()
+  }
+
   /**
    * Ends it as a client does, by closing its stdin. Fails where it does not end by itself, or leaves a process behind.
    * @returns {Promise<{ code: number | null, signal: string | null }>}
@@ -154,7 +158,7 @@ export class Server {
   async end() {
     const { pid } = this.child
     const below = process.platform === 'linux' && pid ? descendants(pid) : []
-    this.child.stdin.end()
+    this.askToEnd()
     try {
       return await within(this.exit, `the end of the server, whose stderr is ${this.#stderr || 'empty'}`, 5000)
     } finally {

@@ -1,5 +1,5 @@
 // A strict TypeScript user's program. It is compiled, not run: what must be an error says so.
-import { SessionManager, TroupeError, type Session } from 'troupe'
+import { SessionManager, TroupeError, serve, type Session } from 'troupe'
 
 export async function usage(): Promise<string> {
   await using manager = new SessionManager({ browser: 'chromium', headless: true, maxSessions: 2 })
@@ -15,6 +15,11 @@ export async function usage(): Promise<string> {
 
   new SessionManager({ browser: { type: 'chrome', args: ['--mute-audio'] }, logging: { level: 'warn' }, viewportSize: { width: 800, height: 600 } })
   const read: string | null = (await session.getAttribute('#name', 'title')).value ?? (await session.getValue('#name')).value
+  await using server = await serve({ transport: 'http', port: 0, allowedOrigins: ['https://app.example'] })
+  const url: string | null = server.url
+
+  // @ts-expect-error: no such transport
+  await serve({ transport: 'pigeon' })
   // @ts-expect-error: an unknown browser
   new SessionManager({ browser: 'lynx' })
   // @ts-expect-error: the URL is missing
@@ -33,5 +38,5 @@ export async function usage(): Promise<string> {
   } catch (error) {
     if (error instanceof TroupeError && error.code === 'SESSION_NOT_FOUND') return error.suggestion ?? ''
   }
-  return `${status} ${title} ${read} ${manager.getSession(session.sessionId)?.expiresAt}`
+  return `${url} ${status} ${title} ${read} ${manager.getSession(session.sessionId)?.expiresAt}`
 }

@@ -1,4 +1,4 @@
-//! `troupe`: serves MCP on stdin and stdout until either ends.
+//! `troupe`: serves MCP on stdin and stdout until either ends, or on a port until it is stopped.
 
 use std::io::IsTerminal;
 
@@ -6,8 +6,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::screen::Screen;
 use super::{FAILED, MISUSED, OK, logging, misused};
-use crate::config::{Config, display_present};
+use crate::config::{Config, Transport, display_present};
 use crate::error::ErrorCode;
+use crate::transport::Endpoint;
 
 pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken) -> i32 {
     if let Err(usage) = logging::start(&config.log) {
@@ -18,14 +19,22 @@ pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken
     }
     // Better said now than by every call.
     if config.browser_endpoint.is_none()
+        && config.connect.is_none()
         && let Err(error) = config.effective_headless(display_present())
     {
         return misused(screen, &error.into());
     }
-    if std::io::stdin().is_terminal() {
+    if config.transport == Transport::Stdio && std::io::stdin().is_terminal() {
         screen.err("troupe: serving MCP on stdin and stdout, for a client; `troupe config CLIENT` tells how, Ctrl+D ends");
     }
-    match crate::transport::serve_stdio(config, stop).await {
+    let served = async {
+        let server = Endpoint::open(config).await?;
+        if let Some(url) = server.url() {
+            screen.err(&format!("troupe: serving MCP at {url}"));
+        }
+        server.run(stop).await
+    };
+    match served.await {
         Ok(()) => OK,
         Err(error) => {
             let suggestion = error.suggestion.map(|text| format!("; {text}")).unwrap_or_default();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::error::ConfigError;
 use super::layer::{Layer, Origin, Setting, joined};
 use super::options::OPTIONS;
-use super::{Config, device};
+use super::{Config, Transport, device};
 
 /// Who set which option last.
 type Origins = BTreeMap<&'static str, Origin>;
@@ -29,6 +29,11 @@ pub(super) fn finish(
         origins.extend(settings.iter().map(|setting| (setting.option.name, setting.origin.clone())));
     }
     config.warnings = warnings;
+    if let Some(origin @ Origin::Flag(_)) = origins.get("auth-token") {
+        config.warnings.push(format!(
+            "{origin} shows the token in the process list; --auth-token-file or TROUPE_AUTH_TOKEN do not"
+        ));
+    }
     refuse_what_is_not_built(&mut config, &origins)?;
     refuse_contradictions(&config, &origins)?;
     take_sandbox_argument(&mut config, &origins)?;
@@ -100,6 +105,20 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
             origin: origin("proxy-bypass"),
             needed: "proxy-server",
             why: "there is no proxy to go past",
+        });
+    }
+    if config.auth_token.is_some() && config.auth_token_file.is_some() {
+        return refuse("auth-token", "auth-token-file", "there is one token");
+    }
+    if config.connect.is_some() && config.transport != Transport::Stdio {
+        return refuse("connect", "transport", "the face of another server speaks stdio");
+    }
+    let has_token = config.auth_token.is_some() || config.auth_token_file.is_some();
+    if config.transport != Transport::Stdio && !config.binds_loopback() && !has_token {
+        return Err(ConfigError::Needs {
+            origin: origin("host"),
+            needed: "auth-token-file",
+            why: "other machines can reach that address",
         });
     }
     if config.pool.min_browsers > config.pool.max_browsers {

@@ -78,6 +78,14 @@ pub struct Config {
     pub port: u16,
     pub auth_token: Option<Masked>,
     pub auth_token_file: Option<PathBuf>,
+    pub allowed_hosts: Vec<String>,
+    pub allowed_origins: Vec<String>,
+    pub max_connections: usize,
+    /// Requests a second of one address; 0 is any number.
+    pub rate_limit: u32,
+    /// How long the head and the body of a request may take to arrive.
+    #[serde(with = "types::millis")]
+    pub request_timeout: Duration,
     pub connect: Option<String>,
     #[serde(with = "types::millis")]
     pub idle_timeout: Duration,
@@ -190,6 +198,11 @@ impl Default for Config {
             port: 4000,
             auth_token: None,
             auth_token_file: None,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            max_connections: 2_000,
+            rate_limit: 0,
+            request_timeout: Duration::from_millis(30_000),
             connect: None,
             idle_timeout: Duration::from_millis(60_000),
             tools: vec!["native".to_owned()],
@@ -240,6 +253,13 @@ impl Config {
     pub fn from_json(text: &str) -> Result<Self, ConfigError> {
         let file = file::parse(text, None)?;
         finish::finish(&file.settings, &[], Vec::new(), file.warnings)
+    }
+
+    /// Whether only this machine can reach a server on `host`.
+    pub fn binds_loopback(&self) -> bool {
+        let host = self.host.trim_matches(['[', ']']);
+        host.eq_ignore_ascii_case("localhost")
+            || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
     /// Whether to launch headless, and the one line to warn with. Headed needs a display; off Linux one

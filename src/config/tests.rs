@@ -227,7 +227,7 @@ fn every_wrong_setting_gets_one_clear_line() {
         ("session-expiry", "never\never"),
         ("config", "/nowhere/troupe.json"),
         ("upstream", "npx -y @playwright/mcp"),
-        ("transport", "http"),
+        ("transport", "pigeon"),
         ("responses", "ref"),
         ("no-boundaries", "true"),
         ("proxy-bypass", ".example.com"),
@@ -236,6 +236,8 @@ fn every_wrong_setting_gets_one_clear_line() {
         tell(format!("--{name} {}", text.replace('\n', "⏎")), error);
     }
     for flags in [
+        [("transport", "http"), ("host", "0.0.0.0")],
+        [("transport", "http"), ("connect", "http://localhost:4000")],
         [("isolated", "true"), ("user-data-dir", "/tmp/profile")],
         [("browser-endpoint", "ws://localhost:1"), ("executable-path", "/bin/true")],
         [("sandbox", "true"), ("browser-arg", "--no-sandbox")],

@@ -7,6 +7,7 @@
 //! would lose its code on the way.
 
 mod manager;
+mod server;
 #[cfg(feature = "testing")]
 mod testing;
 

@@ -6,11 +6,7 @@ use std::sync::Arc;
 use napi_derive::napi;
 
 use super::manager::{NativeManager, read_config};
-use crate::{
-    engine::memory::MemoryEngine,
-    session::{SessionManager, VirtualClock},
-    tools::Registry,
-};
+use crate::{session::VirtualClock, tools::Registry};
 
 #[napi]
 impl NativeManager {
@@ -19,13 +15,7 @@ impl NativeManager {
     pub fn in_memory(config: String) -> Self {
         let clock = Arc::new(VirtualClock::new(1_700_000_000_000));
         let registry = read_config(&config)
-            .and_then(|config| {
-                Registry::new(SessionManager::new(
-                    Arc::new(config),
-                    Arc::new(MemoryEngine::default()),
-                    clock.clone(),
-                ))
-            })
+            .and_then(|config| Registry::in_memory(Arc::new(config), clock.clone()))
             .map(Arc::new);
         Self { registry, connection: Arc::default(), clock: Some(clock) }
     }

@@ -16,7 +16,8 @@ use rmcp::{
         ContentBlock, CreateMessageRequest, ElicitRequest, GetPromptRequestParams, GetPromptResponse,
         GetPromptResult, InputRequests, InputRequiredResult, InputResponses, LoggingLevel,
         LoggingMessageNotificationParam, ProgressNotificationParam, Prompt, PromptArgument, PromptMessage,
-        ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role, ServerRequest, Tool,
+        ReadResourceResult, Resource, ResourceContents, ResourceTemplate, ResultType, Role, ServerRequest,
+        Tool,
     },
     service::RequestContext,
 };
@@ -147,7 +148,9 @@ async fn run(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     if !fixture["result"].is_null() {
-        return Ok(typed::<CallToolResult>(&fixture["result"])?.into());
+        let mut result: CallToolResult = typed(&fixture["result"])?;
+        result.result_type = Some(ResultType::COMPLETE);
+        return Ok(result.into());
     }
     let arguments = Value::Object(request.arguments.clone().unwrap_or_default());
     let said = |text: String| Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into());

@@ -19,8 +19,8 @@ use rmcp::{
         CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
         Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
         PaginatedRequestParams, PromptMessage, ReadResourceRequestParams, ReadResourceResponse, Reference,
-        Role, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-        SubscriptionFilter, UnsubscribeRequestParams,
+        Role, ServerCapabilities, ServerConfig, SetLevelRequestMethod, SetLevelRequestParams,
+        SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -32,7 +32,7 @@ use super::fixtures;
 use super::{
     completion,
     log::Level,
-    person::Elicited,
+    person::{Elicited, is_stateless},
     progress, render,
     resources::{self, Subscriptions},
     server::Server,
@@ -67,6 +67,10 @@ const KNOWN_METHODS: &[&str] = &[
     "completion/complete",
     "logging/setLevel",
 ];
+
+/// Those that 2026-07-28 has no more.
+const REMOVED_METHODS: &[&str] =
+    &["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 /// Carries a call's [`Turn`] from the transport, which saw it arrive, to the handler.
 #[derive(Clone)]
@@ -203,6 +207,8 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        // Also where its request has broken off: a client is not idle while it has a call that runs.
+        let _present = self.connection.hold();
         #[cfg(feature = "testing")]
         if let Some(answer) = fixtures::call(&request, &context).await {
             return answer;
@@ -346,8 +352,11 @@ impl ServerHandler for Handler {
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if is_stateless(&context) {
+            return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
+        }
         self.level.set(request.level);
         Ok(())
     }
@@ -355,10 +364,11 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
-        if KNOWN_METHODS.contains(&method.as_str()) {
+        let removed = is_stateless(&context) && REMOVED_METHODS.contains(&method.as_str());
+        if KNOWN_METHODS.contains(&method.as_str()) && !removed {
             let params = request.params.unwrap_or(Value::Null);
             return Err(ErrorData::invalid_params(
                 format!("the parameters of `{method}` do not fit"),

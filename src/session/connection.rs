@@ -3,13 +3,23 @@
 use std::{
     collections::{BTreeSet, HashSet},
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
-use tokio::sync::{Notify, OwnedMutexGuard};
+use tokio::{
+    sync::{Notify, OwnedMutexGuard, watch},
+    time::Instant,
+};
 
 use super::{ended::EndReason, manager::SessionManager, results::Results, session::Session};
-use crate::{error::Result, page::Revision};
+use crate::{
+    error::{ErrorCode, Result, TroupeError},
+    page::Revision,
+};
 
 /// A client from its first message to its last.
 #[derive(Default)]
@@ -18,6 +28,9 @@ pub struct Connection {
     order: Arc<Order>,
     /// Advanced when it comes to know another session.
     news: Revision,
+    presence: watch::Sender<Presence>,
+    /// Each call stands for itself: nothing tells which others are the same client's.
+    stateless: AtomicBool,
     /// What was too long for one answer, of calls that were in no session.
     pub results: Results,
 }
@@ -25,9 +38,35 @@ pub struct Connection {
 #[derive(Default)]
 struct Known {
     own: Option<Arc<Session>>,
+    /// The client has gone for good: a call of its that is still on its way gets no session any more.
+    ended: bool,
     /// Made by `create_session` and not closed since, in order.
     created: Vec<Arc<str>>,
     named: HashSet<Arc<str>>,
+}
+
+/// What of a client is there now: its open requests and streams, its calls that run.
+#[derive(Debug, Clone, Copy)]
+struct Presence {
+    holds: usize,
+    since: Instant,
+}
+
+impl Default for Presence {
+    fn default() -> Self {
+        Self { holds: 0, since: Instant::now() }
+    }
+}
+
+/// Something of a client that is there; dropped, it has gone.
+pub struct Hold(Arc<Connection>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.presence.send_modify(|presence| {
+            *presence = Presence { holds: presence.holds.saturating_sub(1), since: Instant::now() };
+        });
+    }
 }
 
 /// Calls that have arrived and not been admitted to their session's queue yet.
@@ -69,6 +108,49 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Connection {
+    /// A client of which nothing but one request is known, until it is attached: it has no session of its own.
+    pub fn stateless() -> Self {
+        Self { stateless: AtomicBool::new(true), ..Self::default() }
+    }
+
+    /// From now on its requests are known as its own.
+    pub fn attach(&self) {
+        self.stateless.store(false, Ordering::Release);
+    }
+
+    /// Marks the client as present until the answer is dropped.
+    pub fn hold(self: &Arc<Self>) -> Hold {
+        self.presence.send_modify(|presence| {
+            *presence = Presence { holds: presence.holds + 1, since: Instant::now() };
+        });
+        Hold(self.clone())
+    }
+
+    /// Since when nothing of the client is there; `None` while something is.
+    pub fn absent_since(&self) -> Option<Instant> {
+        let presence = *self.presence.borrow();
+        (presence.holds == 0).then_some(presence.since)
+    }
+
+    /// Returns once nothing of the client has been there for `time`.
+    pub async fn absent_for(&self, time: Duration) {
+        let mut presence = self.presence.subscribe();
+        loop {
+            let now = *presence.borrow_and_update();
+            tokio::select! {
+                biased;
+                // The sender is ours: it never closes.
+                _ = presence.changed() => {}
+                () = tokio::time::sleep_until(now.since + time), if now.holds == 0 => return,
+            }
+        }
+    }
+
+    /// Returns once something of the client is there.
+    pub async fn present(&self) {
+        let _ = self.presence.subscribe().wait_for(|presence| presence.holds > 0).await;
+    }
+
     /// Takes the next place in the order of arrival; to be called as a message is read.
     pub fn arrive(&self) -> Turn {
         let mut waiting = lock(&self.order.waiting);
@@ -168,9 +250,21 @@ impl Connection {
 
     /// The session that it gets without asking for one.
     pub(super) fn own(&self, manager: &Arc<SessionManager>) -> Result<Arc<Session>> {
+        if self.stateless.load(Ordering::Acquire) {
+            return Err(TroupeError::new(
+                ErrorCode::InvalidParameters,
+                "`sessionId` is missing, and a stateless client has no session of its own",
+            )
+            .detail("reason", "MISSING_PARAMETER")
+            .suggestion("call create_session, and pass its sessionId in each call"));
+        }
         let mut known = lock(&self.known);
         if let Some(own) = known.own.as_ref().filter(|own| own.end_reason().is_none() && !own.failed()) {
             return Ok(own.clone());
+        }
+        if known.ended {
+            return Err(TroupeError::new(ErrorCode::SessionNotFound, "the client of this call has gone")
+                .detail("reason", "closed"));
         }
         let own = manager.create_own()?;
         known.own = Some(own.clone());
@@ -179,9 +273,28 @@ impl Connection {
         Ok(own)
     }
 
+    /// Ends the client's own session unless the client has come back by now; its next call makes another.
+    pub async fn rest(&self, manager: &SessionManager) {
+        let own = {
+            let mut known = lock(&self.known);
+            // A call holds the connection before it looks for its session.
+            if self.absent_since().is_none() {
+                return;
+            }
+            known.own.take()
+        };
+        if let Some(own) = own {
+            manager.end(&own, EndReason::Released).await;
+        }
+    }
+
     /// Ends what ends with the client.
     pub async fn end(&self, manager: &SessionManager) {
-        let own = lock(&self.known).own.take();
+        let own = {
+            let mut known = lock(&self.known);
+            known.ended = true;
+            known.own.take()
+        };
         if let Some(own) = own {
             manager.end(&own, EndReason::Released).await;
         }

@@ -42,6 +42,8 @@ pub struct SessionManager {
     places: Arc<Semaphore>,
     /// The running browser; the lock is held while one starts.
     browser: tokio::sync::Mutex<Option<Arc<dyn Browser>>>,
+    /// Why the last start of it failed, until one succeeds.
+    browser_failure: Mutex<Option<TroupeError>>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -63,6 +65,7 @@ impl SessionManager {
             clock,
             state: Mutex::default(),
             browser: tokio::sync::Mutex::new(None),
+            browser_failure: Mutex::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         })
@@ -106,9 +109,17 @@ impl SessionManager {
         if self.stop.is_cancelled() {
             return Err(TroupeError::new(ErrorCode::BrowserError, "the server is stopping"));
         }
-        let browser = self.engine.launch().await.map_err(engine_error)?;
+        let launched = self.engine.launch().await.map_err(engine_error);
+        *self.browser_failure.lock().unwrap_or_else(PoisonError::into_inner) =
+            launched.as_ref().err().cloned();
+        let browser = launched?;
         *slot = Some(browser.clone());
         Ok(browser)
+    }
+
+    /// Why no browser could be started when one was last wanted.
+    pub fn browser_failure(&self) -> Option<TroupeError> {
+        self.browser_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Makes a session that any client may use who knows its id, until it expires.

@@ -7,6 +7,7 @@
 mod answer;
 mod batch;
 mod budget;
+mod calls;
 mod element;
 mod extraction;
 mod interaction;
@@ -23,6 +24,7 @@ mod shapes;
 mod tool;
 
 pub use answer::{Answer, AnswerKind, Outcome, Picture};
+pub use calls::Calls;
 pub use person::{Nobody, Person, Question, Reply};
 pub use progress::{Progress, Stage};
 pub use registry::{Invocation, Registry, UnknownTool};

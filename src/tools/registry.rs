@@ -1,7 +1,10 @@
 //! The list of tools, and how a call to one is run: checked, admitted to its session, timed by nobody but
 //! the tool itself.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Instant,
+};
 
 use serde_json::{Map, Value};
 use tokio::sync::OwnedMutexGuard;
@@ -9,7 +12,9 @@ use tokio::sync::OwnedMutexGuard;
 use super::{
     answer::{Answer, Outcome},
     batch::{self, BatchParameters},
-    budget, element, extraction, interaction, navigation, network, parameters,
+    budget,
+    calls::Calls,
+    element, extraction, interaction, navigation, network, parameters,
     person::{self, Person},
     progress::Progress,
     record, sessions,
@@ -84,6 +89,7 @@ impl Invocation {
 pub struct Registry {
     manager: Arc<SessionManager>,
     listed: Vec<&'static Tool>,
+    calls: Calls,
 }
 
 impl Registry {
@@ -93,14 +99,25 @@ impl Registry {
         Self::new(SessionManager::new(config, engine, Arc::new(SystemClock)))
     }
 
+    /// The same with a browser in memory, for tests.
+    #[cfg(feature = "testing")]
+    pub fn in_memory(config: Arc<Config>, clock: Arc<dyn crate::session::Clock>) -> Result<Self> {
+        Self::new(SessionManager::new(config, Arc::new(engine::memory::MemoryEngine::default()), clock))
+    }
+
     /// The tools that the configuration lists.
     pub fn new(manager: Arc<SessionManager>) -> Result<Self> {
         let listed = select(manager.config())?;
-        Ok(Self { manager, listed })
+        Ok(Self { manager, listed, calls: Calls::default() })
     }
 
     pub fn manager(&self) -> &Arc<SessionManager> {
         &self.manager
+    }
+
+    /// What there was of calls.
+    pub fn calls(&self) -> &Calls {
+        &self.calls
     }
 
     /// What `tools/list` shows.
@@ -134,6 +151,7 @@ impl Registry {
     /// Runs one call to its end. Dropped, it stops where it is.
     pub async fn call(&self, invocation: Invocation) -> Result<Outcome, UnknownTool> {
         let tool = self.find(&invocation.tool)?;
+        let begun = Instant::now();
         let mut outcome = Outcome {
             ref_id: uuid::Uuid::new_v4().to_string(),
             session_id: None,
@@ -153,6 +171,7 @@ impl Registry {
         if let (Err(error), Some(session)) = (&mut outcome.result, &outcome.session_id) {
             error.session_id.get_or_insert_with(|| session.clone());
         }
+        self.calls.count(tool.name, &outcome, begun);
         Ok(outcome)
     }
 

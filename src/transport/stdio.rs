@@ -48,12 +48,12 @@ pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> 
     outcome
 }
 
-type Reader = Pin<Box<dyn AsyncRead + Send>>;
-type Writer = Pin<Box<dyn AsyncWrite + Send>>;
+pub(super) type Reader = Pin<Box<dyn AsyncRead + Send>>;
+pub(super) type Writer = Pin<Box<dyn AsyncWrite + Send>>;
 
 /// stdin and stdout without a thread between, where the system can: Node gives its children sockets, a
 /// shell pipes; only for the rest (files, terminals) is a blocking thread needed.
-fn streams() -> (Reader, Writer) {
+pub(super) fn streams() -> (Reader, Writer) {
     #[cfg(unix)]
     if let Some((read, write)) = sockets() {
         return (Box::pin(read), Box::pin(write));

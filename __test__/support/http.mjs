@@ -1,0 +1,171 @@
+// The product on a port, and a client of Streamable HTTP that does as little as it can.
+import { BROWSER_ARGUMENTS } from './browser.mjs'
+import { Server } from './server.mjs'
+import { until, within } from './wait.mjs'
+
+/**
+ * Starts a server on a free port, and ends it with the test.
+ * @param {{ after: (end: () => unknown) => void }} t a test, or what `shared()` gives
+ * @param {string[]} [args]
+ * @param {{ env?: Record<string, string>, cwd?: string, transport?: string }} [options]
+ */
+export async function startHttpServer(t, args = [], { transport = 'http', ...options } = {}) {
+  const server = new HttpServer([...BROWSER_ARGUMENTS, '--transport', transport, '--port', '0', ...args], options)
+  t.after(() => server.end())
+  const ended = server.exit.then(() => {
+    throw new Error(`the server ended at once: ${server.stderr()}`)
+  })
+  await Promise.race([until(() => server.url, 'the address on stderr'), ended])
+  return server
+}
+
+export class HttpServer extends Server {
+  /** Where it serves MCP, as it says on stderr. */
+  get url() {
+    return /serving MCP at (\S+)\n/.exec(this.stderr())?.[1] ?? ''
+  }
+
+  /** An address on it. @param {string} path */
+  at(path) {
+    return new URL(path, this.url.replace(/^ws/, 'http')).href
+  }
+
+  get port() {
+    return Number(new URL(this.url).port)
+  }
+
+  /** A client that has shaken hands. @param {Record<string, string>} [headers] */
+  async connect(headers) {
+    const client = new HttpClient(this.url, headers)
+    await client.initialize()
+    return client
+  }
+
+  /** A client of 2026-07-28, which has no session of the protocol. */
+  stateless() {
+    return new StatelessClient(this.url)
+  }
+
+  askToEnd() {
+    this.child.kill('SIGTERM')
+  }
+}
+
+/** One client: its `Mcp-Session-Id`, and requests that each are a POST. */
+export class HttpClient {
+  #nextId = 1
+  /** @type {string | null} */
+  sessionId = null
+
+  /** @param {string} url @param {Record<string, string>} [headers] */
+  constructor(url, headers = {}) {
+    this.url = url
+    this.headers = headers
+  }
+
+  /**
+   * A request of HTTP.
+   * @param {string} method @param {{ body?: any, headers?: Record<string, string>, signal?: AbortSignal, path?: string }} [options]
+   */
+  fetch(method, { body, headers, signal, path = '' } = {}) {
+    return fetch(this.url + path, {
+      method,
+      signal,
+      headers: {
+        ...(method === 'POST' ? { 'content-type': 'application/json' } : {}),
+        accept: 'application/json, text/event-stream',
+        ...(this.sessionId ? { 'mcp-session-id': this.sessionId } : {}),
+        ...this.headers,
+        ...headers
+      },
+      body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
+    })
+  }
+
+  /** The whole answer, `{ id, result }` or `{ id, error }`; `error.status` where HTTP itself refused.
+   * @param {string} method @param {object} [params] @param {{ signal?: AbortSignal, id?: number | string, timeout?: number }} [options] */
+  async request(method, params, { signal, id = this.#nextId++, timeout = 30_000 } = {}) {
+    const answer = async () => {
+      const response = await this.fetch('POST', { body: { jsonrpc: '2.0', id, method, params }, signal })
+      this.sessionId ??= response.headers.get('mcp-session-id')
+      const text = await response.text()
+      if (!response.ok) return { error: { status: response.status, ...readJson(text) } }
+      const messages = response.headers.get('content-type')?.startsWith('text/event-stream') ? events(text) : [readJson(text)]
+      return messages.find((message) => message?.id === id) ?? { error: { code: 'NONE', message: `no answer in ${text}` } }
+    }
+    return within(answer(), `the answer to ${method}`, timeout)
+  }
+
+  /** @param {string} method @param {object} [params] */
+  async notify(method, params) {
+    const response = await this.fetch('POST', { body: { jsonrpc: '2.0', method, params } })
+    await response.arrayBuffer()
+    return response.status
+  }
+
+  async initialize(protocolVersion = '2025-06-18') {
+    const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'troupe-test', version: '0' } }
+    const { result, error } = await this.request('initialize', params)
+    if (error) throw new Error(`initialize: ${JSON.stringify(error)}`)
+    await this.notify('notifications/initialized')
+    return result
+  }
+
+  /** As the stdio client's. @param {string} tool @param {object} [args] @param {Parameters<HttpClient['request']>[2]} [options] */
+  async call(tool, args = {}, options) {
+    const { result, error } = await this.request('tools/call', { name: tool, arguments: args }, options)
+    const text = (result?.content ?? []).map((part) => part.text ?? '').join('\n')
+    return { result, error, isError: result?.isError === true, json: readJson(text), text, meta: result?._meta }
+  }
+
+  /** As `call`, for one that must succeed. @param {string} tool @param {object} [args] @returns {Promise<any>} */
+  async ok(tool, args) {
+    const { json, text, isError, error } = await this.call(tool, args)
+    if (error || isError) throw new Error(`${tool}: ${error ? JSON.stringify(error) : text}`)
+    return json ?? text
+  }
+
+  /** Ends the session, as a client that leaves in order does. */
+  async delete() {
+    return (await this.fetch('DELETE')).status
+  }
+}
+
+const MODERN = '2026-07-28'
+
+/** Each of its requests says all that there is to know of it. */
+export class StatelessClient extends HttpClient {
+  /** @param {string} method @param {any} [params] @param {Parameters<HttpClient['request']>[2]} [options] */
+  request(method, params, options) {
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': MODERN,
+      'io.modelcontextprotocol/clientInfo': { name: 'troupe-test', version: '0' },
+      'io.modelcontextprotocol/clientCapabilities': {}
+    }
+    const { headers } = this
+    const name = params?.name ? { 'mcp-name': params.name } : {}
+    this.headers = { 'mcp-protocol-version': MODERN, 'mcp-method': method, ...name, ...headers }
+    // `fetch` reads the headers before anything is awaited.
+    const answer = super.request(method, { ...params, _meta }, options)
+    this.headers = headers
+    return answer
+  }
+}
+
+/** The messages of a stream that has ended. @param {string} text */
+function events(text) {
+  return text
+    .split(/\r?\n\r?\n/)
+    .map((event) => event.split(/\r?\n/).filter((line) => line.startsWith('data:')).map((line) => line.slice(5)).join('\n'))
+    .filter((data) => data.trim() !== '')
+    .map(readJson)
+}
+
+/** @param {string} text */
+function readJson(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

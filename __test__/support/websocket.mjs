@@ -1,0 +1,166 @@
+// A WebSocket client of a few lines, since Node 20 has none: text frames, and whatever bytes a test wants.
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { within } from './wait.mjs'
+
+const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
+const TEXT = 1
+const CLOSE = 8
+const PING = 9
+
+/**
+ * Opens one; refuses where the server does, with its `status`.
+ * @param {string} url `ws://…` @param {Record<string, string>} [headers]
+ */
+export async function openWebSocket(url, headers = {}) {
+  const key = randomBytes(16).toString('base64')
+  const asked = request(url.replace(/^ws/, 'http'), {
+    agent: false,
+    headers: {
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-version': '13',
+      'sec-websocket-key': key,
+      'sec-websocket-protocol': 'mcp',
+      ...headers
+    }
+  })
+  asked.end()
+  const [response, socket, head] = await within(
+    Promise.race([once(asked, 'upgrade'), once(asked, 'response')]),
+    'the answer to the upgrade',
+    10_000
+  )
+  if (!socket) {
+    response.resume()
+    throw Object.assign(new Error(`refused with ${response.statusCode}`), { status: response.statusCode })
+  }
+  const accept = createHash('sha1').update(key + GUID).digest('base64')
+  if (response.headers['sec-websocket-accept'] !== accept) throw new Error('another WebSocket was accepted')
+  return new WebSocketClient(socket, head, response.headers)
+}
+
+export class WebSocketClient {
+  #bytes = Buffer.alloc(0)
+  #nextId = 1
+  /** @type {Map<number | string, (message: any) => void>} */
+  #pending = new Map()
+  /** Every message that came. @type {any[]} */
+  received = []
+  /** The code of the server's closing frame. @type {number | undefined} */
+  closeCode
+
+  /** @param {import('node:net').Socket} socket @param {Buffer} head @param {import('node:http').IncomingHttpHeaders} headers */
+  constructor(socket, head, headers) {
+    this.socket = socket
+    this.headers = headers
+    this.ended = new Promise((resolve) => socket.on('close', resolve)).then(() => {
+      for (const answer of this.#pending.values()) answer({ error: { code: 'GONE' } })
+    })
+    socket.on('error', () => {})
+    socket.on('data', (data) => this.#take(data))
+    this.#take(head)
+  }
+
+  /** @param {object} message */
+  send(message) {
+    this.sendFrame(TEXT, JSON.stringify({ jsonrpc: '2.0', ...message }))
+  }
+
+  /** @param {number} opcode @param {string | Buffer} payload */
+  sendFrame(opcode, payload) {
+    const bytes = Buffer.from(payload)
+    const length = Buffer.alloc(bytes.length < 126 ? 1 : bytes.length < 65_536 ? 3 : 9)
+    length[0] = length.length === 1 ? bytes.length : length.length === 3 ? 126 : 127
+    if (length.length === 3) length.writeUInt16BE(bytes.length, 1)
+    if (length.length === 9) length.writeBigUInt64BE(BigInt(bytes.length), 1)
+    length[0] |= 0x80
+    const mask = randomBytes(4)
+    const masked = bytes.map((byte, at) => byte ^ mask[at % 4])
+    this.socket.write(Buffer.concat([Buffer.from([0x80 | opcode]), length, mask, masked]))
+  }
+
+  /** @param {string} method @param {object} [params] @param {{ id?: number | string }} [options] */
+  request(method, params, { id = this.#nextId++ } = {}) {
+    const answer = new Promise((resolve) => this.#pending.set(id, resolve))
+    this.send({ id, method, params })
+    return within(answer, `the answer to ${method}`)
+  }
+
+  async initialize(protocolVersion = '2025-06-18') {
+    const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'troupe-test', version: '0' } }
+    const { result, error } = await this.request('initialize', params)
+    if (error) throw new Error(`initialize: ${JSON.stringify(error)}`)
+    this.send({ method: 'notifications/initialized' })
+    return result
+  }
+
+  /** @param {string} tool @param {object} [args] @param {{ id?: number | string }} [options] */
+  async call(tool, args = {}, options) {
+    const { result, error } = await this.request('tools/call', { name: tool, arguments: args }, options)
+    const text = (result?.content ?? []).map((part) => part.text ?? '').join('\n')
+    return { result, error, isError: result?.isError === true, text, json: readJson(text), meta: result?._meta }
+  }
+
+  /** @param {string} tool @param {object} [args] @returns {Promise<any>} */
+  async ok(tool, args) {
+    const { json, text, isError, error } = await this.call(tool, args)
+    if (error || isError) throw new Error(`${tool}: ${error ? JSON.stringify(error) : text}`)
+    return json ?? text
+  }
+
+  /** Leaves in order. */
+  async close() {
+    this.sendFrame(CLOSE, Buffer.from([0x03, 0xe8]))
+    await within(this.ended, 'the end of the WebSocket', 5000)
+  }
+
+  /** As if the cable were pulled. */
+  cut() {
+    this.socket.resetAndDestroy()
+  }
+
+  /** @param {Buffer} data */
+  #take(data) {
+    this.#bytes = Buffer.concat([this.#bytes, data])
+    for (;;) {
+      const bytes = this.#bytes
+      if (bytes.length < 2) return
+      const short = bytes[1] & 0x7f
+      const begin = short < 126 ? 2 : short === 126 ? 4 : 10
+      if (bytes.length < begin) return
+      const length = short < 126 ? short : short === 126 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
+      if (bytes.length < begin + length) return
+      const payload = bytes.subarray(begin, begin + length)
+      this.#bytes = bytes.subarray(begin + length)
+      this.#frame(bytes[0] & 0x0f, payload)
+    }
+  }
+
+  /** @param {number} opcode @param {Buffer} payload */
+  #frame(opcode, payload) {
+    if (opcode === PING) this.sendFrame(PING + 1, payload)
+    if (opcode === CLOSE) {
+      this.closeCode = payload.length > 1 ? payload.readUInt16BE(0) : undefined
+      this.socket.end()
+    }
+    if (opcode !== TEXT) return
+    const message = readJson(payload.toString())
+    this.received.push(message)
+    if (message?.method && message.id !== undefined) this.send({ id: message.id, result: {} })
+    else if (message && !message.method) {
+      this.#pending.get(message.id)?.(message)
+      this.#pending.delete(message.id)
+    }
+  }
+}
+
+/** @param {string} text */
+function readJson(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

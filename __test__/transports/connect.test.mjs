@@ -1,0 +1,125 @@
+// `--connect`: a stdio client's face of a server that runs elsewhere, and that may be started again meanwhile.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { before, describe, test } from 'node:test'
+import { startHttpServer } from '../support/http.mjs'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+import { isPending, until, within } from '../support/wait.mjs'
+
+/** A stdio client of the server at `url`. @param {any} t @param {string} url @param {any} [options] @param {string[]} [args] */
+const face = (t, url, options, args = []) => startServer(t, ['--connect', url, ...args], { browser: false, ...options })
+
+/** A port that is free now. */
+async function freePort() {
+  const server = createServer()
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+describe('the face of a server', { timeout: 120_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startSite>>} */
+  let site
+  before(async () => {
+    site = await startSite(scope)
+  })
+
+  test('is that server for a stdio client: tools, sessions, order, errors', async (t) => {
+    const server = await startHttpServer(t)
+    const [one, other] = await Promise.all([face(t, server.url), face(t, server.at('/'))])
+    assert.equal((await one.ok('navigate', { url: site.url('/set-cookie?whose=one') })).title, 'Cookies set')
+    await other.ok('navigate', { url: site.url('/cookies') })
+    assert.ok(!JSON.stringify(await other.ok('get_text', { selector: 'body' })).includes('whose'))
+    const numbers = Array.from({ length: 100 }, (_, number) => number)
+    const script = (number) => `(globalThis.list ??= []).push(${number}) && list.length`
+    const answers = await Promise.all(numbers.map((number) => one.ok('evaluate', { script: script(number) })))
+    assert.deepEqual(answers.map(({ value }) => value), numbers.map((number) => number + 1))
+    one.sendRaw('{')
+    const refused = await until(() => one.received.find(({ error }) => error?.code === -32700), 'the answer')
+    assert.equal(refused.id, null)
+    await one.end()
+    // What is the client's own ends with it.
+    const sessions = async () => (await (await fetch(server.at('/health'))).json()).sessions
+    await until(async () => (await sessions()) === 1, 'the end of its session', 5000)
+    assert.deepEqual(one.unparsable, [])
+  })
+
+  test('waits for a server that is not there yet, and outlives its restart', async (t) => {
+    const port = await freePort()
+    const client = await face(t, `http://127.0.0.1:${port}`, { handshake: false })
+    const greeted = client.initialize()
+    const listed = client.request('tools/list')
+    assert.ok(await isPending(greeted))
+    const first = await startHttpServer(t, ['--port', String(port)])
+    assert.equal((await greeted).serverInfo.name, 'troupe')
+    assert.ok((await listed).result.tools.length > 10)
+    await client.ok('evaluate', { script: '1' })
+
+    // Killed in the middle of a call: that one may have been done or not.
+    const running = client.call('evaluate', { script: 'new Promise(() => {})' })
+    await client.request('ping')
+    first.child.kill('SIGKILL')
+    const { json, isError } = await within(running, 'the end of the call', 5000)
+    assert.ok(isError)
+    assert.equal(json.errorCode, 'UPSTREAM_UNAVAILABLE')
+    assert.equal(json.retryable, true)
+    // What is asked meanwhile waits and goes through, without another handshake.
+    const meanwhile = [client.call('evaluate', { script: '6 * 7' }), client.request('tools/list')]
+    await first.exit
+    assert.ok(await isPending(meanwhile[0]))
+    await startHttpServer(t, ['--port', String(port)])
+    const [called, again] = await within(Promise.all(meanwhile), 'the answers', 20_000)
+    assert.equal(called.json.value, 42, called.text)
+    assert.ok(again.result.tools.length > 10)
+  })
+
+  test('keeps its session where only the connection broke', async (t) => {
+    const server = await startHttpServer(t)
+    const gate = await startGate(t, server.port)
+    const client = await face(t, `http://127.0.0.1:${gate.port}`)
+    await client.ok('evaluate', { script: 'globalThis.mark = "kept"' })
+    gate.cut()
+    assert.equal((await client.ok('evaluate', { script: 'globalThis.mark' })).value, 'kept')
+  })
+
+  test('sends the token, and ends with one line where it is refused', async (t) => {
+    const server = await startHttpServer(t, [], { env: { TROUPE_AUTH_TOKEN: 'correct-horse' } })
+    const client = await face(t, server.url, { env: { TROUPE_AUTH_TOKEN: 'correct-horse' } })
+    assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
+    const stranger = await face(t, server.url, { handshake: false })
+    const { code } = await within(stranger.exit, 'its end', 10_000)
+    assert.equal(code, 2)
+    assert.match(stranger.stderr(), /^troupe: .*refused: 401/m)
+  })
+})
+
+/** Something between client and server whose connections can be cut. @param {any} t @param {number} target */
+async function startGate(t, target) {
+  const { connect, createServer } = await import('node:net')
+  /** @type {Set<import('node:net').Socket>} */
+  const sockets = new Set()
+  const gate = createServer((from) => {
+    const to = connect(target, '127.0.0.1')
+    for (const socket of [from, to]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        from.destroy()
+        to.destroy()
+      })
+    }
+    from.pipe(to).pipe(from)
+  })
+  await new Promise((resolve) => gate.listen(0, '127.0.0.1', () => resolve(undefined)))
+  const cut = () => sockets.forEach((socket) => socket.resetAndDestroy())
+  t.after(() => {
+    cut()
+    gate.close()
+  })
+  return { port: /** @type {import('node:net').AddressInfo} */ (gate.address()).port, cut }
+}

@@ -1,0 +1,258 @@
+// What a stranger, a foreign web page or a broken client can do to a server on a port: nothing.
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { before, describe, test } from 'node:test'
+import { HttpClient, startHttpServer } from '../support/http.mjs'
+import { shared } from '../support/scope.mjs'
+import { BIN } from '../support/server.mjs'
+import { until, within } from '../support/wait.mjs'
+
+/**
+ * A request with any headers, also those that `fetch` sets by itself.
+ * @param {string} url @param {{ method?: string, headers?: Record<string, string | string[]>, body?: string | Buffer }} [options]
+ */
+async function ask(url, { method = 'GET', headers = {}, body } = {}) {
+  const asked = request(url, { method, headers, agent: false })
+  asked.end(body)
+  const [response] = await within(once(asked, 'response'), 'an answer', 10_000)
+  let text = ''
+  for await (const part of response) text += part
+  return { status: response.statusCode, headers: response.headers, text }
+}
+
+/** A bare connection; what came on it, and when it ended. @param {number} port */
+async function dial(port) {
+  const socket = connect(port, '127.0.0.1')
+  await once(socket, 'connect')
+  const dialled = { socket, text: '', ended: new Promise((resolve) => socket.on('close', resolve)) }
+  socket.on('error', () => {})
+  socket.on('data', (data) => (dialled.text += data))
+  return dialled
+}
+
+const PING = { method: 'POST', headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } }
+const INITIALIZE = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '0' } }
+})
+
+describe('a server on a port of this machine', { timeout: 120_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
+  let server
+  before(async () => {
+    const args = ['--request-timeout', '700', '--allowed-origins', 'https://app.example', '--allowed-hosts', 'tools.example']
+    server = await startHttpServer(scope, args)
+  })
+
+  test('refuses a Host that is not its own, as a page has it whose name points here', async () => {
+    for (const path of ['/mcp', '/ws', '/health', '/metrics', '/nowhere']) {
+      for (const host of ['evil.example', `evil.example:${server.port}`, '127.0.0.1.evil.example', 'localhost.']) {
+        const { status, text } = await ask(server.at(path), { headers: { host } })
+        assert.equal(status, 403, `${path} for ${host}: ${text}`)
+      }
+    }
+    for (const host of ['localhost', `127.0.0.1:${server.port}`, '[::1]:80', 'TOOLS.example:8443']) {
+      assert.equal((await ask(server.at('/health'), { headers: { host } })).status, 200, host)
+    }
+  })
+
+  test('refuses the pages of foreign origins and lets those of allowed ones call', async () => {
+    for (const origin of ['https://evil.example', 'null', 'http://app.example', `http://localhost:${server.port + 1}`, 'file://']) {
+      const { status } = await ask(server.url, { ...PING, headers: { ...PING.headers, origin }, body: INITIALIZE })
+      assert.equal(status, 403, origin)
+      const preflight = await ask(server.url, { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST' } })
+      assert.equal(preflight.status, 403, origin)
+      assert.equal(preflight.headers['access-control-allow-origin'], undefined)
+    }
+    const headers = { origin: 'https://app.example', 'access-control-request-method': 'POST', 'access-control-request-headers': 'mcp-session-id' }
+    const preflight = await ask(server.url, { method: 'OPTIONS', headers })
+    assert.equal(preflight.status, 200)
+    assert.equal(preflight.headers['access-control-allow-origin'], 'https://app.example')
+    assert.match(preflight.headers['access-control-allow-headers'] ?? '', /mcp-session-id/)
+    const called = await ask(server.url, { ...PING, headers: { ...PING.headers, origin: 'https://app.example' }, body: INITIALIZE })
+    assert.equal(called.status, 200)
+    assert.equal(called.headers['access-control-expose-headers'], 'mcp-session-id')
+    // A page that it would serve itself, as the conformance suite asks it.
+    const own = { ...PING.headers, host: `localhost:${server.port}`, origin: `http://localhost:${server.port}` }
+    assert.equal((await ask(server.url, { ...PING, headers: own, body: INITIALIZE })).status, 200)
+  })
+
+  test('answers with headers that let no browser make anything of it', async () => {
+    for (const path of ['/health', '/nowhere', '/mcp']) {
+      const { headers } = await ask(server.at(path))
+      assert.equal(headers['x-content-type-options'], 'nosniff')
+      assert.match(headers['content-security-policy'] ?? '', /default-src 'none'/)
+      assert.match(headers['cache-control'] ?? '', /no-store|no-cache/)
+    }
+  })
+
+  test('refuses a body of 5 MiB with 413, told beforehand or not, and serves on', async () => {
+    const body = Buffer.alloc(5 << 20, ' ')
+    const told = await ask(server.url, { ...PING, headers: { ...PING.headers, 'content-length': String(body.length) }, body })
+    assert.equal(told.status, 413, told.text)
+    const chunked = await ask(server.url, { ...PING, headers: { ...PING.headers, 'transfer-encoding': 'chunked' }, body })
+    assert.equal(chunked.status, 413, chunked.text)
+    const most = Buffer.concat([Buffer.alloc((4 << 20) - INITIALIZE.length, ' '), Buffer.from(INITIALIZE)])
+    assert.equal((await ask(server.url, { ...PING, body: most })).status, 200)
+  })
+
+  test('answers what is no message as JSON-RPC has it', async () => {
+    for (const [body, code] of [['{', -32700], ['', -32600], ['[]', -32600], ['17', -32600], ['{"jsonrpc":"2.0","id":1,"method":5}', -32600]]) {
+      const { status, text } = await ask(server.url, { ...PING, body })
+      assert.equal(status, 400, `${body}: ${text}`)
+      assert.equal(JSON.parse(text).error.code, code, text)
+    }
+    for (const [headers, status] of [
+      [{ 'content-type': 'text/plain' }, 415],
+      [{ accept: 'text/html' }, 406]
+    ]) {
+      assert.equal((await ask(server.url, { ...PING, headers: { ...PING.headers, ...headers }, body: INITIALIZE })).status, status)
+    }
+    assert.equal((await ask(server.url, { method: 'PUT', body: INITIALIZE })).status, 405)
+  })
+
+  test('cuts off who sends a head or a body too slowly', async () => {
+    const begun = performance.now()
+    const head = await dial(server.port)
+    head.socket.write('POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ')
+    const drip = setInterval(() => head.socket.write('a'), 50)
+    const body = await dial(server.port)
+    body.socket.write('POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n')
+    const more = setInterval(() => body.socket.write('a'), 50)
+    await within(Promise.all([head.ended, body.ended]), 'the end of both connections', 5000)
+    clearInterval(drip)
+    clearInterval(more)
+    assert.ok(performance.now() - begun > 600)
+    assert.match(body.text, /^HTTP\/1\.1 408 /)
+  })
+
+  test('is not hurt by sockets that are closed on one side, reset, or hold nonsense', async () => {
+    const half = await dial(server.port)
+    half.socket.end('POST /mcp HTTP/1.1\r\nHost: localhost\r\n')
+    const silent = await dial(server.port)
+    silent.socket.end()
+    const reset = await dial(server.port)
+    reset.socket.write('POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nab')
+    reset.socket.resetAndDestroy()
+    const tls = await dial(server.port)
+    tls.socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03, 0x0d, 0x0a, 0x0d, 0x0a]))
+    const split = await dial(server.port)
+    split.socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n')
+    await within(Promise.all([half.ended, silent.ended, reset.ended, tls.ended, split.ended]), 'the end of them', 5000)
+    assert.equal((await ask(server.at('/health'))).status, 200)
+  })
+
+  test('serves 1,000 connections at once', { timeout: 60_000 }, async (t) => {
+    // One with the usual patience: these connections say nothing until all are there.
+    const server = await startHttpServer(t)
+    const dialled = await Promise.all(Array.from({ length: 1000 }, () => dial(server.port)))
+    for (const { socket } of dialled) socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    await within(Promise.all(dialled.map(({ ended }) => ended)), 'the answers', 30_000)
+    assert.equal(dialled.filter(({ text }) => text.startsWith('HTTP/1.1 200 ')).length, 1000)
+  })
+
+  test('tells its health, and to Prometheus what it does', async () => {
+    const health = JSON.parse((await ask(server.at('/health'))).text)
+    assert.equal(health.status, 'ok')
+    const client = await server.connect()
+    await client.call('evaluate', { script: '1' })
+    await client.call('close_session', { sessionId: 'none' })
+    const { text } = await ask(server.at('/metrics'))
+    assert.match(text, /^troupe_calls_total\{tool="evaluate",outcome="ok"\} \d+$/m)
+    assert.match(text, /^troupe_calls_total\{tool="close_session",outcome="SESSION_NOT_FOUND"\} 1$/m)
+    assert.match(text, /^troupe_sessions 1$/m)
+    assert.match(text, /^troupe_http_requests_total\{path="\/mcp",status="200"\} \d+$/m)
+    assert.match(text, /^troupe_call_seconds_bucket\{le="0.01",tool="evaluate"\} \d+$|^troupe_call_seconds_count/m)
+    await client.delete()
+  })
+})
+
+describe('the token', { timeout: 60_000 }, () => {
+  const scope = shared()
+  /** @type {string} */
+  let file
+  before(() => {
+    const folder = mkdtempSync(join(tmpdir(), 'troupe-token-'))
+    scope.after(() => rmSync(folder, { recursive: true }))
+    file = join(folder, 'token')
+    writeFileSync(file, 'correct-horse\n', { mode: 0o600 })
+  })
+
+  test('is demanded of a server that other machines can reach', () => {
+    for (const host of ['0.0.0.0', '::', '192.0.2.1', 'example.com']) {
+      const { status, stderr } = spawnSync(process.execPath, [BIN, '--transport', 'http', '--host', host, '--port', '0'])
+      assert.equal(status, 2, String(stderr))
+      assert.match(String(stderr), /^troupe: .*--host.*--auth-token-file.*\n$/)
+    }
+  })
+
+  test('opens the server to who sends it, from a file or the environment, and is not seen in the process list', async (t) => {
+    const servers = await Promise.all([
+      startHttpServer(t, ['--host', '0.0.0.0', '--auth-token-file', file]),
+      startHttpServer(t, [], { env: { TROUPE_AUTH_TOKEN: 'correct-horse' } })
+    ])
+    for (const server of servers) {
+      const url = `http://127.0.0.1:${server.port}/mcp`
+      for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: 'Basic correct-horse' }]) {
+        const { error } = await new HttpClient(url, headers).request('initialize', {})
+        assert.equal(error.status, 401)
+        assert.equal((await ask(url.replace('mcp', 'metrics'), { headers })).status, 401)
+        assert.equal((await ask(url.replace('mcp', 'ws'), { headers })).status, 401)
+      }
+      assert.equal((await ask(url.replace('mcp', 'health'))).status, 200)
+      const client = new HttpClient(url, { authorization: 'Bearer correct-horse' })
+      await client.initialize()
+      assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
+      await client.delete()
+      assert.ok(!readFileSync(`/proc/${server.child.pid}/cmdline`, 'utf8').includes('correct-horse'))
+    }
+  })
+
+  test('on the command line is taken with a warning', async (t) => {
+    const server = await startHttpServer(t, ['--auth-token', 'correct-horse'])
+    assert.match(server.stderr(), /process list/)
+    assert.ok(!server.stderr().includes('correct-horse'))
+  })
+})
+
+describe('limits', { timeout: 60_000 }, () => {
+  test('of the rate give 429 to who asks too often', async (t) => {
+    const server = await startHttpServer(t, ['--rate-limit', '5'])
+    const answers = []
+    for (let round = 0; round < 12; round++) answers.push((await ask(server.at('/health'))).status)
+    assert.ok(answers.includes(429), answers.join(' '))
+    assert.ok(answers.filter((status) => status === 200).length >= 5)
+    await until(async () => (await ask(server.at('/health'))).status === 200, 'room again', 5000)
+  })
+
+  test('of connections and of clients give 429 to one more', async (t) => {
+    const server = await startHttpServer(t, ['--max-connections', '3'])
+    const held = await Promise.all([dial(server.port), dial(server.port), dial(server.port)])
+    const { status, headers } = await ask(server.at('/health'))
+    assert.equal(status, 429)
+    assert.equal(headers['retry-after'], '1')
+    for (const { socket } of held) socket.destroy()
+    await until(async () => (await ask(server.at('/health'))).status === 200, 'a place', 5000)
+    // Clients that have gone make room for others.
+    for (let number = 0; number < 6; number++) {
+      const { status } = await ask(server.url, { ...PING, body: INITIALIZE })
+      assert.equal(status, 200, `client ${number}`)
+    }
+  })
+
+  test('a port that is taken is told in one line', async (t) => {
+    const server = await startHttpServer(t)
+    const { status, stderr } = spawnSync(process.execPath, [BIN, '--headless', '--transport', 'http', '--port', String(server.port)])
+    assert.equal(status, 1)
+    assert.match(String(stderr), /^troupe: 127\.0\.0\.1:\d+ cannot be bound: .*--port.*\n$/m)
+  })
+})

@@ -1,0 +1,29 @@
+// `serve` of the Node library: the same server in one's own process.
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { test } from 'node:test'
+import { BROWSER_CONFIG } from '../support/browser.mjs'
+import { HttpClient } from '../support/http.mjs'
+import { within } from '../support/wait.mjs'
+
+const { TroupeError, serve } = createRequire(import.meta.url)('../../index.js')
+
+test('serve() gives a server with its URL, and close() ends it', { timeout: 30_000 }, async () => {
+  const server = await serve({ ...BROWSER_CONFIG, transport: 'http', port: 0 })
+  assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+\/mcp$/)
+  const client = new HttpClient(server.url)
+  await client.initialize()
+  assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
+  await server.close()
+  await within(server.closed, 'the end')
+  await assert.rejects(fetch(server.url))
+})
+
+test('serve() refuses what cannot be served', async () => {
+  await assert.rejects(serve({ transport: 'pigeon' }), (error) => error instanceof TroupeError && error.code === 'INVALID_PARAMETERS')
+  await assert.rejects(serve({ transport: 'http', host: '0.0.0.0' }), /auth-token/)
+  const one = await serve({ ...BROWSER_CONFIG, transport: 'http', port: 0 })
+  const port = Number(new URL(one.url).port)
+  await assert.rejects(serve({ ...BROWSER_CONFIG, transport: 'http', port }), /cannot be bound/)
+  await one.close()
+})

@@ -1,0 +1,215 @@
+// Seed 003: each `Mcp-Session-Id` has a browser session of its own, made at its first call; it ends with a DELETE, or some
+// time after the client has gone, and never under a client that is only slow.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { startHttpServer } from '../support/http.mjs'
+import { descendants } from '../support/processes.mjs'
+import { shared } from '../support/scope.mjs'
+import { startSite } from '../support/site.mjs'
+import { isPending, until, within } from '../support/wait.mjs'
+
+/** How many sessions the server has. @param {import('../support/http.mjs').HttpServer} server */
+const sessions = async (server) => (await (await fetch(server.at('/health'))).json()).sessions
+
+describe('over HTTP', { timeout: 120_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
+  let server
+  /** @type {Awaited<ReturnType<typeof startSite>>} */
+  let site
+  before(async () => {
+    site = await startSite(scope)
+    server = await startHttpServer(scope, ['--max-sessions', '100'])
+  })
+
+  test('two conversations have two ids and two browser sessions, made at their first call (T-1)', async () => {
+    const [one, other] = await Promise.all([server.connect(), server.connect()])
+    assert.match(one.sessionId ?? '', /^[\da-f-]{36}$/)
+    assert.notEqual(one.sessionId, other.sessionId)
+    const before = await sessions(server)
+    assert.equal((await one.request('tools/list')).result.tools.length > 10, true)
+    assert.equal(await sessions(server), before, 'a list needs no session')
+    await one.ok('navigate', { url: site.url('/set-cookie?whose=one') })
+    assert.equal(await sessions(server), before + 1)
+    await other.ok('navigate', { url: site.url('/cookies') })
+    assert.equal((await other.ok('get_text', { selector: '#out' })).text ?? '', '')
+    await one.ok('navigate', { url: site.url('/cookies') })
+    assert.match(JSON.stringify(await one.ok('get_text', { selector: '#out' })), /whose=one/)
+    assert.equal((await one.ok('list_sessions')).sessions.length, 1, 'each sees its own')
+    await Promise.all([one.delete(), other.delete()])
+    assert.equal(await sessions(server), before)
+  })
+
+  test('20 conversations at once each see only their own cookies', async () => {
+    const work = async (number) => {
+      const client = await server.connect()
+      await client.ok('navigate', { url: site.url(`/set-cookie?whose=${number}`) })
+      await client.ok('navigate', { url: site.url('/cookies') })
+      const seen = JSON.stringify(await client.ok('get_text', { selector: '#out' }))
+      assert.equal(await client.delete(), 204)
+      return /whose=(\d+)/.exec(seen)?.[1]
+    }
+    const numbers = Array.from({ length: 20 }, (_, number) => number)
+    assert.deepEqual(await Promise.all(numbers.map(work)), numbers.map(String))
+    assert.equal(await sessions(server), 0)
+  })
+
+  test('an id that is unknown or was deleted gets 404, and a request without one 400', async () => {
+    const client = await server.connect()
+    assert.equal(await client.delete(), 204)
+    for (const sessionId of [client.sessionId, 'never-there', '../../etc/passwd']) {
+      const { error } = await Object.assign(client, { sessionId }).request('tools/list')
+      assert.equal(error.status, 404, JSON.stringify(error))
+    }
+    const { error } = await Object.assign(client, { sessionId: null }).request('tools/list')
+    assert.equal(error.status, 400, JSON.stringify(error))
+  })
+
+  test('a DELETE names the session in the query too, as seed 003 has it', async () => {
+    const client = await server.connect()
+    await client.ok('navigate', { url: site.url('/') })
+    const { status } = await fetch(`${server.url}?session=${client.sessionId}`, { method: 'DELETE' })
+    assert.equal(status, 204)
+    assert.equal(await sessions(server), 0)
+    assert.equal((await fetch(`${server.url}?session=${client.sessionId}`, { method: 'DELETE' })).status, 404)
+  })
+
+  test('a DELETE while a call runs stops the call and answers it', async () => {
+    const client = await server.connect()
+    await client.ok('navigate', { url: site.url('/') })
+    const running = client.call('evaluate', { script: 'new Promise(() => {})' })
+    // So that it runs.
+    const behind = client.call('evaluate', { script: '1' })
+    await until(async () => (await sessions(server)) === 1, 'the session')
+    assert.ok(await isPending(behind))
+    const begun = performance.now()
+    assert.equal(await client.delete(), 204)
+    const { error, isError } = await within(running, 'the end of the call', 3000)
+    assert.ok(error || isError)
+    assert.ok(performance.now() - begun < 2000)
+    await within(behind, 'the end of the call behind it', 3000)
+    assert.equal(await sessions(server), 0)
+  })
+
+  test('calls of a client run in the order in which they came', async () => {
+    const client = await server.connect()
+    await client.ok('evaluate', { script: 'globalThis.list = []' })
+    const numbers = Array.from({ length: 40 }, (_, number) => number)
+    const streams = []
+    for (const number of numbers) {
+      const params = { name: 'evaluate', arguments: { script: `list.push(${number}) && list.length` } }
+      const body = { jsonrpc: '2.0', id: `order-${number}`, method: 'tools/call', params }
+      // Its stream has begun: the server has read it. The answer may come whenever it likes.
+      streams.push(await client.fetch('POST', { body }))
+    }
+    const texts = await Promise.all(streams.map((stream) => stream.text()))
+    const values = texts.map((text) => Number(/"structuredContent":\{"success":true,"value":(\d+)\}/.exec(text)?.[1]))
+    assert.deepEqual(values, numbers.map((number) => number + 1))
+    await client.delete()
+  })
+
+  test('a cancelled call stops at once', async () => {
+    const client = await server.connect()
+    await client.ok('navigate', { url: site.url('/') })
+    const params = { name: 'click', arguments: { selector: '#never', timeout: 60_000 } }
+    // Its stream has begun: the server has read it.
+    await client.fetch('POST', { body: { jsonrpc: '2.0', id: 'to-cancel', method: 'tools/call', params } })
+    const behind = client.call('evaluate', { script: '"free"' })
+    assert.equal(await client.notify('notifications/cancelled', { requestId: 'to-cancel' }), 202)
+    assert.equal((await within(behind, 'the call behind it', 5000)).json.value, 'free')
+    await client.delete()
+  })
+
+  test('a stateless client names its session, and is told so where it does not', async () => {
+    const client = server.stateless()
+    const { json } = await client.call('navigate', { url: site.url('/') })
+    assert.equal(json.errorCode, 'INVALID_PARAMETERS')
+    assert.match(json.suggestion, /create_session/)
+    const { sessionId } = await client.ok('create_session')
+    assert.equal((await client.ok('navigate', { sessionId, url: site.url('/form') })).title, 'Form')
+    await client.ok('close_session', { sessionId })
+    assert.equal((await client.request('server/discover')).result.supportedVersions.includes('2026-07-28'), true)
+  })
+
+  test('a stateless call stops when its client hangs up', async () => {
+    const client = server.stateless()
+    const { sessionId } = await client.ok('create_session')
+    const hangUp = new AbortController()
+    const script = 'new Promise(() => {})'
+    const running = client.call('evaluate', { sessionId, script }, { signal: hangUp.signal })
+    const behind = client.call('evaluate', { sessionId, script: '"free"' })
+    await (await fetch(server.at('/health'))).arrayBuffer()
+    hangUp.abort()
+    await assert.rejects(running)
+    assert.equal((await within(behind, 'the call behind it', 5000)).json.value, 'free')
+    await client.ok('close_session', { sessionId })
+  })
+
+  test('the stream of a client carries on where it broke off', async () => {
+    const client = await server.connect()
+    const hangUp = new AbortController()
+    const params = { name: 'evaluate', arguments: { script: 'new Promise((done) => setTimeout(done, 700, "late"))' } }
+    const body = { jsonrpc: '2.0', id: 'resumed', method: 'tools/call', params }
+    const response = await client.fetch('POST', { body, signal: hangUp.signal })
+    const first = await /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader().read()
+    const [, lastEventId] = /^id: ?(.+)$/m.exec(new TextDecoder().decode(first.value)) ?? []
+    assert.ok(lastEventId, 'the stream begins with an id')
+    hangUp.abort()
+    const again = await client.fetch('GET', { headers: { 'last-event-id': lastEventId, accept: 'text/event-stream' } })
+    assert.match(await within(again.text(), 'the rest of the stream'), /"late"/)
+    await client.delete()
+  })
+})
+
+describe('a client that is away', { timeout: 60_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
+  let server
+  before(async () => {
+    server = await startHttpServer(scope, ['--idle-timeout', '400'])
+  })
+
+  test('and only ever POSTs loses its session after the idle time, and its next call has one again (T-2)', async () => {
+    const client = await server.connect()
+    await client.ok('evaluate', { script: 'globalThis.mark = 1' })
+    assert.equal(await sessions(server), 1)
+    await until(async () => (await sessions(server)) === 0, 'the end of the session', 5000)
+    assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
+    assert.equal(await sessions(server), 1)
+    await client.delete()
+  })
+
+  test('while a long quiet call runs, or while it holds its stream open, keeps it', async () => {
+    const client = await server.connect()
+    const script = (ms) => `new Promise((done) => setTimeout(done, ${ms}, globalThis.mark))`
+    await client.ok('evaluate', { script: 'globalThis.mark = "kept"' })
+    assert.equal((await client.ok('evaluate', { script: script(1500) })).value, 'kept')
+    const stream = new AbortController()
+    const listening = await client.fetch('GET', { headers: { accept: 'text/event-stream' }, signal: stream.signal })
+    assert.equal(listening.status, 200)
+    // Another client's long call is the clock.
+    const clock = await server.connect()
+    await clock.ok('evaluate', { script: script(1500) })
+    assert.equal((await client.ok('evaluate', { script: script(0) })).value, 'kept')
+    // Its connection breaks off, the call goes on.
+    const hangUp = new AbortController()
+    const running = client.call('evaluate', { script: script(1500) }, { signal: hangUp.signal })
+    await (await fetch(server.at('/health'))).arrayBuffer()
+    hangUp.abort()
+    await assert.rejects(running)
+    stream.abort()
+    assert.equal((await client.ok('evaluate', { script: script(0) })).value, 'kept')
+    await until(async () => (await sessions(server)) === 0, 'the end of both sessions', 5000)
+  })
+
+  test('leaves no process behind when the server ends', async (t) => {
+    const own = await startHttpServer(t)
+    const clients = await Promise.all([own.connect(), own.connect(), own.connect()])
+    await Promise.all(clients.map((client) => client.ok('evaluate', { script: '1' })))
+    assert.ok(descendants(own.child.pid ?? 0).length > 0)
+    const begun = performance.now()
+    const { code } = await own.end()
+    assert.equal(code, 0, own.stderr())
+    assert.ok(performance.now() - begun < 2000, `${performance.now() - begun} ms`)
+  })
+})

@@ -1,0 +1,133 @@
+// MCP over a WebSocket: one message a frame, a browser session each, order as on stdio.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { startHttpServer } from '../support/http.mjs'
+import { shared } from '../support/scope.mjs'
+import { startSite } from '../support/site.mjs'
+import { until, within } from '../support/wait.mjs'
+import { openWebSocket } from '../support/websocket.mjs'
+
+describe('a WebSocket', { timeout: 120_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
+  let server
+  /** @type {Awaited<ReturnType<typeof startSite>>} */
+  let site
+  before(async () => {
+    site = await startSite(scope)
+    server = await startHttpServer(scope, ['--idle-timeout', '600'], { transport: 'websocket' })
+  })
+  const sessions = async () => (await (await fetch(server.at('/health'))).json()).sessions
+  const open = async (headers) => {
+    const client = await openWebSocket(server.url, headers)
+    await client.initialize()
+    return client
+  }
+
+  test('speaks MCP as subprotocol `mcp`, in both eras, and is all there is with `--transport websocket`', async () => {
+    const client = await open()
+    assert.equal(client.headers['sec-websocket-protocol'], 'mcp')
+    assert.equal((await client.ok('navigate', { url: site.url('/form') })).title, 'Form')
+    assert.equal((await fetch(server.at('/mcp'))).status, 404)
+    await client.close()
+    const modern = await openWebSocket(server.url)
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'troupe-test', version: '0' },
+      'io.modelcontextprotocol/clientCapabilities': {}
+    }
+    const { result } = await modern.request('server/discover', { _meta })
+    assert.ok(result.supportedVersions.includes('2026-07-28'))
+    const called = await modern.request('tools/call', { name: 'evaluate', arguments: { script: '6 * 7' }, _meta })
+    assert.equal(called.result.structuredContent.value, 42)
+    await modern.close()
+  })
+
+  test('has a session of its own that ends when it is closed', async () => {
+    const [one, other] = await Promise.all([open(), open()])
+    await one.ok('navigate', { url: site.url('/set-cookie?whose=one') })
+    await other.ok('navigate', { url: site.url('/cookies') })
+    assert.ok(!JSON.stringify(await other.ok('get_text', { selector: 'body' })).includes('whose'))
+    assert.equal(await sessions(), 2)
+    await Promise.all([one.close(), other.close()])
+    await until(async () => (await sessions()) === 0, 'the end of both sessions')
+  })
+
+  test('that is cut off finds its session when it comes back in time, and loses it later', async () => {
+    const client = await open()
+    const id = String(client.headers['mcp-session-id'])
+    await client.ok('evaluate', { script: 'globalThis.mark = "kept"' })
+    client.cut()
+    await client.ended
+    const again = await open({ 'mcp-session-id': id })
+    assert.equal(again.headers['mcp-session-id'], id)
+    assert.equal((await again.ok('evaluate', { script: 'globalThis.mark' })).value, 'kept')
+    again.cut()
+    await until(async () => (await sessions()) === 0, 'the end of the session', 5000)
+  })
+
+  test('400 calls sent at once run in order', async () => {
+    const client = await open()
+    const numbers = Array.from({ length: 400 }, (_, number) => number)
+    const script = (number) => `(globalThis.list ??= []).push(${number}) && list.length`
+    const answers = await Promise.all(numbers.map((number) => client.ok('evaluate', { script: script(number) })))
+    assert.deepEqual(answers.map(({ value }) => value), numbers.map((number) => number + 1))
+    await client.close()
+  })
+
+  test('a call stops when it is cancelled, and when its client is cut off', async () => {
+    const client = await open()
+    const { sessionId } = await client.ok('create_session')
+    const forever = { sessionId, script: 'new Promise(() => {})' }
+    client.call('evaluate', forever, { id: 'one' }).catch(() => null)
+    const behind = client.ok('evaluate', { sessionId, script: '"free"' })
+    client.send({ method: 'notifications/cancelled', params: { requestId: 'one' } })
+    assert.equal((await within(behind, 'the call behind it', 5000)).value, 'free')
+    client.call('evaluate', forever).catch(() => null)
+    await client.request('ping')
+    client.cut()
+    const other = await open()
+    assert.equal((await within(other.ok('evaluate', { sessionId, script: '"free"' }), 'the session', 5000)).value, 'free')
+    await other.ok('close_session', { sessionId })
+    await other.close()
+  })
+
+  test('what is no message is answered, what is too large ends it, and the next one is served', async () => {
+    const client = await open()
+    for (const [text, code] of [['{', -32700], ['17', -32600], ['{"jsonrpc":"2.0","id":7,"method":5}', -32600]]) {
+      const before = client.received.length
+      client.sendFrame(1, text)
+      const answer = await until(() => client.received[before], `the answer to ${text}`)
+      assert.equal(answer.error.code, code, JSON.stringify(answer))
+    }
+    assert.deepEqual((await client.request('ping')).result, {})
+    client.sendFrame(1, Buffer.alloc((4 << 20) + 1, ' '))
+    await within(client.ended, 'the end of the WebSocket', 5000)
+    const nonsense = await open()
+    nonsense.socket.write(Buffer.alloc(64, 0xff))
+    await within(nonsense.ended, 'the end of it', 5000)
+    const next = await open()
+    assert.deepEqual((await next.request('ping')).result, {})
+    await next.close()
+  })
+
+  test('is refused to foreign pages and hosts', async () => {
+    for (const headers of [{ origin: 'https://evil.example' }, { host: 'evil.example' }, { origin: 'null' }]) {
+      await assert.rejects(openWebSocket(server.url, headers), { status: 403 })
+    }
+    await (await open({ origin: new URL(server.at('/')).origin })).close()
+  })
+
+  test('is told when the server ends', async (t) => {
+    const own = await startHttpServer(t)
+    const client = await openWebSocket(own.at('/ws'))
+    await client.initialize()
+    const running = client.call('evaluate', { script: 'new Promise(() => {})' })
+    await client.request('ping')
+    const { code } = await own.end()
+    assert.equal(code, 0)
+    await within(client.ended, 'the end of the WebSocket', 1000)
+    const { error, isError } = await running
+    assert.ok(error || isError)
+  })
+})

@@ -1,0 +1,159 @@
+// What a server on a port costs: one call that does nothing, and a hundred clients at once that each load a page, click and
+// read. Each server gets its own port and is measured alone.
+import { spawn } from 'node:child_process'
+import { createServer, connect } from 'node:net'
+import { StepFailed } from '../scripts/run.mjs'
+import { serverMemory } from './memory.mjs'
+
+/** @typedef {import('./servers.mjs').HttpSide} HttpSide */
+
+export const CLIENTS = 100
+const INITIALIZE = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'troupe-bench', version: '0' } }
+/** A peer that does not get to its end is not waited for longer. */
+const PATIENCE = 120_000
+
+/** A port that is free now. @returns {Promise<number>} */
+async function freePort() {
+  const server = createServer()
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/** Starts a server on a port and waits until it listens. @param {HttpSide} side */
+async function start({ command, env }) {
+  const port = await freePort()
+  const [program, ...args] = command(port)
+  const child = spawn(program, args, { stdio: ['pipe', 'ignore', 'pipe'], env: { ...process.env, ...env } })
+  const exited = new Promise((resolve) => child.on('close', resolve))
+  let stderr = ''
+  child.stderr.on('data', (data) => (stderr += data))
+  const deadline = performance.now() + 30_000
+  while (!(await listens(port))) {
+    if (child.exitCode !== null || performance.now() > deadline) throw new StepFailed(`no server on the port: ${stderr}`)
+  }
+  const end = async () => {
+    child.kill('SIGTERM')
+    const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
+    await exited
+    clearTimeout(timer)
+  }
+  return { url: `http://localhost:${port}/mcp`, port, pid: /** @type {number} */ (child.pid), end }
+}
+
+/** @param {number} port @returns {Promise<boolean>} */
+function listens(port) {
+  return new Promise((resolve) => {
+    const socket = connect(port, 'localhost')
+    socket.on('connect', () => resolve(true))
+    socket.on('error', () => setTimeout(() => resolve(false), 20))
+    socket.on('connect', () => socket.destroy())
+  })
+}
+
+/** One client over `fetch`. */
+class Client {
+  /** @type {string | null} */
+  #session = null
+  #nextId = 1
+
+  /** @param {string} url */
+  constructor(url) {
+    this.url = url
+  }
+
+  /** @param {object} message */
+  #post(message) {
+    return fetch(this.url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...(this.#session ? { 'mcp-session-id': this.#session } : {})
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', ...message })
+    })
+  }
+
+  async initialize() {
+    const response = await this.#post({ id: this.#nextId++, method: 'initialize', params: INITIALIZE })
+    await response.text()
+    this.#session = response.headers.get('mcp-session-id')
+    await (await this.#post({ method: 'notifications/initialized' })).text()
+    return this.#session
+  }
+
+  /** The text of a tool's answer. @param {string} name @param {object} args @returns {Promise<string>} */
+  async call(name, args) {
+    const response = await this.#post({ id: this.#nextId++, method: 'tools/call', params: { name, arguments: args } })
+    const text = await response.text()
+    if (!response.ok || /"isError":\s*true/.test(text)) throw new Error(text)
+    return text
+  }
+}
+
+/**
+ * A hundred clients at once: how long until the last has read, how many of them read right, and the server's memory then.
+ * @param {HttpSide} side @param {string} site
+ */
+export async function hundred(side, site) {
+  const server = await start(side)
+  try {
+    const begun = performance.now()
+    const work = async () => {
+      const client = new Client(server.url)
+      await client.initialize()
+      await client.call(...side.tools.navigate(site))
+      await client.call(...side.tools.click())
+      if (!/\b1\b/.test(await client.call(...side.tools.count()))) throw new Error('it read something else')
+    }
+    const late = new Promise((_, reject) => setTimeout(() => reject(new Error('too late')), PATIENCE).unref())
+    const all = Array.from({ length: CLIENTS }, () => Promise.race([work(), late]))
+    const settled = await Promise.allSettled(all)
+    const seconds = (performance.now() - begun) / 1000
+    const wrong = settled.filter(({ status }) => status === 'rejected').length
+    return { seconds, wrong, memory: serverMemory(server.pid) }
+  } finally {
+    await server.end()
+  }
+}
+
+/**
+ * Milliseconds of calls that do nothing, over one connection that stays open. A socket of our own: what is measured is the
+ * server, not Node's client.
+ * @param {HttpSide} side @param {number} times
+ */
+export async function idleCalls(side, times) {
+  const server = await start(side)
+  try {
+    const session = await new Client(server.url).initialize()
+    const params = { name: side.idle, arguments: {} }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params })
+    const request =
+      `POST /mcp HTTP/1.1\r\nHost: localhost:${server.port}\r\nContent-Type: application/json\r\n` +
+      `Accept: application/json, text/event-stream\r\nMcp-Session-Id: ${session}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    const socket = connect({ port: server.port, host: 'localhost', noDelay: true })
+    let answer = ''
+    let answered = () => {}
+    socket.on('data', (data) => {
+      answer += data
+      if (answer.endsWith('\r\n0\r\n\r\n')) answered()
+    })
+    const taken = []
+    for (let time = 0; time < times * 1.2; time++) {
+      answer = ''
+      const done = new Promise((resolve) => (answered = () => resolve(undefined)))
+      const begun = performance.now()
+      socket.write(request)
+      await done
+      // The first ones warm it up.
+      if (time >= times * 0.2) taken.push(performance.now() - begun)
+    }
+    socket.destroy()
+    if (!answer.includes('"result"')) throw new StepFailed(`the call failed: ${answer}`)
+    return taken
+  } finally {
+    await server.end()
+  }
+}

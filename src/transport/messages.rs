@@ -1,0 +1,187 @@
+//! What a piece of JSON says that a client has sent: messages, or what to answer to it. The same for a line,
+//! a frame and a body.
+
+use rmcp::{
+    RoleServer,
+    model::{ClientRequest, JsonRpcMessage},
+    service::RxJsonRpcMessage,
+};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{server::TurnSlot, session::Connection};
+
+pub(super) type Message = RxJsonRpcMessage<RoleServer>;
+
+/// The messages in `text` (2025-03-26 allows several), or what to answer to each that cannot be read. Their
+/// calls take their turns in `connection`.
+pub(super) fn read(text: &[u8], connection: &Connection) -> Vec<Result<Message, Value>> {
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii();
+    if text.first() == Some(&b'[')
+        && let Ok(batch) = serde_json::from_slice::<Vec<&RawValue>>(text)
+        && !batch.is_empty()
+    {
+        return batch.iter().filter_map(|message| read_one(message.get().as_bytes(), connection)).collect();
+    }
+    read_one(text, connection).into_iter().collect()
+}
+
+/// What one message says, or what to answer to it; `None` for an empty one.
+fn read_one(text: &[u8], connection: &Connection) -> Option<Result<Message, Value>> {
+    if text.is_empty() {
+        return None;
+    }
+    match serde_json::from_slice::<Message>(text) {
+        Ok(mut message) => {
+            take_turn(&mut message, connection);
+            Some(Ok(message))
+        }
+        Err(error) => refuse(text, &error).map(Err),
+    }
+}
+
+/// Gives a call its place among those of its client.
+pub(super) fn take_turn(message: &mut Message, connection: &Connection) {
+    if let JsonRpcMessage::Request(request) = message
+        && let ClientRequest::CallToolRequest(call) = &mut request.request
+    {
+        call.extensions.insert(TurnSlot::new(connection.arrive()));
+    }
+}
+
+/// What to answer to a message that `error` kept from being read; `None` where nobody expects an answer.
+fn refuse(text: &[u8], error: &serde_json::Error) -> Option<Value> {
+    let Ok(shape) = serde_json::from_slice::<Shape<'_>>(text) else {
+        if serde_json::from_slice::<&RawValue>(text).is_ok() {
+            return Some(refusal(Value::Null, -32600, "not a JSON-RPC request"));
+        }
+        return Some(refusal(Value::Null, -32700, &format!("the message is not JSON: {error}")));
+    };
+    let id = shape.id.and_then(|id| serde_json::from_str(id.get()).ok()).unwrap_or(Value::Null);
+    let valid_id = id.is_string() || id.is_i64() || id.is_u64();
+    if serde_json::from_slice::<Value>(text).is_err() {
+        // Well-formed at first sight only: an escape that is no character (`\ud800` alone).
+        return Some(refusal(id, -32700, &format!("the message is not valid JSON: {error}")));
+    }
+    if shape.method.is_none() || !valid_id {
+        // A notification or an answer that we do not know is passed over, as JSON-RPC wants it.
+        if shape.id.is_none() && shape.method.is_some() || shape.result.is_some() || shape.error.is_some() {
+            return None;
+        }
+        return Some(refusal(Value::Null, -32600, "not a JSON-RPC request: `method` or `id` does not fit"));
+    }
+    Some(refusal(id, -32600, &format!("not a request of this protocol: {error}")))
+}
+
+/// The parts of a message, unread.
+#[derive(Deserialize)]
+struct Shape<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// An error of JSON-RPC.
+pub(super) fn refusal(id: Value, code: i32, message: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn answer(text: &str) -> Option<Value> {
+        read(text.as_bytes(), &Connection::default()).into_iter().find_map(Result::err)
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_answered() {
+        for (text, code, id) in [
+            ("{", -32700, Value::Null),
+            ("hello", -32700, Value::Null),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"\ud800"}}"#, -32700, json!(7)),
+            ("[]", -32600, Value::Null),
+            ("17", -32600, Value::Null),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600, Value::Null),
+        ] {
+            let answer = answer(text).unwrap_or_else(|| panic!("{text} was not answered"));
+            assert_eq!(answer["error"]["code"], code, "{text}: {answer}");
+            assert_eq!(answer["id"], id, "{text}: {answer}");
+        }
+        assert_eq!(answer(""), None);
+        assert_eq!(answer(r#"{"jsonrpc":"2.0","method":"window/logMessage"}"#), None);
+    }
+
+    #[test]
+    fn several_messages_are_each_taken() {
+        let text =
+            br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}, 5, {"jsonrpc":"2.0","id":2,"method":"ping"}]"#;
+        let messages = read(text, &Connection::default());
+        assert!(matches!(messages[..], [Ok(_), Err(_), Ok(_)]), "{messages:?}");
+    }
+
+    /// JSON that looks like a message, with anything in the places that count.
+    fn almost_a_message() -> impl Strategy<Value = Vec<u8>> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            ".{0,20}".prop_map(Value::from),
+            Just(json!("2.0")),
+            Just(json!("tools/call")),
+            Just(json!("initialize")),
+        ];
+        let value = leaf.prop_recursive(3, 24, 6, |inner| {
+            let key = prop_oneof![
+                Just("id".to_owned()),
+                Just("method".to_owned()),
+                Just("params".to_owned()),
+                Just("jsonrpc".to_owned()),
+                Just("_meta".to_owned()),
+                Just("name".to_owned()),
+                Just("arguments".to_owned()),
+                ".{0,6}",
+            ];
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                proptest::collection::vec((key, inner), 0..6)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        });
+        // Cut anywhere, or with a byte of its own kind in the middle.
+        (value, any::<proptest::sample::Index>(), any::<Option<u8>>()).prop_map(|(value, at, byte)| {
+            let mut text = value.to_string().into_bytes();
+            let at = at.index(text.len() + 1);
+            match byte {
+                Some(byte) if byte % 3 == 0 => text.truncate(at),
+                Some(byte) => text.insert(at, byte),
+                None => {}
+            }
+            text
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(&text, &Connection::default());
+        }
+
+        #[test]
+        fn nothing_that_is_almost_a_message_makes_it_panic(text in almost_a_message()) {
+            for message in read(&text, &Connection::default()) {
+                if let Err(answer) = message {
+                    prop_assert!(answer["error"]["code"].is_i64(), "{}", answer);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Who may ask: the right `Host`, no foreign `Origin`, not too often, with the token.
+//!
+//! A page in the user's own browser can reach 127.0.0.1. It cannot forge `Origin`, and where it has its name
+//! point to us (DNS rebinding), `Host` tells.
+
+use std::{net::IpAddr, sync::Arc};
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header, uri::Authority},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use super::{listen::Caller, problem, rate::RateLimit, token::Token};
+use crate::{config::Config, error::Result};
+
+/// What answers carry, so that no browser makes anything else of them.
+const SECURITY_HEADERS: &[(HeaderName, &str)] = &[
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CACHE_CONTROL, "no-store"),
+];
+/// What a page may send and read, beside what any page may.
+const HEADERS: &[&str] = &[
+    "authorization",
+    "content-type",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+];
+
+/// The rules of a server.
+pub(super) struct Guard {
+    hosts: Hosts,
+    origins: Vec<String>,
+    token: Option<Token>,
+    rate: RateLimit,
+}
+
+impl Guard {
+    /// Reads the token's file, if there is one.
+    pub async fn new(config: &Config) -> Result<Self> {
+        Ok(Self {
+            hosts: Hosts::new(config),
+            origins: config.allowed_origins.iter().map(|origin| normal_origin(origin)).collect(),
+            token: Token::configured(config).await?,
+            rate: RateLimit::new(config.rate_limit),
+        })
+    }
+
+    /// Tells browsers what the allowed origins' pages may do.
+    pub fn cors(&self) -> CorsLayer {
+        let origins = self.origins.clone();
+        let allowed = AllowOrigin::predicate(move |origin: &HeaderValue, _| {
+            origin.to_str().is_ok_and(|origin| origins.contains(&normal_origin(origin)))
+        });
+        CorsLayer::new()
+            .allow_origin(allowed)
+            .allow_methods([Method::GET, Method::POST, Method::DELETE])
+            .allow_headers(HEADERS.iter().copied().map(HeaderName::from_static).collect::<Vec<_>>())
+            .expose_headers([HeaderName::from_static("mcp-session-id")])
+            .max_age(std::time::Duration::from_secs(600))
+    }
+
+    fn check(&self, uri: &Uri, headers: &HeaderMap, caller: Option<IpAddr>) -> Result<(), Refusal> {
+        let host = host(uri, headers).ok_or(Refusal::NoHost)?;
+        if !self.hosts.contain(&host) {
+            return Err(Refusal::ForeignHost(host.to_string()));
+        }
+        for origin in headers.get_all(header::ORIGIN) {
+            let origin = normal_origin(origin.to_str().unwrap_or("null"));
+            let own =
+                ["http", "https"].iter().any(|scheme| origin == normal_origin(&format!("{scheme}://{host}")));
+            if !own && !self.origins.contains(&origin) {
+                return Err(Refusal::ForeignOrigin(origin));
+            }
+        }
+        if !self.rate.admits(caller) {
+            return Err(Refusal::TooOften);
+        }
+        Ok(())
+    }
+}
+
+/// Why a request is not looked at.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("the request names no host")]
+    NoHost,
+    #[error("this server is not called `{0}`; --allowed-hosts adds names")]
+    ForeignHost(String),
+    #[error("pages of `{0}` may not use this server; --allowed-origins adds origins")]
+    ForeignOrigin(String),
+    #[error("too many requests; --rate-limit sets how many a second are taken")]
+    TooOften,
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, error) = match self {
+            Self::NoHost => (StatusCode::BAD_REQUEST, "no_host"),
+            Self::ForeignHost(_) => (StatusCode::FORBIDDEN, "foreign_host"),
+            Self::ForeignOrigin(_) => (StatusCode::FORBIDDEN, "foreign_origin"),
+            Self::TooOften => (StatusCode::TOO_MANY_REQUESTS, "too_many_requests"),
+        };
+        let response = problem(status, error, self.to_string());
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            return ([(header::RETRY_AFTER, "1")], response).into_response();
+        }
+        response
+    }
+}
+
+/// Lets pass what comes from where it may come from.
+pub(super) async fn admit(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let caller = request.extensions().get::<Caller>().map(|caller| caller.0.ip());
+    let mut response = match guard.check(request.uri(), request.headers(), caller) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => {
+            tracing::warn!(%refusal, "a request was refused");
+            refusal.into_response()
+        }
+    };
+    for (name, value) in SECURITY_HEADERS {
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Lets pass what has the token, where there is one.
+pub(super) async fn authenticate(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    if guard.token.as_ref().is_none_or(|token| token.is_in(request.headers())) {
+        return next.run(request).await;
+    }
+    let refused = problem(
+        StatusCode::UNAUTHORIZED,
+        "unauthorized",
+        "the token is missing or another: send `Authorization: Bearer TOKEN`",
+    );
+    ([(header::WWW_AUTHENTICATE, "Bearer")], refused).into_response()
+}
+
+/// The host that the request is for. Two of them are none: a proxy before us may have taken the other.
+fn host(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
+    let mut given = headers.get_all(header::HOST).iter();
+    let named = given.next().map(|host| Authority::try_from(host.as_bytes()));
+    if given.next().is_some() {
+        return None;
+    }
+    match (uri.authority(), named) {
+        (Some(authority), _) => Some(authority.clone()),
+        (None, Some(Ok(authority))) => Some(authority),
+        (None, _) => None,
+    }
+}
+
+/// The names of this server.
+struct Hosts {
+    any: bool,
+    names: Vec<String>,
+    /// Bound to every address of the machine, it is called by any of them: a page that rebinds has a name.
+    any_address: bool,
+}
+
+impl Hosts {
+    fn new(config: &Config) -> Self {
+        let bound = plain(&config.host);
+        let everywhere = bound.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified());
+        let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+        let further = config.allowed_hosts.iter().map(|name| name.to_ascii_lowercase());
+        Self {
+            any: config.allowed_hosts.iter().any(|name| name == "*"),
+            names: own.into_iter().chain([bound]).chain(further).collect(),
+            any_address: everywhere,
+        }
+    }
+
+    fn contain(&self, host: &Authority) -> bool {
+        let name = plain(host.host());
+        self.any
+            || self.names.contains(&name)
+            || self.names.contains(&host.as_str().to_ascii_lowercase())
+            || self.any_address && name.parse::<IpAddr>().is_ok()
+    }
+}
+
+fn plain(host: &str) -> String {
+    host.trim_matches(['[', ']']).to_ascii_lowercase()
+}
+
+/// An origin in the one spelling of its kind: lower case, without the port that its scheme has anyway.
+fn normal_origin(origin: &str) -> String {
+    match url::Url::parse(origin) {
+        Ok(url) => url.origin().ascii_serialization(),
+        Err(_) => origin.trim().to_ascii_lowercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(config: &Config) -> Guard {
+        Guard {
+            hosts: Hosts::new(config),
+            origins: config.allowed_origins.iter().map(|origin| normal_origin(origin)).collect(),
+            token: None,
+            rate: RateLimit::new(0),
+        }
+    }
+
+    fn headers(host: Option<&str>, origin: Option<&str>) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [(header::HOST, host), (header::ORIGIN, origin)] {
+            headers.extend(value.map(|value| (name, HeaderValue::from_str(value).unwrap())));
+        }
+        headers
+    }
+
+    fn passes(config: &Config, host: &str, origin: Option<&str>) -> bool {
+        guard(config).check(&Uri::from_static("/mcp"), &headers(Some(host), origin), None).is_ok()
+    }
+
+    #[test]
+    fn names_of_this_machine_pass_and_others_do_not() {
+        let usual = Config::default();
+        for host in ["127.0.0.1:4000", "localhost", "LOCALHOST:80", "[::1]:4000"] {
+            assert!(passes(&usual, host, None), "{host}");
+        }
+        for host in
+            ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", "localhost.evil.example:4000", "[::2]"]
+        {
+            assert!(!passes(&usual, host, None), "{host}");
+        }
+        let named = Config { allowed_hosts: vec!["Tools.example".to_owned()], ..Config::default() };
+        assert!(passes(&named, "tools.example:8443", None));
+        let everywhere = Config { host: "0.0.0.0".to_owned(), ..Config::default() };
+        assert!(passes(&everywhere, "10.0.0.1:4000", None));
+        assert!(!passes(&everywhere, "evil.example", None));
+    }
+
+    #[test]
+    fn a_request_without_a_host_or_with_two_does_not_pass() {
+        let guard = guard(&Config::default());
+        let path = Uri::from_static("/mcp");
+        assert!(matches!(guard.check(&path, &headers(None, None), None), Err(Refusal::NoHost)));
+        let mut two = headers(Some("localhost"), None);
+        two.append(header::HOST, HeaderValue::from_static("evil.example"));
+        assert!(matches!(guard.check(&path, &two, None), Err(Refusal::NoHost)));
+    }
+
+    #[test]
+    fn only_its_own_origin_and_the_allowed_ones_pass() {
+        let config = Config { allowed_origins: vec!["https://App.example".to_owned()], ..Config::default() };
+        for origin in ["http://localhost:4000", "https://app.example", "https://app.example:443"] {
+            assert!(passes(&config, "localhost:4000", Some(origin)), "{origin}");
+        }
+        for origin in [
+            "http://app.example",
+            "https://app.example:8443",
+            "https://evil.example",
+            "http://localhost:5000",
+            "null",
+            "file://",
+            "",
+            "https://app.example.evil.example",
+        ] {
+            assert!(!passes(&config, "localhost:4000", Some(origin)), "{origin}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The server on a port: Streamable HTTP at `/mcp`, the WebSocket at `/ws`, and what watches it, all behind
+//! one guard.
+//!
+//! `listen` takes connections, `guard` decides who may ask, `clients` knows who is attached by which id,
+//! `streamable` and `websocket` speak MCP with them.
+
+mod clients;
+mod guard;
+mod listen;
+mod metrics;
+mod rate;
+mod request;
+mod streamable;
+mod token;
+mod websocket;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{
+    Json, Router,
+    extract::State,
+    http::StatusCode,
+    middleware,
+    response::{IntoResponse, Response},
+    routing::{any, get},
+};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub(super) use self::token::Token;
+use self::{clients::Clients, guard::Guard, metrics::Metrics};
+use crate::{
+    config::{Config, Transport},
+    error::{ErrorCode, Result, TroupeError},
+    server::Server,
+};
+
+/// How long the answers that are on their way may take once the server is to end.
+const LAST_WORDS: Duration = Duration::from_millis(400);
+
+/// What every request works with.
+#[derive(Clone)]
+struct Shared {
+    server: Arc<Server>,
+    clients: Arc<Clients>,
+    protocol: Arc<LocalSessionManager>,
+    metrics: Arc<Metrics>,
+    /// Cancelled when the server is to end.
+    stop: CancellationToken,
+    request_timeout: Duration,
+}
+
+/// A server that has its port.
+pub struct NetworkServer {
+    listener: TcpListener,
+    address: SocketAddr,
+    transport: Transport,
+    routes: Router,
+    shared: Shared,
+    tasks: TaskTracker,
+}
+
+impl NetworkServer {
+    /// Takes the port.
+    pub async fn bind(config: Arc<Config>) -> Result<Self> {
+        let guard = Guard::new(&config).await?;
+        let server = Server::open(config.clone())?;
+        let host = config.host.trim_matches(['[', ']']).to_owned();
+        let refused = |error: std::io::Error| {
+            TroupeError::new(
+                ErrorCode::InternalError,
+                format!("{host}:{} cannot be bound: {error}", config.port),
+            )
+            .suggestion("another --port, or 0 for a free one")
+        };
+        let listener = TcpListener::bind((host.as_str(), config.port)).await.map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        let tasks = TaskTracker::new();
+        let stop = CancellationToken::new();
+        let clients = Clients::new(server.registry().manager().clone(), &config, tasks.clone());
+        let shared = Shared {
+            metrics: Arc::new(Metrics::new(&server, &clients)),
+            server,
+            clients,
+            protocol: Arc::new(streamable::protocol()),
+            stop,
+            request_timeout: config.request_timeout,
+        };
+        let routes = routes(config.transport, Arc::new(guard), shared.clone());
+        Ok(Self { listener, address, transport: config.transport, routes, shared, tasks })
+    }
+
+    /// Where clients find it.
+    pub fn url(&self) -> String {
+        match self.transport {
+            Transport::Websocket => format!("ws://{}/ws", self.address),
+            _ => format!("http://{}/mcp", self.address),
+        }
+    }
+
+    /// Serves until `stop` is cancelled, then ends everything.
+    pub async fn run(self, stop: CancellationToken) -> Result<()> {
+        let Self { listener, routes, shared, tasks, .. } = self;
+        let manager = shared.server.registry().manager().clone();
+        manager.prepare();
+        let connections = TaskTracker::new();
+        let limits =
+            listen::Limits { connections: manager.config().max_connections, head: shared.request_timeout };
+        listen::accept(listener, routes, limits, &connections, &stop, &shared.stop).await;
+        // Calls are told that they are cancelled, and their sessions end meanwhile.
+        shared.clients.detach_all().await;
+        shared.stop.cancel();
+        connections.close();
+        if tokio::time::timeout(LAST_WORDS, connections.wait()).await.is_err() {
+            tracing::debug!(open = connections.len(), "connections were cut at the end");
+        }
+        manager.shutdown().await;
+        tasks.close();
+        tasks.wait().await;
+        Ok(())
+    }
+}
+
+fn routes(transport: Transport, guard: Arc<Guard>, shared: Shared) -> Router {
+    let mut routes = Router::new().route("/ws", get(websocket::upgrade));
+    if transport == Transport::Http {
+        routes = routes.route("/mcp", any(streamable::serve)).route("/metrics", get(metrics::show));
+    }
+    let cors = guard.cors();
+    routes
+        .layer(middleware::from_fn_with_state(guard.clone(), guard::authenticate))
+        // Whoever watches over the server need not have its token.
+        .route("/health", get(health))
+        .fallback(async || problem(StatusCode::NOT_FOUND, "not_found", "nothing is served at this path"))
+        .layer(cors)
+        .layer(middleware::from_fn_with_state(guard, guard::admit))
+        .layer(middleware::from_fn_with_state(shared.clone(), metrics::count))
+        .with_state(shared)
+}
+
+/// Whether the server can serve a session.
+async fn health(State(shared): State<Shared>) -> Response {
+    let manager = shared.server.registry().manager();
+    let sessions = manager.list().len();
+    let failure = if shared.stop.is_cancelled() {
+        Some("the server is stopping".to_owned())
+    } else {
+        manager.browser_failure().map(|error| error.message)
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    match failure {
+        None => Json(json!({"status": "ok", "version": version, "sessions": sessions})).into_response(),
+        Some(reason) => {
+            let body =
+                json!({"status": "unavailable", "version": version, "sessions": sessions, "reason": reason});
+            (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
+        }
+    }
+}
+
+/// An error of HTTP itself, in seed 002's form.
+fn problem(status: StatusCode, error: &str, message: impl Into<String>) -> Response {
+    (status, Json(json!({"error": error, "message": message.into(), "details": {}}))).into_response()
+}

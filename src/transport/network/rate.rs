@@ -1,0 +1,78 @@
+//! How often an address may ask: a bucket for each that fills by so many a second.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Mutex, PoisonError},
+};
+
+use tokio::time::Instant;
+
+/// Addresses that are remembered; the ones that have been quiet are forgotten first.
+const REMEMBERED: usize = 10_000;
+
+/// So many requests a second of one address, and as many at once.
+pub(super) struct RateLimit {
+    per_second: f64,
+    buckets: Mutex<HashMap<IpAddr, Bucket>>,
+}
+
+#[derive(Clone, Copy)]
+struct Bucket {
+    left: f64,
+    at: Instant,
+}
+
+impl RateLimit {
+    /// 0 is any number.
+    pub fn new(per_second: u32) -> Self {
+        Self { per_second: f64::from(per_second), buckets: Mutex::default() }
+    }
+
+    /// Whether one more request of `caller` is taken now.
+    pub fn admits(&self, caller: Option<IpAddr>) -> bool {
+        let Some(caller) = caller.filter(|_| self.per_second > 0.0) else { return true };
+        let now = Instant::now();
+        let filled = |bucket: &Bucket| {
+            let since = now.duration_since(bucket.at).as_secs_f64();
+            (bucket.left + since * self.per_second).min(self.per_second)
+        };
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if buckets.len() >= REMEMBERED && !buckets.contains_key(&caller) {
+            buckets.retain(|_, bucket| filled(bucket) < self.per_second);
+            if buckets.len() >= REMEMBERED {
+                return false;
+            }
+        }
+        let bucket = buckets.entry(caller).or_insert(Bucket { left: self.per_second, at: now });
+        let left = filled(bucket);
+        *bucket = Bucket { left: if left >= 1.0 { left - 1.0 } else { left }, at: now };
+        left >= 1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn each_address_has_its_own_so_many_a_second() {
+        let limit = RateLimit::new(3);
+        let (one, other) = (Some(IpAddr::from([10, 0, 0, 1])), Some(IpAddr::from([10, 0, 0, 2])));
+        assert_eq!((0..5).filter(|_| limit.admits(one)).count(), 3);
+        assert!(limit.admits(other));
+        tokio::time::advance(Duration::from_millis(400)).await;
+        assert!(limit.admits(one));
+        assert!(!limit.admits(one));
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert_eq!((0..5).filter(|_| limit.admits(one)).count(), 3);
+    }
+
+    #[test]
+    fn without_a_limit_everything_is_taken() {
+        let limit = RateLimit::new(0);
+        assert!((0..10_000).all(|_| limit.admits(Some(IpAddr::from([10, 0, 0, 1])))));
+    }
+}

@@ -1,0 +1,63 @@
+//! Takes in the body of a request: so many bytes, within so much time.
+
+use std::time::Duration;
+
+use axum::{
+    body::{Body, Bytes},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use http_body_util::BodyExt;
+
+use super::problem;
+
+/// Larger ones get 413.
+pub(super) const MAX_BODY: usize = 4 << 20;
+/// So much more is read of one that is too large and thrown away, so that its sender is there to be told.
+const MAX_PASSED_OVER: usize = 16 << 20;
+
+/// Why a body was not taken.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Untaken {
+    #[error("the body has more than {MAX_BODY} bytes")]
+    TooLarge,
+    #[error("the body did not arrive in time; --request-timeout sets how long it may take")]
+    TooSlow,
+    #[error("the body broke off")]
+    BrokenOff,
+}
+
+impl IntoResponse for Untaken {
+    fn into_response(self) -> Response {
+        let (status, error) = match self {
+            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
+            Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "request_timeout"),
+            Self::BrokenOff => (StatusCode::BAD_REQUEST, "body_broken_off"),
+        };
+        ([(header::CONNECTION, "close")], problem(status, error, self.to_string())).into_response()
+    }
+}
+
+/// The whole body.
+pub(super) async fn body(headers: &HeaderMap, body: Body, within: Duration) -> Result<Bytes, Untaken> {
+    let told = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    tokio::time::timeout(within, take(body, told)).await.unwrap_or(Err(Untaken::TooSlow))
+}
+
+async fn take(mut body: Body, told: Option<usize>) -> Result<Bytes, Untaken> {
+    let mut too_large = told.is_some_and(|told| told > MAX_BODY);
+    let mut taken = Vec::with_capacity(if too_large { 0 } else { told.unwrap_or(0) });
+    let mut length = 0;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| Untaken::BrokenOff)?.into_data() else { continue };
+        length += data.len();
+        too_large |= length > MAX_BODY;
+        if length > MAX_PASSED_OVER {
+            break;
+        }
+        if !too_large {
+            taken.extend_from_slice(&data);
+        }
+    }
+    if too_large { Err(Untaken::TooLarge) } else { Ok(taken.into()) }
+}

@@ -1,0 +1,223 @@
+//! Streamable HTTP at `/mcp`: rmcp's service, with what it lacks around it.
+//!
+//! rmcp makes a client's handler before it knows which client it is for. So each request gets a service of its
+//! own (a few pointers), which knows the client: found by its `Mcp-Session-Id`, or new. rmcp's clock for idle
+//! sessions is off, since it also ends those in a long quiet call: `clients` has ours.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    http::{HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use futures_util::Stream;
+use http_body_util::{BodyExt, Full};
+use rmcp::{
+    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    transport::{
+        WorkerTransport,
+        common::server_side_http::ServerSseMessage,
+        streamable_http_server::{
+            SessionId, SessionManager, StreamableHttpServerConfig, StreamableHttpService,
+            session::local::{LocalSessionManager, LocalSessionManagerError, LocalSessionWorker},
+        },
+    },
+};
+use serde_json::Value;
+
+use super::{
+    Shared,
+    clients::{Client, Clients, TooMany},
+    problem, request,
+};
+use crate::{server::Handler, session::Connection, transport::messages};
+
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+/// So often something is written to a quiet stream: whoever stands between may cut what is silent.
+const STREAM_KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// A request to `/mcp`.
+pub(super) async fn serve(State(shared): State<Shared>, request: Request) -> Response {
+    let (mut parts, body) = request.into_parts();
+    name_session(&mut parts);
+    let id = parts.headers.get(SESSION_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
+    let known = id.as_deref().and_then(|id| shared.clients.get(id));
+    if id.is_some() && known.is_none() {
+        return problem(StatusCode::NOT_FOUND, "session_not_found", "there is no such Mcp-Session-Id");
+    }
+    if let (&Method::DELETE, Some(id)) = (&parts.method, &id) {
+        // To its end, also where the client does not wait for it.
+        let (clients, id) = (shared.clients.clone(), id.clone());
+        let _ = tokio::spawn(async move { clients.detach(&id).await }).await;
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    // Present from now until the answer has been sent or the client has gone.
+    let hold = known.as_ref().map(|client| client.connection.hold());
+    let body = match request::body(&parts.headers, body, shared.request_timeout).await {
+        Ok(body) => body,
+        Err(untaken) => return untaken.into_response(),
+    };
+    let posts = parts.method == Method::POST;
+    let client = known.clone().unwrap_or_else(|| Client::new(Connection::stateless(), &shared.stop));
+    let sessions = Arc::new(Sessions::new(&shared, client));
+    let service = service(&shared, sessions.clone());
+    let response = service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
+    if let Some(too_many) = sessions.refused.get() {
+        return problem(StatusCode::TOO_MANY_REQUESTS, "too_many_clients", too_many.to_string());
+    }
+    if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
+        && let Some(refusal) = unreadable(&body)
+    {
+        return refusal;
+    }
+    let answer = known.filter(|_| posts).map(|client| client.answers.token());
+    response.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            let _until_sent = (&hold, &answer);
+            frame
+        }))
+    })
+}
+
+/// Seed 003 names the session that a DELETE ends in the query.
+fn name_session(parts: &mut Parts) {
+    if parts.method != Method::DELETE || parts.headers.contains_key(SESSION_ID) {
+        return;
+    }
+    let named = parts.uri.query().and_then(|query| {
+        url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "session").map(|(_, id)| id)
+    });
+    let named = named.and_then(|id| HeaderValue::from_str(&id).ok());
+    parts.headers.extend(named.map(|id| (SESSION_ID, id)));
+}
+
+/// What is answered to a body that holds no message, or several.
+fn unreadable(body: &[u8]) -> Option<Response> {
+    let refusal = match &messages::read(body, &Connection::default())[..] {
+        [Err(refusal)] => refusal.clone(),
+        [] => messages::refusal(Value::Null, -32600, "the body holds no request"),
+        [_, _, ..] => messages::refusal(Value::Null, -32600, "one message a request, please"),
+        // It is the media type then.
+        [Ok(_)] => return None,
+    };
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    Some((StatusCode::BAD_REQUEST, json, refusal.to_string()).into_response())
+}
+
+/// rmcp's service for one request.
+fn service(shared: &Shared, sessions: Arc<Sessions>) -> StreamableHttpService<Handler, Sessions> {
+    let client = &sessions.client;
+    let handler = shared.server.handler(client.connection.clone(), client.over.clone());
+    // The guard looks at `Host` and `Origin`.
+    let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
+    config.max_request_body_bytes = request::MAX_BODY;
+    config.sse_keep_alive = Some(STREAM_KEEP_ALIVE);
+    config.cancellation_token = client.closed.clone();
+    StreamableHttpService::new(move || Ok(handler.clone()), sessions, config)
+}
+
+/// The protocol's own part of all sessions.
+pub(super) fn protocol() -> LocalSessionManager {
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = None;
+    sessions
+}
+
+/// The sessions of the protocol as one request meets them.
+struct Sessions {
+    protocol: Arc<LocalSessionManager>,
+    clients: Arc<Clients>,
+    /// Whose request it is.
+    client: Arc<Client>,
+    /// Why no session was made, where one was wanted.
+    refused: OnceLock<TooMany>,
+}
+
+impl Sessions {
+    fn new(shared: &Shared, client: Arc<Client>) -> Self {
+        Self {
+            protocol: shared.protocol.clone(),
+            clients: shared.clients.clone(),
+            client,
+            refused: OnceLock::new(),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum SessionsError {
+    #[error(transparent)]
+    Protocol(#[from] LocalSessionManagerError),
+    #[error(transparent)]
+    TooMany(#[from] TooMany),
+}
+
+impl SessionManager for Sessions {
+    type Error = SessionsError;
+    type Transport = WorkerTransport<LocalSessionWorker>;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionsError> {
+        let (id, transport) = self.protocol.create_session().await?;
+        if let Err(too_many) = self.clients.attach(&id, self.client.clone()) {
+            self.protocol.close_session(&id).await?;
+            let _ = self.refused.set(too_many.clone());
+            return Err(too_many.into());
+        }
+        Ok((id, transport))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, SessionsError> {
+        Ok(self.protocol.initialize_session(id, message).await?)
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, SessionsError> {
+        Ok(self.protocol.has_session(id).await?)
+    }
+
+    /// Called when the protocol's part has ended, whoever ended it.
+    async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
+        self.clients.detach(id).await;
+        Ok(self.protocol.close_session(id).await?)
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        mut message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
+        messages::take_turn(&mut message, &self.client.connection);
+        Ok(self.protocol.create_stream(id, message).await?)
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), SessionsError> {
+        Ok(self.protocol.accept_message(id, message).await?)
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
+        Ok(self.protocol.create_standalone_stream(id).await?)
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
+        Ok(self.protocol.resume(id, last_event_id).await?)
+    }
+}
