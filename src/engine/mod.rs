@@ -10,6 +10,7 @@ pub mod install;
 #[cfg(feature = "testing")]
 pub mod memory;
 pub mod network;
+mod process;
 pub mod wire;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
