@@ -2,18 +2,24 @@
 // whatever fails before them.
 //   npm test -- rust            this part alone: format, clippy, rust, js, node
 //   npm test -- node session    of the end-to-end tests the files with this word in their path
+//   npm run test:full           the end-to-end tests with every browser, whole (else a choice of them with the others)
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
+import { BROWSERS } from '../__test__/support/browsers.mjs'
 import { runScript, setup } from './setup.mjs'
 
-const [only, ...words] = process.argv.slice(2)
+const full = process.argv.includes('--full')
+const [only, ...words] = process.argv.slice(2).filter((argument) => argument !== '--full')
 
 /** The engine in memory and the clock that stands still: what `npm run build` builds, and a release never has. */
 const TESTING = ['--features', 'testing']
+
+/** Skips what the browser that is tested cannot do. */
+const ONLY_THIS_BROWSER = new URL('../__test__/support/only-this-browser.mjs', import.meta.url).href
 
 /** Counted over all parts; a linter counts as one check. */
 const total = { passed: 0, failed: 0, skipped: 0 }
@@ -93,10 +99,25 @@ async function counted(program, args, summary) {
 }
 
 async function nodeTests() {
-  const files = testFiles('__test__').filter((file) => words.every((word) => file.includes(word)))
-  if (files.length === 0) throw new StepFailed(`no test file has \`${words.join(' ')}\` in its path`)
+  const all = testFiles('__test__')
+  const wanted = all.filter((file) => words.every((word) => file.includes(word)))
+  if (wanted.length === 0) throw new StepFailed(`no test file has \`${words.join(' ')}\` in its path`)
+  for (const [browser, { chosen }] of Object.entries(BROWSERS)) {
+    const whole = full || browser === 'chromium'
+    const files = wanted.filter((file) => whole || chosen.includes(file.replace('__test__/', '')))
+    if (files.length === 0) continue
+    console.log(`${cyan('▸')} ${bold(`with ${browser}`)}: ${files.length} files`)
+    process.env.TROUPE_TEST_BROWSER = browser
+    if (browser !== 'chromium') process.env.NODE_OPTIONS = `--import ${ONLY_THIS_BROWSER}`
+    await nodeTestsIn(files)
+    delete process.env.NODE_OPTIONS
+  }
+}
+
+/** @param {string[]} files */
+async function nodeTestsIn(files) {
   // One file at a time: what they share is the machine, and some measure time. None may hang for ever.
-  const events = run({ files: files.map((file) => join(ROOT, file)), concurrency: 1, timeout: 300_000 })
+  const events = run({ files: files.map((file) => join(ROOT, file)), concurrency: 1, timeout: 600_000 })
   const key = { pass: 'passed', fail: 'failed', cancelled: 'failed', skipped: 'skipped', todo: 'skipped' }
   events.on('test:diagnostic', ({ message, nesting }) => {
     const [, name, count] = /^(\w+) (\d+)$/.exec(message) ?? []
