@@ -1,4 +1,5 @@
 // Runs in the browser's own window, with its rights: what BiDi has no words for. `tell` sends an object to us.
+// eslint-disable-next-line @typescript-eslint/no-unused-expressions -- the whole file is the function that is called
 (tell) => {
   const { UserContextManager } = ChromeUtils.importESModule('chrome://remote/content/shared/UserContextManager.sys.mjs')
   const { NavigableManager } = ChromeUtils.importESModule('chrome://remote/content/shared/NavigableManager.sys.mjs')
