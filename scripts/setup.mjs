@@ -99,11 +99,12 @@ async function browser() {
   await step('a browser', 'none on the PATH', [process.execPath, 'bin/troupe.js', 'install', 'chromium'])
 }
 
-/** What some tests need of the system: full Chromium and Xvfb for headed mode, Python for its MCP client. */
+/** What some tests need of the system: the browsers, Xvfb for headed mode, Python for its MCP client. */
 async function testPrograms() {
   const packages = {
     'chromium-headless-shell': 'chromium-headless-shell',
     chromium: 'chromium',
+    'firefox-esr': 'firefox-esr',
     Xvfb: 'xvfb',
     python3: 'python3-venv'
   }

@@ -2,6 +2,7 @@
 // whatever fails before them.
 //   npm test -- rust            this part alone: format, clippy, rust, js, node
 //   npm test -- node session    of the end-to-end tests the files with this word in their path
+//   npm run test:full           the end-to-end tests with every browser, whole (else a choice of them with the others)
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,15 +10,20 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { NOTES } from '../__test__/support/notes.mjs'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
+import { BROWSERS } from '../__test__/support/browsers.mjs'
 import { runScript, setup } from './setup.mjs'
 
 /** Where a whole run of the end-to-end tests keeps what it has used of the tools. */
 const NOTES_FOLDER = join(ROOT, '.cache', 'notes')
 
-const [only, ...words] = process.argv.slice(2)
+const full = process.argv.includes('--full')
+const [only, ...words] = process.argv.slice(2).filter((argument) => argument !== '--full')
 
 /** The engine in memory and the clock that stands still: what `npm run build` builds, and a release never has. */
 const TESTING = ['--features', 'testing']
+
+/** Skips what the browser that is tested cannot do. */
+const ONLY_THIS_BROWSER = new URL('../__test__/support/only-this-browser.mjs', import.meta.url).href
 
 /** Counted over all parts; a linter counts as one check. */
 const total = { passed: 0, failed: 0, skipped: 0 }
@@ -97,14 +103,37 @@ async function counted(program, args, summary) {
 }
 
 async function nodeTests() {
-  const files = testFiles('__test__').filter((file) => words.every((word) => file.includes(word)))
-  if (files.length === 0) throw new StepFailed(`no test file has \`${words.join(' ')}\` in its path`)
-  const whole = words.length === 0
+  const all = testFiles('__test__')
+  const wanted = all.filter((file) => words.every((word) => file.includes(word)))
+  if (wanted.length === 0) throw new StepFailed(`no test file has \`${words.join(' ')}\` in its path`)
+  for (const [browser, { chosen }] of Object.entries(BROWSERS)) {
+    const main = browser === 'chromium'
+    const files = wanted.filter((file) => full || main || chosen.includes(file.replace('__test__/', '')))
+    if (files.length === 0) continue
+    console.log(`${cyan('▸')} ${bold(`with ${browser}`)}: ${files.length} files`)
+    process.env.TROUPE_TEST_BROWSER = browser
+    if (!main) process.env.NODE_OPTIONS = `--import ${ONLY_THIS_BROWSER}`
+    await (main && words.length === 0 ? covered(files) : nodeTestsIn(files))
+    delete process.env.NODE_OPTIONS
+  }
+}
+
+/** Runs all files, and tells what of the tools no test has used. @param {string[]} files */
+async function covered(files) {
   // Only now: it asks the addon, which the set-up builds.
   const coverage = await import('../__test__/support/coverage.mjs')
-  if (whole) process.env[NOTES] = coverage.begin(NOTES_FOLDER)
+  process.env[NOTES] = coverage.begin(NOTES_FOLDER)
+  await nodeTestsIn(files)
+  delete process.env[NOTES]
+  const missing = coverage.missing(NOTES_FOLDER)
+  total[missing.length > 0 ? 'failed' : 'passed']++
+  if (missing.length > 0) console.log(red(`no end-to-end test has used or seen:\n  ${missing.join('\n  ')}`))
+}
+
+/** @param {string[]} files */
+async function nodeTestsIn(files) {
   // One file at a time: what they share is the machine, and some measure time. None may hang for ever.
-  const events = run({ files: files.map((file) => join(ROOT, file)), concurrency: 1, timeout: 300_000 })
+  const events = run({ files: files.map((file) => join(ROOT, file)), concurrency: 1, timeout: 600_000 })
   const key = { pass: 'passed', fail: 'failed', cancelled: 'failed', skipped: 'skipped', todo: 'skipped' }
   events.on('test:diagnostic', ({ message, nesting }) => {
     const [, name, count] = /^(\w+) (\d+)$/.exec(message) ?? []
@@ -115,10 +144,6 @@ async function nodeTests() {
     report.pipe(process.stdout, { end: false })
     report.on('end', resolve)
   })
-  if (!whole) return
-  const missing = coverage.missing(NOTES_FOLDER)
-  total[missing.length > 0 ? 'failed' : 'passed']++
-  if (missing.length > 0) console.log(red(`no end-to-end test has used or seen:\n  ${missing.join('\n  ')}`))
 }
 
 /** The soak tests run by `npm run test:soak` alone. @param {string} folder @returns {string[]} */

@@ -17,11 +17,18 @@ describe('the browser', { timeout: 60_000 }, () => {
       await manager.initialize()
       return manager
     }
-    const chromium = await start('chromium')
-    const [{ command }] = browsers(process.pid)
-    assert.match(basename(command[0]), /chrom|headless.shell/i)
-    const session = await chromium.createSession()
-    assert.match((await session.evaluate('navigator.userAgent')).value, /Chrome\//)
+    for (const [browser, program, userAgent] of /** @type {const} */ ([
+      ['chromium', /chrom|headless.shell/i, /Chrome\//],
+      ['firefox', /firefox/i, /Gecko.* Firefox\//]
+    ])) {
+      const manager = await start(browser)
+      const [{ command }, ...more] = browsers(process.pid)
+      assert.match(basename(command[0]), program)
+      assert.deepEqual(more, [])
+      const session = await manager.createSession()
+      assert.match((await session.evaluate('navigator.userAgent')).value, userAgent)
+      await manager.shutdown()
+    }
 
     // Installed channels of Chromium: started where they are there, else missed by their name.
     for (const browser of ['chrome', 'msedge']) {
@@ -31,7 +38,7 @@ describe('the browser', { timeout: 60_000 }, () => {
       assert.match(error.message, new RegExp(`no browser was found for .${browser}`))
     }
     // Not built yet: that is said, rather than another browser started.
-    for (const browser of ['firefox', 'webkit']) {
+    for (const browser of ['webkit']) {
       const error = await failure(start(browser))
       assert.equal(error.code, 'INVALID_PARAMETERS')
       assert.match(error.message, new RegExp(`${browser}.* not built yet`))
@@ -41,7 +48,6 @@ describe('the browser', { timeout: 60_000 }, () => {
     assert.match(unknown.message, /netscape/)
 
     for (const [browser, code, line] of [
-      ['firefox', 2, /^troupe: .*firefox.*not built yet.*\n$/],
       ['webkit', 2, /^troupe: .*webkit.*not built yet.*\n$/],
       ['netscape', 2, /^troupe: .*chromium.*firefox.*webkit.*netscape.*\n$/]
     ]) {

@@ -1,11 +1,14 @@
 // How tests start the browser: without a window, and as root without the sandbox, which root cannot have.
 const isRoot = process.getuid?.() === 0
 
+/** The browser that these tests are for; see `browsers.mjs`. */
+export const BROWSER = process.env.TROUPE_TEST_BROWSER ?? 'chromium'
+
 /** For the command line. */
-export const BROWSER_ARGUMENTS = ['--headless', ...(isRoot ? ['--no-sandbox'] : [])]
+export const BROWSER_ARGUMENTS = ['--browser', BROWSER, '--headless', ...(isRoot ? ['--no-sandbox'] : [])]
 
 /** The same for `new SessionManager(…)`. */
-export const BROWSER_CONFIG = { headless: true, ...(isRoot ? { sandbox: false } : {}) }
+export const BROWSER_CONFIG = { browser: BROWSER, headless: true, ...(isRoot ? { sandbox: false } : {}) }
 
 /** The environment of this process without what would configure Troupe behind a test's back. */
 export function cleanEnvironment(more = {}) {

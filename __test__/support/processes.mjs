@@ -33,13 +33,17 @@ export function descendants(pid) {
   return below
 }
 
-/** The browsers below `pid`: of Chromium's many processes the one that is no `--type=…` of another. @param {number} pid */
+/** The profile that a browser of this command line has. @param {string[]} command @returns {string | undefined} */
+export function profileOf(command) {
+  const [, ofChromium] = command.map((argument) => /^--user-data-dir=(.*)/.exec(argument)).find(Boolean) ?? []
+  const ofFirefox = command.indexOf('--profile') + 1
+  return ofChromium ?? (ofFirefox > 0 ? command[ofFirefox] : undefined)
+}
+
+/** The browsers below `pid`: of a browser's many processes the one that is no part of another. @param {number} pid */
 export function browsers(pid) {
-  return descendants(pid).filter(
-    ({ command }) =>
-      command.some((argument) => argument.startsWith('--user-data-dir=')) &&
-      !command.some((argument) => argument.startsWith('--type='))
-  )
+  const isPart = (argument) => argument.startsWith('--type=') || argument === '-contentproc'
+  return descendants(pid).filter(({ command }) => profileOf(command) !== undefined && !command.some(isPart))
 }
 
 /** @param {Process} process */

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::screen::Screen;
 use super::{FAILED, OK};
-use crate::config::{Config, display_present};
+use crate::config::{BrowserKind, Config, display_present};
 use crate::engine::install::{self, Browser, browsers_folder, find};
 
 #[derive(Serialize)]
@@ -71,6 +71,9 @@ async fn examine(config: &Config) -> Report {
         checks.push(writable("folder for installed browsers", &folder, State::Limited));
     }
     let mut command = "npx -y troupe".to_owned();
+    if config.browser == BrowserKind::Firefox {
+        command.push_str(" --browser firefox");
+    }
     if needs_no_sandbox {
         command.push_str(" --no-sandbox");
     }
@@ -93,12 +96,11 @@ async fn browser(name: &'static str, config: &Config, headless: bool, otherwise:
             }
             Err(why) => {
                 let found = format!("{} does not run ({why})", path.display());
-                check(
-                    name,
-                    otherwise,
-                    &found,
-                    Some("npx -y troupe install chromium, or --executable-path PATH"),
-                )
+                let advice = match config.browser {
+                    BrowserKind::Firefox => "npx -y troupe install firefox, or --executable-path PATH",
+                    _ => "npx -y troupe install chromium, or --executable-path PATH",
+                };
+                check(name, otherwise, &found, Some(advice))
             }
         },
     }
@@ -109,6 +111,9 @@ fn sandbox(config: &Config) -> Check {
     const ADVICE: &str = "--no-sandbox, or run as a user who may use one";
     if !config.sandbox {
         return check(NAME, State::Fine, "switched off (--no-sandbox)", None);
+    }
+    if !config.browser.is_chromium() {
+        return check(NAME, State::Fine, "the browser's own, as far as it has one here", None);
     }
     match obstacle_to_sandbox() {
         Some(obstacle) => check(NAME, State::Limited, obstacle, Some(ADVICE)),

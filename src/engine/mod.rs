@@ -6,11 +6,13 @@
 //! any later call. Knows `error` and `config`, nothing above.
 
 pub mod chromium;
+pub mod firefox;
 pub mod install;
 #[cfg(feature = "testing")]
 pub mod memory;
 pub mod network;
 pub mod url_pattern;
+mod process;
 pub mod wire;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -21,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::network::{Cookie, NetworkRules, RequestEvent};
 use crate::{
-    config::{Config, ContextConfig},
+    config::{BrowserKind, Config, ContextConfig},
     error::{ErrorCode, TroupeError},
 };
 
@@ -414,15 +416,18 @@ pub trait Page: Send + Sync {
 
 /// The engine for the browser that the configuration names.
 pub fn for_config(config: Arc<Config>) -> Result<Arc<dyn Engine>, TroupeError> {
-    if !config.browser.is_chromium() {
-        return Err(TroupeError::new(
+    match config.browser {
+        BrowserKind::Chromium | BrowserKind::Chrome | BrowserKind::MsEdge => {
+            Ok(Arc::new(chromium::Chromium::new(config)))
+        }
+        BrowserKind::Firefox => Ok(Arc::new(firefox::Firefox::new(config))),
+        BrowserKind::Webkit => Err(TroupeError::new(
             ErrorCode::InvalidParameters,
             format!("`--browser {}` is not built yet in this version", config.browser),
         )
         .detail("reason", "notBuilt")
-        .suggestion("use --browser chromium"));
+        .suggestion("use --browser chromium or firefox")),
     }
-    Ok(Arc::new(chromium::Chromium::new(config)))
 }
 
 /// Starts browsers of one kind.

@@ -280,11 +280,7 @@ impl Page {
                 error
             }
             EngineError::TimedOut(timeout) => self.timed_out("the browser did not answer", timeout),
-            EngineError::Unsupported { what, instead } => {
-                TroupeError::new(ErrorCode::BrowserError, format!("{what} cannot be done in this browser"))
-                    .detail("unsupported", what)
-                    .suggestion(instead)
-            }
+            EngineError::Unsupported { what, instead } => unsupported(what, instead),
             EngineError::Launch { reason, suggestion } => {
                 let mut error = TroupeError::new(ErrorCode::BrowserError, reason);
                 error.suggestion = suggestion;
@@ -301,4 +297,11 @@ impl Page {
             }
         }
     }
+}
+
+/// What this browser has no way to do.
+pub fn unsupported(what: &str, instead: &str) -> TroupeError {
+    TroupeError::new(ErrorCode::BrowserError, format!("{what} cannot be done in this browser"))
+        .detail("unsupported", what)
+        .suggestion(instead)
 }

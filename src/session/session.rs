@@ -24,7 +24,7 @@ use crate::{
     config::{Config, Expiry},
     engine::{Context, EngineError, network::NetworkRules},
     error::{ErrorCode, Result, TroupeError},
-    page::{Page, Revision},
+    page::{Page, Revision, unsupported},
 };
 
 /// Whether a session can be used yet.
@@ -334,6 +334,7 @@ pub(super) fn engine_error(error: EngineError) -> TroupeError {
                     _ => "use a tag such as de-DE",
                 })
         }
+        EngineError::Unsupported { what, instead } => unsupported(what, instead),
         other => TroupeError::new(ErrorCode::BrowserError, other.to_string()),
     }
 }

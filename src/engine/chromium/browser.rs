@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Link, cookies,
-    launch::{Process, Stderr},
+    launch::Process,
     network::ContextNetwork,
     page::{ChromiumPage, PageSetup},
     workers,
@@ -42,6 +42,7 @@ use crate::{
         Browser, Context, ContextObserver, ContextOptions, DownloadStart, EngineError, EngineResult, Page,
         PageEvent,
         network::{Cookie, NetworkRules},
+        process::Stderr,
         wire::{Listener, read_json},
     },
 };

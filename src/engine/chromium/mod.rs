@@ -23,7 +23,7 @@ use chromiumoxide::types::{Command, MethodId};
 use serde::de::DeserializeOwned;
 
 use super::{
-    Browser, Engine, EngineError, EngineResult,
+    Browser, Engine, EngineError, EngineResult, process,
     wire::{Sent, Wire, WireError},
 };
 use crate::config::Config;
@@ -46,7 +46,7 @@ impl Engine for Chromium {
             Some(endpoint) => launch::attach(endpoint).await?,
             None => {
                 // Beside the start of the new one, what dead servers left is removed.
-                let sweep = tokio::task::spawn_blocking(launch::sweep);
+                let sweep = tokio::task::spawn_blocking(process::sweep);
                 let process = launch::launch(&self.config).await;
                 let _ = sweep.await;
                 process?

@@ -16,13 +16,16 @@ pub enum InstallError {
     #[error("this user has no cache folder to install to (HOME is not set)")]
     NoCacheFolder,
     #[error("no way to install a browser worked; {}", failures.join("; "))]
-    NoWayWorked { failures: Vec<String> },
+    NoWayWorked { kind: BrowserKind, failures: Vec<String> },
 }
 
 impl InstallError {
     /// What to type.
     pub fn suggestion(&self) -> Option<&'static str> {
         match self {
+            Self::NotFound { kind: BrowserKind::Firefox, .. } => {
+                Some("run `npx -y troupe install firefox`, or name a browser with --executable-path")
+            }
             Self::NotFound { .. } => {
                 Some("run `npx -y troupe install chromium`, or name a browser with --executable-path")
             }
@@ -31,6 +34,9 @@ impl InstallError {
             }
             Self::NotBuilt { .. } => Some("use --browser chromium"),
             Self::NoCacheFolder => Some("set HOME, or name a browser with --executable-path"),
+            Self::NoWayWorked { kind: BrowserKind::Firefox, .. } => {
+                Some("install Firefox by other means and name it with --executable-path")
+            }
             Self::NoWayWorked { .. } => {
                 Some("install Chromium by other means and name it with --executable-path")
             }

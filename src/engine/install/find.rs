@@ -30,13 +30,14 @@ pub fn find_in(places: &Places, kind: BrowserKind, headless: bool) -> Result<Bro
 }
 
 fn channels(kind: BrowserKind, headless: bool) -> Result<&'static [Channel], InstallError> {
-    use Channel::{Chrome, Chromium, HeadlessShell, MsEdge};
+    use Channel::{Chrome, Chromium, Firefox, HeadlessShell, MsEdge};
     match (kind, headless) {
         (BrowserKind::Chromium, true) => Ok(&[HeadlessShell, Chromium, Chrome, MsEdge]),
         (BrowserKind::Chromium, false) => Ok(&[Chromium, Chrome, MsEdge]),
         (BrowserKind::Chrome, _) => Ok(&[Chrome]),
         (BrowserKind::MsEdge, _) => Ok(&[MsEdge]),
-        (BrowserKind::Firefox | BrowserKind::Webkit, _) => Err(InstallError::NotBuilt { kind }),
+        (BrowserKind::Firefox, _) => Ok(&[Firefox]),
+        (BrowserKind::Webkit, _) => Err(InstallError::NotBuilt { kind }),
     }
 }
 
@@ -51,6 +52,7 @@ fn given(path: &Path) -> Result<Browser, InstallError> {
         _ if is_headless_shell => Channel::HeadlessShell,
         name if name.contains("edge") => Channel::MsEdge,
         name if name.contains("google") => Channel::Chrome,
+        name if name.contains("firefox") => Channel::Firefox,
         _ => Channel::Chromium,
     };
     Ok(Browser { path, channel, source: Source::Option, is_headless_shell })
@@ -249,7 +251,9 @@ mod tests {
             shells.starts_with("no browser was found for `chromium`: looked for `chromium-headless-shell`"),
             "{shells}"
         );
-        insta::assert_snapshot!(Machine::with(&[]).find(BrowserKind::Firefox, true).unwrap_err(), @"firefox is not built yet in this version");
+        insta::assert_snapshot!(Machine::with(&[]).find(BrowserKind::Webkit, true).unwrap_err(), @"webkit is not built yet in this version");
+        let machine = Machine::with(&["bin/firefox-esr", "bin/chromium"]);
+        assert_eq!(machine.find(BrowserKind::Firefox, true), found("bin/firefox-esr", Source::Path));
     }
 
     #[test]

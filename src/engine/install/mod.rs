@@ -38,6 +38,7 @@ pub enum Channel {
     Chromium,
     Chrome,
     MsEdge,
+    Firefox,
 }
 
 /// Where it was found.
@@ -75,9 +76,7 @@ pub async fn install(
     headless: bool,
     progress: Progress<'_>,
 ) -> Result<Browser, InstallError> {
-    if kind != BrowserKind::Chromium {
-        return Err(InstallError::NotBuilt { kind });
-    }
+    let (ways, packages) = ways(kind)?;
     let places = Places::of_this_machine();
     if let Ok(browser) = find_in(&places, kind, headless) {
         progress(&format!("found already: {} ({})", browser.path.display(), browser.source.as_str()));
@@ -85,9 +84,9 @@ pub async fn install(
     }
     let folder = places.troupe.as_deref().ok_or(InstallError::NoCacheFolder)?;
     let mut failures = Vec::new();
-    for way in Way::ALL {
+    for &way in ways {
         progress(&format!("trying {}…", way.name()));
-        let outcome = way.go(folder, headless, progress).await;
+        let outcome = way.go(folder, headless, packages, progress).await;
         match outcome.and_then(|()| find_in(&places, kind, headless).map_err(|error| error.to_string())) {
             Ok(browser) => match process::version(&browser.path).await {
                 Ok(version) => {
@@ -99,7 +98,20 @@ pub async fn install(
             Err(why) => failures.push(failed(way, &why, progress)),
         }
     }
-    Err(InstallError::NoWayWorked { failures })
+    Err(InstallError::NoWayWorked { kind, failures })
+}
+
+/// The ways to a browser, and Debian's packages of it, the best first; the last one is enough.
+fn ways(kind: BrowserKind) -> Result<(&'static [Way], &'static [&'static str]), InstallError> {
+    match kind {
+        BrowserKind::Chromium => {
+            Ok((&[Way::Package, Way::Download, Way::Npm], &["chromium-headless-shell", "chromium"]))
+        }
+        BrowserKind::Firefox => Ok((&[Way::Package], &["firefox-esr"])),
+        BrowserKind::Chrome | BrowserKind::MsEdge | BrowserKind::Webkit => {
+            Err(InstallError::NotBuilt { kind })
+        }
+    }
 }
 
 fn failed(way: Way, why: &str, progress: Progress<'_>) -> String {
@@ -117,8 +129,6 @@ enum Way {
 }
 
 impl Way {
-    const ALL: [Self; 3] = [Self::Package, Self::Download, Self::Npm];
-
     fn name(self) -> &'static str {
         match self {
             Self::Package => "Debian's package",
@@ -127,9 +137,15 @@ impl Way {
         }
     }
 
-    async fn go(self, folder: &Path, headless: bool, progress: Progress<'_>) -> Result<(), String> {
+    async fn go(
+        self,
+        folder: &Path,
+        headless: bool,
+        packages: &[&str],
+        progress: Progress<'_>,
+    ) -> Result<(), String> {
         match self {
-            Self::Package => package::install(progress).await,
+            Self::Package => package::install(packages, progress).await,
             Self::Download => download::install(folder, headless, progress).await,
             Self::Npm => npm::install(folder, headless, progress).await,
         }
@@ -146,7 +162,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("troupe-install-{}", uuid::Uuid::new_v4()));
         std::fs::create_dir_all(&folder).unwrap();
         let seen = std::sync::Mutex::new(Vec::new());
-        let outcome = way.go(&folder, true, &|line| seen.lock().unwrap().push(line.to_owned())).await;
+        let outcome =
+            way.go(&folder, true, &["chromium"], &|line| seen.lock().unwrap().push(line.to_owned())).await;
         let places = Places { troupe: Some(folder.clone()), ..Places::default() };
         let found = find_in(&places, BrowserKind::Chromium, true);
         let found = match outcome.and_then(|()| found.map_err(|error| error.to_string())) {
@@ -176,7 +193,7 @@ mod tests {
     #[tokio::test]
     #[ignore = "installs Debian packages"]
     async fn debian_has_the_package() {
-        package::install(&|_| ()).await.unwrap();
+        package::install(ways(BrowserKind::Chromium).unwrap().1, &|_| ()).await.unwrap();
         let browser = find_in(&Places::of_this_machine(), BrowserKind::Chromium, true).unwrap();
         assert_eq!(browser.path, Path::new("/usr/lib/chromium/chromium-headless-shell"));
     }

@@ -9,9 +9,8 @@ use super::process::run;
 
 const APT: &str = "/usr/bin/apt-get";
 
-/// Installs the headless shell and the full browser; where the release has no headless shell, the
-/// latter alone.
-pub(super) async fn install(progress: Progress<'_>) -> Result<(), String> {
+/// Installs `packages`; where the release has not all of them, the last alone.
+pub(super) async fn install(packages: &[&str], progress: Progress<'_>) -> Result<(), String> {
     if !Path::new(APT).is_file() {
         return Err("no apt-get here".to_owned());
     }
@@ -22,18 +21,18 @@ pub(super) async fn install(progress: Progress<'_>) -> Result<(), String> {
             .await
             .map_err(|_| "needs root, or sudo without a password".to_owned())?;
     }
-    let both = ["chromium-headless-shell", "chromium"];
-    if apt(with_sudo, &["install", both[0], both[1]], progress).await.is_ok() {
+    let all = [&["install"], packages].concat();
+    if apt(with_sudo, &all, progress).await.is_ok() {
         return Ok(());
     }
     // The lists of packages may be missing (fresh containers) or old.
     progress("  renewing the lists of packages…");
     apt(with_sudo, &["update"], progress).await?;
-    match apt(with_sudo, &["install", both[0], both[1]], progress).await {
-        Err(why) if why.contains("Unable to locate package") => {
-            apt(with_sudo, &["install", both[1]], progress).await
+    match (apt(with_sudo, &all, progress).await, packages) {
+        (Err(why), [_, .., last]) if why.contains("Unable to locate package") => {
+            apt(with_sudo, &["install", last], progress).await
         }
-        outcome => outcome,
+        (outcome, _) => outcome,
     }
 }
 

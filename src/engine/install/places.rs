@@ -59,6 +59,7 @@ pub fn browsers_folder() -> Option<PathBuf> {
 pub(super) const WRAPPED: &[(&str, &str)] = &[
     ("/usr/bin/chromium-headless-shell", "/usr/lib/chromium/chromium-headless-shell"),
     ("/usr/bin/chromium", "/usr/lib/chromium/chromium"),
+    ("/usr/bin/firefox-esr", "/usr/lib/firefox-esr/firefox-esr"),
     ("/usr/bin/google-chrome", "/opt/google/chrome/chrome"),
     ("/usr/bin/google-chrome-stable", "/opt/google/chrome/chrome"),
     ("/usr/bin/microsoft-edge", "/opt/microsoft/msedge/msedge"),
@@ -73,6 +74,7 @@ impl Channel {
             Self::Chromium => &["chromium", "chromium-browser"],
             Self::Chrome => &["google-chrome-stable", "google-chrome", "chrome"],
             Self::MsEdge => &["microsoft-edge-stable", "microsoft-edge", "msedge"],
+            Self::Firefox => &["firefox-esr", "firefox"],
         }
     }
 
@@ -93,6 +95,10 @@ impl Channel {
                     "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
                     "~/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
                 ],
+                Self::Firefox => &[
+                    "/Applications/Firefox.app/Contents/MacOS/firefox",
+                    "~/Applications/Firefox.app/Contents/MacOS/firefox",
+                ],
             }
         } else if cfg!(windows) {
             match self {
@@ -107,6 +113,7 @@ impl Channel {
                     r"%PROGRAMFILES(X86)%\Microsoft\Edge\Application\msedge.exe",
                     r"%PROGRAMFILES%\Microsoft\Edge\Application\msedge.exe",
                 ],
+                Self::Firefox => &[r"%PROGRAMFILES%\Mozilla Firefox\firefox.exe"],
             }
         } else {
             match self {
@@ -121,6 +128,7 @@ impl Channel {
                 ],
                 Self::Chrome => &["/opt/google/chrome/chrome"],
                 Self::MsEdge => &["/opt/microsoft/msedge/msedge"],
+                Self::Firefox => &["/usr/lib/firefox-esr/firefox-esr", "/usr/lib/firefox/firefox"],
             }
         }
     }

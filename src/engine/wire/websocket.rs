@@ -1,11 +1,21 @@
-//! The WebSocket, for browsers that somebody else started (`--browser-endpoint`).
+//! The WebSocket, for browsers that somebody else started (`--browser-endpoint`), and for those that speak
+//! nothing else.
 
-use std::time::Duration;
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
 use futures_util::{SinkExt, StreamExt};
-use tokio::{net::TcpStream, sync::mpsc};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    sync::mpsc,
+};
 use tokio_tungstenite::{
-    MaybeTlsStream, WebSocketStream, connect_async_with_config,
+    WebSocketStream, client_async_with_config,
     tungstenite::{Error, Message, protocol::WebSocketConfig},
 };
 use tokio_util::sync::CancellationToken;
@@ -15,6 +25,42 @@ use super::{Outgoing, Wire, WireError};
 /// Messages waiting for the socket; more means that the other side hangs.
 const QUEUE: usize = 8192;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A connection that acknowledges what it has read at once. A browser that writes a message in several pieces
+/// waits for that (Nagle), and the system would hold it back for 40 ms.
+struct Prompt(TcpStream);
+
+impl AsyncRead for Prompt {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let outcome = ready!(Pin::new(&mut self.0).poll_read(context, into));
+        // It holds for the present only.
+        #[cfg(target_os = "linux")]
+        let _ = self.0.set_quickack(true);
+        Poll::Ready(outcome)
+    }
+}
+
+impl AsyncWrite for Prompt {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        from: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, from)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}
 
 struct SocketWriter {
     queue: mpsc::Sender<Vec<u8>>,
@@ -37,11 +83,21 @@ impl Wire {
     pub async fn connect(url: &str) -> Result<Self, String> {
         // Pictures of whole pages exceed the default of 64 MiB a message.
         let config = WebSocketConfig::default().max_message_size(Some(1 << 30)).max_frame_size(Some(1 << 30));
-        let connect = connect_async_with_config(url, Some(config), true);
+        let parsed = url::Url::parse(url).map_err(|error| error.to_string())?;
+        if parsed.scheme() != "ws" {
+            return Err(format!("`{}:` is not spoken here, only `ws:`", parsed.scheme()));
+        }
+        let host = parsed.host_str().ok_or("it names no host")?.trim_matches(['[', ']']);
+        let port = parsed.port_or_known_default().ok_or("it names no port")?;
+        let connect = async {
+            let stream = TcpStream::connect((host, port)).await.map_err(|error| error.to_string())?;
+            stream.set_nodelay(true).map_err(|error| error.to_string())?;
+            let socket = client_async_with_config(url, Prompt(stream), Some(config)).await;
+            socket.map_err(|error| error.to_string())
+        };
         let (socket, _) = tokio::time::timeout(CONNECT_TIMEOUT, connect)
             .await
-            .map_err(|_| format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()))?
-            .map_err(|error| error.to_string())?;
+            .map_err(|_| format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()))??;
         let closed = CancellationToken::new();
         let (queue, outgoing) = mpsc::channel(QUEUE);
         let wire = Self::new(Box::new(SocketWriter { queue }), closed.clone());
@@ -51,7 +107,7 @@ impl Wire {
 }
 
 async fn carry(
-    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    socket: WebSocketStream<Prompt>,
     mut outgoing: mpsc::Receiver<Vec<u8>>,
     wire: Wire,
     closed: CancellationToken,

@@ -1,0 +1,61 @@
+// One table of browsers: which of the end-to-end tests run with each, and what a browser cannot do.
+//
+// The tests are written for any browser. `TROUPE_TEST_BROWSER` says which one they start (`browser.mjs`); `npm test`
+// runs all of them with Chromium and the `chosen` files with the others, `npm run test:full` all files with each.
+// `only-this-browser.mjs` skips what is listed here, each with its reason.
+
+/**
+ * @typedef {object} Row
+ * @property {number} [patience] how much longer a test may take than with Chromium: each start of it counts
+ * @property {string[]} chosen files below `__test__` that `npm test` runs with this browser, too
+ * @property {Record<string, Record<string, string>>} unsupported by file (or folder), by name of a test or a `describe`
+ *   (`*`: all of the file): why it does not run
+ */
+
+const IN_MEMORY = 'no browser takes part'
+
+/** What no other browser than Chromium runs. @type {Row['unsupported']} */
+const ABOUT_CHROMIUM = {
+  'package.test.mjs': { '*': IN_MEMORY },
+  'clients/': { '*': 'the client is what is tested' },
+  'apps/': { '*': 'the apps are driven once, with Chromium' }
+}
+
+/** @type {Record<string, Row>} */
+export const BROWSERS = {
+  chromium: { chosen: [], unsupported: {} },
+  firefox: {
+    patience: 4,
+    chosen: [
+      'bad-input/elements.test.mjs',
+      'page/actions.test.mjs',
+      'page/frames.test.mjs',
+      'page/targets.test.mjs',
+      'seed-000/isolation.test.mjs',
+      'seed-000/operations.test.mjs'
+    ],
+    unsupported: {
+      ...ABOUT_CHROMIUM,
+      'extraction/pictures.test.mjs': {
+        'device pixels: refs stand on their elements at any scale': 'Firefox cannot look like a phone (--device)'
+      },
+      'network/': {
+        'tells frames and workers, and what was mocked or blocked': 'BiDi tells nothing of shared and service workers',
+        'block_resource holds at every place, and in pages that open later': 'BiDi tells nothing of shared and service workers',
+        'mock_response answers at every place, and no longer once it is removed': 'BiDi tells nothing of shared and service workers',
+        'set_offline cuts every place off, and back': 'BiDi tells nothing of shared and service workers'
+      },
+      'page/oracle.test.mjs': { '*': 'Chromium’s accessibility tree is the oracle' },
+      'waiting/speed.test.mjs': { '*': 'the limits are for Chromium; `npm run bench` has those for Firefox' }
+    }
+  }
+}
+
+/** Why this test does not run with this browser, if it does not. @param {string} browser @param {string} file @param {string} name */
+export function unsupported(browser, file, name) {
+  for (const [path, names] of Object.entries(BROWSERS[browser]?.unsupported ?? {}))
+    if (path.endsWith('/') ? file.startsWith(path) : file === path) {
+      const reason = names[name] ?? names['*']
+      if (reason) return reason
+    }
+}

@@ -1,0 +1,97 @@
+//! Cookies of a user context.
+
+use futures_util::future::join_all;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Bidi;
+use crate::engine::{
+    EngineResult,
+    network::{Cookie, SameSite},
+};
+
+#[derive(Deserialize)]
+struct Stored {
+    cookies: Vec<StoredCookie>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredCookie {
+    name: String,
+    value: Bytes,
+    domain: String,
+    path: String,
+    expiry: Option<f64>,
+    http_only: bool,
+    secure: bool,
+    same_site: Option<String>,
+}
+
+/// A text, or base64 where it is none.
+#[derive(Deserialize)]
+struct Bytes {
+    value: String,
+}
+
+impl From<StoredCookie> for Cookie {
+    fn from(stored: StoredCookie) -> Self {
+        Self {
+            name: stored.name,
+            value: stored.value.value,
+            domain: stored.domain,
+            path: stored.path,
+            expires: stored.expiry.unwrap_or(-1.0),
+            http_only: stored.http_only,
+            secure: stored.secure,
+            same_site: match stored.same_site.as_deref() {
+                Some("strict") => Some(SameSite::Strict),
+                Some("lax") => Some(SameSite::Lax),
+                Some("none") => Some(SameSite::None),
+                _ => None,
+            },
+        }
+    }
+}
+
+fn partition(user_context: &str) -> Value {
+    json!({"type": "storageKey", "userContext": user_context})
+}
+
+pub(super) async fn get(bidi: &Bidi, user_context: &str) -> EngineResult<Vec<Cookie>> {
+    let stored: Stored =
+        bidi.call("storage.getCookies", json!({"partition": partition(user_context)})).await?;
+    Ok(stored.cookies.into_iter().map(Into::into).collect())
+}
+
+pub(super) async fn set(bidi: &Bidi, user_context: &str, cookies: &[Cookie]) -> EngineResult<()> {
+    let mut sent = Vec::with_capacity(cookies.len());
+    for cookie in cookies {
+        let mut param = json!({
+            "name": cookie.name,
+            "value": {"type": "string", "value": cookie.value},
+            "domain": cookie.domain,
+            "path": cookie.path,
+            "httpOnly": cookie.http_only,
+            "secure": cookie.secure,
+        });
+        if cookie.expires >= 0.0 {
+            param["expiry"] = json!(cookie.expires.round());
+        }
+        if let Some(same_site) = cookie.same_site {
+            param["sameSite"] = match same_site {
+                SameSite::Strict => "strict",
+                SameSite::Lax => "lax",
+                SameSite::None => "none",
+            }
+            .into();
+        }
+        sent.push(
+            bidi.post("storage.setCookie", json!({"cookie": param, "partition": partition(user_context)}))?,
+        );
+    }
+    for answer in join_all(sent.into_iter().map(crate::engine::wire::Sent::raw)).await {
+        answer.map_err(super::meaning)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! What a context pretends to be, as commands for its user context.
+
+use serde_json::{Value, json};
+
+use super::Bidi;
+use crate::{
+    config::{ContextConfig, Viewport},
+    engine::{
+        ContextOptions, EngineError, EngineResult,
+        wire::{Sent, WireError},
+    },
+};
+
+/// The viewport where nothing else is asked for, in CSS pixels.
+const DEFAULT_VIEWPORT: Viewport = Viewport { width: 1280, height: 720 };
+
+/// How a user context is made: what it trusts and where its requests go.
+pub(super) fn user_context(config: &ContextConfig) -> EngineResult<Value> {
+    let mut params = json!({"acceptInsecureCerts": config.ignore_https_errors});
+    if let Some(server) = &config.proxy_server {
+        let unknown = || EngineError::UnknownSetting { name: "proxy", value: server.clone() };
+        let with_scheme = if server.contains("://") { server.clone() } else { format!("http://{server}") };
+        let url = url::Url::parse(&with_scheme).map_err(|_| unknown())?;
+        let host = url.host_str().ok_or_else(unknown)?;
+        let address = format!("{host}:{}", url.port().unwrap_or(80));
+        let bypass: Vec<&str> = config
+            .proxy_bypass
+            .iter()
+            .flat_map(|list| list.split(','))
+            .map(str::trim)
+            .filter(|domain| !domain.is_empty())
+            .collect();
+        let mut proxy = json!({"proxyType": "manual", "noProxy": bypass});
+        match url.scheme() {
+            "http" | "https" => {
+                proxy["httpProxy"] = address.clone().into();
+                proxy["sslProxy"] = address.into();
+            }
+            "socks5" | "socks" | "socks4" => {
+                proxy["socksProxy"] = address.into();
+                proxy["socksVersion"] = if url.scheme() == "socks4" { 4 } else { 5 }.into();
+            }
+            _ => return Err(unknown()),
+        }
+        params["proxy"] = proxy;
+    }
+    Ok(params)
+}
+
+/// Writes what `options` ask for; each answer goes with the name and the value of its setting.
+pub(super) fn apply(
+    bidi: &Bidi,
+    user_context: &str,
+    options: &ContextOptions,
+    windowed: bool,
+) -> EngineResult<Vec<(Setting, Sent)>> {
+    let ContextOptions { config, init_scripts } = options;
+    if config.is_mobile {
+        return Err(EngineError::Unsupported {
+            what: "looking like a phone",
+            instead: "use --browser chromium, or set the viewport and the user agent only",
+        });
+    }
+    let contexts = json!([user_context]);
+    let mut sent = Vec::new();
+    let mut set = |setting: Setting, method: &'static str, mut params: Value| {
+        params["userContexts"] = contexts.clone();
+        sent.push((setting, bidi.post(method, params)?));
+        Ok::<_, EngineError>(())
+    };
+    let viewport = config.viewport.or((!windowed).then_some(DEFAULT_VIEWPORT));
+    if viewport.is_some() || config.device_scale_factor.is_some() {
+        let Viewport { width, height } = viewport.unwrap_or(DEFAULT_VIEWPORT);
+        let mut params = json!({"viewport": {"width": width, "height": height}});
+        if let Some(scale) = config.device_scale_factor {
+            params["devicePixelRatio"] = scale.into();
+        }
+        set(Setting::Other, "browsingContext.setViewport", params)?;
+    }
+    if let Some(user_agent) = &config.user_agent {
+        set(Setting::Other, "emulation.setUserAgentOverride", json!({"userAgent": user_agent}))?;
+    }
+    if let Some(locale) = &config.locale {
+        set(Setting::Locale, "emulation.setLocaleOverride", json!({"locale": locale}))?;
+    }
+    if let Some(timezone) = &config.timezone {
+        set(Setting::Timezone, "emulation.setTimezoneOverride", json!({"timezone": timezone}))?;
+    }
+    for source in init_scripts {
+        let function = format!("() => {{\n{source}\n}}");
+        set(Setting::Other, "script.addPreloadScript", json!({"functionDeclaration": function}))?;
+    }
+    Ok(sent)
+}
+
+/// A setting that the browser may not know the value of.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Setting {
+    Locale,
+    Timezone,
+    Other,
+}
+
+/// What a refusal of a setting means.
+pub(super) fn refused(setting: Setting, error: WireError, config: &ContextConfig) -> EngineError {
+    let (name, value) = match (setting, &error) {
+        (Setting::Locale, WireError::Refused { .. }) => ("locale", &config.locale),
+        (Setting::Timezone, WireError::Refused { .. }) => ("timezone", &config.timezone),
+        _ => return super::meaning(error),
+    };
+    EngineError::UnknownSetting { name, value: value.clone().unwrap_or_default() }
+}

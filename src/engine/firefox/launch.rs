@@ -1,0 +1,135 @@
+//! Starting a Firefox and reaching it over its WebSocket, and attaching to a running one.
+
+use std::{io, path::Path, path::PathBuf, time::Duration};
+
+use tokio::{process::Command, sync::oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::preferences;
+use crate::{
+    config::{Config, display_present},
+    engine::{
+        EngineError, EngineResult, install,
+        process::{self, Folder, Running, Stderr},
+        wire::Wire,
+    },
+};
+
+/// How long a browser may take to say where it listens.
+const START_TIMEOUT: Duration = Duration::from_secs(45);
+/// What it says then.
+const LISTENING: &str = "WebDriver BiDi listening on ";
+
+/// A browser's connection and, where we started it, its process.
+pub(super) struct Process {
+    pub wire: Wire,
+    pub pid: Option<u32>,
+    /// Ends the process; answered when it is gone and its folder is removed.
+    pub end: Option<oneshot::Sender<oneshot::Sender<()>>>,
+    pub exited: CancellationToken,
+    /// Where it puts downloads.
+    pub downloads: PathBuf,
+}
+
+/// Connects to a running browser (`ws://host:port`).
+pub(super) async fn attach(endpoint: &str) -> EngineResult<Process> {
+    let address = endpoint.replacen("http://", "ws://", 1);
+    let wire = connect(&address).await.map_err(|reason| EngineError::Launch {
+        reason: format!("no Firefox answers at `{endpoint}`: {reason}"),
+        suggestion: Some(
+            "start one with --remote-debugging-port=9222 --remote-allow-system-access and pass its address"
+                .into(),
+        ),
+    })?;
+    let exited = wire.closed();
+    Ok(Process { wire, pid: None, end: None, exited, downloads: std::env::temp_dir() })
+}
+
+async fn connect(address: &str) -> Result<Wire, String> {
+    let address = address.trim_end_matches('/');
+    if address.ends_with("/session") {
+        return Wire::connect(address).await;
+    }
+    Wire::connect(&format!("{address}/session")).await
+}
+
+/// Starts the browser that the configuration means.
+pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
+    let failed = |reason: String, suggestion: Option<String>| EngineError::Launch { reason, suggestion };
+    let (headless, warning) =
+        config.effective_headless(display_present()).map_err(|error| failed(error.to_string(), None))?;
+    if let Some(warning) = warning {
+        tracing::warn!("{warning}");
+    }
+    let found = install::find(config.browser, headless, config)
+        .map_err(|error| failed(error.to_string(), error.suggestion().map(str::to_owned)))?;
+    let settings = preferences::user_js(config)
+        .map_err(|value| EngineError::UnknownSetting { name: "permission", value })?;
+    let no_folder = |error: io::Error| failed(format!("no folder for the browser's profile: {error}"), None);
+    let folder = Folder::create().map_err(no_folder)?;
+    let profile = config.user_data_dir.clone().unwrap_or_else(|| folder.path().join("profile"));
+    prepare(&profile, &settings).map_err(no_folder)?;
+    let downloads = folder.downloads();
+    std::fs::create_dir(&downloads).map_err(no_folder)?;
+    let command = command(config, &found.path, headless, &profile);
+    tracing::debug!(?command, "starting the browser");
+    let running = process::start(command, folder, || ())
+        .map_err(|error| failed(format!("`{}` could not be started: {error}", found.path.display()), None))?;
+    reach(running, downloads).await
+}
+
+fn prepare(profile: &Path, settings: &str) -> io::Result<()> {
+    std::fs::create_dir_all(profile)?;
+    std::fs::write(profile.join("user.js"), settings)
+}
+
+fn command(config: &Config, path: &Path, headless: bool, profile: &Path) -> Command {
+    let mut command = Command::new(path);
+    if headless {
+        command.arg("--headless");
+    }
+    command.args(["--no-remote", "--profile"]).arg(profile);
+    // Any free port; the browser takes one client and no more.
+    command.args(["--remote-debugging-port=0", "--remote-allow-system-access"]);
+    command.args(&config.browser_args);
+    command.env("MOZ_CRASHREPORTER_DISABLE", "1");
+    if !config.sandbox {
+        for part in ["CONTENT", "GMP", "RDD", "SOCKET_PROCESS", "UTILITY"] {
+            command.env(format!("MOZ_DISABLE_{part}_SANDBOX"), "1");
+        }
+    }
+    command
+}
+
+/// Connects to the browser as soon as it says where it listens.
+async fn reach(running: Running, downloads: PathBuf) -> EngineResult<Process> {
+    let Running { pid, stderr, end, exited } = running;
+    let address = tokio::select! {
+        address = stderr.find(|line| line.split_once(LISTENING).map(|(_, address)| address.trim().to_owned())) => {
+            address
+        }
+        () = exited.cancelled() => return Err(died(&stderr, "it ended at once")),
+        () = tokio::time::sleep(START_TIMEOUT) => {
+            return Err(died(&stderr, &format!("it did not listen within {} s", START_TIMEOUT.as_secs())));
+        }
+    };
+    let wire = connect(&address).await.map_err(|reason| died(&stderr, &reason))?;
+    // Its end is the connection's, also where a process of its own keeps the socket open.
+    let (closing, connection) = (exited.clone(), wire.clone());
+    tokio::spawn(async move {
+        tokio::select! {
+            () = closing.cancelled() => connection.close(),
+            () = connection.closed().cancelled_owned() => {}
+        }
+    });
+    Ok(Process { wire, pid, end: Some(end), exited, downloads })
+}
+
+/// Why a browser did not come up, in its own last words.
+fn died(stderr: &Stderr, what: &str) -> EngineError {
+    let said = stderr.text();
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let said = lines[lines.len().saturating_sub(3)..].join("; ");
+    let reason = if said.is_empty() { what.to_owned() } else { format!("{what}: {said}") };
+    EngineError::Launch { reason, suggestion: Some("troupe doctor tells what is missing".to_owned()) }
+}

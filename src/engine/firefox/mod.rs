@@ -1,0 +1,112 @@
+//! Firefox by WebDriver BiDi, on our own client: no crate for it is fit (one spins, one panics, one needs a
+//! second program).
+//!
+//! One BiDi session drives the whole browser, a user context is a session of ours. What BiDi has no words for
+//! (titles of pages that are held up, pages that think themselves in front) is asked of the browser's own
+//! window, by `system.js`; a Firefox that somebody else has started may not allow that.
+//!
+//! `launch` starts and ends the process with `preferences`, `browser` routes what its pages tell, `page` does what
+//! the traits ask, `events` and `requests` turn BiDi's events into [`PageEvent`](super::PageEvent)s, `network`
+//! keeps the rules of contexts; `input`, `value`, `emulation`, `cookies`, `reasons` translate.
+
+mod browser;
+mod cookies;
+mod emulation;
+mod events;
+mod input;
+mod launch;
+mod network;
+mod page;
+mod preferences;
+mod reasons;
+mod requests;
+mod system;
+mod tabs;
+mod value;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{
+    Browser, Engine, EngineError, EngineResult, process,
+    wire::{Sent, Wire, WireError},
+};
+use crate::config::Config;
+
+/// Starts Firefox, or attaches to one that runs.
+pub struct Firefox {
+    config: Arc<Config>,
+}
+
+impl Firefox {
+    pub fn new(config: Arc<Config>) -> Self {
+        Self { config }
+    }
+}
+
+#[async_trait]
+impl Engine for Firefox {
+    async fn launch(&self) -> EngineResult<Arc<dyn Browser>> {
+        let process = match &self.config.browser_endpoint {
+            Some(endpoint) => launch::attach(endpoint).await?,
+            None => {
+                // Beside the start of the new one, what dead servers left is removed.
+                let sweep = tokio::task::spawn_blocking(process::sweep);
+                let process = launch::launch(&self.config).await;
+                let _ = sweep.await;
+                process?
+            }
+        };
+        Ok(browser::FirefoxBrowser::open(process, self.config.clone()).await?)
+    }
+}
+
+/// The connection to the browser, in BiDi's words.
+#[derive(Clone)]
+struct Bidi {
+    wire: Wire,
+}
+
+impl Bidi {
+    /// Writes a command and waits for its answer.
+    async fn call<T: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: impl Serialize + Send,
+    ) -> EngineResult<T> {
+        self.post(method, params)?.read().await.map_err(meaning)
+    }
+
+    /// Writes a command and waits until it is done.
+    async fn run(&self, method: &'static str, params: impl Serialize + Send) -> EngineResult<()> {
+        self.post(method, params)?.raw().await.map_err(meaning)?;
+        Ok(())
+    }
+
+    /// Writes a command; its answer may be dropped.
+    fn post(&self, method: &'static str, params: impl Serialize) -> EngineResult<Sent> {
+        self.wire.send(None, method, params).map_err(meaning)
+    }
+}
+
+/// What a refusal means to the layers above.
+fn meaning(error: WireError) -> EngineError {
+    match error {
+        WireError::Closed => EngineError::BrowserGone,
+        WireError::TargetGone { .. } => EngineError::PageGone,
+        WireError::Refused { ref code, ref message, .. } if document_gone(code, message) => {
+            EngineError::DocumentGone
+        }
+        other => EngineError::Refused(other.to_string()),
+    }
+}
+
+/// Firefox's words for "a navigation took the document away under the call".
+fn document_gone(code: &str, message: &str) -> bool {
+    code == "no such frame"
+        || ["AbortError", "DiscardedBrowsingContextError", "Actor ", "destroyed before query", "dead object"]
+            .iter()
+            .any(|known| message.contains(known))
+}

@@ -1,0 +1,500 @@
+//! A page: what the [`Page`] trait asks of it, in BiDi's words. `script` evaluates and looks into closed shadow
+//! roots, `pointing` brings input to the frame that it is for.
+
+mod pointing;
+mod script;
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+use tokio::sync::watch;
+
+use pointing::DRAG;
+pub(super) use script::WORLD;
+
+use super::{
+    Bidi,
+    events::{Came, Frames, Happening},
+    input::{self, Typed},
+    network::ContextNetwork,
+    reasons,
+    requests::Step,
+    system::{LET_US_IN, System},
+    tabs::Tabs,
+};
+use crate::engine::{
+    Area, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
+    NavigationStart, Page, PageEvent, PageObserver, Shot, World, wire::WireError,
+};
+
+/// A picture of a page that is not painted would never be answered.
+const SHOT_TIMEOUT: Duration = Duration::from_secs(20);
+const PRINT_TIMEOUT: Duration = Duration::from_secs(60);
+/// A dialog that opens is drawn within this time.
+const DIALOG_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What a new page is made of.
+pub(super) struct PageSetup {
+    pub id: Arc<str>,
+    pub user_context: Arc<str>,
+    pub bidi: Bidi,
+    pub system: System,
+    pub network: Arc<ContextNetwork>,
+    pub tabs: Arc<Tabs>,
+}
+
+pub(super) struct FirefoxPage {
+    id: Arc<str>,
+    pub user_context: Arc<str>,
+    bidi: Bidi,
+    system: System,
+    observer: OnceLock<Arc<dyn PageObserver>>,
+    network: Arc<ContextNetwork>,
+    tabs: Arc<Tabs>,
+    state: Mutex<State>,
+    /// Whether a dialog is about to be told of.
+    dialog: watch::Sender<bool>,
+    /// The pages that may have opened it, until it is known where it goes.
+    openers: Mutex<Vec<Arc<Self>>>,
+}
+
+#[derive(Default)]
+struct State {
+    frames: Frames,
+    /// The inputs whose choosers have opened; their numbers are our ids.
+    choosers: Vec<String>,
+    /// Statuses of redirects by request, until the request that follows.
+    redirects: HashMap<Arc<str>, u16>,
+    closed: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[derive(Deserialize)]
+struct Navigated {
+    navigation: Option<Arc<str>>,
+}
+
+#[derive(Deserialize)]
+struct Captured {
+    data: String,
+}
+
+#[derive(Deserialize)]
+struct ChooserOpened {
+    context: FrameId,
+    element: Option<Node>,
+    #[serde(default)]
+    multiple: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Node {
+    shared_id: Option<String>,
+}
+
+impl FirefoxPage {
+    /// A page that has just opened; `introduce` gets it before anything happens in it.
+    pub fn attach(
+        setup: PageSetup,
+        introduce: impl FnOnce(Arc<dyn Page>) -> Arc<dyn PageObserver>,
+    ) -> Arc<Self> {
+        let PageSetup { id, user_context, bidi, system, network, tabs } = setup;
+        let page = Arc::new(Self {
+            id: id.clone(),
+            user_context,
+            bidi,
+            system,
+            observer: OnceLock::new(),
+            network,
+            tabs,
+            state: Mutex::default(),
+            dialog: watch::Sender::new(false),
+            openers: Mutex::default(),
+        });
+        lock(&page.state).frames.attach(&id);
+        let observer = introduce(page.clone());
+        observer.event(PageEvent::FrameAttached { frame: id, parent: None });
+        let _ = page.observer.set(observer);
+        page
+    }
+
+    pub fn emit(&self, event: PageEvent) {
+        if let Some(observer) = self.observer.get() {
+            observer.event(event);
+        }
+    }
+
+    pub fn frame_attached(&self, frame: FrameId, parent: FrameId) {
+        lock(&self.state).frames.attach(&frame);
+        self.emit(PageEvent::FrameAttached { frame, parent: Some(parent) });
+    }
+
+    pub fn frame_detached(&self, frame: FrameId) {
+        lock(&self.state).frames.detach(&frame);
+        self.emit(PageEvent::FrameDetached { frame });
+    }
+
+    /// It has closed.
+    pub fn gone(&self) {
+        lock(&self.state).closed = true;
+        self.emit(PageEvent::Closed);
+    }
+
+    /// It is a window that one of `pages` has asked for.
+    pub fn opened_by(&self, pages: Vec<Arc<Self>>) {
+        *lock(&self.openers) = pages;
+    }
+
+    /// Something has happened in it.
+    pub fn happened(&self, method: &str, happening: Happening) {
+        if method == "browsingContext.navigationStarted" && happening.context == self.id {
+            // Only now it is known where the window goes.
+            let openers = std::mem::take(&mut *lock(&self.openers));
+            for opener in &openers {
+                opener.emit(PageEvent::WindowOpening { url: happening.url.clone() });
+            }
+            if !openers.is_empty() {
+                self.tabs.all_known();
+            }
+        }
+        let events = lock(&self.state).frames.apply(method, happening);
+        for event in events {
+            let drawn = matches!(event, PageEvent::DialogOpened(_));
+            self.emit(event);
+            if drawn {
+                self.dialog.send_replace(false);
+            }
+        }
+    }
+
+    /// A dialog is being drawn.
+    pub fn dialog_opens(&self) {
+        self.dialog.send_replace(true);
+    }
+
+    /// Waits until a dialog that is being drawn has been told of: what has opened it is answered before.
+    async fn dialog_drawn(&self) {
+        let mut drawn = self.dialog.subscribe();
+        let _ = tokio::time::timeout(DIALOG_TIMEOUT, drawn.wait_for(|opens| !opens)).await;
+    }
+
+    /// A step in the life of one of its requests.
+    pub fn requested(&self, method: &str, step: &Step) {
+        let (document, redirected, aborted) = {
+            let mut state = lock(&self.state);
+            let document = step.context.as_ref().and_then(|frame| state.frames.document(frame));
+            let id = &step.request.request;
+            let redirected = match step.redirect(method) {
+                Some(status) => {
+                    state.redirects.insert(id.clone(), status);
+                    None
+                }
+                None => state.redirects.remove(id),
+            };
+            let aborted = match (&step.context, &step.navigation) {
+                (Some(frame), Some(navigation)) if step.is_aborted() => {
+                    state.frames.given_up(frame, navigation)
+                }
+                _ => None,
+            };
+            (document, redirected, aborted)
+        };
+        if let Some(event) = step.waited_for(method, document) {
+            self.emit(event);
+        }
+        if let Some(event) = step.logged(method, redirected) {
+            self.emit(PageEvent::Request(event));
+        }
+        if let Some(event) = aborted {
+            self.emit(event);
+        }
+        if step.is_blocked && method == "network.beforeRequestSent" {
+            self.network.decide(&self.bidi, step, |event| self.emit(PageEvent::Request(event)));
+        }
+    }
+
+    /// The page wishes for files.
+    pub fn chooser_opened(&self, params: &RawValue) {
+        let Some(opened) = super::events::parse::<ChooserOpened>("input.fileDialogOpened", params) else {
+            return;
+        };
+        let Some(node) = opened.element.and_then(|node| node.shared_id) else { return };
+        let input = {
+            let mut state = lock(&self.state);
+            state.choosers.push(node);
+            i64::try_from(state.choosers.len() - 1).unwrap_or_default()
+        };
+        let ChooserOpened { context: frame, multiple, .. } = opened;
+        self.emit(PageEvent::FileChooserOpened(FileChooser { frame, input, multiple }));
+    }
+
+    /// A frame tells where it is after it has moved within its document.
+    pub fn moved(&self, frame: &FrameId, url: String) {
+        let event = lock(&self.state).frames.moved(frame, url);
+        if let Some(event) = event {
+            self.emit(event);
+        }
+    }
+
+    /// What a refusal means here: whose frame is gone may be gone itself.
+    fn meaning(&self, error: EngineError) -> EngineError {
+        match error {
+            EngineError::DocumentGone if lock(&self.state).closed => EngineError::PageGone,
+            other => other,
+        }
+    }
+
+    async fn run(&self, method: &'static str, params: Value) -> EngineResult<()> {
+        self.bidi.run(method, params).await.map_err(|error| self.meaning(error))
+    }
+
+    /// Asks the browser's own window: `name` of its script.
+    async fn ask(&self, what: &'static str, instead: &'static str, name: &str) -> EngineResult<Value> {
+        let answer = self.system.ask(what, instead, &self.system_call(name)).await;
+        answer.map_err(|error| self.meaning(error))
+    }
+
+    fn system_call(&self, name: &str) -> String {
+        format!("{name}({})", json!(self.id))
+    }
+}
+
+fn names(files: &[PathBuf]) -> Vec<String> {
+    files.iter().map(|file| file.display().to_string()).collect()
+}
+
+/// The reason in a refused navigation, if it is one.
+fn failed(error: WireError) -> EngineResult<NavigationStart> {
+    match &error {
+        WireError::Refused { message, .. } => match reasons::named_in(message) {
+            Some(name) => Ok(NavigationStart::Failed { reason: reasons::known(name) }),
+            None => Err(super::meaning(error)),
+        },
+        _ => Err(super::meaning(error)),
+    }
+}
+
+#[async_trait]
+impl Page for FirefoxPage {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn main_frame(&self) -> FrameId {
+        self.id.clone()
+    }
+
+    async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
+        let params = json!({"context": self.id, "url": url, "wait": "none"});
+        let navigated: Navigated = match self.bidi.post("browsingContext.navigate", params)?.read().await {
+            Ok(navigated) => navigated,
+            Err(error) => return failed(error).map_err(|error| self.meaning(error)),
+        };
+        let Some(navigation) = navigated.navigation else { return Ok(NavigationStart::SameDocument) };
+        Ok(match lock(&self.state).frames.came_to(&self.id, &navigation) {
+            Came::Download => NavigationStart::Download,
+            Came::Within => NavigationStart::SameDocument,
+            Came::Document => NavigationStart::Document(navigation),
+        })
+    }
+
+    async fn evaluate(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value> {
+        self.script(frame, world, expression).await?.json()
+    }
+
+    async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>> {
+        let look = format!("({expression})?.contentWindow ?? null");
+        let remote = self.script(frame, World::Isolated, &look).await?;
+        Ok(remote.window().map(Into::into))
+    }
+
+    fn sees_closed_roots(&self) -> bool {
+        true
+    }
+
+    async fn hand_over_roots(&self, frame: &FrameId, hosts: &str, take: &str) -> EngineResult<()> {
+        self.look_into_roots(frame, hosts, take).await
+    }
+
+    async fn title(&self) -> EngineResult<String> {
+        let told =
+            self.ask("telling the title", "start Firefox with --remote-allow-system-access", "title").await?;
+        Ok(told.as_str().unwrap_or_default().to_owned())
+    }
+
+    async fn forget_history(&self) -> EngineResult<()> {
+        self.ask("forgetting the history", LET_US_IN, "forgetHistory").await.map(drop)
+    }
+
+    fn stop_loading(&self) {
+        let _ = self.system.tell(&self.system_call("stop"));
+    }
+
+    fn stop_script(&self) {
+        let _ = self.system.tell(&self.system_call("stopScript"));
+    }
+
+    async fn catch_up(&self) {
+        let _ = self.run("browsingContext.getTree", json!({"root": self.id, "maxDepth": 0})).await;
+    }
+
+    async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()> {
+        self.focus();
+        let mut rest = events;
+        while let Some(first) = rest.first() {
+            let place = input::place(first);
+            let (frame, corner) = self.frame_at(place).await?;
+            let here = if frame == self.id && !lock(&self.state).frames.are_several() {
+                rest.len()
+            } else {
+                // What is done at one place is done in one frame.
+                rest.iter().take_while(|event| input::place(event) == place).count()
+            };
+            let (now, later) = rest.split_at(here);
+            self.perform(&frame, input::mouse(now, corner)).await?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {
+        self.focus();
+        for part in input::keyboard(events) {
+            let frame = self.focused_frame().await?;
+            match part {
+                Typed::Keys(actions) => self.perform(&frame, actions).await?,
+                Typed::Text(text) => {
+                    let insert = format!("document.execCommand('insertText', false, {})", json!(text));
+                    self.script(&frame, World::Isolated, &insert).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn intercept_drags(&self, on: bool) -> EngineResult<()> {
+        let call =
+            if on { format!("{DRAG}; __troupeDrags.watch()") } else { "__troupeDrags?.end()".to_owned() };
+        let frames = lock(&self.state).frames.all();
+        for frame in frames {
+            match self.script(&frame, World::Isolated, &call).await {
+                // A frame that goes away meanwhile has no drags.
+                Ok(_) | Err(EngineError::DocumentGone) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    async fn drag_over(&self, x: f64, y: f64, _enters: bool) -> EngineResult<()> {
+        self.drag("over", x, y).await
+    }
+
+    async fn drop_at(&self, x: f64, y: f64) -> EngineResult<()> {
+        self.drag("drop", x, y).await
+    }
+
+    async fn set_files(&self, frame: &FrameId, expression: &str, files: &[PathBuf]) -> EngineResult<()> {
+        let node = self.node(frame, expression).await?;
+        let params = json!({"context": frame, "element": {"sharedId": node}, "files": names(files)});
+        self.run("input.setFiles", params).await
+    }
+
+    async fn choose_files(&self, chooser: &FileChooser, files: &[PathBuf]) -> EngineResult<()> {
+        let node = usize::try_from(chooser.input).ok();
+        let node = node.and_then(|number| lock(&self.state).choosers.get(number).cloned());
+        let node = node.ok_or(EngineError::DocumentGone)?;
+        let params = json!({"context": chooser.frame, "element": {"sharedId": node}, "files": names(files)});
+        self.run("input.setFiles", params).await
+    }
+
+    async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
+        if ignore_cache {
+            let instead = "reload without ignoreCache, or start Firefox with --remote-allow-system-access";
+            return self.ask("reloading past the cache", instead, "reloadFresh").await.map(drop);
+        }
+        let params = json!({"context": self.id, "wait": "none"});
+        match self.bidi.post("browsingContext.reload", params)?.raw().await {
+            // Where it leads is told by its events.
+            Err(error) => failed(error).map(drop).map_err(|error| self.meaning(error)),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    async fn travel(&self, entries: i64) -> EngineResult<bool> {
+        let before = lock(&self.state).frames.document(&self.id);
+        let params = json!({"context": self.id, "delta": entries});
+        match self.bidi.post("browsingContext.traverseHistory", params)?.raw().await {
+            Err(WireError::Refused { code, .. }) if code == "no such history entry" => return Ok(false),
+            Err(error) => drop(failed(error).map_err(|error| self.meaning(error))?),
+            Ok(_) => {}
+        }
+        // Within a document this is not always told.
+        if lock(&self.state).frames.document(&self.id) == before
+            && let Ok(Value::String(url)) = self.evaluate(&self.id, World::Isolated, "location.href").await
+        {
+            self.moved(&self.id, url);
+        }
+        Ok(true)
+    }
+
+    async fn screenshot(&self, shot: Shot) -> EngineResult<String> {
+        let format = match shot.format {
+            ImageFormat::Png => json!({"type": "image/png"}),
+            ImageFormat::Jpeg => {
+                json!({"type": "image/jpeg", "quality": f64::from(shot.quality.unwrap_or(80)) / 100.0})
+            }
+        };
+        let whole = shot.full_page || shot.clip.is_some();
+        let mut params = json!({
+            "context": self.id, "origin": if whole { "document" } else { "viewport" }, "format": format,
+        });
+        if let Some(Area { x, y, width, height }) = shot.clip {
+            params["clip"] = json!({"type": "box", "x": x, "y": y, "width": width, "height": height});
+        }
+        let captured =
+            tokio::time::timeout(SHOT_TIMEOUT, self.bidi.call("browsingContext.captureScreenshot", params));
+        let captured: Captured = captured
+            .await
+            .map_err(|_| EngineError::TimedOut(SHOT_TIMEOUT))?
+            .map_err(|error| self.meaning(error))?;
+        Ok(captured.data)
+    }
+
+    async fn pdf(&self) -> EngineResult<String> {
+        let params = json!({"context": self.id, "background": true});
+        let printed = tokio::time::timeout(PRINT_TIMEOUT, self.bidi.call("browsingContext.print", params));
+        let printed: Captured = printed
+            .await
+            .map_err(|_| EngineError::TimedOut(PRINT_TIMEOUT))?
+            .map_err(|error| self.meaning(error))?;
+        Ok(printed.data)
+    }
+
+    async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()> {
+        let mut params = json!({"context": self.id, "accept": accept});
+        if let Some(text) = prompt_text {
+            params["userText"] = text.into();
+        }
+        self.run("browsingContext.handleUserPrompt", params).await
+    }
+
+    async fn close(&self) -> EngineResult<()> {
+        match self.run("browsingContext.close", json!({"context": self.id, "promptUnload": false})).await {
+            // It was gone already.
+            Err(EngineError::PageGone | EngineError::DocumentGone) | Ok(()) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}

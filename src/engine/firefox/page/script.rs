@@ -1,0 +1,91 @@
+//! Scripts in a page's frames.
+
+use serde_json::{Value, json};
+
+use super::{FirefoxPage, lock};
+use crate::engine::{
+    EngineError, EngineResult, FrameId, World,
+    firefox::{
+        meaning,
+        value::{Outcome, Remote},
+    },
+    wire::Sent,
+};
+
+/// Name of our world beside the page's own.
+pub(in crate::engine::firefox) const WORLD: &str = "troupe";
+
+fn target(frame: &FrameId, world: World) -> Value {
+    match world {
+        World::Main => json!({"context": frame}),
+        World::Isolated => json!({"context": frame, "sandbox": WORLD}),
+    }
+}
+
+impl FirefoxPage {
+    pub(super) fn post_script(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Sent> {
+        let params = json!({
+            "expression": expression,
+            "target": target(frame, world),
+            "awaitPromise": true,
+            "userActivation": world == World::Main,
+            "serializationOptions": {"maxDomDepth": 0},
+        });
+        self.bidi.post("script.evaluate", params)
+    }
+
+    pub(super) async fn script(
+        &self,
+        frame: &FrameId,
+        world: World,
+        expression: &str,
+    ) -> EngineResult<Remote> {
+        let known = lock(&self.state).frames.is_known(frame);
+        if !known {
+            return Err(self.meaning(EngineError::DocumentGone));
+        }
+        let sent = self.post_script(frame, world, expression)?;
+        let outcome: Outcome = sent.read().await.map_err(meaning).map_err(|error| self.meaning(error))?;
+        self.dialog_drawn().await;
+        outcome.remote()
+    }
+
+    /// The node that `expression` gives in our world, by the browser's name.
+    pub(super) async fn node(&self, frame: &FrameId, expression: &str) -> EngineResult<String> {
+        let remote = self.script(frame, World::Isolated, expression).await?;
+        remote.node().ok_or_else(|| EngineError::Refused(format!("`{expression}` is no element")))
+    }
+
+    /// See [`crate::engine::Page::hand_over_roots`].
+    pub(super) async fn look_into_roots(&self, frame: &FrameId, hosts: &str, take: &str) -> EngineResult<()> {
+        let look = json!({
+            "expression": hosts,
+            "target": target(frame, World::Isolated),
+            "awaitPromise": false,
+            "serializationOptions": {"maxDomDepth": 0, "maxObjectDepth": 1, "includeShadowTree": "all"},
+        });
+        let sent = self.bidi.post("script.evaluate", look)?;
+        let outcome: Outcome = sent.read().await.map_err(meaning).map_err(|error| self.meaning(error))?;
+        let pairs: Vec<Value> = outcome
+            .remote()?
+            .items()
+            .into_iter()
+            .filter_map(Remote::closed_root)
+            .flat_map(|[host, root]| [json!({"sharedId": host}), json!({"sharedId": root})])
+            .collect();
+        if pairs.is_empty() {
+            return Ok(());
+        }
+        let call = json!({
+            "functionDeclaration": format!(
+                "(...pairs) => {{ for (let at = 0; at < pairs.length; at += 2) {take}(pairs[at], pairs[at + 1]); }}"
+            ),
+            "arguments": pairs,
+            "target": target(frame, World::Isolated),
+            "awaitPromise": false,
+        });
+        let sent = self.bidi.post("script.callFunction", call)?;
+        let outcome: Outcome = sent.read().await.map_err(meaning).map_err(|error| self.meaning(error))?;
+        outcome.remote().map(drop)
+    }
+}

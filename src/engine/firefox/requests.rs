@@ -1,0 +1,192 @@
+//! BiDi's network events as steps in the lives of requests.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{events::parse, reasons};
+use crate::engine::{
+    PageEvent, ResourceKind,
+    network::{RequestEvent, ResourceType},
+};
+
+/// What every network event tells.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Step {
+    pub context: Option<Arc<str>>,
+    pub navigation: Option<Arc<str>>,
+    #[serde(default)]
+    pub is_blocked: bool,
+    redirect_count: u64,
+    pub request: Request,
+    response: Option<Response>,
+    /// Milliseconds since 1970.
+    timestamp: f64,
+    error_text: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Request {
+    pub request: Arc<str>,
+    pub url: String,
+    pub method: String,
+    #[serde(default)]
+    pub headers: Vec<Header>,
+    #[serde(default)]
+    destination: Option<String>,
+    initiator_type: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Header {
+    pub name: String,
+    pub value: HeaderValue,
+}
+
+#[derive(Deserialize)]
+pub(super) struct HeaderValue {
+    pub value: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Response {
+    status: u16,
+    #[serde(default)]
+    headers: Vec<Header>,
+    bytes_received: Option<u64>,
+}
+
+fn header<'a>(headers: &'a [Header], name: &str) -> Option<&'a str> {
+    let found = headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
+    found.map(|header| header.value.value.as_str())
+}
+
+impl Request {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        header(&self.headers, name)
+    }
+
+    /// What it is for.
+    pub fn kind(&self) -> ResourceType {
+        if self.url.starts_with("ws:") || self.url.starts_with("wss:") {
+            return ResourceType::WebSocket;
+        }
+        if self.method == "OPTIONS" && self.header("access-control-request-method").is_some() {
+            return ResourceType::Preflight;
+        }
+        let destination = self.destination.as_deref().unwrap_or_default();
+        match (destination, self.initiator_type.as_deref().unwrap_or_default()) {
+            ("document" | "iframe" | "frame" | "object" | "embed", _) => ResourceType::Document,
+            ("style", _) => ResourceType::Stylesheet,
+            ("image", _) => ResourceType::Image,
+            ("audio" | "video", _) => ResourceType::Media,
+            ("track", _) => ResourceType::TextTrack,
+            ("font", _) => ResourceType::Font,
+            ("manifest", _) => ResourceType::Manifest,
+            ("script" | "worker" | "sharedworker" | "serviceworker" | "audioworklet" | "paintworklet", _) => {
+                ResourceType::Script
+            }
+            (_, "beacon" | "ping") => ResourceType::Ping,
+            _ if self.header("accept") == Some("text/event-stream") => ResourceType::EventSource,
+            (_, "xmlhttprequest") => ResourceType::Xhr,
+            (_, "fetch") => ResourceType::Fetch,
+            _ => ResourceType::Other,
+        }
+    }
+}
+
+/// The step that `method` tells of.
+pub(super) fn read(method: &str, params: &RawValue) -> Option<Step> {
+    let step: Step = parse(method, params)?;
+    // They cross no network.
+    (!step.request.url.starts_with("data:") || step.navigation.is_some()).then_some(step)
+}
+
+impl Step {
+    /// Whether another request under the same id follows it.
+    fn is_redirected(&self) -> bool {
+        self.response.as_ref().is_some_and(|response| {
+            matches!(response.status, 301 | 302 | 303 | 307 | 308)
+                && header(&response.headers, "location").is_some()
+        })
+    }
+
+    /// What it is to whoever waits; `document` is the one in its frame.
+    pub fn waited_for(&self, method: &str, document: Option<Arc<str>>) -> Option<PageEvent> {
+        let id = self.request.request.clone();
+        Some(match method {
+            "network.beforeRequestSent" => PageEvent::RequestStarted {
+                id,
+                frame: self.context.clone(),
+                document: self.navigation.clone().or(document),
+                kind: match self.request.kind() {
+                    ResourceType::Document => ResourceKind::Document,
+                    ResourceType::Script => ResourceKind::Script,
+                    ResourceType::Fetch | ResourceType::Xhr => ResourceKind::Fetch,
+                    _ => ResourceKind::Other,
+                },
+            },
+            "network.responseStarted" => {
+                let document = self.navigation.clone()?;
+                let of_document = self.request.kind() == ResourceType::Document;
+                if !of_document || !self.request.url.starts_with("http") {
+                    return None;
+                }
+                PageEvent::DocumentResponse { document, status: self.response.as_ref()?.status }
+            }
+            "network.responseCompleted" if self.is_redirected() => return None,
+            "network.responseCompleted" | "network.fetchError" => PageEvent::RequestEnded { id },
+            _ => return None,
+        })
+    }
+
+    /// What the log keeps of it; `redirected` is the status of the redirect that led to it.
+    pub fn logged(&self, method: &str, redirected: Option<u16>) -> Option<RequestEvent> {
+        if !self.request.url.starts_with("http") && !self.request.url.starts_with("ws") {
+            return None;
+        }
+        let id = self.request.request.clone();
+        let clock = self.timestamp;
+        Some(match method {
+            "network.beforeRequestSent" => RequestEvent::Sent {
+                id,
+                url: self.request.url.clone(),
+                method: self.request.method.clone(),
+                kind: self.request.kind(),
+                at: self.timestamp,
+                clock,
+                frame: self.context.clone(),
+                worker: None,
+                redirected: redirected.filter(|_| self.redirect_count > 0),
+            },
+            "network.responseStarted" => {
+                RequestEvent::Answered { id, status: self.response.as_ref()?.status }
+            }
+            "network.responseCompleted" if self.is_redirected() => return None,
+            "network.responseCompleted" => {
+                RequestEvent::Finished { id, clock, size: self.response.as_ref()?.bytes_received }
+            }
+            "network.fetchError" => {
+                let reason = reasons::known(self.error_text.as_deref().unwrap_or("net::ERR_FAILED"));
+                RequestEvent::Failed { id, clock, reason }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Status of the redirect that it ends with.
+    pub fn redirect(&self, method: &str) -> Option<u16> {
+        (method == "network.responseCompleted" && self.is_redirected())
+            .then(|| self.response.as_ref().map(|response| response.status))
+            .flatten()
+    }
+
+    /// Whether the navigation that it belongs to is over with it.
+    pub fn is_aborted(&self) -> bool {
+        self.error_text.as_deref() == Some("NS_BINDING_ABORTED")
+    }
+}

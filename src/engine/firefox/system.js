@@ -1,0 +1,88 @@
+// Runs in the browser's own window, with its rights: what BiDi has no words for. `tell` sends an object to us.
+// eslint-disable-next-line @typescript-eslint/no-unused-expressions -- the whole file is the function that is called
+(tell) => {
+  const { UserContextManager } = ChromeUtils.importESModule('chrome://remote/content/shared/UserContextManager.sys.mjs')
+  const { NavigableManager } = ChromeUtils.importESModule('chrome://remote/content/shared/NavigableManager.sys.mjs')
+  const page = (id) => {
+    const context = NavigableManager.getBrowsingContextById(id)?.top
+    if (!context) throw new Error('the page is gone')
+    return context
+  }
+
+  // Several pages are in use at once: each is painted and thinks itself visible, whichever tab is in front.
+  const show = (tab) => {
+    const browser = tab.linkedBrowser
+    if (!browser?.browsingContext) return
+    Object.defineProperty(browser, 'docShellIsActive', { get: () => true, set() {}, configurable: true })
+    browser.browsingContext.isActive = true
+    browser.renderLayers = true
+  }
+  for (const tab of gBrowser.tabs) show(tab)
+  gBrowser.tabContainer.addEventListener('TabRemotenessChange', ({ target }) => show(target))
+  gBrowser.tabContainer.addEventListener('TabOpen', ({ target }) => {
+    show(target)
+    // BiDi tells of it a moment later; by then what has opened it may have been answered.
+    tell({ tab: UserContextManager.getIdByInternalId(target.userContextId ?? 0) })
+  })
+
+  window.addEventListener(
+    'oop-browser-crashed',
+    ({ target }) => tell({ crashed: NavigableManager.getIdForBrowser(target) }),
+    true
+  )
+
+  // A dialog is told of only once it is drawn; by then what has opened it may have been answered.
+  window.addEventListener('DOMWillOpenModalDialog', ({ target }) => {
+    if (target.localName === 'browser') tell({ dialog: NavigableManager.getIdForBrowser(target) })
+  }, true)
+
+  // Scripts that run for too long, as the browser reports them.
+  const hanging = new Set()
+  Services.obs.addObserver((report) => hanging.add(report.QueryInterface(Ci.nsIHangReport)), 'process-hang-report')
+  Services.obs.addObserver((report) => hanging.delete(report.QueryInterface(Ci.nsIHangReport)), 'clear-hang-report')
+
+  // Slow networks, by the browser's own number of a user context.
+  const { NetworkThrottleManager } = ChromeUtils.importESModule(
+    'resource://devtools/shared/network-observer/NetworkThrottleManager.sys.mjs'
+  )
+  const throttles = new Map()
+  const throttleOf = (channel) => throttles.get(channel.loadInfo?.originAttributes.userContextId)
+  const sent = (channel) => throttleOf(channel.QueryInterface(Ci.nsIHttpChannel))?.manageUpload(channel)
+  const answered = (channel) =>
+    throttleOf(channel.QueryInterface(Ci.nsIHttpChannel))?.manage(channel.QueryInterface(Ci.nsITraceableChannel))
+  Services.obs.addObserver(sent, 'http-on-modify-request')
+  Services.obs.addObserver(answered, 'http-on-examine-response')
+
+  globalThis.troupe = {
+    // Bytes a second, 0 where there is no limit, and milliseconds.
+    throttle(userContext, download, upload, latency) {
+      const id = UserContextManager.getInternalIdById(userContext)
+      throttles.get(id)?.destroy()
+      throttles.delete(id)
+      if (!download && !upload && !latency) return
+      const [down, up] = [download || Number.MAX_SAFE_INTEGER, upload]
+      throttles.set(
+        id,
+        new NetworkThrottleManager({
+          downloadBPSMean: down, downloadBPSMax: down, uploadBPSMean: up, uploadBPSMax: up,
+          latencyMean: latency, latencyMax: latency
+        })
+      )
+    },
+    title: (id) => page(id).embedderElement?.contentTitle ?? '',
+    stop: (id) => page(id).stop(Ci.nsIWebNavigation.STOP_ALL),
+    stopScript(id) {
+      const loader = page(id).embedderElement.frameLoader
+      for (const report of hanging) if (report.isReportForBrowserOrChildren(loader)) report.endStartingDebugger?.()
+    },
+    reloadFresh: (id) =>
+      page(id).reload(Ci.nsIWebNavigation.LOAD_FLAGS_BYPASS_CACHE | Ci.nsIWebNavigation.LOAD_FLAGS_BYPASS_PROXY),
+    forgetHistory(id) {
+      const history = page(id).sessionHistory
+      if (history.count > 1) history.purgeHistory(history.count - 1)
+    },
+    touch: (id) => {
+      page(id).touchEventsOverride = 'enabled'
+    }
+  }
+}

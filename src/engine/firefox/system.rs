@@ -1,0 +1,86 @@
+//! The browser's own window: a script in it, with the browser's rights.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Bidi, value::Outcome};
+use crate::engine::{EngineError, EngineResult, wire::Sent};
+
+const SCRIPT: &str = include_str!("system.js");
+/// What to do where a browser that somebody else started does not let us in.
+pub(super) const LET_US_IN: &str = "start Firefox with --remote-allow-system-access";
+/// The browser's own window answers at once, or hangs.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// What the script tells comes under this name.
+pub(super) const CHANNEL: &str = "troupe-system";
+
+/// `None` in a browser that does not let us in.
+#[derive(Clone)]
+pub(super) struct System {
+    bidi: Bidi,
+    window: Option<Arc<str>>,
+}
+
+#[derive(Deserialize)]
+struct Tree {
+    contexts: Vec<Window>,
+}
+
+#[derive(Deserialize)]
+struct Window {
+    context: Arc<str>,
+    url: String,
+}
+
+impl System {
+    /// Brings the script into the browser's window.
+    pub async fn open(bidi: &Bidi) -> EngineResult<Self> {
+        let tree = bidi.call("browsingContext.getTree", json!({"moz:scope": "chrome", "maxDepth": 0})).await;
+        let tree: Tree = match tree {
+            Err(EngineError::Refused(reason)) => {
+                tracing::warn!(reason, "this Firefox was started without --remote-allow-system-access");
+                return Ok(Self { bidi: bidi.clone(), window: None });
+            }
+            other => other?,
+        };
+        let windows = tree.contexts.into_iter();
+        let window =
+            windows.filter(|window| window.url.ends_with("/browser.xhtml")).map(|window| window.context);
+        let system = Self { bidi: bidi.clone(), window: window.last() };
+        if let Some(window) = &system.window {
+            let outcome: Outcome = bidi
+                .call(
+                    "script.callFunction",
+                    json!({
+                        "functionDeclaration": SCRIPT,
+                        "arguments": [{"type": "channel", "value": {"channel": CHANNEL}}],
+                        "target": {"context": window},
+                        "awaitPromise": false,
+                    }),
+                )
+                .await?;
+            outcome.value()?;
+        }
+        Ok(system)
+    }
+
+    /// Calls the script, `name(…)`; `instead` is what to do where the browser does not let us in.
+    pub async fn ask(&self, what: &'static str, instead: &'static str, call: &str) -> EngineResult<Value> {
+        let sent = self.tell(call)?.ok_or(EngineError::Unsupported { what, instead })?;
+        let answer = tokio::time::timeout(TIMEOUT, sent.read::<Outcome>());
+        answer.await.map_err(|_| EngineError::TimedOut(TIMEOUT))?.map_err(super::meaning)?.value()
+    }
+
+    /// As [`Self::ask`], not awaited; nothing where the browser does not let us in.
+    pub fn tell(&self, call: &str) -> EngineResult<Option<Sent>> {
+        let Some(window) = &self.window else { return Ok(None) };
+        let params = json!({
+            "expression": format!("troupe.{call}"),
+            "target": {"context": window},
+            "awaitPromise": false,
+        });
+        self.bidi.post("script.evaluate", params).map(Some)
+    }
+}

@@ -1,0 +1,257 @@
+//! BiDi's descriptions of JavaScript values as JSON, and of what was thrown as a [`ScriptFailure`].
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::engine::{EngineError, EngineResult, ScriptFailure};
+
+/// The answer to a script.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum Outcome {
+    Success {
+        result: Remote,
+    },
+    Exception {
+        #[serde(rename = "exceptionDetails")]
+        details: Details,
+    },
+}
+
+/// A value as the browser describes it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Remote {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    value: Value,
+    internal_id: Option<String>,
+    shared_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Details {
+    text: String,
+    line_number: u64,
+    column_number: u64,
+    exception: Remote,
+    #[serde(default)]
+    stack_trace: Stack,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Stack {
+    #[serde(default)]
+    call_frames: Vec<Value>,
+}
+
+impl Outcome {
+    /// What the script gave, undigested.
+    pub fn remote(self) -> EngineResult<Remote> {
+        match self {
+            Self::Success { result } => Ok(result),
+            Self::Exception { details } => Err(EngineError::Script(details.into())),
+        }
+    }
+
+    /// A copy of what the script gave.
+    pub fn value(self) -> EngineResult<Value> {
+        self.remote()?.json()
+    }
+}
+
+impl Remote {
+    /// The browser's name of the node that this is.
+    pub fn node(self) -> Option<String> {
+        self.shared_id
+    }
+
+    /// The names of this element and of its closed shadow root, if it has one.
+    pub fn closed_root(self) -> Option<[String; 2]> {
+        let root = &self.value["shadowRoot"];
+        let closed = root["value"]["mode"] == "closed";
+        let root = root["sharedId"].as_str().filter(|_| closed)?.to_owned();
+        Some([self.shared_id?, root])
+    }
+
+    /// The frame of the window that this is.
+    pub fn window(&self) -> Option<&str> {
+        if self.kind != "window" {
+            return None;
+        }
+        self.value["context"].as_str()
+    }
+
+    /// The items of the list that this is.
+    pub fn items(self) -> Vec<Self> {
+        if self.kind != "array" {
+            return Vec::new();
+        }
+        serde_json::from_value(self.value).unwrap_or_default()
+    }
+
+    /// A copy as JSON; `undefined` is null. Numbers and BigInts that JSON has not are told by their source text.
+    pub fn json(&self) -> EngineResult<Value> {
+        match self.kind.as_str() {
+            "string" | "boolean" | "number" | "bigint" | "date" if self.internal_id.is_none() => {
+                return Ok(plain(&self.kind, self.value.clone()));
+            }
+            "null" | "undefined" => return Ok(Value::Null),
+            _ => {}
+        }
+        let mut known = HashMap::new();
+        collect(&self.value, &mut known);
+        if let (Some(id), false) = (&self.internal_id, self.value.is_null()) {
+            known.insert(id.as_str(), (self.kind.as_str(), &self.value));
+        }
+        let copy = Copy { known };
+        copy.of(&self.kind, &self.value, self.internal_id.as_deref(), &mut Vec::new())
+    }
+}
+
+fn plain(kind: &str, value: Value) -> Value {
+    match (kind, value) {
+        ("bigint", Value::String(digits)) => Value::String(digits + "n"),
+        // Whole numbers have no fraction in JSON.
+        (_, value) => value,
+    }
+}
+
+/// The first description of each object that is referred to more than once has its content, the others only its id.
+fn collect<'a>(value: &'a Value, known: &mut HashMap<&'a str, (&'a str, &'a Value)>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect(item, known)),
+        Value::Object(object) => {
+            if let (Some(kind), Some(id), Some(content)) =
+                (object.get("type").and_then(Value::as_str), object.get("internalId"), object.get("value"))
+                && let Some(id) = id.as_str()
+            {
+                known.insert(id, (kind, content));
+            }
+            if let Some(content) = object.get("value") {
+                collect(content, known);
+            }
+        }
+        _ => {}
+    }
+}
+
+struct Copy<'a> {
+    known: HashMap<&'a str, (&'a str, &'a Value)>,
+}
+
+impl<'a> Copy<'a> {
+    fn of(
+        &self,
+        kind: &'a str,
+        value: &'a Value,
+        id: Option<&'a str>,
+        above: &mut Vec<&'a str>,
+    ) -> EngineResult<Value> {
+        let Some(id) = id else { return self.content(kind, value, above) };
+        if above.contains(&id) {
+            // The words that the page layer knows from Chromium.
+            return Err(EngineError::Refused("Object reference chain is too long".to_owned()));
+        }
+        let (kind, value) = self.known.get(id).copied().unwrap_or((kind, value));
+        above.push(id);
+        let copy = self.content(kind, value, above);
+        above.pop();
+        copy
+    }
+
+    fn described(&self, described: &'a Value, above: &mut Vec<&'a str>) -> EngineResult<Value> {
+        let kind = described["type"].as_str().unwrap_or_default();
+        self.of(kind, &described["value"], described["internalId"].as_str(), above)
+    }
+
+    fn content(&self, kind: &'a str, value: &'a Value, above: &mut Vec<&'a str>) -> EngineResult<Value> {
+        Ok(match kind {
+            "array" | "set" | "htmlcollection" | "nodelist" => {
+                let items = value.as_array().into_iter().flatten();
+                Value::Array(items.map(|item| self.described(item, above)).collect::<EngineResult<_>>()?)
+            }
+            "object" => {
+                let mut object = Map::new();
+                for entry in value.as_array().into_iter().flatten() {
+                    let (Some(name), described) = (entry[0].as_str(), &entry[1]) else { continue };
+                    // As JSON leaves them out.
+                    if !matches!(described["type"].as_str(), Some("undefined" | "function" | "symbol")) {
+                        object.insert(name.to_owned(), self.described(described, above)?);
+                    }
+                }
+                Value::Object(object)
+            }
+            "null" | "undefined" => Value::Null,
+            // JSON has no such numbers within a value either.
+            "number" if value.is_string() => match value.as_str() {
+                Some("-0") => Value::from(0),
+                _ => Value::Null,
+            },
+            "string" | "boolean" | "number" | "bigint" | "date" => plain(kind, value.clone()),
+            "window" => return Err(EngineError::Refused("Object reference chain is too long".to_owned())),
+            // Nodes, functions, maps: objects without properties of their own.
+            _ => Value::Object(Map::new()),
+        })
+    }
+}
+
+impl From<Details> for ScriptFailure {
+    fn from(details: Details) -> Self {
+        let Details { text, line_number, column_number, exception, stack_trace } = details;
+        let class = (exception.kind == "error")
+            .then(|| text.split([':', '\n']).next().unwrap_or_default().trim().to_owned());
+        let message = match (exception.kind.as_str(), &exception.value) {
+            ("error", _) => text,
+            (_, Value::String(thrown)) => thrown.clone(),
+            _ => {
+                exception.json().ok().filter(|value| !value.is_null()).map_or(text, |value| value.to_string())
+            }
+        };
+        // Of a script that cannot be read, the position is that of the browser's own caller.
+        let nowhere = stack_trace.call_frames.is_empty();
+        let position = |number: u64| if nowhere { 1 } else { number + 1 };
+        Self { message, line: position(line_number), column: position(column_number), class }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn copy(described: Value) -> EngineResult<Value> {
+        serde_json::from_value::<Remote>(described).unwrap().json()
+    }
+
+    #[test]
+    fn values_are_copied_as_json() {
+        let described = json!({"type": "object", "value": [
+            ["a", {"type": "number", "value": 1}],
+            ["b", {"type": "undefined"}],
+            ["c", {"type": "array", "value": [{"type": "null"}, {"type": "number", "value": "NaN"}]}],
+        ]});
+        assert_eq!(copy(described).unwrap(), json!({"a": 1, "c": [null, null]}));
+        assert_eq!(copy(json!({"type": "undefined"})).unwrap(), Value::Null);
+        assert_eq!(copy(json!({"type": "bigint", "value": "7"})).unwrap(), json!("7n"));
+        assert_eq!(copy(json!({"type": "function"})).unwrap(), json!({}));
+    }
+
+    #[test]
+    fn what_is_there_twice_is_copied_twice_and_what_holds_itself_cannot_be() {
+        let shared =
+            json!({"type": "object", "internalId": "1", "value": [["x", {"type": "number", "value": 2}]]});
+        let described = json!({"type": "array", "value": [shared, {"type": "object", "internalId": "1"}]});
+        assert_eq!(copy(described).unwrap(), json!([{"x": 2}, {"x": 2}]));
+        let cycle = json!({"type": "object", "internalId": "1", "value": [
+            ["self", {"type": "object", "internalId": "1"}]
+        ]});
+        assert!(copy(cycle).is_err());
+    }
+}

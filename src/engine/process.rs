@@ -1,0 +1,265 @@
+//! A browser's process and its folder: started, watched, ended, and swept where a server died.
+//!
+//! Each browser has a folder of its own (profile and TMPDIR), held by a lock of this process: after
+//! `kill -9` the next start finds the lock free and removes the folder.
+
+use std::{
+    collections::VecDeque,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+    sync::{Notify, oneshot},
+};
+use tokio_util::sync::CancellationToken;
+
+/// How long a browser may take to end by itself; all of a server's end must fit in 2 s.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(1000);
+/// Lines of its stderr that a failed start is explained with.
+const KEPT_LINES: usize = 20;
+
+/// A browser's process that runs, or has run.
+pub struct Running {
+    pub pid: Option<u32>,
+    pub stderr: Stderr,
+    /// Ends the process; answered when it is gone and its folder is removed.
+    pub end: oneshot::Sender<oneshot::Sender<()>>,
+    pub exited: CancellationToken,
+}
+
+/// Starts `command` as a browser whose folder is `folder`; `gone` is called when the process has ended.
+pub fn start(
+    mut command: Command,
+    folder: Folder,
+    gone: impl FnOnce() + Send + 'static,
+) -> io::Result<Running> {
+    command
+        .env("TMPDIR", folder.path.join(TEMP))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    // A Ctrl-C in the terminal is for us; we end the browser in good order.
+    #[cfg(unix)]
+    command.process_group(0);
+    #[cfg(target_os = "linux")]
+    die_with_parent(&mut command);
+    let child = command.spawn()?;
+    // The command may own the child's ends of pipes: only without them do we see the browser's end as EOF.
+    drop(command);
+    Ok(supervise(child, folder, gone))
+}
+
+/// The last lines that a browser wrote on stderr.
+#[derive(Clone, Default)]
+pub struct Stderr(Arc<Lines>);
+
+#[derive(Default)]
+struct Lines {
+    last: Mutex<VecDeque<String>>,
+    more: Notify,
+}
+
+impl Stderr {
+    fn push(&self, line: String) {
+        {
+            let mut lines = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
+            if lines.len() == KEPT_LINES {
+                lines.pop_front();
+            }
+            lines.push_back(line);
+        }
+        self.0.more.notify_waiters();
+    }
+
+    /// Waits until one of the lines is what `look` looks for.
+    pub async fn find<T>(&self, look: impl Fn(&str) -> Option<T>) -> T {
+        loop {
+            let more = self.0.more.notified();
+            tokio::pin!(more);
+            more.as_mut().enable();
+            let found = {
+                let lines = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
+                lines.iter().find_map(|line| look(line))
+            };
+            if let Some(found) = found {
+                return found;
+            }
+            more.await;
+        }
+    }
+
+    pub fn text(&self) -> String {
+        let lines = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Asks the kernel to end the browser with the thread that starts it: a worker thread, which lives as long
+/// as the server. A pipe to it does the same, but only once the browser reads it.
+#[cfg(target_os = "linux")]
+fn die_with_parent(command: &mut Command) {
+    // SAFETY: between fork and exec only `prctl` is called, which is async-signal-safe.
+    unsafe {
+        command.pre_exec(|| {
+            nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).map_err(io::Error::from)
+        });
+    }
+}
+
+/// Owns the child to its end, and then removes its folder.
+fn supervise(mut child: Child, folder: Folder, gone: impl FnOnce() + Send + 'static) -> Running {
+    let pid = child.id();
+    let stderr = Stderr::default();
+    let reading = child.stderr.take().map(|pipe| tokio::spawn(keep_lines(pipe, stderr.clone())));
+    let (end, ended) = oneshot::channel::<oneshot::Sender<()>>();
+    let exited = CancellationToken::new();
+    let token = exited.clone();
+    tokio::spawn(async move {
+        let mut done = None;
+        tokio::select! {
+            status = child.wait() => log_exit(status),
+            asked = ended => {
+                done = asked.ok();
+                if tokio::time::timeout(CLOSE_TIMEOUT, child.wait()).await.is_err() {
+                    let _ = child.kill().await;
+                }
+            }
+        }
+        if let Some(reading) = reading {
+            // Grandchildren may hold the pipe open.
+            let _ = tokio::time::timeout(Duration::from_millis(50), reading).await;
+        }
+        gone();
+        token.cancel();
+        let _ = tokio::task::spawn_blocking(move || folder.remove()).await;
+        if let Some(done) = done {
+            let _ = done.send(());
+        }
+    });
+    Running { pid, stderr, end, exited }
+}
+
+fn log_exit(status: io::Result<ExitStatus>) {
+    match status {
+        Ok(status) => tracing::warn!(%status, "the browser has ended by itself"),
+        Err(error) => tracing::warn!(%error, "the browser could not be waited for"),
+    }
+}
+
+async fn keep_lines(pipe: tokio::process::ChildStderr, kept: Stderr) {
+    let mut lines = BufReader::new(pipe).split(b'\n');
+    while let Ok(Some(line)) = lines.next_segment().await {
+        let line = String::from_utf8_lossy(&line).into_owned();
+        tracing::trace!(line, "browser");
+        kept.push(line);
+    }
+}
+
+/// A browser's own folder, locked while its server lives.
+pub struct Folder {
+    path: PathBuf,
+    /// Held, not read: the lock ends with the process.
+    _lock: File,
+}
+
+const LOCK: &str = "lock";
+const UNFINISHED: &str = "new";
+/// The browser's TMPDIR in it.
+const TEMP: &str = "t";
+/// Nobody takes longer than this to make a folder.
+const MAKING: Duration = Duration::from_secs(60);
+
+/// Chromium makes a socket three folders below; the system allows its path 107 bytes (macOS 103).
+const LONGEST_TEMP_DIR: usize = 24;
+
+fn root() -> PathBuf {
+    let temp = std::env::temp_dir();
+    #[cfg(unix)]
+    {
+        let temp = if temp.as_os_str().len() > LONGEST_TEMP_DIR { PathBuf::from("/tmp") } else { temp };
+        temp.join(format!("troupe-browsers-{}", nix::unistd::getuid()))
+    }
+    #[cfg(not(unix))]
+    temp.join("troupe-browsers")
+}
+
+impl Folder {
+    pub fn create() -> io::Result<Self> {
+        let root = root();
+        private_dir(&root)?;
+        let mut name = uuid::Uuid::new_v4().simple().to_string();
+        name.truncate(10);
+        let path = root.join(name);
+        // Under its name only once it is locked, or another server's sweep might take it for abandoned.
+        let unfinished = path.with_extension(UNFINISHED);
+        private_dir(&unfinished)?;
+        let lock = File::create(unfinished.join(LOCK))?;
+        lock.lock()?;
+        fs::create_dir(unfinished.join(TEMP))?;
+        fs::rename(&unfinished, &path)?;
+        Ok(Self { path, _lock: lock })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the browser is told to put downloads.
+    pub fn downloads(&self) -> PathBuf {
+        self.path.join("downloads")
+    }
+
+    /// The browser's last processes may still write: a second try a moment later is the next start's sweep.
+    fn remove(self) {
+        if fs::remove_dir_all(&self.path).is_err() && self.path.exists() {
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// Creates a folder that only its owner can enter, and refuses one that is somebody else's.
+fn private_dir(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+        match fs::DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            other => return other,
+        }
+        let metadata = fs::symlink_metadata(path)?;
+        if !metadata.is_dir() || metadata.uid() != nix::unistd::getuid().as_raw() {
+            return Err(io::Error::other(format!("`{}` belongs to somebody else", path.display())));
+        }
+        Ok(())
+    }
+    #[cfg(not(unix))]
+    fs::create_dir_all(path)
+}
+
+/// Removes the folders of browsers whose server is dead. Cheap where there is nothing to do.
+pub fn sweep() {
+    let Ok(entries) = fs::read_dir(root()) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let abandoned = if path.extension().is_some_and(|extension| extension == UNFINISHED) {
+            entry
+                .metadata()
+                .and_then(|metadata| metadata.modified())
+                .is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > MAKING))
+        } else {
+            File::open(path.join(LOCK)).map_or(true, |lock| lock.try_lock().is_ok())
+        };
+        if abandoned {
+            tracing::debug!(path = %path.display(), "removing the folder of a dead browser");
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
+}
