@@ -28,6 +28,8 @@ pub struct Settled {
     /// The document was replaced.
     pub navigated: bool,
     pub dialog: Option<Dialog>,
+    /// The page whose dialog it is, where that is another one.
+    pub dialog_page: Option<String>,
     pub download: Option<DownloadStart>,
     /// A file chooser opened: `upload_file` on the same element answers it.
     pub file_chooser: Option<FileChooser>,
@@ -105,10 +107,12 @@ impl Page {
                     () = left => Ok(false),
                 }
             };
+            let mut held_up = false;
             match tokio::time::timeout_at(deadline, turn).await {
                 Ok(Ok(download)) => settled.asked_for_download |= download,
                 Ok(Err(error)) => match error.code {
-                    ErrorCode::DialogOpen | ErrorCode::PageNotFound => {}
+                    ErrorCode::DialogOpen => held_up = true,
+                    ErrorCode::PageNotFound => {}
                     // The document is being replaced: that is a navigation, waited for below.
                     ErrorCode::BrowserError => {}
                     _ => return Err(error),
@@ -120,6 +124,13 @@ impl Page {
             settled.window = look.window;
             settled.file_chooser = look.file_chooser;
             settled.dialog = look.dialog;
+            if held_up
+                && settled.dialog.is_none()
+                && let Some(other) = self.state.dialogs().elsewhere(&self.id)
+            {
+                settled.dialog = Some(other.dialog);
+                settled.dialog_page = Some(other.page_id);
+            }
             settled.closed = look.closed;
             if settled.closed || settled.dialog.is_some() {
                 return Ok(settled);
