@@ -28,6 +28,7 @@ describe('after an action', { timeout: 60_000 }, () => {
       '/unread': button(`fetch('/fresh').then((r) => { out.textContent = r.status })`),
       '/unread-endless': button(`fetch('/endless').then((r) => { out.textContent = r.status })`),
       '/reads-parts': button(`fetch('/in-parts').then((r) => r.text()).then((text) => { out.textContent = text })`),
+      '/board': `<title>Board</title><p id=card style="width:60px">Card</p><p id=column style="width:60px">Column</p>`,
       '/picture': button(`const i = new Image(); i.src = '/hang'; document.body.append(i); out.textContent = 'clicked'`),
       '/stream': button(`fetch('/hang'); out.textContent = 'clicked'`),
       '/goes': button(`location.href = '/slow-data'`),
@@ -94,6 +95,17 @@ describe('after an action', { timeout: 60_000 }, () => {
     const { json } = await server.call('click', { selector: '#go' })
     assert.equal(json.settled, undefined)
     assert.equal(await out(), 'halffull')
+  })
+
+  test('a drag of which nothing comes says so', async () => {
+    await at('/board')
+    const { message, changes } = await server.ok('drag_and_drop', { source: '#card', target: '#column' })
+    assert.equal(changes, undefined)
+    assert.match(message, /nothing in the page has changed/)
+    await value("column.addEventListener('mouseup', () => { column.textContent = 'Taken' }), 1")
+    const taken = await server.ok('drag_and_drop', { source: '#card', target: '#column' })
+    assert.match(taken.changes, /Taken/)
+    assert.doesNotMatch(taken.message, /nothing/)
   })
 
   test('pictures are not waited for', async () => {

@@ -130,6 +130,8 @@ impl Page {
                 other => other.map_err(|error| self.error(error)),
             },
             () = held_up => Ok(()),
+            // What is told of it is what the wait for the action's outcome finds.
+            _ = self.held_up() => Ok(()),
         }
     }
 }

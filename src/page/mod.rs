@@ -6,6 +6,7 @@
 
 mod action;
 mod changes;
+mod dialogs;
 mod downloads;
 mod entering;
 mod finding;
@@ -33,15 +34,18 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::{
     config::Config,
-    engine::{self, Dialog, EngineError, FrameId, PageObserver},
+    engine::{self, Dialog, EngineError, FrameId, PageObserver, World},
     error::{ErrorCode, Result, TroupeError},
 };
 
+use self::dialogs::Elsewhere;
 pub use action::Done;
+pub use dialogs::Dialogs;
 pub use downloads::{Download, DownloadState, Downloads};
 pub use entering::TypeOptions;
 pub use finding::{Found, MOST_MATCHES, Query};
@@ -60,6 +64,9 @@ pub use waiting::{Element, ElementState, Patience};
 /// `details.reason` of a call whose document a navigation took away.
 const DOCUMENT_GONE: &str = "document replaced";
 
+/// A page that is told to close is not asked whether it wants to.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// A browser that is told to close a dialog does so at once.
 const DIALOG_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -68,6 +75,7 @@ pub struct Shared {
     pub config: Arc<Config>,
     pub refs: Arc<RefCounter>,
     pub downloads: Arc<Downloads>,
+    pub dialogs: Dialogs,
     /// Advanced when one of them shows something else.
     pub news: Revision,
 }
@@ -93,12 +101,13 @@ impl Page {
     /// Wraps a page that the engine has opened at `opened_at`; `shared` is what it has in common with the other
     /// pages of its session.
     pub fn new(number: usize, opened_at: u64, engine: Arc<dyn engine::Page>, shared: &Shared) -> Self {
+        let id = format!("page-{number}");
         Self {
-            id: format!("page-{number}"),
+            state: Arc::new(PageState::new(id.clone(), shared)),
+            id,
             number,
             opened_at,
             engine,
-            state: Arc::new(PageState::new(shared.downloads.clone(), shared.news.clone())),
             refs: shared.refs.clone(),
             frame_numbers: frames::FrameNumbers::default(),
             last_look: changes::LastLook::default(),
@@ -202,8 +211,34 @@ impl Page {
     pub async fn close(&self) -> Result<()> {
         self.engine.close().await.map_err(|error| self.error(error))?;
         let over = self.state.until(|facts| (facts.closed || facts.dialog.is_some()).then_some(()));
-        let _ = self.within(self.config.timeout_settle, over).await;
-        Ok(())
+        self.within(CLOSE_TIMEOUT, over)
+            .await
+            .ok_or_else(|| self.timed_out("the page did not close", CLOSE_TIMEOUT))
+    }
+
+    /// Waits until it is clear that the dialog of another page holds up this one.
+    async fn held_up(&self) -> Elsewhere {
+        let answers = |patience| -> BoxFuture<'_, bool> {
+            Box::pin(async move {
+                let asked = self.engine.evaluate(self.main_frame(), World::Isolated, "0");
+                self.within(patience, asked).await.is_some()
+            })
+        };
+        self.state.dialogs().holding_up(&self.id, answers).await
+    }
+
+    fn held_up_by(&self, other: &Elsewhere) -> TroupeError {
+        let Elsewhere { page_id, dialog } = other;
+        TroupeError::new(
+            ErrorCode::DialogOpen,
+            format!(
+                "page `{}` is held up by the {} dialog of `{page_id}`: {:?}",
+                self.id, dialog.kind, dialog.message
+            ),
+        )
+        .detail("dialog", serde_json::to_value(dialog).unwrap_or(Value::Null))
+        .detail("pageId", page_id.as_str())
+        .suggestion(format!("answer it with handle_dialog {{pageId: \"{page_id}\"}}, then go on"))
     }
 
     /// Fails with `DIALOG_OPEN` where a dialog holds the page up: nothing else would be answered.
@@ -235,6 +270,7 @@ impl Page {
                 Ok(dialog) => self.dialog_open(&dialog),
                 Err(error) => self.error(error),
             }),
+            other = self.held_up() => Err(self.held_up_by(&other)),
         }
     }
 

@@ -29,6 +29,8 @@ pub struct Settled {
     /// The document was replaced.
     pub navigated: bool,
     pub dialog: Option<Dialog>,
+    /// The page whose dialog it is, where that is another one.
+    pub dialog_page: Option<String>,
     pub download: Option<DownloadStart>,
     /// A file chooser opened: `upload_file` on the same element answers it.
     pub file_chooser: Option<FileChooser>,
@@ -119,6 +121,7 @@ impl Page {
                 }
             };
             settled.seen = None;
+            let mut held_up = false;
             match tokio::time::timeout_at(deadline, turn).await {
                 Ok(Ok(None)) => {}
                 Ok(Ok(Some(mut answer))) => {
@@ -126,7 +129,8 @@ impl Page {
                     settled.seen = Some(answer["snapshot"].take()).filter(Value::is_object);
                 }
                 Ok(Err(error)) => match error.code {
-                    ErrorCode::DialogOpen | ErrorCode::PageNotFound => {}
+                    ErrorCode::DialogOpen => held_up = true,
+                    ErrorCode::PageNotFound => {}
                     // The document is being replaced: that is a navigation, waited for below.
                     ErrorCode::BrowserError => {}
                     _ => return Err(error),
@@ -138,6 +142,13 @@ impl Page {
             settled.window = look.window;
             settled.file_chooser = look.file_chooser;
             settled.dialog = look.dialog;
+            if held_up
+                && settled.dialog.is_none()
+                && let Some(other) = self.state.dialogs().elsewhere(&self.id)
+            {
+                settled.dialog = Some(other.dialog);
+                settled.dialog_page = Some(other.page_id);
+            }
             settled.closed = look.closed;
             if settled.closed || settled.dialog.is_some() {
                 return Ok(settled);

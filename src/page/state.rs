@@ -9,6 +9,8 @@ use std::{
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
+    Shared,
+    dialogs::Dialogs,
     downloads::Downloads,
     network_log::NetworkLog,
     requests::{Request, Requests},
@@ -77,6 +79,8 @@ type FrameIdOrNone = Option<FrameId>;
 /// The state of one page; its engine writes, everybody else reads and waits.
 #[derive(Debug, Default)]
 pub struct PageState {
+    id: String,
+    dialogs: Dialogs,
     facts: Mutex<Facts>,
     changed: Notify,
     log: Mutex<NetworkLog>,
@@ -291,9 +295,16 @@ impl Facts {
 }
 
 impl PageState {
-    /// Of a page whose session keeps `downloads` and tells `news`.
-    pub fn new(downloads: Arc<Downloads>, news: Revision) -> Self {
-        Self { downloads, news, ..Self::default() }
+    /// Of the page `id`, which has `shared` in common with the others of its session.
+    pub fn new(id: String, shared: &Shared) -> Self {
+        let Shared { downloads, dialogs, news, .. } = shared;
+        let (downloads, dialogs, news) = (downloads.clone(), dialogs.clone(), news.clone());
+        Self { id, downloads, dialogs, news, ..Self::default() }
+    }
+
+    /// The dialogs of the session.
+    pub fn dialogs(&self) -> &Dialogs {
+        &self.dialogs
     }
 
     /// What the page's session has downloaded.
@@ -354,6 +365,8 @@ impl PageObserver for PageState {
                 return self.log.lock().unwrap_or_else(PoisonError::into_inner).apply(event);
             }
             PageEvent::DownloadStarted(ref start) => self.downloads.started(start),
+            PageEvent::DialogOpened(ref dialog) => self.dialogs.opened(&self.id, dialog),
+            PageEvent::DialogClosed | PageEvent::Crashed | PageEvent::Closed => self.dialogs.closed(&self.id),
             PageEvent::DownloadEnded { ref id, ref path } => self.downloads.ended(id, path.clone()),
             _ => {}
         }

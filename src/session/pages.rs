@@ -9,7 +9,7 @@ use crate::{
     config::Config,
     engine::{self, ContextObserver, PageObserver},
     error::{ErrorCode, Result, TroupeError},
-    page::{Downloads, Page, Revision, Shared},
+    page::{Dialogs, Downloads, Page, Revision, Shared},
     policy::files,
 };
 
@@ -32,7 +32,7 @@ impl Pages {
     /// `news` is advanced when a page opens, or shows something else.
     pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, news: Revision) -> Self {
         let downloads = Arc::new(Downloads::new(files::download_folder(&config)));
-        let shared = Shared { config, refs: Arc::default(), downloads, news };
+        let shared = Shared { config, refs: Arc::default(), downloads, dialogs: Dialogs::default(), news };
         Self { shared, clock, list: Mutex::default(), opening: Notify::new() }
     }
 

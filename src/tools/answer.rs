@@ -168,11 +168,14 @@ pub(super) struct DialogAnswer {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     default_value: Option<String>,
+    /// The page to answer it in, where that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page_id: Option<String>,
 }
 
 impl From<Dialog> for DialogAnswer {
     fn from(Dialog { kind, message, default_value }: Dialog) -> Self {
-        Self { kind, message, default_value }
+        Self { kind, message, default_value, page_id: None }
     }
 }
 
@@ -283,11 +286,28 @@ impl ActionAnswer {
                 .file_chooser
                 .map(|chooser| FileChooserAnswer { multiple: chooser.multiple }),
             page,
-            dialog: settled.dialog.map(Into::into),
+            dialog: settled
+                .dialog
+                .map(|dialog| DialogAnswer { page_id: settled.dialog_page, ..DialogAnswer::from(dialog) }),
             new_page,
             download,
             downloads,
             settled: settled.restless.then_some(false),
+        }
+    }
+}
+
+impl ActionAnswer {
+    /// Says so where the action has changed nothing in its page, opened nothing and led nowhere.
+    pub fn tell_if_nothing_came(&mut self) {
+        let came = self.changes.is_some()
+            || self.page.is_some()
+            || self.dialog.is_some()
+            || self.new_page.is_some()
+            || self.download.is_some()
+            || self.file_chooser.is_some();
+        if !came {
+            self.message.push_str("; nothing in the page has changed");
         }
     }
 }

@@ -12,6 +12,7 @@ use super::{
     tool::{Group, PageCall, Tool, tool},
 };
 use crate::{
+    config::AfterAction,
     engine::MouseButton,
     error::{ErrorCode, Result, TroupeError},
     page::{ClickOptions, Done, Page, ScrollOptions, TypeOptions},
@@ -271,7 +272,14 @@ struct DragParameters {
 
 async fn drag_and_drop(call: PageCall, given: DragParameters) -> Result<ActionAnswer> {
     let timeout = action_timeout(&call, given.timeout);
-    act(call, "Dragged", async |page| page.drag(&given.source, &given.target, timeout).await).await
+    let (config, page) = (call.config.clone(), call.page.clone());
+    let mut answer =
+        act(call, "Dragged", async |page| page.drag(&given.source, &given.target, timeout).await).await?;
+    // Nothing else tells a board that has taken the card from one that has let it fall.
+    if config.after_action == AfterAction::Changes && page.is_open() {
+        answer.tell_if_nothing_came();
+    }
+    Ok(answer)
 }
 
 #[derive(Deserialize, JsonSchema)]
