@@ -18,7 +18,7 @@ export async function pageTimes(browser, url, rounds) {
       const world = await World.of(page, source)
       await world.cdp.send('Performance.enable', { timeDomain: 'threadTicks' })
       const before = await taskTime(world)
-      const { lines } = await world.call('snapshot', { fold: 0 })
+      const { lines } = await world.call('snapshot', { fold: 0, hosts: true })
       const spent = (await taskTime(world)) - before
       await world.close()
       if (lines < 3000) throw new Error(`the page of links has ${lines} lines only`)
