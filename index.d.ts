@@ -70,6 +70,30 @@ export interface Config {
   timeoutNavigation?: number
   /** How long an action waits for the requests it started, in ms. Default: 2000 */
   timeoutSettle?: number
+  /** How clients reach the server. Default: stdio */
+  transport?: 'stdio' | 'http' | 'websocket'
+  /** Address to bind. Default: 127.0.0.1 */
+  host?: string
+  /** Port to bind; 0 takes a free one. Default: 4000 */
+  port?: number
+  /** Token that clients must send; a file or TROUPE_AUTH_TOKEN hides it from ps */
+  authToken?: string
+  /** File with that token */
+  authTokenFile?: string
+  /** Further names that the server is called by; * takes any */
+  allowedHosts?: string[]
+  /** Web pages that may call it, as https://app.example.com */
+  allowedOrigins?: string[]
+  /** How many connections at once. Default: 2000 */
+  maxConnections?: number
+  /** Requests a second of one address; 0 is any number. Default: 0 */
+  rateLimit?: number
+  /** How long a request may take to arrive, in ms. Default: 30000 */
+  requestTimeout?: number
+  /** When an HTTP session without connections is put to rest, in ms. Default: 60000 */
+  idleTimeout?: number
+  /** Be the stdio face of a running Troupe server */
+  connect?: string
   /** native, playwright, all, or names and groups, as navigate,group:network. Default: ["native"] */
   tools?: string[]
   /** Tools and groups to take away */
@@ -205,6 +229,20 @@ export class SessionManager {
   shutdown(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
+
+/** A server that runs in this process. */
+export interface Server {
+  /** Where clients find it; null for stdin and stdout. */
+  readonly url: string | null
+  /** Resolves when it has ended, however that came. */
+  readonly closed: Promise<void>
+  /** Ends it: calls are cancelled, sessions and browser closed. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Starts the MCP server that `troupe` is on the command line, by the configuration's `transport`. */
+export function serve(config?: Config): Promise<Server>
 
 /** One isolated browser context with its pages. The methods are the tools of the MCP server. */
 export class Session {
@@ -492,6 +530,8 @@ export interface NavigateResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** Set where the URL was a download; the page stays where it was. */
   download?: {
@@ -534,6 +574,8 @@ export interface GoBackResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** Set where the URL was a download; the page stays where it was. */
   download?: {
@@ -576,6 +618,8 @@ export interface GoForwardResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** Set where the URL was a download; the page stays where it was. */
   download?: {
@@ -619,6 +663,8 @@ export interface ReloadResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** Set where the URL was a download; the page stays where it was. */
   download?: {
@@ -665,6 +711,8 @@ export interface WaitForLoadResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** Set where the URL was a download; the page stays where it was. */
   download?: {
@@ -719,6 +767,8 @@ export interface PagesResult {
       type: string
       message: string
       defaultValue?: string
+      /** The page to answer it in, where that is another one. */
+      pageId?: string
     }
     /** Set where the URL was a download; the page stays where it was. */
     download?: {
@@ -777,6 +827,8 @@ export interface ClickResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** A page that the action opened beside the present one. */
   newPage?: {
@@ -841,6 +893,8 @@ export interface TypeResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** A page that the action opened beside the present one. */
   newPage?: {
@@ -899,6 +953,8 @@ export interface FillResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** A page that the action opened beside the present one. */
   newPage?: {
@@ -959,6 +1015,8 @@ export interface FillFormResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** A page that the action opened beside the present one. */
   newPage?: {
@@ -1017,6 +1075,8 @@ export interface SelectResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** A page that the action opened beside the present one. */
   newPage?: {
@@ -1076,6 +1136,8 @@ export interface CheckResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** A page that the action opened beside the present one. */
   newPage?: {
@@ -1135,6 +1197,8 @@ export interface UncheckResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** A page that the action opened beside the present one. */
   newPage?: {
@@ -1194,6 +1258,8 @@ export interface HoverResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** A page that the action opened beside the present one. */
   newPage?: {
@@ -1253,6 +1319,8 @@ export interface ScrollResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** A page that the action opened beside the present one. */
   newPage?: {
@@ -1313,6 +1381,8 @@ export interface DragAndDropResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** A page that the action opened beside the present one. */
   newPage?: {
@@ -1372,6 +1442,8 @@ export interface UploadFileResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** A page that the action opened beside the present one. */
   newPage?: {
@@ -1430,6 +1502,8 @@ export interface PressResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** A page that the action opened beside the present one. */
   newPage?: {
@@ -1488,6 +1562,8 @@ export interface HandleDialogResult {
     type: string
     message: string
     defaultValue?: string
+    /** The page to answer it in, where that is another one. */
+    pageId?: string
   }
   /** A page that the action opened beside the present one. */
   newPage?: {

@@ -11,8 +11,8 @@ pub mod install;
 #[cfg(feature = "testing")]
 pub mod memory;
 pub mod network;
-pub mod url_pattern;
 mod process;
+pub mod url_pattern;
 pub mod wire;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};

@@ -19,7 +19,8 @@ mod progress;
 mod record;
 mod registry;
 mod sessions;
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
+#[cfg(feature = "testing")]
 mod shapes;
 mod tool;
 
