@@ -139,8 +139,8 @@ impl Page {
         if !ERROR_PAGES.iter().any(|scheme| shown.starts_with(scheme)) {
             return Ok(());
         }
-        let failed = self.requests(Some("failed")).into_iter().rev().map(|(logged, _)| logged);
-        let document = failed.filter(|logged| logged.kind == ResourceType::Document).next();
+        let mut failed = self.requests(Some("failed")).into_iter().rev().map(|(logged, _)| logged);
+        let document = failed.find(|logged| logged.kind == ResourceType::Document);
         let (url, reason) = document.map_or((shown, None), |logged| (logged.url, logged.failure));
         Err(self.failed(&url, reason.as_deref().unwrap_or("net::ERR_FAILED"), Duration::ZERO))
     }
