@@ -28,8 +28,8 @@ pub use self::layer::{Origin, Setting};
 pub use self::options::{ConfigOption, OPTIONS, by_flag as option_of_flag};
 pub use self::spelling::{near, nearest};
 pub use self::types::{
-    AfterAction, BrowserKind, Expiry, LogFormat, LogLevel, Masked, Responses, Transport, UpstreamTransport,
-    Viewport,
+    AfterAction, BrowserKind, Expiry, LogFormat, LogLevel, Masked, Responses, Retention, Transport,
+    UpstreamTransport, Viewport,
 };
 pub use self::value::Kind;
 
@@ -93,7 +93,9 @@ pub struct Config {
 
     /// `none`, `memory`, a path or a URL; `None` is the file in the OS state folder.
     pub store: Option<String>,
-    pub retention: Option<String>,
+    pub retention: Retention,
+    /// Whether `Authorization`, cookies and their like are kept in clear.
+    pub record_headers: bool,
     pub upstream: Option<String>,
     pub upstream_transport: UpstreamTransport,
     pub security: SecurityConfig,
@@ -199,7 +201,8 @@ impl Default for Config {
             responses: Responses::Full,
             boundaries: true,
             store: None,
-            retention: None,
+            retention: Retention::default(),
+            record_headers: false,
             upstream: None,
             upstream_transport: UpstreamTransport::Stdio,
             security: SecurityConfig {

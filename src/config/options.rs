@@ -387,7 +387,14 @@ pub static OPTIONS: &[ConfigOption] = &[
     ),
     row(TOOLS, "output-dir", "outputDir", Kind::Path, "Folder of files that tools write"),
     row(RECORD, "store", "store", Kind::Text, "none, memory, or the path of an SQLite file"),
-    row(RECORD, "retention", "retention", Kind::Text, "How long and how much is kept"),
+    row(RECORD, "retention", "retention", Kind::Retention, "How long and how much is kept"),
+    row(
+        RECORD,
+        "record-headers",
+        "recordHeaders",
+        Kind::Switch,
+        "Keep Authorization and cookies in clear in the record",
+    ),
     row(SAFETY, "allowed-domains", "security.allowedDomains", COMMAS, "Only these domains")
         .nested("security.allowedDomains"),
     row(SAFETY, "blocked-domains", "security.blockedDomains", COMMAS, "Not these domains")
@@ -468,8 +475,6 @@ pub static NOT_BUILT: &[&str] = &[
     "upstream-transport",
     "caps",
     "responses",
-    "store",
-    "retention",
     "allowed-domains",
     "blocked-domains",
     "allow-private-network",
