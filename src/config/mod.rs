@@ -61,6 +61,8 @@ pub struct Config {
     #[serde(with = "types::millis")]
     pub queue_timeout: Duration,
     pub persistent_sessions: bool,
+    /// Whether the sessions that former servers of this user and working folder left are brought back at start.
+    pub auto_resume: bool,
     #[serde(with = "types::millis")]
     pub timeout_action: Duration,
     #[serde(with = "types::millis")]
@@ -180,6 +182,7 @@ impl Default for Config {
             max_sessions: 10,
             queue_timeout: Duration::ZERO,
             persistent_sessions: true,
+            auto_resume: false,
             timeout_action: Duration::from_millis(5_000),
             timeout_navigation: Duration::from_millis(30_000),
             timeout_settle: Duration::from_millis(2_000),

@@ -264,6 +264,13 @@ pub static OPTIONS: &[ConfigOption] = &[
     .nested("session.persistentSessions"),
     row(
         SESSION,
+        "auto-resume",
+        "autoResume",
+        Kind::Switch,
+        "Bring back at start what a former server here left",
+    ),
+    row(
+        SESSION,
         "timeout-action",
         "timeoutAction",
         Kind::Millis { min: 1 },
@@ -459,7 +466,6 @@ pub static OPTIONS: &[ConfigOption] = &[
 /// the default is refused, so that nobody relies on it; in the nested file of seed 004, which carries
 /// some of them as a matter of course, it is a warning. Whoever builds one takes it off this list.
 pub static NOT_BUILT: &[&str] = &[
-    "persistent-sessions",
     "pool-min-browsers",
     "pool-max-browsers",
     "pool-idle-timeout",

@@ -91,7 +91,7 @@ fn the_example_of_seed_004_is_read() {
     assert_eq!(config.log.format, LogFormat::Json);
     insta::assert_snapshot!(config.warnings.join("\n"), @r"
     `logging.destination`: `stdout` means stderr, because stdout carries the protocol
-    read, but without effect yet in this version: `session.persistentSessions`, `pool.minBrowsers`, `pool.maxBrowsers`, `pool.idleTimeout`, `security.allowedDomains`
+    read, but without effect yet in this version: `pool.minBrowsers`, `pool.maxBrowsers`, `pool.idleTimeout`, `security.allowedDomains`
     ");
 }
 

@@ -9,6 +9,7 @@ use super::manager::{NativeManager, read_config};
 use crate::{
     engine::memory::MemoryEngine,
     session::{SessionManager, VirtualClock},
+    store::Store,
     tools::Registry,
 };
 
@@ -24,6 +25,7 @@ impl NativeManager {
                     Arc::new(config),
                     Arc::new(MemoryEngine::default()),
                     clock.clone(),
+                    Store::none()?,
                 ))
             })
             .map(Arc::new);

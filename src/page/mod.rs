@@ -11,6 +11,7 @@ mod entering;
 mod finding;
 mod frames;
 mod injected;
+mod keep;
 mod keyboard;
 mod markdown;
 mod navigation;
@@ -46,6 +47,7 @@ pub use downloads::{Download, DownloadState, Downloads};
 pub use entering::TypeOptions;
 pub use finding::{Found, MOST_MATCHES, Query};
 pub use frames::RefCounter;
+pub use keep::{DocumentState, FrameState, Item, KeptPage, OriginStorage, Scroll, Visited};
 pub use markdown::markdown;
 pub use navigation::{Navigation, WaitUntil, normalise_url};
 pub use network_log::Logged;
@@ -64,10 +66,12 @@ const DOCUMENT_GONE: &str = "document replaced";
 const DIALOG_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the pages of a session have in common.
+#[derive(Clone)]
 pub struct Shared {
     pub config: Arc<Config>,
     pub refs: Arc<RefCounter>,
     pub downloads: Arc<Downloads>,
+    pub visited: Arc<Visited>,
     /// Advanced when one of them shows something else.
     pub news: Revision,
 }
@@ -85,6 +89,7 @@ pub struct Page {
     refs: frames::SharedRefs,
     frame_numbers: frames::FrameNumbers,
     last_look: changes::LastLook,
+    looks: keep::Looks,
     config: Arc<Config>,
     main_frame: OnceLock<FrameId>,
 }
@@ -98,10 +103,11 @@ impl Page {
             number,
             opened_at,
             engine,
-            state: Arc::new(PageState::new(shared.downloads.clone(), shared.news.clone())),
+            state: Arc::new(PageState::new(shared)),
             refs: shared.refs.clone(),
             frame_numbers: frames::FrameNumbers::default(),
             last_look: changes::LastLook::default(),
+            looks: keep::Looks::default(),
             config: shared.config.clone(),
             main_frame: OnceLock::new(),
         }
@@ -252,7 +258,7 @@ impl Page {
                 ErrorCode::BrowserCrashed,
                 format!("the browser died during the call; page `{}` was at `{url}`", self.id),
             )
-            .suggestion("create a new session with create_session"),
+            .suggestion("repeat the call: the browser is started again and the session resumed"),
             EngineError::PageCrashed => TroupeError::new(
                 ErrorCode::BrowserCrashed,
                 format!("page `{}` has crashed at `{url}`", self.id),

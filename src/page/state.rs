@@ -8,7 +8,7 @@ use std::{
 
 use tokio::{sync::Notify, time::Instant};
 
-use super::{downloads::Downloads, network_log::NetworkLog, revision::Revision};
+use super::{Shared, downloads::Downloads, keep::Visited, network_log::NetworkLog, revision::Revision};
 use crate::engine::{
     Dialog, DocumentId, DownloadStart, FileChooser, FrameId, PageEvent, PageObserver, ResourceKind,
 };
@@ -80,6 +80,7 @@ pub struct PageState {
     changed: Notify,
     log: Mutex<NetworkLog>,
     downloads: Arc<Downloads>,
+    visited: Arc<Visited>,
     news: Revision,
 }
 
@@ -296,9 +297,10 @@ impl Facts {
 }
 
 impl PageState {
-    /// Of a page whose session keeps `downloads` and tells `news`.
-    pub fn new(downloads: Arc<Downloads>, news: Revision) -> Self {
-        Self { downloads, news, ..Self::default() }
+    /// Of a page of a session that has `shared`.
+    pub fn new(shared: &Shared) -> Self {
+        let (downloads, visited) = (shared.downloads.clone(), shared.visited.clone());
+        Self { downloads, visited, news: shared.news.clone(), ..Self::default() }
     }
 
     /// What the page's session has downloaded.
@@ -360,6 +362,11 @@ impl PageObserver for PageState {
             }
             PageEvent::DownloadStarted(ref start) => self.downloads.started(start),
             PageEvent::DownloadEnded { ref id, ref path } => self.downloads.ended(id, path.clone()),
+            PageEvent::Committed { ref frame, ref url, .. } => {
+                let top = self.read(|facts| facts.main_frame().url);
+                let is_main = self.read(|facts| facts.main.as_ref() == Some(frame));
+                self.visited.note(url, if is_main { url } else { &top });
+            }
             _ => {}
         }
         let shows_other = {
