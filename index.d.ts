@@ -220,6 +220,8 @@ export class SessionManager {
   /** Starts the browser. */
   initialize(): Promise<void>
   createSession(options?: CreateSessionArguments): Promise<Session>
+  /** Brings back a session that has expired, or that a former process has left (`docs/resume.md`). */
+  resumeSession(sessionId: string): Promise<Session>
   closeSession(sessionId: string): Promise<void>
   /** The session while it lives, else null. */
   getSession(sessionId: string): Session | null
@@ -255,6 +257,12 @@ export class Session {
   close(): Promise<void>
   /** Closes the session, if it is still open. */
   [Symbol.asyncDispose](): Promise<void>
+
+  /** Get cookies and storage as Playwright's storageState, or write them to a new file. */
+  saveState(args?: SaveStateArguments): Promise<SaveStateResult>
+
+  /** Replace cookies and storage by a saved state, or by that of a file. */
+  restoreState(args: RestoreStateArguments): Promise<RestoreStateResult>
 
   /** Read cookies, also HttpOnly ones: all, or those sent to certain URLs. */
   getCookies(args?: GetCookiesArguments): Promise<GetCookiesResult>
@@ -446,6 +454,8 @@ export interface SessionInfo {
   createdAt: number
   /** Milliseconds since 1970; absent where the session lives as long as its connection. */
   expiresAt?: number
+  /** When it was saved last, of one that is not active. */
+  savedAt?: number
   pages: {
     pageId: string
     url: string
@@ -462,8 +472,34 @@ export interface CreateSessionArguments {
   locale?: string
   /** IANA, such as Europe/Berlin */
   timezone?: string
-  /** Cookies and localStorage, as Playwright's storageState writes them */
+  /** From save_state or Playwright's storageState */
   storageState?: unknown
+}
+
+export interface SaveStateArguments {
+  path?: string
+}
+
+export interface SaveStateResult {
+  success: boolean
+  message: string
+  /** Cookies and origins, in the form of Playwright's storageState. */
+  state?: unknown
+  path?: string
+}
+
+export interface RestoreStateArguments {
+  state: unknown
+}
+
+export interface RestoreStateResult {
+  success: boolean
+  message: string
+  /** What is told of a page in a list. */
+  page: {
+    pageId: string
+    url: string
+  }
 }
 
 export interface GetCookiesArguments {

@@ -70,6 +70,16 @@ class SessionManager {
   }
 
   /** @param {string} sessionId */
+  async resumeSession(sessionId) {
+    unwrap(await this.#native.call('session_resume', JSON.stringify({ sessionId })))
+    // What is known of it may be from before it was over.
+    this.#sessions.delete(sessionId)
+    const session = this.getSession(sessionId)
+    if (!session) throw new TroupeError(this.validateSession(sessionId).error)
+    return session
+  }
+
+  /** @param {string} sessionId */
   async closeSession(sessionId) {
     unwrap(await this.#native.call('close_session', JSON.stringify({ sessionId })))
     this.#sessions.delete(sessionId)

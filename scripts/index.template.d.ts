@@ -65,6 +65,8 @@ export class SessionManager {
   /** Starts the browser. */
   initialize(): Promise<void>
   createSession(options?: CreateSessionArguments): Promise<Session>
+  /** Brings back a session that has expired, or that a former process has left (`docs/resume.md`). */
+  resumeSession(sessionId: string): Promise<Session>
   closeSession(sessionId: string): Promise<void>
   /** The session while it lives, else null. */
   getSession(sessionId: string): Session | null

@@ -7,6 +7,7 @@
 //! - [`policy`]: what a page, a client or a file may do.
 //! - [`engine`]: browsers behind traits; a folder for each family, and the wire they are spoken to over.
 //! - [`page`]: what a page is and can do, the same in every browser.
+//! - [`store`]: the record of every call, and what sessions are resumed from.
 //! - [`session`]: isolated contexts, their life and their order.
 //! - [`tools`]: the list of tools; each a row of data and a function.
 //! - [`server`]: MCP over the tools.
@@ -20,6 +21,7 @@ pub mod page;
 pub mod policy;
 pub mod server;
 pub mod session;
+pub mod store;
 pub mod tools;
 pub mod transport;
 

@@ -12,12 +12,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("policy", &["config", "error"]),
     ("engine", &["config", "error"]),
     ("page", &["engine", "policy", "config", "error"]),
-    ("session", &["page", "engine", "policy", "config", "error"]),
-    ("tools", &["session", "page", "engine", "policy", "config", "error"]),
+    ("store", &["policy", "config", "error"]),
+    ("session", &["store", "page", "engine", "policy", "config", "error"]),
+    ("tools", &["session", "store", "page", "engine", "policy", "config", "error"]),
     ("server", &["tools", "session", "page", "config", "error"]),
     ("transport", &["server", "tools", "session", "config", "error"]),
-    ("cli", &["transport", "server", "tools", "engine", "config", "error"]),
-    ("node", &["cli", "transport", "server", "tools", "session", "engine", "config", "error"]),
+    ("cli", &["transport", "server", "tools", "store", "engine", "config", "error"]),
+    ("node", &["cli", "transport", "server", "tools", "session", "store", "engine", "config", "error"]),
 ];
 
 /// `crate → the only modules that may know it`.
@@ -27,6 +28,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("rmcp", &["server", "transport"]),
     ("axum", &["transport"]),
     ("clap", &["cli"]),
+    ("rusqlite", &["store"]),
     ("chromiumoxide", &["engine/chromium", "engine/install"]),
 ];
 

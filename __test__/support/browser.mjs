@@ -8,10 +8,13 @@ export const BROWSER = process.env.TROUPE_TEST_BROWSER ?? 'chromium'
 export const BROWSER_ARGUMENTS = ['--browser', BROWSER, '--headless', ...(isRoot ? ['--no-sandbox'] : [])]
 
 /** The same for `new SessionManager(…)`. */
-export const BROWSER_CONFIG = { browser: BROWSER, headless: true, ...(isRoot ? { sandbox: false } : {}) }
+export const BROWSER_CONFIG = { browser: BROWSER, headless: true, store: 'memory', ...(isRoot ? { sandbox: false } : {}) }
 
-/** The environment of this process without what would configure Troupe behind a test's back. */
+/**
+ * The environment of this process without what would configure Troupe behind a test's back. What is recorded is each
+ * server's own, unless a test says otherwise.
+ */
 export function cleanEnvironment(more = {}) {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('TROUPE_'))
-  return { ...Object.fromEntries(inherited), ...more }
+  return { ...Object.fromEntries(inherited), TROUPE_STORE: 'memory', ...more }
 }

@@ -217,7 +217,7 @@ fn argument(option: &'static ConfigOption, name: String, hidden: bool) -> Arg {
 fn value_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Switch => "true|false",
-        Kind::Text | Kind::Locale => "TEXT",
+        Kind::Text | Kind::Locale | Kind::Retention => "TEXT",
         Kind::Path | Kind::File => "PATH",
         Kind::Choice(_) => "NAME",
         Kind::Number { .. } => "N",

@@ -30,8 +30,8 @@ pub use self::options::{ConfigOption, OPTIONS, by_flag as option_of_flag};
 pub use self::schema::schema;
 pub use self::spelling::{near, nearest};
 pub use self::types::{
-    AfterAction, BrowserKind, Expiry, LogFormat, LogLevel, Masked, Responses, Transport, UpstreamTransport,
-    Viewport,
+    AfterAction, BrowserKind, Expiry, LogFormat, LogLevel, Masked, Responses, Retention, Transport,
+    UpstreamTransport, Viewport,
 };
 pub use self::value::Kind;
 
@@ -63,6 +63,8 @@ pub struct Config {
     #[serde(with = "types::millis")]
     pub queue_timeout: Duration,
     pub persistent_sessions: bool,
+    /// Whether the sessions that former servers of this user and working folder left are brought back at start.
+    pub auto_resume: bool,
     #[serde(with = "types::millis")]
     pub timeout_action: Duration,
     #[serde(with = "types::millis")]
@@ -103,7 +105,9 @@ pub struct Config {
 
     /// `none`, `memory`, a path or a URL; `None` is the file in the OS state folder.
     pub store: Option<String>,
-    pub retention: Option<String>,
+    pub retention: Retention,
+    /// Whether `Authorization`, cookies and their like are kept in clear.
+    pub record_headers: bool,
     pub upstream: Option<String>,
     pub upstream_transport: UpstreamTransport,
     pub security: SecurityConfig,
@@ -188,6 +192,7 @@ impl Default for Config {
             max_sessions: 10,
             queue_timeout: Duration::ZERO,
             persistent_sessions: true,
+            auto_resume: false,
             timeout_action: Duration::from_millis(5_000),
             timeout_navigation: Duration::from_millis(30_000),
             timeout_settle: Duration::from_millis(2_000),
@@ -214,7 +219,8 @@ impl Default for Config {
             responses: Responses::Full,
             boundaries: true,
             store: None,
-            retention: None,
+            retention: Retention::default(),
+            record_headers: false,
             upstream: None,
             upstream_transport: UpstreamTransport::Stdio,
             security: SecurityConfig {

@@ -264,6 +264,13 @@ pub static OPTIONS: &[ConfigOption] = &[
     .nested("session.persistentSessions"),
     row(
         SESSION,
+        "auto-resume",
+        "autoResume",
+        Kind::Switch,
+        "Bring back at start what a former server here left",
+    ),
+    row(
+        SESSION,
         "timeout-action",
         "timeoutAction",
         Kind::Millis { min: 1 },
@@ -428,7 +435,14 @@ pub static OPTIONS: &[ConfigOption] = &[
     ),
     row(TOOLS, "output-dir", "outputDir", Kind::Path, "Folder of files that tools write"),
     row(RECORD, "store", "store", Kind::Text, "none, memory, or the path of an SQLite file"),
-    row(RECORD, "retention", "retention", Kind::Text, "How long and how much is kept"),
+    row(RECORD, "retention", "retention", Kind::Retention, "How long and how much is kept"),
+    row(
+        RECORD,
+        "record-headers",
+        "recordHeaders",
+        Kind::Switch,
+        "Keep Authorization and cookies in clear in the record",
+    ),
     row(SAFETY, "allowed-domains", "security.allowedDomains", COMMAS, "Only these domains")
         .nested("security.allowedDomains"),
     row(SAFETY, "blocked-domains", "security.blockedDomains", COMMAS, "Not these domains")
@@ -493,7 +507,6 @@ pub static OPTIONS: &[ConfigOption] = &[
 /// the default is refused, so that nobody relies on it; in the nested file of seed 004, which carries
 /// some of them as a matter of course, it is a warning. Whoever builds one takes it off this list.
 pub static NOT_BUILT: &[&str] = &[
-    "persistent-sessions",
     "pool-min-browsers",
     "pool-max-browsers",
     "pool-idle-timeout",
@@ -502,8 +515,6 @@ pub static NOT_BUILT: &[&str] = &[
     "upstream-transport",
     "caps",
     "responses",
-    "store",
-    "retention",
     "allowed-domains",
     "blocked-domains",
     "allow-private-network",

@@ -68,7 +68,7 @@ fn kind(kind: &Kind) -> Value {
             };
             json!({"type": "array", "items": item})
         }
-        Kind::Text | Kind::Path | Kind::File | Kind::Url(_) | Kind::Proxy | Kind::Locale => {
+        Kind::Text | Kind::Path | Kind::File | Kind::Url(_) | Kind::Proxy | Kind::Locale | Kind::Retention => {
             json!({"type": "string"})
         }
     }

@@ -91,7 +91,7 @@ fn the_example_of_seed_004_is_read() {
     assert_eq!(config.log.format, LogFormat::Json);
     insta::assert_snapshot!(config.warnings.join("\n"), @r"
     `logging.destination`: `stdout` means stderr, because stdout carries the protocol
-    read, but without effect yet in this version: `session.persistentSessions`, `pool.minBrowsers`, `pool.maxBrowsers`, `pool.idleTimeout`, `security.allowedDomains`
+    read, but without effect yet in this version: `pool.minBrowsers`, `pool.maxBrowsers`, `pool.idleTimeout`, `security.allowedDomains`
     ");
 }
 
@@ -250,7 +250,7 @@ fn every_wrong_setting_gets_one_clear_line() {
         ("TROUPE_MAX_SESSIONS", "many"),
         ("TROUPE_HEADLESS", "maybe"),
         ("TROUPE_BROWSER_ARG", "[1]"),
-        ("TROUPE_STORE", "none"),
+        ("TROUPE_WARM_CONTEXTS", "2"),
     ] {
         tell(format!("{name}={text}"), load(&[], &[(name, text)]).expect_err(name));
     }
@@ -349,6 +349,7 @@ fn fitting(kind: Kind) -> BoxedStrategy<String> {
             .prop_map(|(scheme, host, port)| format!("{scheme}://{host}:{port}"))
             .boxed(),
         Kind::Proxy => "(http://|socks5://|)[a-z]{1,9}:[1-9][0-9]{0,3}".boxed(),
+        Kind::Retention => (1..999_u32, 1..99_u32).prop_map(|(d, g)| format!("{d}d,{g}GiB")).boxed(),
         Kind::Locale => "[a-z]{2}(-[A-Z]{2})?".boxed(),
         Kind::List { item: Item::Text, .. } => "[a-z-]{1,9}".boxed(),
         Kind::List { item: Item::File, .. } => prop::sample::select(files.to_vec()).boxed(),

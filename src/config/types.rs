@@ -115,6 +115,55 @@ pub struct Viewport {
     pub height: u32,
 }
 
+/// How long and how much of the record is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Retention {
+    /// Milliseconds.
+    pub age: u64,
+    pub bytes: u64,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { age: 7 * DAY, bytes: 1 << 30 }
+    }
+}
+
+const DAY: u64 = 86_400_000;
+
+impl Retention {
+    /// Reads `7d`, `1GiB` or both; what is not said is as it is by default.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut retention = Self::default();
+        for part in text.split(',').map(str::trim) {
+            let age = part.strip_suffix('d').map(|days| (days, DAY));
+            let age = age.or_else(|| part.strip_suffix('h').map(|hours| (hours, DAY / 24)));
+            match age {
+                Some((number, unit)) => retention.age = number.parse::<u64>().ok()?.checked_mul(unit)?,
+                None => retention.bytes = super::value::bytes(part)?,
+            }
+        }
+        Some(retention)
+    }
+}
+
+impl From<Retention> for String {
+    fn from(Retention { age, bytes }: Retention) -> Self {
+        let age = if age % DAY == 0 { format!("{}d", age / DAY) } else { format!("{}h", age * 24 / DAY) };
+        let bytes = if bytes % (1 << 30) == 0 { format!("{}GiB", bytes >> 30) } else { bytes.to_string() };
+        format!("{age},{bytes}")
+    }
+}
+
+impl TryFrom<String> for Retention {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or("this is no retention")
+    }
+}
+
 /// A text that must not show in logs: `Debug` masks it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -6,6 +6,8 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use super::types::Retention;
+
 /// A hundred years of milliseconds: more than any clock here has to hold.
 const LONGEST: u64 = 3_155_760_000_000;
 const LARGEST_VIEWPORT: u64 = 16_384;
@@ -34,6 +36,8 @@ pub enum Kind {
     /// `http://host:port`, or without a scheme.
     Proxy,
     Locale,
+    /// `7d`, `1GiB` or both.
+    Retention,
     /// Several texts. One argument of the command line is split at `flag`, an environment value at
     /// `environment` (white space for `' '`).
     List {
@@ -100,6 +104,7 @@ impl Kind {
             }
             Self::Proxy => proxy(value.as_str()?).then(|| value.clone()),
             Self::Locale => locale(value.as_str()?).then(|| value.clone()),
+            Self::Retention => Retention::parse(value.as_str()?).map(|_| value.clone()),
             Self::List { item, .. } => {
                 let fits = |value: &Value| match item {
                     Item::Text => not_empty(value).is_some(),
@@ -130,6 +135,7 @@ impl Kind {
                 "a proxy's address, as `http://host:3128`, `socks5://host:1080` or `host:3128`".to_owned()
             }
             Self::Locale => "a language tag, as `en-GB`".to_owned(),
+            Self::Retention => "an age (`36h`, `7d`), a size (`1GiB`) or both (`7d,1GiB`)".to_owned(),
             Self::List { item: Item::Text, .. } => "a list of texts".to_owned(),
             Self::List { item: Item::File, .. } => "a list of paths of files that are there".to_owned(),
             Self::List { item: Item::Choice(names), .. } => format!("a list, each of it {}", choice(names)),
@@ -169,7 +175,7 @@ fn whole(value: &Value) -> Option<u64> {
 }
 
 /// `10MiB`, `512 KiB`, `1GiB` or a plain number.
-fn bytes(text: &str) -> Option<u64> {
+pub(super) fn bytes(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let factor: u64 = match unit.trim() {

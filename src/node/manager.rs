@@ -65,15 +65,21 @@ impl NativeManager {
     /// What is wrong with a configuration.
     #[napi(catch_unwind)]
     pub fn check(config: String) -> String {
-        outcome(read_config(&config).and_then(|config| Registry::open(Arc::new(config))).map(|_| Value::Null))
+        outcome(
+            read_config(&config).and_then(|config| Registry::check(&Arc::new(config))).map(|()| Value::Null),
+        )
     }
 
     /// Starts the browser.
     #[napi(ts_return_type = "Promise<string>", catch_unwind)]
     pub fn initialize<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
-        let registry = self.registry.clone();
+        let (registry, connection) = (self.registry.clone(), self.connection.clone());
         let work = async move {
-            let started = async { registry?.manager().initialize().await.map(|()| Value::Null) };
+            let started = async {
+                let registry = registry?;
+                connection.take_over(registry.manager()).await;
+                registry.manager().initialize().await.map(|()| Value::Null)
+            };
             outcome(started.await)
         };
         promise(env, work, panicked())

@@ -35,6 +35,19 @@ impl Default for RefCounter {
     }
 }
 
+impl RefCounter {
+    /// The next number of an element in a main frame, and of a child frame.
+    pub fn next(&self) -> (u64, u64) {
+        (self.elements.load(Ordering::Acquire), self.frames.load(Ordering::Acquire))
+    }
+
+    /// Goes on from these numbers, if it is not further already.
+    pub fn go_on_from(&self, (elements, frames): (u64, u64)) {
+        self.elements.fetch_max(elements, Ordering::AcqRel);
+        self.frames.fetch_max(frames, Ordering::AcqRel);
+    }
+}
+
 /// The numbers that a page has given to the documents of its child frames.
 #[derive(Debug, Default)]
 pub(super) struct FrameNumbers {
@@ -106,6 +119,22 @@ impl Page {
             self.refs.elements.fetch_max(next, Ordering::AcqRel);
         } else if let Some(numbered) = self.frame_numbers.lock().get_mut(frame) {
             numbered.next = numbered.next.max(next);
+        }
+    }
+
+    /// The number of a child frame in refs and the next of its refs; zeros where it has none yet.
+    pub(super) fn frame_number_of(&self, frame: &FrameId) -> (u64, u64) {
+        let document =
+            self.state.read(|facts| facts.frames.get(frame).and_then(|frame| frame.document.clone()));
+        let numbers = self.frame_numbers.lock();
+        let known = numbers.get(frame).filter(|known| known.document == document);
+        known.map_or((0, 0), |known| (known.number, known.next))
+    }
+
+    /// Gives a document in a child frame the number that it had before the page was opened again.
+    pub(super) fn number_frame(&self, frame: &FrameId, document: Option<DocumentId>, number: u64, next: u64) {
+        if number > 0 {
+            self.frame_numbers.lock().insert(frame.clone(), Numbered { number, document, next });
         }
     }
 

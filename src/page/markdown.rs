@@ -67,7 +67,7 @@ mod tests {
         let paragraph =
             "<p>Sentences of an article have commas, words, and a length that tells them from a menu. "
                 .to_owned()
-                + &"More of it follows, and more. ".repeat(8)
+                + "More of it follows, and more. ".repeat(8).as_str()
                 + "</p>";
         let body = format!(
             "<nav><ul><li><a href='/1'>Menu one</a></li><li><a href='/2'>Menu two</a></li></ul></nav>\

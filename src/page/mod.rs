@@ -12,6 +12,7 @@ mod entering;
 mod finding;
 mod frames;
 mod injected;
+mod keep;
 mod keyboard;
 mod markdown;
 mod navigation;
@@ -50,6 +51,7 @@ pub use downloads::{Download, DownloadState, Downloads};
 pub use entering::TypeOptions;
 pub use finding::{Found, MOST_MATCHES, Query};
 pub use frames::RefCounter;
+pub use keep::{DocumentState, FrameState, Item, KeptPage, OriginStorage, Scroll, Visited};
 pub use markdown::markdown;
 pub use navigation::{Navigation, WaitUntil, normalise_url};
 pub use network_log::Logged;
@@ -71,11 +73,13 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 const DIALOG_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the pages of a session have in common.
+#[derive(Clone)]
 pub struct Shared {
     pub config: Arc<Config>,
     pub refs: Arc<RefCounter>,
     pub downloads: Arc<Downloads>,
     pub dialogs: Dialogs,
+    pub visited: Arc<Visited>,
     /// Advanced when one of them shows something else.
     pub news: Revision,
 }
@@ -93,6 +97,7 @@ pub struct Page {
     refs: frames::SharedRefs,
     frame_numbers: frames::FrameNumbers,
     last_look: changes::LastLook,
+    looks: keep::Looks,
     config: Arc<Config>,
     main_frame: OnceLock<FrameId>,
 }
@@ -111,6 +116,7 @@ impl Page {
             refs: shared.refs.clone(),
             frame_numbers: frames::FrameNumbers::default(),
             last_look: changes::LastLook::default(),
+            looks: keep::Looks::default(),
             config: shared.config.clone(),
             main_frame: OnceLock::new(),
         }
@@ -292,7 +298,7 @@ impl Page {
                 ErrorCode::BrowserCrashed,
                 format!("the browser died during the call; page `{}` was at `{url}`", self.id),
             )
-            .suggestion("create a new session with create_session"),
+            .suggestion("repeat the call: the browser is started again and the session resumed"),
             EngineError::PageCrashed => TroupeError::new(
                 ErrorCode::BrowserCrashed,
                 format!("page `{}` has crashed at `{url}`", self.id),

@@ -12,6 +12,7 @@ use super::{
     Shared,
     dialogs::Dialogs,
     downloads::Downloads,
+    keep::Visited,
     network_log::NetworkLog,
     requests::{Request, Requests},
     revision::Revision,
@@ -85,6 +86,7 @@ pub struct PageState {
     changed: Notify,
     log: Mutex<NetworkLog>,
     downloads: Arc<Downloads>,
+    visited: Arc<Visited>,
     news: Revision,
 }
 
@@ -297,9 +299,8 @@ impl Facts {
 impl PageState {
     /// Of the page `id`, which has `shared` in common with the others of its session.
     pub fn new(id: String, shared: &Shared) -> Self {
-        let Shared { downloads, dialogs, news, .. } = shared;
-        let (downloads, dialogs, news) = (downloads.clone(), dialogs.clone(), news.clone());
-        Self { id, downloads, dialogs, news, ..Self::default() }
+        let Shared { downloads, dialogs, visited, news, .. } = shared.clone();
+        Self { id, downloads, dialogs, visited, news, ..Self::default() }
     }
 
     /// The dialogs of the session.
@@ -368,6 +369,11 @@ impl PageObserver for PageState {
             PageEvent::DialogOpened(ref dialog) => self.dialogs.opened(&self.id, dialog),
             PageEvent::DialogClosed | PageEvent::Crashed | PageEvent::Closed => self.dialogs.closed(&self.id),
             PageEvent::DownloadEnded { ref id, ref path } => self.downloads.ended(id, path.clone()),
+            PageEvent::Committed { ref frame, ref url, .. } => {
+                let top = self.read(|facts| facts.main_frame().url);
+                let is_main = self.read(|facts| facts.main.as_ref() == Some(frame));
+                self.visited.note(url, if is_main { url } else { &top });
+            }
             _ => {}
         }
         let shows_other = {

@@ -201,6 +201,21 @@ impl Connection {
         self.news.advance();
     }
 
+    /// Goes on where the connections to former servers were cut off, where the configuration says so.
+    pub async fn take_over(&self, manager: &Arc<SessionManager>) {
+        if !manager.config().auto_resume {
+            return;
+        }
+        // The newest first.
+        let resumed = manager.auto_resume().await;
+        let mut known = lock(&self.known);
+        known.named.extend(resumed.iter().map(|resumed| resumed.session.id.clone()));
+        let own = resumed.iter().find(|resumed| resumed.own);
+        known.own = own.map(|resumed| resumed.session.clone());
+        let created = resumed.iter().rev().filter(|resumed| !resumed.own);
+        known.created.extend(created.map(|resumed| resumed.session.id.clone()));
+    }
+
     /// Notes that this client has closed a session.
     pub fn note_closed(&self, id: &str) {
         let mut known = lock(&self.known);

@@ -13,7 +13,6 @@ const KEPT: usize = 10_000;
 pub enum EndReason {
     Closed,
     Expired,
-    BrowserDied,
     /// The server or the connection it belonged to has ended.
     Released,
 }
@@ -23,12 +22,6 @@ impl EndReason {
     pub(super) fn during_call(self, id: &str) -> TroupeError {
         match self {
             Self::Expired => expired(id),
-            Self::BrowserDied => TroupeError::new(
-                ErrorCode::BrowserCrashed,
-                "the browser died during the call, and its sessions with it",
-            )
-            .suggestion("create a new session with create_session, then repeat the call")
-            .session(id),
             Self::Closed | Self::Released => TroupeError::new(
                 ErrorCode::SessionNotFound,
                 format!("session `{id}` was closed during the call"),
@@ -42,7 +35,7 @@ impl EndReason {
 
 fn expired(id: &str) -> TroupeError {
     TroupeError::new(ErrorCode::SessionExpired, format!("session `{id}` has expired"))
-        .suggestion("create a new session with create_session; --session-timeout sets how long one lives")
+        .suggestion("session_resume brings it back; --session-timeout sets how long one lives")
         .session(id)
 }
 
@@ -61,6 +54,11 @@ impl Ended {
         self.list.push_back((id, now, reason));
     }
 
+    /// A session is there again.
+    pub fn forget(&mut self, id: &str) {
+        self.list.retain(|(ended, ..)| **ended != *id);
+    }
+
     /// What a call is told that names the session `id`, which is not there.
     pub fn error(&mut self, id: &str, now: Millis) -> TroupeError {
         self.forget_old(now);
@@ -73,9 +71,6 @@ impl Ended {
         };
         match found {
             Some(EndReason::Expired) => expired(id),
-            Some(EndReason::BrowserDied) => {
-                missing(format!("session `{id}` ended when its browser died"), "browser died")
-            }
             Some(EndReason::Closed | EndReason::Released) => {
                 missing(format!("session `{id}` was closed"), "closed")
             }

@@ -1,4 +1,5 @@
 //! Makes, finds, expires and ends sessions, on one shared browser that is started when it is first wanted.
+//! How a session lives between its making and its end is told in `life`, how one comes back in `former`.
 
 use std::{
     collections::HashMap,
@@ -6,20 +7,23 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     clock::Clock,
     connection::Connection,
     ended::{EndReason, Ended},
-    session::{Readiness, Session, engine_error},
+    keeper::Keeper,
+    life::{Birth, Deaths},
+    session::{Identity, Session, engine_error},
     storage_state::StorageState,
 };
 use crate::{
     config::{Config, ContextConfig},
-    engine::{Browser, ContextOptions, Engine, EngineError},
+    engine::{Browser, Engine},
     error::{ErrorCode, Result, TroupeError},
+    store::{NewSession, SessionState, Store},
 };
 
 /// Closing a context must not hold up the server's end.
@@ -35,17 +39,21 @@ pub struct CreateOptions {
 
 /// The sessions of a server.
 pub struct SessionManager {
-    config: Arc<Config>,
+    pub(super) config: Arc<Config>,
     engine: Arc<dyn Engine>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) store: Store,
     state: Mutex<State>,
-    places: Arc<Semaphore>,
+    pub(super) places: Arc<Semaphore>,
     /// The running browser; the lock is held while one starts.
     browser: tokio::sync::Mutex<Option<Arc<dyn Browser>>>,
     /// Why the last start of it failed, until one succeeds.
     browser_failure: Mutex<Option<TroupeError>>,
+    pub(super) deaths: Deaths<dyn Browser>,
+    /// Held while a session is brought back: it is there once.
+    pub(super) resuming: tokio::sync::Mutex<()>,
     tasks: TaskTracker,
-    stop: CancellationToken,
+    pub(super) stop: CancellationToken,
 }
 
 #[derive(Default)]
@@ -55,7 +63,12 @@ struct State {
 }
 
 impl SessionManager {
-    pub fn new(config: Arc<Config>, engine: Arc<dyn Engine>, clock: Arc<dyn Clock>) -> Arc<Self> {
+    pub fn new(
+        config: Arc<Config>,
+        engine: Arc<dyn Engine>,
+        clock: Arc<dyn Clock>,
+        store: Store,
+    ) -> Arc<Self> {
         // A profile that stays can be one session's only.
         let places = if config.user_data_dir.is_some() { 1 } else { config.max_sessions };
         Arc::new(Self {
@@ -63,9 +76,12 @@ impl SessionManager {
             config,
             engine,
             clock,
+            store,
             state: Mutex::default(),
             browser: tokio::sync::Mutex::new(None),
             browser_failure: Mutex::default(),
+            deaths: Deaths::default(),
+            resuming: tokio::sync::Mutex::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         })
@@ -125,7 +141,7 @@ impl SessionManager {
     /// Makes a session that any client may use who knows its id, until it expires.
     pub async fn create(self: &Arc<Self>, options: CreateOptions) -> Result<Arc<Session>> {
         let place = self.place().await?;
-        let session = self.register(place, true, options);
+        let session = self.new_session(place, true, options);
         session.run(async { Ok(()) }).await?;
         Ok(session)
     }
@@ -133,10 +149,25 @@ impl SessionManager {
     /// As `create`, without waiting for a place or for the browser: calls to it wait.
     pub(super) fn create_own(self: &Arc<Self>) -> Result<Arc<Session>> {
         let place = self.places.clone().try_acquire_owned().map_err(|_| self.full())?;
-        Ok(self.register(place, false, CreateOptions::default()))
+        Ok(self.new_session(place, false, CreateOptions::default()))
     }
 
-    async fn place(&self) -> Result<tokio::sync::OwnedSemaphorePermit> {
+    fn new_session(
+        self: &Arc<Self>,
+        place: OwnedSemaphorePermit,
+        expires: bool,
+        options: CreateOptions,
+    ) -> Arc<Session> {
+        let identity = Identity {
+            id: uuid::Uuid::new_v4().to_string().into(),
+            created_at: self.clock.now(),
+            expires,
+            options: options.context.unwrap_or_else(|| self.config.context.clone()),
+        };
+        self.register(place, identity, Keeper::default(), Birth::New(options.storage_state))
+    }
+
+    pub(super) async fn place(&self) -> Result<OwnedSemaphorePermit> {
         let places = self.places.clone();
         if let Ok(place) = places.clone().try_acquire_owned() {
             return Ok(place);
@@ -150,7 +181,7 @@ impl SessionManager {
         }
     }
 
-    fn full(&self) -> TroupeError {
+    pub(super) fn full(&self) -> TroupeError {
         let limit = if self.config.user_data_dir.is_some() { 1 } else { self.config.max_sessions };
         let error = TroupeError::new(
             ErrorCode::MaxSessionsReached,
@@ -164,92 +195,69 @@ impl SessionManager {
     }
 
     /// Enters a session and begins to make it.
-    fn register(
+    pub(super) fn register(
         self: &Arc<Self>,
-        place: tokio::sync::OwnedSemaphorePermit,
-        expires: bool,
-        options: CreateOptions,
+        place: OwnedSemaphorePermit,
+        identity: Identity,
+        keeper: Keeper,
+        birth: Birth,
     ) -> Arc<Session> {
-        let session = Arc::new(Session::new(expires, self.config.clone(), self.clock.clone(), place));
+        self.store.session_begun(NewSession {
+            id: identity.id.clone(),
+            created_at: identity.created_at,
+            metadata: self.metadata(&identity),
+        });
+        let (config, clock, store) = (self.config.clone(), self.clock.clone(), self.store.clone());
+        let session = Arc::new(Session::new(identity, keeper, config, clock, store, place));
         self.state().sessions.insert(session.id.clone(), session.clone());
         let manager = self.clone();
-        let made = session.clone();
+        let living = session.clone();
         // Owned by the session: ends with it.
         self.tasks.spawn(async move {
             tokio::select! {
-                () = manager.make(&made, options) => {}
-                () = made.over.cancelled() => {}
+                () = manager.live(&living, birth) => {}
+                () = living.over.cancelled() => {}
             }
         });
-        if expires {
+        let tended = session.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = tended.tend() => {}
+                () = tended.over.cancelled() => {}
+                () = tended.failure() => {}
+            }
+        });
+        if session.expires_at().is_some() {
             let manager = self.clone();
             let expiring = session.clone();
             self.tasks.spawn(async move {
-                tokio::select! {
-                    () = manager.expire(&expiring) => {}
-                    () = expiring.over.cancelled() => {}
-                    () = expiring.failure() => {}
+                let due = tokio::select! {
+                    () = manager.due(&expiring) => true,
+                    () = expiring.over.cancelled() => false,
+                    () = expiring.failure() => false,
+                };
+                // Not where it could be cut short: its end is the end of `over` too.
+                if due {
+                    manager.end(&expiring, EndReason::Expired).await;
                 }
             });
         }
         session
     }
 
-    async fn make(self: &Arc<Self>, session: &Arc<Session>, options: CreateOptions) {
-        match self.open_context(session, options).await {
-            Ok(browser) => {
-                session.readiness.send_replace(Readiness::Ready);
-                let manager = self.clone();
-                let session = session.clone();
-                self.tasks.spawn(async move {
-                    tokio::select! {
-                        () = browser.gone().cancelled_owned() => {
-                            manager.end(&session, EndReason::BrowserDied).await;
-                        }
-                        () = session.over.cancelled() => {}
-                    }
-                });
-            }
-            Err(error) => {
-                // Whoever waits for it gets the error; nobody else may find it.
-                self.state().sessions.remove(&session.id);
-                session.news().advance();
-                session.readiness.send_replace(Readiness::Failed(error));
-                Self::close_context(session).await;
-                drop(session.place.lock().unwrap_or_else(PoisonError::into_inner).take());
-            }
-        }
+    /// Takes a session that could not be made out of the list: whoever waits for it gets the error, nobody else
+    /// may find it.
+    pub(super) fn forget(&self, session: &Session) {
+        self.state().sessions.remove(&session.id);
+        session.news().advance();
+        drop(session.place.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    async fn open_context(&self, session: &Session, options: CreateOptions) -> Result<Arc<dyn Browser>> {
-        let config = options.context.unwrap_or_else(|| self.config.context.clone());
-        let state = match (options.storage_state, &config.storage_state) {
-            (Some(state), _) => Some(state),
-            (None, Some(path)) => Some(StorageState::read(path).await?),
-            (None, None) => None,
-        };
-        let options = ContextOptions::read(config).await?;
-        let mut browser = self.browser().await?;
-        let mut context = browser.new_context(&options, session.pages.clone()).await;
-        if matches!(context, Err(EngineError::BrowserGone)) {
-            // It died before anybody noticed: nothing is lost by asking a new one.
-            browser = self.browser().await?;
-            context = browser.new_context(&options, session.pages.clone()).await;
-        }
-        let context = context.map_err(engine_error)?;
-        let _ = session.context.set(context);
-        session.new_page().await?;
-        if let Some(state) = state {
-            session.restore(&state).await?;
-        }
-        Ok(browser)
-    }
-
-    async fn expire(self: &Arc<Self>, session: &Arc<Session>) {
+    /// Returns when the time of `session` is up.
+    async fn due(&self, session: &Session) {
         while let Some(at) = session.expires_at() {
             self.clock.sleep_until(at).await;
             if session.is_due() {
-                self.end(session, EndReason::Expired).await;
                 return;
             }
             // Renewed, or a call runs: it renews when it ends; look again no later than a second from now.
@@ -302,6 +310,11 @@ impl SessionManager {
         }
     }
 
+    /// Forgets that the session `id` was over.
+    pub(super) fn again(&self, id: &str) {
+        self.state().ended.forget(id);
+    }
+
     /// All sessions, the oldest first.
     pub fn list(&self) -> Vec<Arc<Session>> {
         let mut sessions: Vec<_> = self.state().sessions.values().cloned().collect();
@@ -311,7 +324,10 @@ impl SessionManager {
 
     /// Closes the session `id`; a call that runs in it is aborted.
     pub async fn close(&self, id: &str) -> Result<()> {
-        let session = self.get(id)?;
+        let session = match self.get(id) {
+            Ok(session) => session,
+            Err(error) => return if self.forget_former(id).await { Ok(()) } else { Err(error) },
+        };
         if self.end(&session, EndReason::Closed).await { Ok(()) } else { Err(session.ended_during_call()) }
     }
 
@@ -327,22 +343,37 @@ impl SessionManager {
         }
         session.news().advance();
         tracing::debug!(session = &*session.id, ?reason, "the session is over");
-        if reason != EndReason::BrowserDied {
-            Self::close_context(session).await;
+        match reason {
+            EndReason::Expired => {
+                session.keep_at_end().await;
+                self.store.session_ended(&session.id, SessionState::Expired);
+            }
+            // It stays as it is, and can be resumed.
+            EndReason::Released if self.config.persistent_sessions => session.keep_at_end().await,
+            EndReason::Released | EndReason::Closed => {
+                self.store.session_ended(&session.id, SessionState::Closed);
+            }
         }
+        Self::close_context(session).await;
         // The browser's folder may go next.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, session.pages.downloads().finish()).await;
         drop(session.place.lock().unwrap_or_else(PoisonError::into_inner).take());
         true
     }
 
-    async fn close_context(session: &Session) {
-        let Some(context) = session.context.get() else { return };
+    pub(super) async fn close_context(session: &Session) {
+        let context = session.context.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(context) = context else { return };
         match tokio::time::timeout(CLOSE_TIMEOUT, context.close()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(%error, "the context did not close"),
             Err(_) => tracing::warn!(session = &*session.id, "the context did not close in time"),
         }
+    }
+
+    /// What is kept of the sessions, and of what was said in them.
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Closes every session and the browser, and waits for what it has started.
@@ -356,5 +387,6 @@ impl SessionManager {
         }
         self.tasks.close();
         self.tasks.wait().await;
+        self.store.close().await;
     }
 }

@@ -1,5 +1,7 @@
 //! A session's network: rules that hold for all of its pages, and its cookies.
 
+use std::sync::{Arc, PoisonError};
+
 use url::Url;
 
 use super::session::{Session, engine_error};
@@ -12,8 +14,8 @@ use crate::{
 };
 
 impl Session {
-    fn open_context(&self) -> Result<&dyn Context> {
-        let context = self.context.get().map(AsRef::as_ref);
+    pub(super) fn open_context(&self) -> Result<Arc<dyn Context>> {
+        let context = self.context.lock().unwrap_or_else(PoisonError::into_inner).clone();
         context.ok_or_else(|| TroupeError::new(ErrorCode::InternalError, "the session has no context yet"))
     }
 
@@ -34,6 +36,15 @@ impl Session {
         Ok(rules)
     }
 
+    /// Makes the rules hold in a context that is new.
+    pub(super) async fn renew_network(&self) -> Result<()> {
+        let rules = self.network.lock().await;
+        if *rules == NetworkRules::default() {
+            return Ok(());
+        }
+        self.open_context()?.set_network(rules.clone()).await.map_err(engine_error)
+    }
+
     /// The cookies that a request to one of `urls` would carry; all where none is given.
     pub async fn cookies(&self, urls: &[Url]) -> Result<Vec<Cookie>> {
         let mut cookies = self.open_context()?.cookies().await.map_err(engine_error)?;
@@ -43,5 +54,12 @@ impl Session {
 
     pub async fn set_cookies(&self, cookies: &[Cookie]) -> Result<()> {
         self.open_context()?.set_cookies(cookies).await.map_err(engine_error)
+    }
+
+    pub(super) async fn clear_cookies(&self) -> Result<()> {
+        // One that is over is deleted.
+        let over = |cookie| Cookie { expires: 1.0, ..cookie };
+        let cookies: Vec<Cookie> = self.cookies(&[]).await?.into_iter().map(over).collect();
+        if cookies.is_empty() { Ok(()) } else { self.set_cookies(&cookies).await }
     }
 }

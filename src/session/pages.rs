@@ -1,6 +1,9 @@
 //! The pages of a session: their names in order of opening, and which one is meant.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use tokio::sync::Notify;
 
@@ -15,7 +18,7 @@ use crate::{
 
 /// Keeps the pages of one context as they open; the engine tells it.
 pub(super) struct Pages {
-    shared: Shared,
+    pub shared: Shared,
     clock: Arc<dyn Clock>,
     list: Mutex<List>,
     opening: Notify,
@@ -26,13 +29,26 @@ struct List {
     open: Vec<Arc<Page>>,
     current: Option<String>,
     opened: usize,
+    /// What the next pages are that nobody has opened from a page.
+    awaited: VecDeque<Awaited>,
+    /// Pages of our own, that no client sees.
+    hidden: Vec<Arc<Page>>,
+}
+
+/// A page that is being opened by us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    /// One that comes back under the number that it had.
+    Numbered(usize),
+    Hidden,
 }
 
 impl Pages {
     /// `news` is advanced when a page opens, or shows something else.
     pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, news: Revision) -> Self {
         let downloads = Arc::new(Downloads::new(files::download_folder(&config)));
-        let shared = Shared { config, refs: Arc::default(), downloads, dialogs: Dialogs::default(), news };
+        let (dialogs, visited) = (Dialogs::default(), Arc::default());
+        let shared = Shared { config, refs: Arc::default(), downloads, dialogs, visited, news };
         Self { shared, clock, list: Mutex::default(), opening: Notify::new() }
     }
 
@@ -44,6 +60,7 @@ impl Pages {
     fn list(&self) -> MutexGuard<'_, List> {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         list.open.retain(|page| page.is_open());
+        list.hidden.retain(|page| page.is_open());
         list
     }
 
@@ -53,6 +70,43 @@ impl Pages {
 
     pub fn opened(&self) -> usize {
         self.list().opened
+    }
+
+    /// Forgets the pages of a browser that is gone. The next that are opened have the numbers `again`, all others
+    /// higher ones than the first `opened`.
+    pub fn begin_again(&self, again: impl IntoIterator<Item = usize>, opened: usize) {
+        let mut list = self.list();
+        list.open.clear();
+        list.hidden.clear();
+        list.current = None;
+        list.awaited = again.into_iter().map(Awaited::Numbered).collect();
+        list.opened = list.opened.max(opened);
+    }
+
+    /// Makes the next page that is opened one of our own.
+    pub fn await_hidden(&self) {
+        self.list().awaited.push_back(Awaited::Hidden);
+    }
+
+    /// The one that was awaited is there, or will not come.
+    pub fn hidden_is_open(&self) {
+        self.list().awaited.retain(|awaited| *awaited != Awaited::Hidden);
+    }
+
+    /// The page of our own that the engine has opened as `id`. Where another took its place (a page may open one
+    /// at the same moment that names no opener), the two change places.
+    pub fn hidden(&self, id: &str) -> Option<Arc<Page>> {
+        let mut list = self.list();
+        if let Some(page) = list.hidden.iter().find(|page| page.engine_id() == id) {
+            return Some(page.clone());
+        }
+        let at = list.open.iter().position(|page| page.engine_id() == id)?;
+        let ours = list.open.remove(at);
+        if let Some(theirs) = list.hidden.pop() {
+            list.open.push(theirs);
+        }
+        list.hidden.push(ours.clone());
+        Some(ours)
     }
 
     /// Waits for a page beyond the first `before`.
@@ -102,16 +156,35 @@ impl Pages {
 }
 
 impl ContextObserver for Pages {
-    fn page_opened(&self, page: Arc<dyn engine::Page>, _opener: Option<&str>) -> Arc<dyn PageObserver> {
+    fn page_opened(&self, page: Arc<dyn engine::Page>, opener: Option<&str>) -> Arc<dyn PageObserver> {
         let mut list = self.list();
-        list.opened += 1;
-        let page = Arc::new(Page::new(list.opened, self.clock.now(), page, &self.shared));
+        let awaited = if opener.is_none() { list.awaited.pop_front() } else { None };
+        if awaited == Some(Awaited::Hidden) {
+            // Its refs and what it visits are nobody's, and it is no news.
+            let own = Shared {
+                refs: Arc::default(),
+                visited: Arc::default(),
+                news: Revision::default(),
+                ..self.shared.clone()
+            };
+            let page = Arc::new(Page::new(0, self.clock.now(), page, &own));
+            let observer = page.observer();
+            list.hidden.push(page);
+            return observer;
+        }
+        let number = match awaited {
+            Some(Awaited::Numbered(number)) => number,
+            _ => list.opened + 1,
+        };
+        list.opened = list.opened.max(number);
+        let page = Arc::new(Page::new(number, self.clock.now(), page, &self.shared));
+        let observer = page.observer();
         // A popup does not become the current page.
         if list.current.is_none() {
             list.current = Some(page.id.clone());
         }
-        let observer = page.observer();
         list.open.push(page);
+        list.open.sort_by_key(|page| page.number);
         drop(list);
         self.opening.notify_waiters();
         self.shared.news.advance();

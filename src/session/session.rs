@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -16,23 +16,40 @@ use tokio_util::sync::CancellationToken;
 use super::{
     clock::{Clock, Millis},
     ended::EndReason,
+    keeper::Keeper,
     pages::Pages,
     results::Results,
     screenshots::{Screenshot, Screenshots},
 };
 use crate::{
-    config::{Config, Expiry},
+    config::{Config, ContextConfig, Expiry},
     engine::{Context, EngineError, network::NetworkRules},
     error::{ErrorCode, Result, TroupeError},
     page::{Page, Revision, unsupported},
+    store::Store,
 };
 
 /// Whether a session can be used yet.
 #[derive(Clone)]
 pub(super) enum Readiness {
+    /// It is being made, or made again after its browser has died.
     Starting,
-    Ready,
+    /// Until this browser is gone.
+    Ready(CancellationToken),
+    /// It could not be made.
     Failed(TroupeError),
+    /// It could not be made again: a call from then on tries it once more.
+    Lost { error: TroupeError, again: Millis },
+}
+
+/// What a session is made as.
+pub(super) struct Identity {
+    pub id: Arc<str>,
+    /// Milliseconds since 1970.
+    pub created_at: Millis,
+    /// Whether it has a life of its own, or its connection's.
+    pub expires: bool,
+    pub options: ContextConfig,
 }
 
 /// What `list_sessions` tells of one.
@@ -47,6 +64,9 @@ pub struct SessionInfo {
     /// Milliseconds since 1970; absent where the session lives as long as its connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<u64>,
+    /// When it was saved last, of one that is not active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saved_at: Option<u64>,
     pub pages: Vec<PageInfo>,
 }
 
@@ -74,7 +94,13 @@ pub struct Session {
     expires_at: AtomicU64,
     lifetime: Millis,
     pub(super) pages: Arc<Pages>,
-    pub(super) context: OnceLock<Arc<dyn Context>>,
+    /// In the browser that runs now.
+    pub(super) context: Mutex<Option<Arc<dyn Context>>>,
+    /// What its contexts are made with.
+    pub(super) options: ContextConfig,
+    /// What it is resumed from.
+    pub(super) keeper: Keeper,
+    pub(super) store: Store,
     /// What holds for its requests; locked while it is changed.
     pub(super) network: tokio::sync::Mutex<NetworkRules>,
     pub(super) readiness: watch::Sender<Readiness>,
@@ -96,22 +122,27 @@ pub struct Session {
 
 impl Session {
     pub(super) fn new(
-        expires: bool,
+        identity: Identity,
+        keeper: Keeper,
         config: Arc<Config>,
         clock: Arc<dyn Clock>,
+        store: Store,
         place: OwnedSemaphorePermit,
     ) -> Self {
-        let created_at = clock.now();
+        let Identity { id, created_at, expires, options } = identity;
         let lifetime = u64::try_from(config.session_timeout.as_millis()).unwrap_or(u64::MAX);
         let news = Revision::default();
-        let expires_at = if expires { created_at.saturating_add(lifetime) } else { 0 };
+        let expires_at = if expires { clock.now().saturating_add(lifetime) } else { 0 };
         Self {
-            id: uuid::Uuid::new_v4().to_string().into(),
+            id,
             created_at,
             expires_at: AtomicU64::new(expires_at),
             lifetime,
             pages: Arc::new(Pages::new(config.clone(), clock.clone(), news.clone())),
-            context: OnceLock::new(),
+            context: Mutex::default(),
+            options,
+            keeper,
+            store,
             network: tokio::sync::Mutex::default(),
             readiness: watch::Sender::new(Readiness::Starting),
             queue: Arc::default(),
@@ -174,8 +205,13 @@ impl Session {
             biased;
             () = self.over.cancelled() => Err(self.ended_during_call()),
             outcome = async {
-                self.ready().await?;
-                work.await
+                let gone = self.ready().await?;
+                tokio::select! {
+                    biased;
+                    outcome = work => outcome,
+                    // It is resumed, but what has run in the browser is lost.
+                    () = gone.cancelled() => Err(browser_died()),
+                }
             } => outcome,
         };
         outcome.map_err(|error| match error.session_id {
@@ -201,16 +237,41 @@ impl Session {
         matches!(*self.readiness.borrow(), Readiness::Failed(_))
     }
 
-    async fn ready(&self) -> Result<()> {
+    /// Waits until it can be used; the token is cancelled when its browser is gone.
+    async fn ready(&self) -> Result<CancellationToken> {
+        // Where it was given up, a call is the reason to try again.
+        self.readiness.send_if_modified(|readiness| {
+            let due = matches!(readiness, Readiness::Lost { again, .. } if *again <= self.clock.now());
+            if due {
+                *readiness = Readiness::Starting;
+            }
+            due
+        });
         let mut readiness = self.readiness.subscribe();
         let ready = readiness
             .wait_for(|readiness| !matches!(readiness, Readiness::Starting))
             .await
             .map_err(|_| TroupeError::new(ErrorCode::InternalError, "the session's maker has gone"))?;
         match &*ready {
-            Readiness::Failed(error) => Err(error.clone()),
-            Readiness::Starting | Readiness::Ready => Ok(()),
+            Readiness::Ready(gone) => Ok(gone.clone()),
+            Readiness::Failed(error) | Readiness::Lost { error, .. } => Err(error.clone()),
+            Readiness::Starting => Err(TroupeError::new(ErrorCode::InternalError, "the session is not made")),
         }
+    }
+
+    /// Whether it can be used now.
+    pub(super) fn is_ready(&self) -> bool {
+        matches!(&*self.readiness.borrow(), Readiness::Ready(gone) if !gone.is_cancelled())
+    }
+
+    /// Whether a call runs in it.
+    pub(super) fn is_running(&self) -> bool {
+        self.running.load(Ordering::Acquire) > 0
+    }
+
+    /// A call begins or ends that may change what its page has stored.
+    pub fn may_change(&self) {
+        self.keeper.may_change();
     }
 
     /// The page `id`, or the current one; one is opened where none is left.
@@ -223,17 +284,24 @@ impl Session {
 
     /// Opens a page and makes it the current one.
     pub async fn new_page(&self) -> Result<Arc<Page>> {
-        let context = self
-            .context
-            .get()
-            .ok_or_else(|| TroupeError::new(ErrorCode::InternalError, "the session has no context yet"))?;
-        let opened = context.new_page().await.map_err(engine_error)?;
+        let opened = self.open_context()?.new_page().await.map_err(engine_error)?;
         let page = self
             .pages
             .by_engine_id(opened.id())
             .ok_or_else(|| TroupeError::new(ErrorCode::PageNotFound, "the page closed as it opened"))?;
         self.pages.select(&page.id);
         Ok(page)
+    }
+
+    /// Opens a page that no client sees; whoever asks for it closes it.
+    pub(super) async fn hidden_page(&self) -> Result<Arc<Page>> {
+        let context = self.open_context()?;
+        self.pages.await_hidden();
+        let opened = context.new_page().await;
+        self.pages.hidden_is_open();
+        self.pages
+            .hidden(opened.map_err(engine_error)?.id())
+            .ok_or_else(|| TroupeError::new(ErrorCode::PageNotFound, "the page closed as it opened"))
     }
 
     /// The pages that are open, in order of opening.
@@ -289,6 +357,7 @@ impl Session {
             state: "active".to_owned(),
             created_at: self.created_at,
             expires_at: self.expires_at(),
+            saved_at: None,
             pages: pages.iter().map(|page| PageInfo::of(page)).collect(),
         }
     }
@@ -308,16 +377,19 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::AcqRel);
         self.0.renew();
+        self.0.keeper.touch();
     }
+}
+
+fn browser_died() -> TroupeError {
+    TroupeError::new(ErrorCode::BrowserCrashed, "the browser died during the call")
+        .suggestion("repeat the call: the browser is started again and the session resumed")
 }
 
 /// Words for a failure below that concerns no page.
 pub(super) fn engine_error(error: EngineError) -> TroupeError {
     match error {
-        EngineError::BrowserGone | EngineError::PageGone => {
-            TroupeError::new(ErrorCode::BrowserCrashed, "the browser died during the call")
-                .suggestion("repeat the call: the browser is started again")
-        }
+        EngineError::BrowserGone | EngineError::PageGone => browser_died(),
         EngineError::Launch { reason, suggestion } => {
             let mut error = TroupeError::new(
                 ErrorCode::BrowserError,

@@ -18,13 +18,14 @@ use super::{
     person::{self, Person},
     progress::Progress,
     record, sessions,
-    tool::{PageCall, Run, ServerCall, SessionCall, Tool},
+    tool::{Group, PageCall, Run, ServerCall, SessionCall, Tool},
 };
 use crate::{
     config::Config,
     engine,
     error::{ErrorCode, Result, TroupeError},
     session::{Connection, Session, SessionManager, SystemClock, Turn},
+    store::Store,
 };
 
 /// Every native tool, in the order in which they are listed.
@@ -96,13 +97,21 @@ impl Registry {
     /// A server's whole inside: the engine, the sessions, the tools that the configuration lists.
     pub fn open(config: Arc<Config>) -> Result<Self> {
         let engine = engine::for_config(config.clone())?;
-        Self::new(SessionManager::new(config, engine, Arc::new(SystemClock)))
+        let store = Store::open(&config)?;
+        Self::new(SessionManager::new(config, engine, Arc::new(SystemClock), store))
+    }
+
+    /// What is wrong with a configuration, without starting anything.
+    pub fn check(config: &Arc<Config>) -> Result<()> {
+        engine::for_config(config.clone())?;
+        select(config).map(drop)
     }
 
     /// The same with a browser in memory, for tests.
     #[cfg(feature = "testing")]
     pub fn in_memory(config: Arc<Config>, clock: Arc<dyn crate::session::Clock>) -> Result<Self> {
-        Self::new(SessionManager::new(config, Arc::new(engine::memory::MemoryEngine::default()), clock))
+        let engine = Arc::new(engine::memory::MemoryEngine::default());
+        Self::new(SessionManager::new(config, engine, clock, Store::none()?))
     }
 
     /// The tools that the configuration lists.
@@ -218,6 +227,7 @@ impl Registry {
             Run::Session(run) => {
                 let (session, _place) = self.admit(&mut given, &connection, turn, held, outcome).await?;
                 let call = SessionCall { session: session.clone(), config: self.manager.config().clone() };
+                let _change = change(tool, &session);
                 session.run(async { run(call, Value::Object(given))?.await }).await
             }
             Run::Page(run) => {
@@ -233,6 +243,7 @@ impl Registry {
                     let call = PageCall { session: session.clone(), page, config };
                     run(call, Value::Object(given))?.await
                 };
+                let _change = change(tool, &session);
                 session.run(work).await
             }
         }
@@ -259,6 +270,24 @@ impl Registry {
         };
         outcome.session_id = Some(session.id.to_string());
         Ok((session, place))
+    }
+}
+
+/// Tells the session, now and when it is dropped, of a call that may change what its page has stored. Navigations only
+/// lead away from there.
+fn change(tool: &Tool, session: &Arc<Session>) -> Option<Change> {
+    let may_change = !tool.hints.read_only && tool.group != Group::Navigation;
+    may_change.then(|| {
+        session.may_change();
+        Change(session.clone())
+    })
+}
+
+struct Change(Arc<Session>);
+
+impl Drop for Change {
+    fn drop(&mut self) {
+        self.0.may_change();
     }
 }
 

@@ -1,5 +1,7 @@
 //! Tools that make, end and list sessions.
 
+use std::{io::Write, path::PathBuf};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -7,11 +9,13 @@ use url::Url;
 
 use super::tool::{Group, ServerCall, SessionCall, Tool, tool};
 use crate::{
-    config::Viewport,
+    config::{Config, Transport, Viewport},
     engine::network::{Cookie, SameSite},
     error::{ErrorCode, Result, TroupeError},
     page::normalise_url,
-    session::{CreateOptions, SessionInfo, StorageState},
+    policy::files,
+    session::{CreateOptions, PageInfo, SessionInfo, StorageState},
+    store::SessionState,
 };
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -25,9 +29,28 @@ pub(super) fn tools() -> Vec<Tool> {
         tool("close_session", Group::Session, "End a session when its task is done.")
             .destructive()
             .server(close),
-        tool("list_sessions", Group::Session, "List your sessions with their pages and expiry.")
+        tool("list_sessions", Group::Session, "List your sessions, and former ones that can be resumed.")
             .read_only()
             .server(list),
+        tool(
+            "session_resume",
+            Group::Session,
+            "Bring back an expired session, or one whose server died: log-ins, pages, forms, refs.",
+        )
+        .server(resume),
+        tool(
+            "save_state",
+            Group::Session,
+            "Get cookies and storage as Playwright's storageState, or write them to a new file.",
+        )
+        .session(save_state),
+        tool(
+            "restore_state",
+            Group::Session,
+            "Replace cookies and storage by a saved state, or by that of a file.",
+        )
+        .destructive()
+        .session(restore_state),
         tool(
             "get_cookies",
             Group::Session,
@@ -53,7 +76,7 @@ struct CreateParameters {
     locale: Option<String>,
     /// IANA, such as Europe/Berlin
     timezone: Option<String>,
-    /// Cookies and localStorage, as Playwright's storageState writes them
+    /// From save_state or Playwright's storageState
     #[schemars(with = "Option<Value>")]
     storage_state: Option<StorageState>,
 }
@@ -114,18 +137,176 @@ async fn close(call: ServerCall, given: CloseParameters) -> Result<Closed> {
     Ok(Closed { success: true, message: format!("Session {} is closed.", given.session_id) })
 }
 
+/// How it stands with a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum StateParameter {
+    Active,
+    Recoverable,
+    Stale,
+    Expired,
+    Closed,
+    Error,
+}
+
+impl From<StateParameter> for SessionState {
+    fn from(state: StateParameter) -> Self {
+        match state {
+            StateParameter::Active => Self::Active,
+            StateParameter::Recoverable => Self::Recoverable,
+            StateParameter::Stale => Self::Stale,
+            StateParameter::Expired => Self::Expired,
+            StateParameter::Closed => Self::Closed,
+            StateParameter::Error => Self::Error,
+        }
+    }
+}
+
 #[derive(Deserialize, JsonSchema)]
-struct ListParameters {}
+struct ListParameters {
+    state: Option<StateParameter>,
+}
 
 #[derive(Serialize, JsonSchema)]
 struct Sessions {
     sessions: Vec<SessionInfo>,
 }
 
-async fn list(call: ServerCall, _given: ListParameters) -> Result<Sessions> {
-    let sessions = call.manager.list();
-    let known = sessions.iter().filter(|session| call.connection.knows(&session.id));
-    Ok(Sessions { sessions: known.map(|session| session.info()).collect() })
+async fn list(call: ServerCall, given: ListParameters) -> Result<Sessions> {
+    let mut sessions = Vec::new();
+    if given.state.is_none_or(|state| state == StateParameter::Active) {
+        let active = call.manager.list();
+        let known = active.iter().filter(|session| call.connection.knows(&session.id));
+        sessions.extend(known.map(|session| session.info()));
+    }
+    if given.state != Some(StateParameter::Active) {
+        let former = call.manager.former(given.state.map(Into::into)).await?;
+        // Several clients share a server over HTTP: what it has ended itself is told to those who know of it.
+        let mine = |info: &SessionInfo| {
+            call.manager.config().transport == Transport::Stdio
+                || ["recoverable", "stale"].contains(&&*info.state)
+                || call.connection.knows(&info.session_id)
+        };
+        sessions.extend(former.into_iter().filter(mine));
+    }
+    Ok(Sessions { sessions })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ResumeParameters {
+    session_id: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ResumedAnswer {
+    session_id: String,
+    /// Milliseconds since 1970; absent where it lives as long as its connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<u64>,
+    pages: Vec<PageInfo>,
+    message: String,
+}
+
+async fn resume(call: ServerCall, given: ResumeParameters) -> Result<ResumedAnswer> {
+    let session = call.manager.resume(&given.session_id).await?;
+    call.connection.note_created(session.id.clone());
+    let SessionInfo { session_id, expires_at, pages, .. } = session.info();
+    let message = "The session is back. Refs of elements that are still there go on working.".to_owned();
+    Ok(ResumedAnswer { session_id, expires_at, pages, message })
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct SaveParameters {
+    path: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Saved {
+    success: bool,
+    message: String,
+    /// Cookies and origins, in the form of Playwright's storageState.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Value>")]
+    state: Option<StorageState>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+}
+
+async fn save_state(call: SessionCall, given: SaveParameters) -> Result<Saved> {
+    let state = call.session.storage_state().await?;
+    let told = format!("{} cookies and the storage of {} origins", state.cookies.len(), state.origins.len());
+    let Some(name) = given.path else {
+        return Ok(Saved {
+            success: true,
+            message: format!("Saved {told}."),
+            state: Some(state),
+            path: None,
+        });
+    };
+    let text = serde_json::to_string_pretty(&state).unwrap_or_default();
+    let path = write_secret(&call.config, &name, &text)?;
+    let path = path.display().to_string();
+    Ok(Saved {
+        success: true,
+        message: format!("Saved {told} to {path}. Whoever can read it is logged in as this session is."),
+        state: None,
+        path: Some(path),
+    })
+}
+
+/// Writes a new file below the output folder that only its owner may read.
+fn write_secret(config: &Config, name: &str, text: &str) -> Result<PathBuf> {
+    let (path, mut file) = files::create_output(config, name)?;
+    let mut write = || {
+        #[cfg(unix)]
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        file.write_all(text.as_bytes())
+    };
+    write().map_err(|error: std::io::Error| {
+        TroupeError::new(ErrorCode::BrowserError, format!("`{}` cannot be written: {error}", path.display()))
+    })?;
+    Ok(path)
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct RestoreParameters {
+    #[schemars(with = "Value")]
+    state: StateOrPath,
+}
+
+/// A storage state, or where one is.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StateOrPath {
+    Path(String),
+    State(StorageState),
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Restored {
+    success: bool,
+    message: String,
+    page: PageInfo,
+}
+
+async fn restore_state(call: SessionCall, given: RestoreParameters) -> Result<Restored> {
+    let state = match given.state {
+        StateOrPath::State(state) => state,
+        StateOrPath::Path(path) => StorageState::read(&files::resolve_input(&call.config, &path)?).await?,
+    };
+    let told = format!("{} cookies and the storage of {} origins", state.cookies.len(), state.origins.len());
+    let page = call.session.restore_state(state).await?;
+    Ok(Restored {
+        success: true,
+        message: format!(
+            "Restored {told}. The current page was loaded again; reload others to see it there."
+        ),
+        page: PageInfo::of(&page),
+    })
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -21,6 +21,7 @@ pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> 
     // `initialize` is answered while the browser starts.
     manager.prepare();
     let connection = Arc::<Connection>::default();
+    connection.take_over(manager).await;
     let over = stop.child_token();
     let (read, write) = streams();
     let lines = Lines::new(read, write, connection.clone(), over.clone());

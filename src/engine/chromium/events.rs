@@ -181,7 +181,7 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
                 PageEvent::Committed {
                     frame: frame.clone(),
                     document: document.clone(),
-                    url: url + &url_fragment,
+                    url: url + url_fragment.as_str(),
                 },
             ];
             // A document that is taken out of the cache whole is loaded already.

@@ -404,32 +404,103 @@ export interface AnnotationsResult {
 
 // ---- state across a restart
 
-export interface FormState {
+export interface FieldState {
+  path: string;
+  value?: string;
+  checked?: boolean;
+  /** Indexes of the options that are selected. */
+  selected?: number[];
+}
+
+export interface ScrollState {
+  path: string;
+  x: number;
+  y: number;
+}
+
+/** Where a ref stood, to find its element again. */
+export interface RefState {
+  ref: string;
+  role: string;
+  name: string;
+  path: string;
+}
+
+export interface Item {
+  name: string;
+  value: string;
+}
+
+/** A store or index has either `keyPath` or `keyPathArray`, or neither. */
+export interface StoreState {
+  name: string;
+  autoIncrement: boolean;
+  keyPath?: string;
+  keyPathArray?: string[];
+  /** What JSON cannot say stands under `keyEncoded` and `valueEncoded` (see encode.ts). */
+  records: { key?: unknown; keyEncoded?: unknown; value?: unknown; valueEncoded?: unknown }[];
+  indexes: { name: string; keyPath?: string; keyPathArray?: string[]; multiEntry: boolean; unique: boolean }[];
+}
+
+export interface DatabaseState {
+  name: string;
+  version: number;
+  stores: StoreState[];
+}
+
+export interface KeepArgument {
+  /** `version` of the last answer for this document. */
+  known?: string;
+  indexedDB?: boolean;
+}
+
+export interface Whereabouts {
   url: string;
-  scroll: { x: number; y: number };
-  fields: { path: string; value?: string; checked?: boolean; selected?: number[] }[];
+  /** Indexes among the child frames, from the main frame inwards; empty for the main frame. */
+  place: number[];
 }
 
-export interface RestoreFormResult {
-  restored: number;
-  missing: number;
-}
-
-export interface StorageState {
+export interface Kept {
+  url: string;
+  /** `null` where it can have no storage. */
   origin: string;
-  localStorage: Record<string, string>;
-  sessionStorage: Record<string, string>;
+  version: string;
+  /** Left out where `version` is the one that is known. */
+  document?: { place: number[]; scroll: { x: number; y: number }; scrolls: ScrollState[]; fields: FieldState[]; refs: RefState[] };
+  localStorage?: Item[];
+  sessionStorage?: Item[];
+  indexedDB?: DatabaseState[];
+  /** Databases that are too large to be kept, or did not answer. */
+  left?: string[];
+  /** How long the databases took, in ms. */
+  reading?: number;
 }
 
-/** Where refs stood, to find their elements again after a restart. */
-export interface RefsState {
-  refs: { ref: string; role: string; name: string; path: string }[];
+export interface BringBackArgument extends WithRefs {
+  scroll: { x: number; y: number };
+  scrolls: ScrollState[];
+  fields: FieldState[];
+  /** Not `refs`: under that name every call is handed the counter. */
+  named: RefState[];
+  /** ms that what is missing is waited for. */
+  patience: number;
 }
 
-export interface RestoreRefsResult {
-  restored: string[];
+export interface BringBackResult {
+  /** How many are filled again, and how many are not there. */
+  fields: number;
+  missing: number;
+  /** How many name their elements again. */
+  refs: number;
   /** No element, or several, of this role, name and path. */
   stale: string[];
+}
+
+export interface WriteStorageArgument {
+  /** `localStorage`, `sessionStorage`, `indexedDB` as {@link Kept} has them, as JSON. */
+  state: string;
+  /** Also takes away what the state does not name. */
+  replace?: boolean;
 }
 
 // ---- bookkeeping
@@ -496,12 +567,10 @@ export interface Troupe {
   waitFor: Call<WaitForArgument, Promise<WaitForResult>>;
   describe: Call<RefArgument, DescribeResult>;
   annotations: Call<AnnotationsArgument, AnnotationsResult>;
-  formState: Call<void, FormState>;
-  restoreForm: Call<FormState, RestoreFormResult>;
-  storage: Call<void, StorageState>;
-  restoreStorage: Call<StorageState, Done>;
-  refsState: Call<void, RefsState>;
-  restoreRefs: Call<RefsState, RestoreRefsResult>;
+  keep: Call<KeepArgument, Promise<Kept>>;
+  bringBack: Call<BringBackArgument, Promise<BringBackResult | Hosts>>;
+  writeStorage: Call<WriteStorageArgument, Promise<Done>>;
+  whereabouts: Call<void, Whereabouts>;
   mutations: Call<void, MutationsResult>;
   /** Resolves after one turn of the event loop; with the page as it is then, which saves a call. */
   turn: Call<TurnArgument, Promise<Turned>>;

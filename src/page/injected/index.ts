@@ -9,12 +9,13 @@ import { answer, answerLater, answerRead } from "./fail";
 import { checkedState, fill, select } from "./fill";
 import { find } from "./find";
 import { html } from "./html";
-import { formState, refsState, restoreForm, restoreRefs, restoreStorage, storage } from "./keep";
+import { bringBack, keep, watchScrolls, whereabouts } from "./keep";
 import { mutations, rootCame, startWatching } from "./mutations";
 import { attribute, describe, list, refOf, state, text, value } from "./reads";
 import { elementByRef } from "./refs";
 import { resolve } from "./resolve";
 import { snapshot } from "./snapshot";
+import { writeStorage } from "./storage";
 import { turn, watchDownloadLinks } from "./turn";
 import { scroll, waitFor } from "./wait";
 
@@ -49,12 +50,10 @@ function wire(): Outside {
     waitFor: answerLater(waitFor),
     describe: read(describe),
     annotations: read(annotations),
-    formState: read(formState),
-    restoreForm: answer(restoreForm),
-    storage: answer(storage),
-    restoreStorage: answer(restoreStorage),
-    refsState: read(refsState),
-    restoreRefs: answer(restoreRefs),
+    keep: answerLater(keep),
+    bringBack: answerLater(bringBack),
+    writeStorage: answerLater(writeStorage),
+    whereabouts: answer(whereabouts),
     mutations: answer(mutations),
     turn: answerLater(turn),
     adoptShadowRoot: (host: Element, root: ShadowRoot): void => {
@@ -71,5 +70,6 @@ const world = globalThis as { __troupe?: Outside };
 if (!world.__troupe) {
   world.__troupe = wire();
   startWatching();
+  watchScrolls();
   watchDownloadLinks();
 }

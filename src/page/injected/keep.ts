@@ -1,33 +1,116 @@
-/** State that outlives a browser: form fields, storage, refs. */
-import type { Done, FormState, RefsState, RestoreFormResult, RestoreRefsResult, StorageState } from "./api";
-import { queryAll } from "./dom";
+/** What a document is to be resumed with: fields that were filled and not sent, scroll positions, refs, storage. */
+import type { BringBackArgument, BringBackResult, FieldState, Hosts, KeepArgument, Kept, RefState, ScrollState, Whereabouts } from "./api";
+import { nextChange } from "./actionability";
+import { unknownHosts } from "./closed";
 import { shadowRoots } from "./css";
+import { readDatabases } from "./databases";
+import { attr, isElement, queryAll } from "./dom";
+import { withMemo } from "./memo";
+import { mutations } from "./mutations";
 import { nameOf } from "./names";
-import { pathOf } from "./path";
-import { claimRef, connectedRefs } from "./refs";
+import { Paths } from "./path";
+import { claimRef, connectedRefs, nextRef } from "./refs";
 import { roleOf } from "./roles";
+import { items } from "./storage";
 import { findAll } from "./targets";
 
 type Field = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
 const unsaved = /^(password|file|hidden|submit|button|reset|image)$/;
+/** Refs of one document that are kept at most: the newest, which an agent has seen last. */
+const mostRefs = 2000;
 
-/** What a user entered and has not sent: fields that differ from their defaults, passwords never. */
-export function formState(): FormState {
-  const fields: FormState["fields"] = [];
+/** Passwords are never kept, also where they are shown as text. */
+const isSecret = (field: Field): boolean => /\b(current-password|new-password|one-time-code|cc-csc)\b/.test(attr(field, "autocomplete") ?? "");
+
+const isKept = (field: Field): boolean => !(field instanceof HTMLInputElement && unsaved.test(field.type)) && !isSecret(field);
+
+/** Fields that differ from their defaults. */
+function fieldsNow(paths: Paths): FieldState[] {
+  const fields: FieldState[] = [];
   for (const root of [document, ...shadowRoots(document)]) {
     for (const field of queryAll(root, "input, textarea, select") as NodeListOf<Field>) {
+      if (!isKept(field)) continue;
       if (field instanceof HTMLSelectElement) {
         const options = Array.from(field.options);
-        if (options.some((option) => option.selected !== option.defaultSelected)) fields.push({ path: pathOf(field), selected: options.flatMap((option, index) => (option.selected ? [index] : [])) });
+        if (options.some((option) => option.selected !== option.defaultSelected)) fields.push({ path: paths.of(field), selected: options.flatMap((option, index) => (option.selected ? [index] : [])) });
       } else if (field instanceof HTMLInputElement && (field.type === "checkbox" || field.type === "radio")) {
-        if (field.checked !== field.defaultChecked) fields.push({ path: pathOf(field), checked: field.checked });
-      } else if (!(field instanceof HTMLInputElement && unsaved.test(field.type)) && field.value !== field.defaultValue) {
-        fields.push({ path: pathOf(field), value: field.value });
+        if (field.checked !== field.defaultChecked) fields.push({ path: paths.of(field), checked: field.checked });
+      } else if (field.value !== field.defaultValue) {
+        fields.push({ path: paths.of(field), value: field.value });
       }
     }
   }
-  return { url: location.href, scroll: { x: Math.round(scrollX), y: Math.round(scrollY) }, fields };
+  return fields;
+}
+
+/** What has been scrolled since we look, besides the document. */
+const scrolled = new Set<WeakRef<Element>>();
+
+export function watchScrolls(): void {
+  const known = new WeakSet<Element>();
+  const note = ({ target }: Event): void => {
+    if (!isElement(target as Node | null) || known.has(target as Element)) return;
+    known.add(target as Element);
+    scrolled.add(new WeakRef(target as Element));
+  };
+  window.addEventListener("scroll", note, { capture: true, passive: true });
+}
+
+function scrollsNow(paths: Paths): ScrollState[] {
+  const scrolls: ScrollState[] = [];
+  for (const weak of scrolled) {
+    const element = weak.deref();
+    if (!element) scrolled.delete(weak);
+    else if (element.isConnected && (element.scrollLeft !== 0 || element.scrollTop !== 0)) scrolls.push({ path: paths.of(element), x: element.scrollLeft, y: element.scrollTop });
+  }
+  return scrolls;
+}
+
+function refsNow(paths: Paths): RefState[] {
+  return withMemo(() =>
+    Array.from(connectedRefs()).slice(-mostRefs).map(([ref, element]) => {
+      const role = roleOf(element);
+      return { ref, role, name: nameOf(element, role), path: paths.of(element) };
+    }),
+  );
+}
+
+/** Where this document stands among the frames of its page: which child of the main frame, which child of that… */
+function place(): number[] {
+  const place: number[] = [];
+  for (let inner: Window = window; inner !== inner.parent; inner = inner.parent) {
+    let index = 0;
+    while (index < inner.parent.length && inner.parent[index] !== inner) index++;
+    place.unshift(index);
+  }
+  return place;
+}
+
+export const whereabouts = (): Whereabouts => ({ url: location.href, place: place() });
+
+/** Every part but the storage is left out where nothing has changed since `known`. */
+export async function keep(argument: KeepArgument): Promise<Kept> {
+  const version = `${mutations().count} ${nextRef()} ${scrollX} ${scrollY}`;
+  const kept: Kept = { url: location.href, origin: location.origin, version };
+  if (version !== argument.known) {
+    const paths = new Paths();
+    kept.document = { place: place(), scroll: { x: Math.round(scrollX), y: Math.round(scrollY) }, scrolls: scrollsNow(paths), fields: fieldsNow(paths), refs: refsNow(paths) };
+  }
+  const [local, session] = [items(() => localStorage), items(() => sessionStorage)];
+  if (local) kept.localStorage = local;
+  if (session) kept.sessionStorage = session;
+  if (argument.indexedDB && local) {
+    const begun = performance.now();
+    // Where IndexedDB is switched off there is nothing to keep.
+    const read = await readDatabases().catch(() => null);
+    if (read) {
+      kept.indexedDB = read.databases;
+      if (read.left.length > 0) kept.left = read.left;
+    }
+    kept.reading = performance.now() - begun;
+  }
+  return kept;
 }
 
 function findPath(path: string): Element | null {
@@ -39,64 +122,46 @@ function findPath(path: string): Element | null {
   }
 }
 
-export function restoreForm(state: FormState): RestoreFormResult {
-  let restored = 0;
-  for (const saved of state.fields) {
-    const field = findPath(saved.path) as Field | null;
-    if (!field) continue;
-    if (saved.selected !== undefined && field instanceof HTMLSelectElement) {
-      Array.from(field.options).forEach((option, index) => (option.selected = saved.selected!.includes(index)));
-    } else if (saved.checked !== undefined && field instanceof HTMLInputElement) field.checked = saved.checked;
-    else if (saved.value !== undefined && !(field instanceof HTMLInputElement && unsaved.test(field.type))) field.value = saved.value;
-    else continue;
-    field.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
-    field.dispatchEvent(new Event("change", { bubbles: true }));
-    restored++;
-  }
-  scrollTo({ left: state.scroll.x, top: state.scroll.y, behavior: "instant" as ScrollBehavior });
-  return { restored, missing: state.fields.length - restored };
-}
-
-function entries(read: () => Storage): Record<string, string> {
-  try {
-    const storage = read();
-    const found: Record<string, string> = {};
-    for (let i = 0; i < storage.length; i++) {
-      const key = storage.key(i);
-      if (key !== null) found[key] = storage.getItem(key) ?? "";
-    }
-    return found;
-  } catch {
-    // An opaque origin has no storage.
-    return {};
-  }
-}
-
-export const storage = (): StorageState => ({ origin: location.origin, localStorage: entries(() => localStorage), sessionStorage: entries(() => sessionStorage) });
-
-export function restoreStorage(state: StorageState): Done {
-  for (const [key, value] of Object.entries(state.localStorage ?? {})) localStorage.setItem(key, value);
-  for (const [key, value] of Object.entries(state.sessionStorage ?? {})) sessionStorage.setItem(key, value);
-  return { done: true };
-}
-
-export function refsState(): RefsState {
-  return {
-    refs: Array.from(connectedRefs(), ([ref, element]) => {
-      const role = roleOf(element);
-      return { ref, role, name: nameOf(element, role), path: pathOf(element) };
-    }),
-  };
+function restoreField(saved: FieldState): boolean {
+  const field = findPath(saved.path) as Field | null;
+  if (!field) return false;
+  if (saved.selected !== undefined && field instanceof HTMLSelectElement) {
+    Array.from(field.options).forEach((option, index) => (option.selected = saved.selected!.includes(index)));
+  } else if (saved.checked !== undefined && field instanceof HTMLInputElement) field.checked = saved.checked;
+  else if (saved.value !== undefined && "value" in field && isKept(field)) field.value = saved.value;
+  else return false;
+  field.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
+  field.dispatchEvent(new Event("change", { bubbles: true }));
+  return true;
 }
 
 /** A ref comes back where exactly one element of its role and name stands at its path. */
-export function restoreRefs(state: RefsState): RestoreRefsResult {
-  const result: RestoreRefsResult = { restored: [], stale: [] };
-  for (const { ref, role, name, path } of state.refs) {
-    const element = findPath(path);
-    const same = element !== null && roleOf(element) === role && nameOf(element, role) === name;
-    if (same && claimRef(ref, element)) result.restored.push(ref);
-    else result.stale.push(ref);
+function restoreRef({ ref, role, name, path }: RefState): boolean {
+  const element = findPath(path);
+  return element !== null && roleOf(element) === role && nameOf(element, role) === name && claimRef(ref, element);
+}
+
+function restoreScroll({ path, x, y }: ScrollState): boolean {
+  const element = findPath(path);
+  element?.scrollTo({ left: x, top: y, behavior: "instant" as ScrollBehavior });
+  return element !== null;
+}
+
+/** Puts back what can be; what is missing is looked for until `patience` is over, since pages build themselves. */
+export async function bringBack(argument: BringBackArgument): Promise<BringBackResult | Hosts> {
+  const hosts = unknownHosts(argument);
+  if (hosts) return hosts;
+  const until = performance.now() + argument.patience;
+  let { fields, named, scrolls } = argument;
+  const scrollPage = (): void => scrollTo({ left: argument.scroll.x, top: argument.scroll.y, behavior: "instant" as ScrollBehavior });
+  for (;;) {
+    fields = fields.filter((field) => !restoreField(field));
+    named = withMemo(() => named.filter((saved) => !restoreRef(saved)));
+    scrolls = scrolls.filter((saved) => !restoreScroll(saved));
+    scrollPage();
+    const there = Math.abs(scrollY - argument.scroll.y) < 2 && Math.abs(scrollX - argument.scroll.x) < 2;
+    if ((fields.length + named.length + scrolls.length === 0 && there) || performance.now() >= until) break;
+    await nextChange(false, until);
   }
-  return result;
+  return { fields: argument.fields.length - fields.length, missing: fields.length, refs: argument.named.length - named.length, stale: named.map(({ ref }) => ref) };
 }

@@ -1,30 +1,44 @@
 /** A CSS path to an element, by which it is found again in the same page. */
-import { attr, isShadowRoot, localName, parentNode, previousElement, queryAll, rootOf, isElement } from "./dom";
+import { attr, isShadowRoot, localName, parentNode, queryAll, rootOf, isElement, firstElementChild, nextElement } from "./dom";
 
-/** `main > form > input:nth-of-type(2)`; through shadow roots the parts are chained with `>>`. */
-export function pathOf(element: Element): string {
-  const root = rootOf(element);
-  const parts: string[] = [];
-  let node: Element | null = element;
-  while (node) {
-    const id: string | null = attr(node, "id");
-    if (id && queryAll(root, `#${CSS.escape(id)}`).length === 1) {
-      parts.unshift(`#${CSS.escape(id)}`);
-      break;
+/** Makes paths while nothing changes; what siblings have been counted once are not counted again. */
+export class Paths {
+  private readonly steps = new Map<Element, string>();
+
+  /** `main > form > input:nth-of-type(2)`; through shadow roots the parts are chained with `>>`. */
+  of(element: Element): string {
+    const root = rootOf(element);
+    const parts: string[] = [];
+    let node: Element | null = element;
+    while (node) {
+      const id: string | null = attr(node, "id");
+      if (id && queryAll(root, `#${CSS.escape(id)}`).length === 1) {
+        parts.unshift(`#${CSS.escape(id)}`);
+        break;
+      }
+      parts.unshift(this.step(node));
+      const parent: ParentNode | null = parentNode(node);
+      node = isElement(parent) ? parent : null;
     }
-    parts.unshift(step(node));
-    const parent: ParentNode | null = parentNode(node);
-    node = isElement(parent) ? parent : null;
+    const path = parts.join(" > ");
+    return isShadowRoot(root) ? `${this.of(root.host)} >> ${path}` : path;
   }
-  const path = parts.join(" > ");
-  return isShadowRoot(root) ? `${pathOf(root.host)} >> ${path}` : path;
+
+  private step(element: Element): string {
+    const known = this.steps.get(element);
+    if (known !== undefined) return known;
+    const parent = parentNode(element);
+    const first = isElement(parent) ? firstElementChild(parent) : (parent?.firstElementChild ?? null);
+    const ofTag = new Map<string, Element[]>();
+    for (let sibling = first; sibling; sibling = nextElement(sibling)) {
+      const tag = localName(sibling);
+      const same = ofTag.get(tag);
+      if (same) same.push(sibling);
+      else ofTag.set(tag, [sibling]);
+    }
+    for (const [tag, same] of ofTag) same.forEach((each, at) => this.steps.set(each, same.length === 1 ? CSS.escape(tag) : `${CSS.escape(tag)}:nth-of-type(${at + 1})`));
+    return this.steps.get(element) ?? CSS.escape(localName(element));
+  }
 }
 
-function step(element: Element): string {
-  const tag = localName(element);
-  let before = 1;
-  let alone = true;
-  for (let sibling = previousElement(element); sibling; sibling = previousElement(sibling)) if (localName(sibling) === tag) before++;
-  for (let sibling = element.nextElementSibling; sibling && alone; sibling = sibling.nextElementSibling) if (localName(sibling) === tag) alone = false;
-  return before === 1 && alone ? CSS.escape(tag) : `${CSS.escape(tag)}:nth-of-type(${before})`;
-}
+export const pathOf = (element: Element): string => new Paths().of(element);

@@ -1,0 +1,9 @@
+// `node --test __test__/soak/kills.soak.mjs`: a hundred deaths of the server, a hundred of the browser. Takes minutes, so it
+// is no part of `npm test`, which has a few of each.
+import { test } from 'node:test'
+import { killRounds } from '../support/kills.mjs'
+
+const ROUNDS = Number(process.env.ROUNDS ?? 100)
+
+test(`a session comes back after each of ${ROUNDS} deaths of its server`, { timeout: 3_600_000 }, (t) => killRounds(t, 'server', ROUNDS))
+test(`a session comes back after each of ${ROUNDS} deaths of its browser`, { timeout: 3_600_000 }, (t) => killRounds(t, 'browser', ROUNDS))

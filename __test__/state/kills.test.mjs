@@ -1,0 +1,8 @@
+// kill -9 at random moments of a stream of calls; `__test__/soak` has a hundred of them.
+import { test } from 'node:test'
+import { killRounds } from '../support/kills.mjs'
+
+const skip = process.platform !== 'linux'
+
+test('a session comes back after each of six deaths of its server', { skip, timeout: 120_000 }, (t) => killRounds(t, 'server', 6))
+test('a session comes back after each of four deaths of its browser', { skip, timeout: 120_000 }, (t) => killRounds(t, 'browser', 4))

@@ -1,0 +1,171 @@
+// Sessions that come back: after the death of their server, after their expiry, at the start of the next server.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { beMember, DESCRIBE_STORAGE, FILL_STORAGE, formOf, HALF_FILLED, kill, lossLimit, memberSite, recordFor, startOn } from '../support/state.mjs'
+import { until } from '../support/wait.mjs'
+
+/** Whether `list_sessions` shows the session in a state. */
+const isIn = (server, sessionId, state) => async () => (await server.ok('list_sessions', { state })).sessions.some((session) => session.sessionId === sessionId)
+
+describe('session_resume', { timeout: 120_000 }, () => {
+  test('after kill -9 of the server brings back the log-in, the form, scrolling, pages, storage and refs', async (t) => {
+    const site = await memberSite(t)
+    const other = await memberSite(t)
+    const record = recordFor(t)
+    const dying = await startOn(t, record)
+    const sessionId = await dying.createSession({ locale: 'de-DE', viewport: { width: 700, height: 500 } })
+    await dying.ok('navigate', { sessionId, url: other.url('/plain') })
+    await dying.ok('evaluate', { sessionId, script: 'localStorage.elsewhere = 1' })
+    await dying.ok('navigate', { sessionId, url: site.url('/plain') })
+    await dying.ok('evaluate', { sessionId, script: FILL_STORAGE })
+    const described = (await dying.ok('evaluate', { sessionId, script: DESCRIBE_STORAGE })).value
+    await beMember(dying, site, sessionId)
+    await dying.ok('type', { sessionId, selector: '#password', text: 'secret' })
+    await dying.ok('evaluate', { sessionId, script: "scrollTo(0, 700); document.querySelector('#box').scrollTop = 300" })
+    await dying.ok('pages', { sessionId, action: 'new', url: other.url('/plain') })
+    await dying.ok('pages', { sessionId, action: 'select', pageId: 'page-1' })
+    const snapshot = await dying.ok('snapshot', { sessionId })
+    const ref = (name) => new RegExp(`${name}.*?\\[ref=((?:f\\d+)?e\\d+)\\]`).exec(snapshot)?.[1]
+    const [save, press] = [ref('button "Save"'), ref('button "Press"')]
+    assert.match(press ?? '', /^f\d+e\d+$/)
+    await lossLimit()
+    await kill(dying)
+
+    const server = await startOn(t, record)
+    await until(isIn(server, sessionId, 'recoverable'), 'the session in the list')
+    const back = await server.ok('session_resume', { sessionId })
+    assert.deepEqual(back.pages.map(({ pageId, url }) => [pageId, url]), [['page-1', site.url('/members')], ['page-2', other.url('/plain')]])
+    assert.equal(back.sessionId, sessionId)
+    // It is the one that is meant now.
+    assert.deepEqual(await formOf(server), HALF_FILLED)
+    const facts = (await server.ok('evaluate', { script: "[scrollY, document.querySelector('#box').scrollTop, innerWidth, navigator.language, history.length]" })).value
+    assert.deepEqual(facts.slice(0, 4), [700, 300, 700, 'de-DE'])
+    const again = (await server.ok('evaluate', { script: DESCRIBE_STORAGE })).value
+    assert.deepEqual(again, described)
+    assert.equal((await server.ok('evaluate', { pageId: 'page-2', script: 'localStorage.elsewhere' })).value, '1')
+    assert.equal((await server.ok('get_cookies')).cookies.find(({ name }) => name === 'sid')?.httpOnly, true)
+    // The same refs mean the same elements, also in frames; new ones are other numbers.
+    assert.match((await server.ok('click', { selector: save })).message, /Save/)
+    assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Saved Ann')
+    assert.match((await server.ok('click', { selector: press })).message, /Press/)
+    const { json } = await server.call('click', { selector: 'e9999', timeout: 200 })
+    assert.equal(json.errorCode, 'ELEMENT_NOT_FOUND')
+    assert.equal(json.details.reason, 'stale')
+  })
+
+  test('gives a ref to no other element than the one it had', async (t) => {
+    let changed = false
+    const site = await memberSite(t, {
+      '/list': (_request, response) => {
+        response.setHeader('content-type', 'text/html')
+        response.end(changed ? '<button>New</button><button>Two</button>' : '<button>One</button><button>Two</button>')
+      }
+    })
+    const record = recordFor(t)
+    const dying = await startOn(t, record)
+    const sessionId = await dying.createSession()
+    await dying.ok('navigate', { sessionId, url: site.url('/list') })
+    const refs = [...(await dying.ok('snapshot', { sessionId })).matchAll(/"(\w+)".*? \[ref=(e\d+)\]/g)].map(([, name, ref]) => [name, ref])
+    assert.deepEqual(refs.map(([name]) => name), ['One', 'Two'])
+    await lossLimit()
+    await kill(dying)
+    changed = true
+    const server = await startOn(t, record)
+    await server.ok('session_resume', { sessionId })
+    const { json } = await server.call('click', { sessionId, selector: refs[0][1] })
+    assert.equal(json?.errorCode, 'ELEMENT_NOT_FOUND')
+    assert.equal(json.details.reason, 'stale')
+    assert.match((await server.ok('click', { sessionId, selector: refs[1][1] })).message, /Two/)
+    const now = [...(await server.ok('snapshot', { sessionId })).matchAll(/"(\w+)".*? \[ref=(e\d+)\]/g)]
+    assert.equal(now.find(([, name]) => name === 'Two')?.[2], refs[1][1])
+    assert.ok(!refs.some(([, ref]) => ref === now.find(([, name]) => name === 'New')?.[2]))
+  })
+
+  test('after expiry brings a session back, with and without a record', async (t) => {
+    const site = await memberSite(t)
+    for (const store of [recordFor(t), 'none']) {
+      const server = await startOn(t, store, ['--session-timeout', '2500'])
+      const sessionId = await server.createSession()
+      await beMember(server, site, sessionId)
+      await until(async () => (await server.call('get_text', { sessionId, selector: 'h1' })).json?.errorCode === 'SESSION_EXPIRED', 'the expiry')
+      await until(isIn(server, sessionId, 'expired'), 'the session in the list')
+      const { expiresAt } = await server.ok('session_resume', { sessionId })
+      assert.ok(expiresAt > Date.now())
+      assert.deepEqual(await formOf(server, sessionId), HALF_FILLED)
+      await server.end()
+    }
+  })
+
+  test('a session of a server that ended in good order comes back, unless that was switched off or it was closed', async (t) => {
+    const site = await memberSite(t)
+    const record = recordFor(t)
+    const first = await startOn(t, record)
+    await beMember(first, site)
+    const [{ sessionId: own }] = (await first.ok('list_sessions')).sessions
+    const closed = await first.createSession()
+    await first.ok('navigate', { sessionId: closed, url: site.url('/plain') })
+    await first.ok('close_session', { sessionId: closed })
+    await first.end()
+
+    const second = await startOn(t, record, ['--persistent-sessions', 'false'])
+    const { sessions } = await second.ok('list_sessions')
+    assert.deepEqual(sessions.map(({ sessionId, state }) => [sessionId, state]), [[own, 'recoverable']])
+    assert.equal(sessions[0].pages[0].url, site.url('/members'))
+    await second.ok('session_resume', { sessionId: own })
+    assert.deepEqual(await formOf(second), HALF_FILLED)
+    const { json } = await second.call('session_resume', { sessionId: closed })
+    assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
+    assert.equal(json.details.reason, 'closed')
+    await second.end()
+
+    const third = await startOn(t, record)
+    assert.deepEqual((await third.ok('list_sessions')).sessions, [])
+    assert.equal((await third.call('session_resume', { sessionId: own })).json.errorCode, 'SESSION_NOT_FOUND')
+  })
+
+  test('a session is one server’s at a time, and stays where it lives', async (t) => {
+    const site = await memberSite(t)
+    const record = recordFor(t)
+    const [one, other] = [await startOn(t, record), await startOn(t, record)]
+    const sessionId = await one.createSession()
+    await beMember(one, site, sessionId)
+    const { json } = await other.call('session_resume', { sessionId })
+    assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
+    assert.equal((await one.ok('session_resume', { sessionId })).sessionId, sessionId)
+    assert.deepEqual(await formOf(one, sessionId), HALF_FILLED)
+    await lossLimit()
+    await kill(one)
+    // Both calls at once: it is brought back once.
+    const both = await Promise.all([other.ok('session_resume', { sessionId }), other.ok('session_resume', { sessionId })])
+    assert.deepEqual(both.map((each) => each.sessionId), [sessionId, sessionId])
+    assert.equal((await other.ok('list_sessions', { state: 'active' })).sessions.length, 1)
+    assert.deepEqual(await formOf(other, sessionId), HALF_FILLED)
+  })
+
+  test('an id that nobody knows is told so', async (t) => {
+    const server = await startOn(t, 'memory')
+    const { json } = await server.call('session_resume', { sessionId: '00000000-0000-4000-8000-000000000000' })
+    assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
+  })
+})
+
+describe('--auto-resume', { timeout: 60_000 }, () => {
+  test('goes on at start where the former server was killed, under the same ids', async (t) => {
+    const site = await memberSite(t)
+    const record = recordFor(t)
+    const dying = await startOn(t, record)
+    await beMember(dying, site)
+    const created = await dying.createSession()
+    await dying.ok('navigate', { sessionId: created, url: site.url('/plain') })
+    const before = (await dying.ok('list_sessions')).sessions.map(({ sessionId }) => sessionId).sort()
+    await lossLimit()
+    await kill(dying)
+    const server = await startOn(t, record, ['--auto-resume'])
+    const after = (await server.ok('list_sessions')).sessions
+    assert.deepEqual(after.map(({ sessionId, state }) => [sessionId, state]).sort(), before.map((id) => [id, 'active']))
+    const own = after.find(({ sessionId }) => sessionId !== created)
+    assert.equal(own.expiresAt, undefined)
+    assert.deepEqual(await formOf(server, own.sessionId), HALF_FILLED)
+    assert.equal((await server.ok('evaluate', { sessionId: created, script: 'document.title' })).value, 'Plain')
+  })
+})

@@ -1,0 +1,67 @@
+// Rounds in which a server, or its browser, gets `kill -9` at a random moment of a stream of calls.
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { browsers } from './processes.mjs'
+import { until } from './wait.mjs'
+import { beMember, formOf, HALF_FILLED, kill, memberSite, recordFor, startOn } from './state.mjs'
+
+/** Calls as an agent makes them, none of which changes what the form holds. */
+const STREAM = [
+  ['snapshot', {}],
+  ['scroll', { y: 40 }],
+  ['hover', { selector: '#save' }],
+  ['evaluate', { script: 'localStorage.count = 1 + Number(localStorage.count ?? 0)' }],
+  ['get_value', { selector: '#name' }],
+  ['press', { key: 'Tab' }],
+  ['find', { text: 'save' }]
+]
+
+/** Makes calls until one finds nobody; what is answered is counted. */
+async function stream(server, sessionId, over) {
+  for (let call = 0; !over.aborted; call++) {
+    const [tool, args] = STREAM[call % STREAM.length]
+    const { error } = await server.call(tool, { sessionId, ...args })
+    if (error) return
+  }
+}
+
+/**
+ * The log-in, which is older than a second, and what was entered are there after each death.
+ * @param {{ after: (end: () => unknown) => void }} t @param {'server' | 'browser'} victim @param {number} rounds
+ */
+export async function killRounds(t, victim, rounds) {
+  const site = await memberSite(t)
+  const record = recordFor(t)
+  let server = await startOn(t, record)
+  const sessionId = await server.createSession()
+  await beMember(server, site, sessionId)
+  await sleep(1000)
+  for (let round = 0; round < rounds; round++) {
+    const over = new AbortController()
+    const streaming = stream(server, sessionId, over.signal)
+    const moment = Math.random() * 1200
+    await sleep(moment)
+    if (victim === 'server') {
+      await kill(server)
+      await streaming
+      server = await startOn(t, record)
+      await server.ok('session_resume', { sessionId })
+    } else {
+      const [browser] = browsers(/** @type {number} */ (server.child.pid))
+      process.kill(browser.pid, 'SIGKILL')
+      over.abort()
+      await streaming
+      // A call that comes before the server has heard of the death is told of it.
+      await until(async () => (await server.call('get_cookies', { sessionId })).json?.errorCode !== 'BROWSER_CRASHED', 'the session')
+      // More than three within a minute are a crash loop: then by way of a new server.
+      if (round % 2 === 1) {
+        await formOf(server, sessionId)
+        await server.end()
+        server = await startOn(t, record)
+        await server.ok('session_resume', { sessionId })
+      }
+    }
+    assert.deepEqual(await formOf(server, sessionId), HALF_FILLED, `round ${round}, after ${Math.round(moment)} ms`)
+    assert.equal((await server.ok('get_cookies', { sessionId })).cookies.find(({ name }) => name === 'sid')?.httpOnly, true)
+  }
+}

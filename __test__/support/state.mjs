@@ -1,0 +1,139 @@
+// What sessions are resumed with: a site to be logged in to, storage of every kind, and a record of a test's own.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startServer } from './server.mjs'
+import { startSite } from './site.mjs'
+
+/** The path of a record that goes with the test. @param {{ after: (end: () => unknown) => void }} t */
+export function recordFor(t) {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-record-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'record.db')
+}
+
+const page = (title, body) => `<!doctype html><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,"><body>${body}`
+
+const MEMBERS = page(
+  'Members',
+  `<h1>Members</h1><iframe id="inner" src="/inner" title="Inner"></iframe>
+  <form action="/echo"><label>Name <input id="name" name="name"></label> <label>Note <textarea id="note"></textarea></label>
+    <label><input id="agree" type="checkbox"> Agree</label> <label>Size <select id="size"><option>small<option>large</select></label>
+    <label>Password <input id="password" type="password"></label> <button type="button" id="save">Save</button></form>
+  <div id="box" style="height:60px;overflow:auto"><div style="height:900px">tall</div></div>
+  <div style="height:3000px"></div><p id="end">End</p>
+  <script>save.onclick = () => { document.title = 'Saved ' + document.querySelector('#name').value }</script>`
+)
+
+/**
+ * A site whose `/members` shows itself only to who holds the cookie that `/log-in` sets, for the server's eyes only.
+ * @param {{ after: (end: () => unknown) => void }} t @param {Record<string, any>} [routes]
+ */
+export const memberSite = (t, routes = {}) =>
+  startSite(t, {
+    '/log-in': (_request, response) => response.writeHead(302, { location: '/members', 'set-cookie': 'sid=42; HttpOnly; Path=/' }).end(),
+    '/members': (request, response) => {
+      response.setHeader('content-type', 'text/html')
+      response.end(/sid=42/.test(request.headers.cookie ?? '') ? MEMBERS : page('Log in', '<h1>Who are you?</h1>'))
+    },
+    '/inner': page('Inner', '<button id="press">Press</button> <input id="field" aria-label="Field">'),
+    '/plain': page('Plain', '<h1>Plain</h1>'),
+    ...routes
+  })
+
+/** Logs in and fills half of the form. @param {import('./server.mjs').Server} server @param {any} site @param {string} [sessionId] */
+export async function beMember(server, site, sessionId) {
+  await server.ok('navigate', { sessionId, url: site.url('/log-in') })
+  await server.ok('fill', { sessionId, selector: '#name', value: 'Ann' })
+  await server.ok('type', { sessionId, selector: '#note', text: 'half a no' })
+  await server.ok('check', { sessionId, selector: '#agree' })
+  await server.ok('select', { sessionId, selector: '#size', value: 'large' })
+}
+
+/** What a half-filled form holds. @param {import('./server.mjs').Server} server @param {string} [sessionId] */
+export const formOf = async (server, sessionId) =>
+  (await server.ok('evaluate', { sessionId, script: '[document.title, ...["name", "note", "size", "password"].map((id) => document.getElementById(id)?.value), document.getElementById("agree")?.checked]' })).value
+
+export const HALF_FILLED = ['Members', 'Ann', 'half a no', 'large', '', true]
+
+/** Kills a server as nothing else does, and waits until it is gone. @param {import('./server.mjs').Server} server */
+export async function kill(server) {
+  server.child.kill('SIGKILL')
+  await server.exit
+}
+
+/** What is older than a second outlives every death: that is promised, and so what a test waits. */
+export const lossLimit = () => sleep(1000)
+
+/** Starts a server on a record. @param {{ after: (end: () => unknown) => void }} t @param {string} record @param {string[]} [args] */
+export const startOn = (t, record, args = []) => startServer(t, ['--store', record, ...args])
+
+/** Runs in a page: puts something of every kind into its storage. */
+export const FILL_STORAGE = `async () => {
+  localStorage.setItem('plain', 'one'); localStorage.setItem('__proto__', '"{}\\u2028'); sessionStorage.setItem('tab', 'two')
+  const cycle = { at: new Date(1) }
+  cycle.self = cycle
+  const shared = { deep: [1, 'a', null, true, { b: 1.1 }] }
+  const values = {
+    text: 'text', zero: 0, minusZero: -0, nan: NaN, infinity: Infinity, nothing: null, missing: undefined, yes: true, large: 12345678901234567890n,
+    fraction: 0.1 + 0.2, exact: 1e21, date: new Date(1e12), expression: /a"b/gi, map: new Map([[1, { a: 2 }], ['x', new Date(3)]]), set: new Set([1, 'b']),
+    bytes: new Uint8Array([1, 2, 255]), floats: new Float64Array([1.5, NaN]), longs: new BigInt64Array([5n]), buffer: new Uint8Array([9, 8]).buffer,
+    cycle, shared: [shared, shared], sparse: [1, undefined, 3], empty: {}, list: [], plain: { x: { y: [1, 2] } }, unset: { a: undefined }, error: new TypeError('boo')
+  }
+  const database = await new Promise((resolve, reject) => {
+    const request = indexedDB.open('everything', 3)
+    request.onupgradeneeded = () => {
+      const store = request.result.createObjectStore('values')
+      store.createIndex('byX', 'x.y', { multiEntry: true })
+      store.createIndex('both', ['a', 'b'], { unique: false })
+      request.result.createObjectStore('inline', { keyPath: 'id', autoIncrement: true })
+      request.result.createObjectStore('two', { keyPath: ['a', 'b'] })
+      request.result.createObjectStore('keys')
+    }
+    request.onsuccess = () => resolve(request.result)
+    request.onerror = () => reject(request.error)
+  })
+  const change = database.transaction(['values', 'inline', 'two', 'keys'], 'readwrite')
+  for (const [key, value] of Object.entries(values)) change.objectStore('values').put(value, key)
+  change.objectStore('inline').put({ name: 'first' })
+  change.objectStore('two').put({ a: 1, b: new Date(7) })
+  for (const key of ['k', 2, new Date(0), [1, 'b'], new Uint8Array([1, 2]).buffer]) change.objectStore('keys').put(1, key)
+  await new Promise((resolve, reject) => { change.oncomplete = resolve; change.onabort = () => reject(change.error) })
+  database.close()
+}`
+
+/** Runs in a page: all that its storage holds, as one text in which every kind of value looks different. */
+export const DESCRIBE_STORAGE = `async () => {
+  const told = (value, above = []) => {
+    if (above.includes(value)) return 'up ' + (above.length - above.indexOf(value))
+    if (Object.is(value, -0)) return '-0'
+    if (typeof value !== 'object' || value === null) return typeof value + ' ' + String(value)
+    const inside = (part) => told(part, [...above, value])
+    const kind = Object.prototype.toString.call(value).slice(8, -1)
+    if (value instanceof Date) return kind + value.toISOString()
+    if (value instanceof RegExp) return String(value)
+    if (value instanceof Error) return value.name + value.message
+    if (value instanceof ArrayBuffer) return kind + new Uint8Array(value)
+    if (ArrayBuffer.isView(value)) return kind + Array.from(value)
+    if (value instanceof Map) return kind + JSON.stringify(Array.from(value, ([k, v]) => [inside(k), inside(v)]))
+    if (value instanceof Set) return kind + JSON.stringify(Array.from(value, inside))
+    return kind + JSON.stringify(Object.entries(value).map(([k, v]) => [k, inside(v)]))
+  }
+  const done = (request) => new Promise((resolve, reject) => { request.onsuccess = () => resolve(request.result); request.onerror = () => reject(request.error) })
+  const storage = (area) => Object.entries(area).sort().map(([name, value]) => name + '=' + value)
+  const databases = []
+  for (const { name, version } of await indexedDB.databases()) {
+    const database = await done(indexedDB.open(name))
+    const stores = []
+    for (const each of Array.from(database.objectStoreNames)) {
+      const store = database.transaction(each).objectStore(each)
+      const [keys, values] = await Promise.all([done(store.getAllKeys()), done(store.getAll())])
+      const indexes = Array.from(store.indexNames, (index) => [index, store.index(index).keyPath, store.index(index).multiEntry, store.index(index).unique])
+      stores.push({ each, keyPath: store.keyPath, auto: store.autoIncrement, indexes, records: keys.map((key, at) => told(key) + ': ' + told(values[at])) })
+    }
+    database.close()
+    databases.push({ name, version, stores })
+  }
+  return { local: storage(localStorage), session: storage(sessionStorage), databases }
+}`

@@ -1,0 +1,90 @@
+//! Brings a session back as it was last seen: cookies first, then storage before any page's script can look, then the
+//! pages with what was entered in them.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use url::Url;
+
+use super::{
+    saved::{SavedPage, SavedSession},
+    session::Session,
+    storage_state::{OriginState, Writing},
+};
+use crate::{
+    error::Result,
+    page::{OriginStorage, Page},
+};
+
+impl Session {
+    /// Opens everything again in a new context.
+    pub(super) async fn bring_back(&self, saved: &SavedSession) -> Result<()> {
+        let numbers = saved.pages.iter().map(|page| page.number);
+        self.pages.begin_again(numbers.clone(), saved.opened.max(numbers.max().unwrap_or(0)));
+        self.pages.shared.refs.go_on_from(saved.refs_go_on());
+        // One by one: each takes the next number. Nothing runs in them yet.
+        let mut pages = Vec::with_capacity(saved.pages.len());
+        for page in &saved.pages {
+            pages.push((self.new_page().await?, page));
+        }
+        if pages.is_empty() {
+            pages.push((self.new_page().await?, const { &BLANK }));
+        }
+        if !saved.cookies.is_empty()
+            && let Err(error) = self.set_cookies(&saved.cookies).await
+        {
+            tracing::warn!(session = &*self.id, %error, "the cookies did not come back");
+        }
+        let written = self.write_storage(writings(&pages, &saved.origins), false).await;
+        if let Err(error) = written {
+            if self.open_context()?.cookies().await.is_err() {
+                return Err(error);
+            }
+            tracing::warn!(session = &*self.id, %error, "not all storage came back");
+        }
+        join_all(pages.iter().map(|(page, saved)| self.open_again(page, saved))).await;
+        if let Some(current) =
+            saved.current.as_ref().filter(|id| pages.iter().any(|(page, _)| page.id == **id))
+        {
+            self.pages.select(current);
+        }
+        Ok(())
+    }
+
+    async fn open_again(&self, page: &Page, saved: &SavedPage) {
+        let Ok(url) = Url::parse(&saved.url) else { return };
+        if matches!(url.scheme(), "http" | "https" | "data" | "file")
+            && crate::policy::check_navigation(&self.config, &url).is_ok()
+        {
+            page.open_again(&url).await;
+            page.bring_back(&saved.frames).await;
+        }
+    }
+}
+
+/// Stands for the page of a session that had none.
+static BLANK: SavedPage =
+    SavedPage { number: 1, url: String::new(), session_storage: Vec::new(), frames: Vec::new() };
+
+/// What is written from which page: session storage is each page's own, everything else is written from the first.
+fn writings(pages: &[(Arc<Page>, &SavedPage)], origins: &[OriginState]) -> Vec<Writing> {
+    let mut writings = Vec::with_capacity(pages.len());
+    for (at, (page, saved)) in pages.iter().enumerate() {
+        let mut writing =
+            Writing { page: page.clone(), origins: if at == 0 { origins.to_vec() } else { Vec::new() } };
+        for (origin, items) in &saved.session_storage {
+            let session_storage = Some(items.clone());
+            match writing.origins.iter_mut().find(|state| state.origin == *origin) {
+                Some(state) => state.storage.session_storage = session_storage,
+                None => writing.origins.push(OriginState {
+                    origin: origin.clone(),
+                    storage: OriginStorage { session_storage, ..OriginStorage::default() },
+                }),
+            }
+        }
+        // What is no origin cannot be written: a file has storage, but none that could be.
+        writing.origins.retain(|state| super::storage_state::EmptyPage::of(&state.origin).is_ok());
+        writings.push(writing);
+    }
+    writings
+}

@@ -1,0 +1,195 @@
+//! What a session is resumed from, as it is kept: one JSON text.
+
+use serde::{Deserialize, Serialize};
+
+use super::storage_state::OriginState;
+use crate::{
+    config::ContextConfig,
+    engine::network::Cookie,
+    error::{ErrorCode, Result, TroupeError},
+    page::{FrameState, Item},
+};
+
+/// The form of the text; one that is newer is not read.
+const VERSION: u32 = 1;
+/// After a death numbers go on from here, rounded up: some may have been given that were not saved any more.
+const ELEMENTS: u64 = 10_000;
+const FRAMES: u64 = 100;
+
+/// A session as it was last seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct SavedSession {
+    pub version: u32,
+    /// Saved at its end: nothing has happened since.
+    pub whole: bool,
+    /// Whether it lives as long as its connection.
+    pub own: bool,
+    pub context: ContextConfig,
+    pub cookies: Vec<Cookie>,
+    pub origins: Vec<OriginState>,
+    pub pages: Vec<SavedPage>,
+    /// The page that calls mean which name none.
+    pub current: Option<String>,
+    /// How many pages it has opened.
+    pub opened: usize,
+    /// The next numbers of elements and of frames in refs.
+    pub refs: (u64, u64),
+}
+
+/// An open page.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct SavedPage {
+    pub number: usize,
+    pub url: String,
+    /// By origin, as last seen in this page.
+    pub session_storage: Vec<(String, Vec<Item>)>,
+    pub frames: Vec<FrameState>,
+}
+
+impl Default for SavedSession {
+    fn default() -> Self {
+        Self {
+            version: VERSION,
+            whole: false,
+            own: false,
+            context: ContextConfig::default(),
+            cookies: Vec::new(),
+            origins: Vec::new(),
+            pages: Vec::new(),
+            current: None,
+            opened: 0,
+            refs: (1, 1),
+        }
+    }
+}
+
+impl SavedSession {
+    pub fn read(text: &str) -> Result<Self> {
+        let unreadable = |why: String| {
+            TroupeError::new(
+                ErrorCode::SessionNotFound,
+                format!("what was saved of the session cannot be read: {why}"),
+            )
+            .detail("reason", "unreadable")
+            .suggestion("create a new session with create_session")
+        };
+        let saved: Self = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+        if saved.version > VERSION {
+            return Err(unreadable(format!("a newer version of Troupe has written it ({})", saved.version)));
+        }
+        Ok(saved)
+    }
+
+    pub fn text(&self) -> String {
+        // Plain structs of strings and numbers: this cannot fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Where the numbers of refs go on, so that none is given twice.
+    pub fn refs_go_on(&self) -> (u64, u64) {
+        let (elements, frames) = self.refs;
+        if self.whole {
+            return self.refs;
+        }
+        let beyond = |number: u64, step: u64| (number / step).saturating_add(1).saturating_mul(step);
+        (beyond(elements, ELEMENTS), beyond(frames, FRAMES))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::page::{DocumentState, OriginStorage, Scroll};
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_filter("JSON has no other", |number| number.is_finite()).prop_map(Value::from),
+            ".*".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                proptest::collection::btree_map(".*", inner, 0..4)
+                    .prop_map(|map| map.into_iter().collect::<serde_json::Map<_, _>>().into()),
+            ]
+        })
+    }
+
+    fn any_items() -> impl Strategy<Value = Vec<Item>> {
+        let item = (".*", ".*").prop_map(|(name, value)| Item { name, value });
+        proptest::collection::vec(item, 0..4)
+    }
+
+    prop_compose! {
+        fn any_origin()(
+            origin in ".*",
+            local_storage in any_items(),
+            session_storage in proptest::option::of(any_items()),
+            indexed_db in proptest::option::of(proptest::collection::vec(any_json(), 0..3)),
+        ) -> OriginState {
+            OriginState { origin, storage: OriginStorage { local_storage, session_storage, indexed_db } }
+        }
+    }
+
+    prop_compose! {
+        fn any_page()(
+            number in any::<usize>(),
+            url in ".*",
+            session_storage in proptest::collection::vec((".*", any_items()), 0..3),
+            place in proptest::collection::vec(any::<usize>(), 0..3),
+            (x, y) in (-1e9..1e9, -1e9..1e9),
+            fields in proptest::collection::vec(any_json(), 0..3),
+            refs in proptest::collection::vec(any_json(), 0..3),
+        ) -> SavedPage {
+            let document = Arc::new(DocumentState { place, scroll: Scroll { x, y }, fields, refs, scrolls: Vec::new() });
+            let frame = FrameState { url: url.clone(), number: 3, next: 9, document };
+            SavedPage { number, url, session_storage, frames: vec![frame] }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_session_comes_back_as_it_was(
+            origins in proptest::collection::vec(any_origin(), 0..3),
+            pages in proptest::collection::vec(any_page(), 0..3),
+            (whole, own) in any::<(bool, bool)>(),
+            current in proptest::option::of(".*"),
+            refs in any::<(u64, u64)>(),
+            locale in proptest::option::of(".*"),
+        ) {
+            let context = ContextConfig { locale, ..ContextConfig::default() };
+            let saved = SavedSession { whole, own, context, origins, pages, current, refs, ..SavedSession::default() };
+            prop_assert_eq!(SavedSession::read(&saved.text()).unwrap(), saved);
+        }
+
+        #[test]
+        fn junk_is_an_error_and_no_panic(text in ".*", junk in any_json()) {
+            let _ = SavedSession::read(&text);
+            let _ = SavedSession::read(&junk.to_string());
+            let _ = SavedSession::read(&json!({"pages": junk, "origins": []}).to_string());
+        }
+
+        #[test]
+        fn no_number_of_a_ref_is_given_twice(refs in any::<(u64, u64)>(), whole in any::<bool>()) {
+            let saved = SavedSession { refs, whole, ..SavedSession::default() };
+            let (elements, frames) = saved.refs_go_on();
+            prop_assert!(elements >= refs.0 && frames >= refs.1);
+        }
+    }
+
+    #[test]
+    fn a_newer_form_is_refused() {
+        let error = SavedSession::read(r#"{"version": 99}"#).unwrap_err();
+        assert!(error.message.contains("newer version"), "{}", error.message);
+    }
+}

@@ -1,0 +1,90 @@
+//! What was read of a record, so that the next reading tells only what changed since.
+
+use rusqlite::{OptionalExtension, params};
+use sha2::{Digest, Sha256};
+
+use super::{Store, delta, records::Record, time::now};
+use crate::error::Result;
+
+/// Whose cursor is moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CursorOf {
+    /// The record's own.
+    Record,
+    /// That of all the records of this session.
+    Session(String),
+}
+
+/// What a reading gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reading {
+    /// The content, as nothing was read before.
+    Whole(String),
+    /// What changed since the last reading.
+    Changes(String),
+}
+
+struct Cursor {
+    hash: String,
+    last_ref_id: String,
+}
+
+impl Store {
+    /// Reads what is new in `record`, and moves the cursor to its end. Where the changes would be longer than the
+    /// content, or what was read before is forgotten, it is the content.
+    pub async fn read_on(&self, record: &Record, cursor_of: CursorOf, reset: bool) -> Result<Reading> {
+        let key = match cursor_of {
+            CursorOf::Record => record.ref_id.clone(),
+            CursorOf::Session(id) => id,
+        };
+        let content = record.content();
+        let before = if reset { None } else { self.cursor(&key).await? };
+        let reading = match before {
+            None => Reading::Whole(content.clone()),
+            Some(cursor) if cursor.hash == hash(&content) => Reading::Changes(String::new()),
+            Some(cursor) => match self.record(&cursor.last_ref_id).await? {
+                None => Reading::Whole(content.clone()),
+                Some(last) => {
+                    let changes = delta(&last.content(), &content);
+                    if changes.len() < content.len() {
+                        Reading::Changes(changes)
+                    } else {
+                        Reading::Whole(content.clone())
+                    }
+                }
+            },
+        };
+        self.move_cursor(key, &record.ref_id, &content).await;
+        Ok(reading)
+    }
+
+    async fn cursor(&self, key: &str) -> Result<Option<Cursor>> {
+        let key = key.to_owned();
+        self.read(move |connection| {
+            connection
+                .prepare_cached("SELECT last_snapshot_hash, last_ref_id FROM diff_cursors WHERE ref_id = ?1")?
+                .query_row([key], |row| Ok(Cursor { hash: row.get(0)?, last_ref_id: row.get(1)? }))
+                .optional()
+        })
+        .await
+    }
+
+    async fn move_cursor(&self, key: String, ref_id: &str, content: &str) {
+        let (ref_id, hash, position) = (ref_id.to_owned(), hash(content), content.len());
+        let written = self.0.writer.write(0, move |connection| {
+            connection
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO diff_cursors
+                         (ref_id, cursor_position, last_snapshot_hash, last_read, last_ref_id)
+                     VALUES (?1, ?2, ?3, ?4, ?5)",
+                )?
+                .execute(params![key, position, hash, now(), ref_id])?;
+            Ok(())
+        });
+        written.await;
+    }
+}
+
+fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}

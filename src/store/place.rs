@@ -1,0 +1,47 @@
+//! Where a server keeps its record.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    config::Config,
+    error::{ErrorCode, Result, TroupeError},
+};
+
+/// Where the record is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// Nowhere: calls are not recorded, and the state of sessions is kept as long as the server runs.
+    None,
+    /// Gone with the server.
+    Memory,
+    File(PathBuf),
+}
+
+impl Place {
+    /// What `--store` means; without it, the file in the OS's folder for an application's state.
+    pub fn of(config: &Config) -> Result<Self> {
+        Ok(match config.store.as_deref() {
+            Some("none") => Self::None,
+            Some("memory" | ":memory:") => Self::Memory,
+            Some(url) if url.contains("://") => {
+                return Err(TroupeError::new(
+                    ErrorCode::InvalidParameters,
+                    format!("`--store {url}` is not built yet in this version"),
+                )
+                .detail("reason", "notBuilt")
+                .suggestion("use none, memory, or the path of an SQLite file"));
+            }
+            Some(path) => {
+                Self::File(std::path::absolute(path).unwrap_or_else(|_| Path::new(path).to_owned()))
+            }
+            // Without a home there is no such folder: nothing is left behind where nobody would look.
+            None => state_folder().map_or(Self::Memory, |folder| Self::File(folder.join("record.db"))),
+        })
+    }
+}
+
+/// `~/.local/state/troupe` on Linux.
+fn state_folder() -> Option<PathBuf> {
+    let folders = directories::ProjectDirs::from("", "", "troupe")?;
+    Some(folders.state_dir().unwrap_or_else(|| folders.data_local_dir()).to_owned())
+}

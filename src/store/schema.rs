@@ -1,0 +1,247 @@
+//! The tables, and opening a file that has them.
+
+use std::{
+    fs::{File, OpenOptions},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, ErrorCode as Sqlite, OpenFlags};
+
+use crate::error::{ErrorCode, Result, TroupeError};
+
+/// How long one attempt to write waits for another server's; the writer goes on trying.
+const BUSY: Duration = Duration::from_millis(250);
+/// How long the start waits for another server that makes the tables.
+const BUSY_AT_START: Duration = Duration::from_secs(2);
+
+/// Steps from one version of the tables to the next; the file's `user_version` counts those that were taken.
+/// Times are milliseconds since 1970. A session of a server that is gone stays `active` here: whether it can be
+/// resumed is told by the age of its snapshot.
+const MIGRATIONS: &[&str] = &["
+CREATE TABLE servers (
+    server_id TEXT PRIMARY KEY,
+    pid INTEGER NOT NULL,
+    started_at TIMESTAMP NOT NULL
+);
+CREATE TABLE sessions (
+    session_id TEXT PRIMARY KEY,
+    created_at TIMESTAMP NOT NULL,
+    last_activity TIMESTAMP NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('active', 'closed', 'expired', 'error')),
+    metadata JSON NOT NULL,
+    server_id TEXT NOT NULL
+);
+CREATE TABLE session_snapshots (
+    session_id TEXT PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+    saved_at TIMESTAMP NOT NULL,
+    state TEXT NOT NULL
+);
+CREATE TABLE requests (
+    ref_id TEXT PRIMARY KEY,
+    session_id TEXT REFERENCES sessions ON DELETE CASCADE,
+    tool_name TEXT NOT NULL,
+    params JSON NOT NULL,
+    timestamp TIMESTAMP NOT NULL,
+    server_id TEXT NOT NULL,
+    connection_id TEXT NOT NULL
+);
+CREATE INDEX requests_of_session ON requests (session_id);
+CREATE TABLE responses (
+    ref_id TEXT PRIMARY KEY REFERENCES requests ON DELETE CASCADE,
+    status TEXT NOT NULL CHECK (status IN ('success', 'error')),
+    result TEXT,
+    page_snapshot TEXT,
+    console_logs TEXT,
+    error_message TEXT,
+    timestamp TIMESTAMP NOT NULL,
+    -- What was too long for one answer, whole.
+    content TEXT
+);
+CREATE TABLE console_logs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    ref_id TEXT NOT NULL REFERENCES responses ON DELETE CASCADE,
+    level TEXT NOT NULL CHECK (level IN ('debug', 'info', 'warn', 'error')),
+    message TEXT NOT NULL,
+    timestamp TIMESTAMP NOT NULL,
+    location JSON
+);
+CREATE INDEX console_logs_of_response ON console_logs (ref_id);
+CREATE TABLE pictures (
+    ref_id TEXT NOT NULL REFERENCES responses ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    mime_type TEXT NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (ref_id, number)
+);
+-- Of a record, or (under the session's id) of all the records of a session.
+CREATE TABLE diff_cursors (
+    ref_id TEXT PRIMARY KEY,
+    cursor_position INTEGER NOT NULL,
+    last_snapshot_hash TEXT NOT NULL,
+    last_read TIMESTAMP NOT NULL,
+    -- The record whose content was read.
+    last_ref_id TEXT NOT NULL
+);
+"];
+
+/// Why a file cannot be the record.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Fault {
+    #[error("the record {path} was made by a newer version of Troupe (its tables are version {found}, this one knows {known})", path = .path.display())]
+    Newer { path: PathBuf, found: i64, known: usize },
+    #[error("the record {path} is damaged or is no record of Troupe ({why})", path = .path.display())]
+    Damaged { path: PathBuf, why: String },
+    #[error("the record {path} cannot be written ({why})", path = .path.display())]
+    Unavailable { path: PathBuf, why: String },
+}
+
+impl Fault {
+    pub(super) fn unavailable(path: &Path, why: impl ToString) -> Self {
+        Self::Unavailable { path: path.to_owned(), why: why.to_string() }
+    }
+
+    /// What SQLite's word on `path` means for us.
+    fn of(path: &Path, error: &rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(Sqlite::DatabaseCorrupt | Sqlite::NotADatabase) => {
+                Self::Damaged { path: path.to_owned(), why: error.to_string() }
+            }
+            _ => Self::unavailable(path, error),
+        }
+    }
+
+    /// What to type.
+    pub fn suggestion(&self) -> &'static str {
+        match self {
+            Self::Newer { .. } => "use that version, or another file (--store PATH)",
+            Self::Damaged { .. } => {
+                "`troupe doctor --repair` moves it aside and begins a new one; --store PATH names another file"
+            }
+            Self::Unavailable { .. } => "--store PATH names another file, --store none records nothing",
+        }
+    }
+}
+
+impl From<Fault> for TroupeError {
+    fn from(fault: Fault) -> Self {
+        Self::new(ErrorCode::InternalError, fault.to_string()).suggestion(fault.suggestion())
+    }
+}
+
+/// A file that has the tables of this version.
+pub(super) struct Opened {
+    pub connection: Connection,
+    pub is_new: bool,
+}
+
+/// Opens the file at `path` for writing, makes it where it is not there, and brings its tables up to date.
+pub(super) fn open(path: &Path) -> Result<Opened, Fault> {
+    let is_new = !path.exists();
+    make_private(path).map_err(|error| Fault::unavailable(path, error))?;
+    let fault = |error: &rusqlite::Error| Fault::of(path, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(|error| fault(&error))?;
+    connection.busy_timeout(BUSY_AT_START).map_err(|error| fault(&error))?;
+    let version = version(path, &connection)?;
+    if connection.is_readonly("main").unwrap_or(true) {
+        return Err(Fault::unavailable(path, "it is read-only"));
+    }
+    prepare(&connection, version).map_err(|error| fault(&error))?;
+    connection.busy_timeout(BUSY).map_err(|error| fault(&error))?;
+    Ok(Opened { connection, is_new })
+}
+
+/// Makes the file, readable for its user alone, unless it is there; what SQLite puts beside it takes its mode.
+fn make_private(path: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        Err(_) => File::open(path).map(drop),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// The version of its tables, 0 for a file that has none; refuses what is not ours.
+fn version(path: &Path, connection: &Connection) -> Result<usize, Fault> {
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let found = number("PRAGMA user_version").map_err(|error| Fault::of(path, &error))?;
+    let tables = number("SELECT count(*) FROM sqlite_schema").map_err(|error| Fault::of(path, &error))?;
+    let damaged = |why: &str| Fault::Damaged { path: path.to_owned(), why: why.to_owned() };
+    match usize::try_from(found) {
+        Err(_) => Err(damaged("its version is negative")),
+        Ok(found) if found > MIGRATIONS.len() => {
+            Err(Fault::Newer { path: path.to_owned(), found: found as i64, known: MIGRATIONS.len() })
+        }
+        Ok(0) if tables > 0 => Err(damaged("it has the tables of something else")),
+        Ok(found) => Ok(found),
+    }
+}
+
+/// Settles what holds for the file and for the connection, and takes the migrations that it lacks.
+fn prepare(connection: &Connection, version: usize) -> rusqlite::Result<()> {
+    if version == 0 {
+        // Only before the first table; so that what is forgotten gives its room back.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
+    // With a WAL, NORMAL loses nothing when the process is killed; only when the machine loses power.
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    if version == MIGRATIONS.len() {
+        return Ok(());
+    }
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    // Another server may have taken them while this one waited.
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let done = usize::try_from(version).unwrap_or(0).min(MIGRATIONS.len());
+    for step in &MIGRATIONS[done..] {
+        connection.execute_batch(step)?;
+    }
+    connection.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
+    connection.execute_batch("COMMIT")
+}
+
+/// Tables that are gone with the connection.
+pub(super) fn open_in_memory() -> Result<Connection> {
+    let open = || {
+        let connection = Connection::open_in_memory()?;
+        prepare(&connection, 0)?;
+        Ok(connection)
+    };
+    open().map_err(|error: rusqlite::Error| {
+        TroupeError::new(ErrorCode::InternalError, format!("the record could not be made in memory: {error}"))
+    })
+}
+
+/// A connection that changes nothing.
+pub(super) fn open_for_reading(path: &Path) -> Result<Connection, Fault> {
+    let open = || {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY_AT_START)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        Ok(connection)
+    };
+    open().map_err(|error| Fault::of(path, &error))
+}
+
+/// Reads the whole file and tells what is wrong with it.
+pub(super) fn examine(path: &Path) -> Result<(), Fault> {
+    let connection = open_for_reading(path)?;
+    version(path, &connection)?;
+    let verdict: String = connection
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .map_err(|error| Fault::of(path, &error))?;
+    if verdict == "ok" {
+        return Ok(());
+    }
+    Err(Fault::Damaged { path: path.to_owned(), why: verdict })
+}

@@ -1,0 +1,110 @@
+//! The servers that share a file: each holds a lock as long as it lives, so that only what a dead one left is touched.
+
+use std::{
+    fs::{self, File, TryLockError},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rusqlite::{Connection, params};
+
+use super::{schema::Fault, time::now};
+
+/// This server's place in the file.
+pub(super) struct Server {
+    pub id: Arc<str>,
+    /// Where the locks are; none where the record is nobody else's.
+    pub folder: Option<PathBuf>,
+    /// Held until the server ends, however it does.
+    lock: Mutex<Option<File>>,
+}
+
+impl Server {
+    pub fn alone() -> Self {
+        Self { id: uuid::Uuid::new_v4().to_string().into(), folder: None, lock: Mutex::default() }
+    }
+
+    /// Takes a lock of its own; to be done before the file is told of the server.
+    pub fn enter(record: &Path) -> Result<Self, Fault> {
+        let folder = PathBuf::from(format!("{}-servers", record.display()));
+        let mut server = Self::alone();
+        server.folder = Some(folder.clone());
+        let lock = || {
+            fs::create_dir_all(&folder)?;
+            let file = File::create(folder.join(&*server.id))?;
+            file.lock()?;
+            Ok(file)
+        };
+        // Again where the last server took the folder away in between.
+        let file = lock().or_else(|_| lock());
+        let file = file.map_err(|error: std::io::Error| Fault::unavailable(record, error))?;
+        *server.lock.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+        Ok(server)
+    }
+
+    /// Gives the lock up.
+    pub fn leave(&self) {
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if lock.is_some() {
+            forget(self.folder.as_deref(), &self.id);
+        }
+    }
+
+    /// Whether the server `id` lives.
+    pub fn lives(&self, id: &str) -> bool {
+        *self.id == *id || lives(self.folder.as_deref(), id)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+fn lives(folder: Option<&Path>, id: &str) -> bool {
+    let Some(file) = folder.and_then(|folder| File::open(folder.join(id)).ok()) else { return false };
+    matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+}
+
+fn forget(folder: Option<&Path>, id: &str) {
+    if let Some(folder) = folder {
+        let _ = fs::remove_file(folder.join(id));
+        // Once the last one is gone.
+        let _ = fs::remove_dir(folder);
+    }
+}
+
+/// Enters a server in the file, and closes what dead ones left open.
+pub(super) fn begin(connection: &Connection, id: &str, folder: Option<&Path>) -> rusqlite::Result<()> {
+    connection.execute(
+        "INSERT OR IGNORE INTO servers (server_id, pid, started_at) VALUES (?1, ?2, ?3)",
+        params![id, std::process::id(), now()],
+    )?;
+    let others: Vec<String> = connection
+        .prepare("SELECT server_id FROM servers WHERE server_id <> ?1")?
+        .query_map([id], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for other in others.iter().filter(|other| !lives(folder, other)) {
+        close(connection, other, "the server died during the call")?;
+        forget(folder, other);
+    }
+    Ok(())
+}
+
+/// Takes a server out of the file.
+pub(super) fn end(connection: &Connection, id: &str) -> rusqlite::Result<()> {
+    close(connection, id, "the server ended during the call")
+}
+
+/// Answers what `server` has left unanswered.
+fn close(connection: &Connection, server: &str, why: &str) -> rusqlite::Result<()> {
+    connection.execute(
+        "INSERT INTO responses (ref_id, status, error_message, timestamp)
+         SELECT ref_id, 'error', ?2, ?3 FROM requests
+         WHERE server_id = ?1 AND ref_id NOT IN (SELECT ref_id FROM responses)",
+        params![server, why, now()],
+    )?;
+    connection.execute("DELETE FROM servers WHERE server_id = ?1", [server])?;
+    Ok(())
+}

@@ -1,0 +1,371 @@
+//! The record by itself, without browsers.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rusqlite::Connection;
+use serde_json::json;
+
+use super::*;
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("troupe-store-{}", uuid::Uuid::new_v4()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("record.db")
+    }
+
+    fn config(&self) -> Config {
+        Config { store: Some(self.file().display().to_string()), ..Config::default() }
+    }
+
+    fn open(&self) -> Store {
+        Store::open(&self.config()).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn session(id: &str) -> NewSession {
+    NewSession {
+        id: id.into(),
+        created_at: now(),
+        metadata: json!({"user": "me", "workingFolder": "/home/me"}),
+    }
+}
+
+fn request(ref_id: &str, session: Option<&str>) -> Arc<NewRequest> {
+    Arc::new(NewRequest {
+        ref_id: ref_id.into(),
+        session_id: session.map(Into::into),
+        connection_id: "c".into(),
+        tool: "click",
+        params: "{}".into(),
+        at: now(),
+    })
+}
+
+fn page(text: &str) -> NewAnswer {
+    NewAnswer {
+        result: json!({"content": [{"type": "text", "text": "done"}]}).to_string(),
+        page_snapshot: Some(text.into()),
+        ..NewAnswer::default()
+    }
+}
+
+async fn record(store: &Store, ref_id: &str, session: Option<&str>, answer: NewAnswer) {
+    store.request(request(ref_id, session)).await;
+    store.answer(request(ref_id, session), answer).await;
+}
+
+async fn state(store: &Store, id: &str) -> Option<SessionState> {
+    let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
+    store.sessions(filter).await.unwrap().first().map(|row| row.state)
+}
+
+/// As SIGKILL leaves it: nothing is told, and the lock is free.
+fn kill(store: &Store) {
+    let lock = store.0.server.folder.as_ref().unwrap().join(&*store.0.server.id);
+    store.0.server.leave();
+    std::fs::write(lock, "").unwrap();
+}
+
+#[tokio::test]
+async fn the_file_is_its_users_alone_and_made_once() {
+    let folder = Folder::new();
+    let store = folder.open();
+    record(&store, "r", None, page("a")).await;
+    #[cfg(unix)]
+    for name in ["record.db", "record.db-wal"] {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(folder.0.join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    store.close().await;
+    assert!(folder.open().record("r").await.unwrap().unwrap().answer.unwrap().success);
+}
+
+#[tokio::test]
+async fn a_newer_file_is_refused_and_left_as_it_is() {
+    let folder = Folder::new();
+    drop(folder.open());
+    let raw = Connection::open(folder.file()).unwrap();
+    raw.pragma_update(None, "user_version", 99).unwrap();
+    raw.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    drop(raw);
+    let before = std::fs::read(folder.file()).unwrap();
+    let error = Store::open(&folder.config()).err().unwrap();
+    assert!(error.message.contains("newer version"), "{error}");
+    assert_eq!(std::fs::read(folder.file()).unwrap(), before);
+}
+
+#[tokio::test]
+async fn what_is_no_record_is_refused_and_moved_aside_only_when_that_is_asked_for() {
+    let folder = Folder::new();
+    for content in [vec![b'x'; 5000], b"SQLite format 3\0 and then nonsense".repeat(200)] {
+        std::fs::write(folder.file(), &content).unwrap();
+        let error = Store::open(&folder.config()).err().unwrap();
+        assert!(error.message.contains("damaged"), "{error}");
+        assert!(error.suggestion.unwrap().contains("doctor --repair"));
+        assert_eq!(std::fs::read(folder.file()).unwrap(), content);
+        let aside = set_aside(&folder.file()).unwrap();
+        assert_eq!(std::fs::read(aside).unwrap(), content);
+    }
+    let other = Connection::open(folder.file()).unwrap();
+    other.execute_batch("CREATE TABLE recipes (name)").unwrap();
+    assert!(Store::open(&folder.config()).err().unwrap().message.contains("something else"));
+}
+
+#[tokio::test]
+async fn a_place_that_cannot_be_written_costs_the_file_not_the_record() {
+    let config = Config { store: Some("/proc/no/such/place.db".to_owned()), ..Config::default() };
+    let store = Store::open(&config).unwrap();
+    assert_eq!(store.path(), None);
+    record(&store, "r", None, page("a")).await;
+    assert_eq!(store.record("r").await.unwrap().unwrap().content(), "a");
+}
+
+#[tokio::test]
+async fn a_locked_file_holds_up_nobody_and_is_written_once_it_is_free() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.flush().await;
+    let other = Connection::open(folder.file()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let begun = std::time::Instant::now();
+    for number in 0..20 {
+        record(&store, &number.to_string(), None, page("a")).await;
+    }
+    assert!(begun.elapsed().as_millis() < 1500, "{:?}", begun.elapsed());
+    other.execute_batch("ROLLBACK").unwrap();
+    store.flush().await;
+    assert_eq!(store.record("19").await.unwrap().unwrap().content(), "a");
+}
+
+#[tokio::test]
+async fn what_was_under_way_when_a_server_died_is_marked_and_nothing_else_is() {
+    let folder = Folder::new();
+    let (dead, living) = (folder.open(), folder.open());
+    dead.request(request("dead", None)).await;
+    living.request(request("living", None)).await;
+    kill(&dead);
+    let next = folder.open();
+    next.flush().await;
+    let answer = next.record("dead").await.unwrap().unwrap().answer.unwrap();
+    assert!(!answer.success);
+    assert_eq!(answer.error_message.unwrap(), "the server died during the call");
+    assert!(next.record("living").await.unwrap().unwrap().answer.is_none());
+}
+
+#[tokio::test]
+async fn a_session_is_recoverable_once_its_server_is_gone_and_closed_where_nothing_was_saved() {
+    let folder = Folder::new();
+    let (store, other) = (folder.open(), folder.open());
+    for id in ["saved", "bare", "old", "closed", "expired"] {
+        store.session_begun(session(id));
+    }
+    for id in ["saved", "old", "closed", "expired"] {
+        store.save_state(id, format!("state of {id}"));
+    }
+    store.session_ended("closed", SessionState::Closed);
+    store.session_ended("expired", SessionState::Expired);
+    store.flush().await;
+    let raw = Connection::open(folder.file()).unwrap();
+    let long_ago = i64::try_from(now() - 25 * 3_600_000).unwrap();
+    raw.execute("UPDATE session_snapshots SET saved_at = ?1 WHERE session_id = 'old'", [long_ago]).unwrap();
+    assert_eq!(state(&other, "saved").await, Some(SessionState::Active));
+    assert!(!other.claim_session("saved").await.unwrap());
+    kill(&store);
+    for (id, expected) in [
+        ("saved", SessionState::Recoverable),
+        ("bare", SessionState::Closed),
+        ("old", SessionState::Stale),
+        ("closed", SessionState::Closed),
+        ("expired", SessionState::Expired),
+    ] {
+        assert_eq!(state(&other, id).await, Some(expected), "{id}");
+    }
+    assert_eq!(other.saved_state("closed").await.unwrap(), None);
+    assert_eq!(other.saved_state("saved").await.unwrap().unwrap().state, "state of saved");
+    assert!(other.claim_session("saved").await.unwrap());
+    assert!(!other.claim_session("closed").await.unwrap());
+    assert_eq!(state(&other, "saved").await, Some(SessionState::Active));
+    let mine = SessionFilter { user: Some("me".into()), ..SessionFilter::default() };
+    assert_eq!(other.sessions(mine).await.unwrap().len(), 5);
+    let foreign = SessionFilter { working_folder: Some("/elsewhere".into()), ..SessionFilter::default() };
+    assert!(other.sessions(foreign).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn of_several_states_of_a_session_the_newest_is_kept() {
+    for store in [Store::none().unwrap(), Folder::new().open()] {
+        store.session_begun(session("s"));
+        for number in 0..100 {
+            store.save_state("s", number.to_string());
+        }
+        assert_eq!(store.saved_state("s").await.unwrap().unwrap().state, "99");
+    }
+}
+
+#[tokio::test]
+async fn the_oldest_calls_go_when_there_is_too_much() {
+    let folder = Folder::new();
+    let retention = crate::config::Retention { age: u64::MAX, bytes: 2 * 1024 * 1024 };
+    let store = Store::open(&Config { retention, ..folder.config() }).unwrap();
+    store.session_begun(session("s"));
+    for number in 0..100 {
+        record(&store, &number.to_string(), Some("s"), page(&"x".repeat(50_000))).await;
+    }
+    // Each look for what is over the limit is one after a write.
+    for _ in 0..10 {
+        store.flush().await;
+    }
+    assert!(store.record("0").await.unwrap().is_none());
+    assert!(store.record("99").await.unwrap().is_some());
+    store.close().await;
+    drop(store);
+    let raw = Connection::open(folder.file()).unwrap();
+    raw.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    assert!(size(&folder.file()) < 3 * 1024 * 1024, "{} bytes", size(&folder.file()));
+}
+
+fn size(path: &Path) -> u64 {
+    std::fs::metadata(path).unwrap().len()
+}
+
+#[tokio::test]
+async fn what_is_too_old_goes_with_its_session() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.session_begun(session("s"));
+    record(&store, "r", Some("s"), page("a")).await;
+    store.close().await;
+    drop(store);
+    let later = Store::open(&Config {
+        retention: crate::config::Retention { age: 0, bytes: u64::MAX },
+        ..folder.config()
+    })
+    .unwrap();
+    // Each look is one after a write; the first may come in the call's own millisecond.
+    for _ in 0..3 {
+        later.flush().await;
+    }
+    assert!(later.record("r").await.unwrap().is_none());
+    assert_eq!(state(&later, "s").await, None);
+}
+
+#[tokio::test]
+async fn a_purge_leaves_nothing_but_living_sessions() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.session_begun(session("living"));
+    store.session_begun(session("over"));
+    store.session_ended("over", SessionState::Expired);
+    record(&store, "r", Some("living"), page(&"x".repeat(1_000_000))).await;
+    assert_eq!(store.purge().await.unwrap(), 1);
+    assert!(store.record("r").await.unwrap().is_none());
+    assert_eq!(state(&store, "over").await, None);
+    assert_eq!(state(&store, "living").await, Some(SessionState::Active));
+    assert!(size(&folder.file()) < 500_000);
+}
+
+#[tokio::test]
+async fn the_thousand_writes_of_a_moment_are_few_transactions() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let begun = std::time::Instant::now();
+    let writes = (0..1000).map(|number| record_later(&store, number));
+    futures_util::future::join_all(writes).await;
+    assert!(store.record("999").await.unwrap().is_some());
+    // A transaction each would take longer, and a wait for the disk each much longer.
+    assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+}
+
+fn record_later(store: &Store, number: u32) -> impl Future<Output = ()> + use<> {
+    let store = store.clone();
+    async move { record(&store, &number.to_string(), None, page("a")).await }
+}
+
+mod reading {
+    use super::*;
+
+    async fn read(store: &Store, ref_id: &str, of: CursorOf) -> Reading {
+        let record = store.record(ref_id).await.unwrap().unwrap();
+        store.read_on(&record, of, false).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_record_is_read_once_and_then_has_nothing_new_until_its_cursor_is_reset() {
+        let folder = Folder::new();
+        let store = folder.open();
+        record(&store, "r", None, page("a\nb\n")).await;
+        assert_eq!(read(&store, "r", CursorOf::Record).await, Reading::Whole("a\nb\n".into()));
+        assert_eq!(read(&store, "r", CursorOf::Record).await, Reading::Changes(String::new()));
+        store.close().await;
+        // The next server goes on where this one was.
+        let store = folder.open();
+        assert_eq!(read(&store, "r", CursorOf::Record).await, Reading::Changes(String::new()));
+        let record = store.record("r").await.unwrap().unwrap();
+        let again = store.read_on(&record, CursorOf::Record, true).await.unwrap();
+        assert_eq!(again, Reading::Whole("a\nb\n".into()));
+    }
+
+    #[tokio::test]
+    async fn a_session_is_read_on_from_record_to_record() {
+        let folder = Folder::new();
+        let of = || CursorOf::Session("s".into());
+        let long = "the same line\n".repeat(20);
+        let store = folder.open();
+        store.session_begun(session("s"));
+        record(&store, "1", Some("s"), page(&format!("{long}a\n"))).await;
+        assert_eq!(read(&store, "1", of()).await, Reading::Whole(format!("{long}a\n")));
+        record(&store, "2", Some("s"), page(&format!("{long}b\n"))).await;
+        drop(store);
+        let store = folder.open();
+        let newest = store.newest_record(vec!["s".into()]).await.unwrap().unwrap();
+        assert_eq!(newest.ref_id, "2");
+        let changes = Reading::Changes("@@ -21 +21 @@\n-a\n+b\n".into());
+        assert_eq!(read(&store, "2", of()).await, changes);
+        assert_eq!(read(&store, "2", of()).await, Reading::Changes(String::new()));
+        // Another page altogether: what changed would say more than what is there.
+        record(&store, "3", Some("s"), page("c\n")).await;
+        assert_eq!(read(&store, "3", of()).await, Reading::Whole("c\n".into()));
+    }
+
+    #[tokio::test]
+    async fn the_console_of_a_record_is_filtered_by_level_and_always_whole() {
+        let store = Store::open(&Config { store: Some("memory".into()), ..Config::default() }).unwrap();
+        let message = |level: &str| Message {
+            level: level.into(),
+            text: format!("a {level}"),
+            at: 5,
+            url: Some("http://a/".into()),
+            line: Some(3),
+            column: None,
+        };
+        let console = ["debug", "info", "warn", "error"].map(message).to_vec();
+        store.session_begun(session("s"));
+        record(&store, "r", Some("s"), NewAnswer { console: console.clone(), ..page("a") }).await;
+        for _ in 0..2 {
+            assert_eq!(store.console_of_record("r", None).await.unwrap(), console);
+            assert_eq!(store.console_of_record("r", Some("error")).await.unwrap(), [message("error")]);
+            assert_eq!(store.console_of_session("s", Some("warn")).await.unwrap(), [message("warn")]);
+        }
+        let filter = RecordFilter { sessions: vec!["s".into()], connection: None, limit: 10 };
+        let listed = store.requests(filter).await.unwrap();
+        assert_eq!((listed[0].console_messages, listed[0].console_errors), (4, 1));
+    }
+}

@@ -1,0 +1,223 @@
+//! The one thread that writes: what arrives together is one transaction. Nobody waits for it who need not, and
+//! nobody for long: a file that is locked or full costs the record, not the call.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread,
+    time::Duration,
+};
+
+use rusqlite::{Connection, ErrorCode as Sqlite};
+use tokio::sync::oneshot;
+
+use super::retention::Trimmer;
+use crate::{
+    config::Retention,
+    error::{ErrorCode, Result, TroupeError},
+};
+
+/// Writes that wait at most; further ones are lost, and told of.
+const QUEUE: usize = 10_000;
+/// Bytes of them.
+const QUEUED_BYTES: usize = 128 * 1024 * 1024;
+/// Writes of one transaction.
+const BATCH: usize = 512;
+/// How long a call waits for a disk that does not answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Between two attempts at a file that another process has locked.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// May be done again, where the transaction that it was in failed.
+type Work = Box<dyn Fn(&Connection) -> rusqlite::Result<()> + Send>;
+
+struct Job {
+    work: Work,
+    bytes: usize,
+    done: Option<oneshot::Sender<()>>,
+}
+
+/// Where writes are handed in. Dropped, the thread writes what is left and ends.
+pub(super) struct Writer {
+    jobs: SyncSender<Job>,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    queued_bytes: AtomicUsize,
+    /// The file cannot be written at the moment: nobody waits for it.
+    behind: AtomicBool,
+    /// Writes that found no room.
+    lost: AtomicUsize,
+}
+
+impl Writer {
+    pub fn start(connection: Connection, retention: Retention, path: Option<PathBuf>) -> Result<Self> {
+        let (jobs, queue) = sync_channel(QUEUE);
+        let state = Arc::<State>::default();
+        let loop_state = Arc::downgrade(&state);
+        let name = path.map_or("memory".to_owned(), |path| path.display().to_string());
+        thread::Builder::new()
+            .name("troupe-record".to_owned())
+            .spawn(move || {
+                let trimmer = Trimmer::new(retention);
+                Loop { connection, state: loop_state, trimmer, name, failing: false, broken: false }
+                    .run(&queue);
+            })
+            .map_err(|error| {
+                TroupeError::new(ErrorCode::InternalError, format!("no thread for the record: {error}"))
+            })?;
+        Ok(Self { jobs, state })
+    }
+
+    /// Hands in a write of so many bytes.
+    pub fn queue(&self, bytes: usize, work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static) {
+        self.send(Job { work: Box::new(work), bytes, done: None });
+    }
+
+    /// As `queue`; the future is ready when it is on disk, or when it is clear that this takes too long.
+    pub fn write<W>(&self, bytes: usize, work: W) -> impl Future<Output = ()> + Send + use<W>
+    where
+        W: Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
+    {
+        let (done, written) = oneshot::channel();
+        let waits = !self.state.behind.load(Ordering::Acquire);
+        self.send(Job { work: Box::new(work), bytes, done: waits.then_some(done) });
+        async move {
+            if waits {
+                let _ = tokio::time::timeout(PATIENCE, written).await;
+            }
+        }
+    }
+
+    /// Ready when everything handed in before is on disk, or lost.
+    pub fn barrier(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (done, written) = oneshot::channel();
+        self.send(Job { work: Box::new(|_| Ok(())), bytes: 0, done: Some(done) });
+        async move {
+            let _ = written.await;
+        }
+    }
+
+    fn send(&self, job: Job) {
+        let bytes = job.bytes;
+        let queued = self.state.queued_bytes.fetch_add(bytes, Ordering::AcqRel);
+        if queued.saturating_add(bytes) > QUEUED_BYTES || self.jobs.try_send(job).is_err() {
+            self.state.queued_bytes.fetch_sub(bytes, Ordering::AcqRel);
+            self.state.lost.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+}
+
+/// What the thread has.
+struct Loop {
+    connection: Connection,
+    /// Gone with the writer's owner.
+    state: Weak<State>,
+    trimmer: Trimmer,
+    name: String,
+    /// Whether the last transaction failed: told once.
+    failing: bool,
+    /// The file is damaged: it is left as it is.
+    broken: bool,
+}
+
+impl Loop {
+    fn run(mut self, queue: &Receiver<Job>) {
+        while let Ok(first) = queue.recv() {
+            let mut batch = vec![first];
+            batch.extend(queue.try_iter().take(BATCH - 1));
+            self.commit(&mut batch);
+            for job in batch {
+                self.release(&job);
+                if let Some(done) = job.done {
+                    let _ = done.send(());
+                }
+            }
+            self.tell_lost();
+            if !self.broken && !self.failing {
+                let trimmed = self.trimmer.trim(&self.connection);
+                if let Err(error) = trimmed {
+                    tracing::debug!(%error, "the record could not be trimmed");
+                }
+            }
+        }
+    }
+
+    fn release(&self, job: &Job) {
+        if let Some(state) = self.state.upgrade() {
+            state.queued_bytes.fetch_sub(job.bytes, Ordering::AcqRel);
+        }
+    }
+
+    /// Writes the batch, however long another process holds the file.
+    fn commit(&mut self, batch: &mut [Job]) {
+        while !self.broken {
+            match self.attempt(batch) {
+                Ok(()) => {
+                    if self.failing {
+                        tracing::warn!("the record {} is written again", self.name);
+                    }
+                    return self.set_failing(false);
+                }
+                Err(error) => {
+                    let code = error.sqlite_error_code();
+                    self.tell(&error);
+                    self.set_failing(true);
+                    // Whoever waits goes on without it.
+                    batch.iter_mut().for_each(|job| drop(job.done.take()));
+                    match code {
+                        Some(Sqlite::DatabaseBusy | Sqlite::DatabaseLocked)
+                            if self.state.upgrade().is_some() =>
+                        {
+                            thread::park_timeout(RETRY);
+                        }
+                        Some(Sqlite::DatabaseCorrupt | Sqlite::NotADatabase) => self.broken = true,
+                        _ => return,
+                    }
+                }
+            }
+        }
+    }
+
+    fn attempt(&self, batch: &[Job]) -> rusqlite::Result<()> {
+        // Dropped without a commit it is taken back.
+        let transaction =
+            rusqlite::Transaction::new_unchecked(&self.connection, rusqlite::TransactionBehavior::Immediate)?;
+        for job in batch {
+            match (job.work)(&transaction) {
+                // One that contradicts the tables must not take the others with it.
+                Err(error) if error.sqlite_error_code() == Some(Sqlite::ConstraintViolation) => {
+                    tracing::warn!(%error, "an entry does not fit into the record");
+                }
+                other => other?,
+            }
+        }
+        transaction.commit()
+    }
+
+    fn set_failing(&mut self, failing: bool) {
+        self.failing = failing;
+        if let Some(state) = self.state.upgrade() {
+            state.behind.store(failing, Ordering::Release);
+        }
+    }
+
+    fn tell(&self, error: &rusqlite::Error) {
+        if !self.failing {
+            tracing::warn!("the record {} cannot be written ({error}); calls go on without it", self.name);
+        }
+    }
+
+    fn tell_lost(&self) {
+        let lost = self.state.upgrade().map_or(0, |state| state.lost.swap(0, Ordering::AcqRel));
+        if lost > 0 {
+            tracing::warn!("{lost} entries of the record are lost: more came than could be written");
+        }
+    }
+}
