@@ -111,7 +111,7 @@ async function nodeTests() {
     const files = wanted.filter((file) => full || main || chosen.includes(file.replace('__test__/', '')))
     if (files.length === 0) continue
     console.log(`${cyan('▸')} ${bold(`with ${browser}`)}: ${files.length} files`)
-    process.env.TROUPE_TEST_BROWSER = browser
+    process.env.TEST_BROWSER = browser
     if (!main) process.env.NODE_OPTIONS = `--import ${ONLY_THIS_BROWSER}`
     await (main && words.length === 0 ? covered(files) : nodeTestsIn(files))
     delete process.env.NODE_OPTIONS

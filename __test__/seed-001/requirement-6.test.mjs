@@ -47,7 +47,7 @@ describe('requirement 6: start parameters', { timeout: 90_000 }, () => {
       assert.match(basename((await browserOf(server))[0]), /chromium|headless.shell/i)
       await server.end()
     }
-    for (const [browser, code] of [['firefox', 2], ['webkit', 2], ['netscape', 2]]) {
+    for (const [browser, code] of [['webkit', 2], ['netscape', 2]]) {
       const server = await startServer(t, ['--browser', browser], { handshake: false })
       const exit = await within(server.exit, 'the end of the server', 5000)
       assert.equal(exit.code, code)

@@ -2,7 +2,7 @@
 const isRoot = process.getuid?.() === 0
 
 /** The browser that these tests are for; see `browsers.mjs`. */
-export const BROWSER = process.env.TROUPE_TEST_BROWSER ?? 'chromium'
+export const BROWSER = process.env.TEST_BROWSER ?? 'chromium'
 
 /** For the command line. */
 export const BROWSER_ARGUMENTS = ['--browser', BROWSER, '--headless', ...(isRoot ? ['--no-sandbox'] : [])]

@@ -1,6 +1,6 @@
 // One table of browsers: which of the end-to-end tests run with each, and what a browser cannot do.
 //
-// The tests are written for any browser. `TROUPE_TEST_BROWSER` says which one they start (`browser.mjs`); `npm test`
+// The tests are written for any browser. `TEST_BROWSER` says which one they start (`browser.mjs`); `npm test`
 // runs all of them with Chromium and the `chosen` files with the others, `npm run test:full` all files with each.
 // `only-this-browser.mjs` skips what is listed here, each with its reason.
 

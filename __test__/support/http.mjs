@@ -1,5 +1,4 @@
 // The product on a port, and a client of Streamable HTTP that does as little as it can.
-import { BROWSER_ARGUMENTS } from './browser.mjs'
 import { Server } from './server.mjs'
 import { until, within } from './wait.mjs'
 
@@ -10,8 +9,8 @@ import { until, within } from './wait.mjs'
  * @param {{ env?: Record<string, string>, cwd?: string, transport?: string }} [options]
  */
 export async function startHttpServer(t, args = [], { transport = 'http', ...options } = {}) {
-  const server = new HttpServer([...BROWSER_ARGUMENTS, '--transport', transport, '--port', '0', ...args], options)
-  t.after(() => server.end())
+  const server = new HttpServer(['--transport', transport, '--port', '0', ...args], { ...options, handshake: false })
+  await server.start(t)
   const ended = server.exit.then(() => {
     throw new Error(`the server ended at once: ${server.stderr()}`)
   })

@@ -65,7 +65,8 @@ export const FITTING = {
   set_throttling: {},
   get_request_log: {},
   get_content: {},
-  batch: { steps: [] }
+  batch: { steps: [] },
+  ask_user: { message: 'Which one?' }
 }
 
 /** The names of the tools that take `parameter`. @param {string} parameter */
