@@ -64,6 +64,10 @@ export interface Config {
   maxSessions?: number
   /** How long one more waits for a place, in ms. Default: 0 */
   queueTimeout?: number
+  /** Keep sessions resumable at exit. Default: true */
+  persistentSessions?: boolean
+  /** Bring back at start what a former server here left. Default: false */
+  autoResume?: boolean
   /** How long an action waits for its element, in ms. Default: 5000 */
   timeoutAction?: number
   /** How long a navigation may take, in ms. Default: 30000 */
@@ -106,6 +110,12 @@ export interface Config {
   resultBudget?: number
   /** Folder of files that tools write */
   outputDir?: string
+  /** none, memory, or the path of an SQLite file */
+  store?: string
+  /** How long and how much is kept. Default: 7d,1GiB */
+  retention?: string
+  /** Keep Authorization and cookies in clear in the record. Default: false */
+  recordHeaders?: boolean
   /** Allow file: URLs and files everywhere. Default: false */
   allowFileAccess?: boolean
   /** The tool evaluate. Default: true */

@@ -68,7 +68,13 @@ fn kind(kind: &Kind) -> Value {
             };
             json!({"type": "array", "items": item})
         }
-        Kind::Text | Kind::Path | Kind::File | Kind::Url(_) | Kind::Proxy | Kind::Locale | Kind::Retention => {
+        Kind::Text
+        | Kind::Path
+        | Kind::File
+        | Kind::Url(_)
+        | Kind::Proxy
+        | Kind::Locale
+        | Kind::Retention => {
             json!({"type": "string"})
         }
     }

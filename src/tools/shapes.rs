@@ -24,8 +24,12 @@ struct Client {
 impl Client {
     fn new() -> Self {
         let clock = Arc::new(VirtualClock::new(1_700_000_000_000));
-        let manager =
-            SessionManager::new(Arc::new(Config::default()), Arc::new(MemoryEngine::default()), clock, crate::store::Store::none().unwrap());
+        let manager = SessionManager::new(
+            Arc::new(Config::default()),
+            Arc::new(MemoryEngine::default()),
+            clock,
+            crate::store::Store::none().unwrap(),
+        );
         Self { registry: Registry::new(manager).unwrap(), connection: Arc::default(), told: Map::new() }
     }
 
