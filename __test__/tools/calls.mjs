@@ -66,7 +66,10 @@ export const FITTING = {
   get_request_log: {},
   get_content: {},
   batch: { steps: [] },
-  ask_user: { message: 'Which one?' }
+  ask_user: { message: 'Which one?' },
+  session_resume: { sessionId: UNKNOWN_SESSION },
+  save_state: {},
+  restore_state: { state: { cookies: [], origins: [] } }
 }
 
 /** The names of the tools that take `parameter`. @param {string} parameter */

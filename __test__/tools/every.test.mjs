@@ -11,7 +11,7 @@ import { UNKNOWN_SESSION } from '../support/sessions.mjs'
 import { AIMED, FITTING, PAGE, aimedAt, taking } from './calls.mjs'
 
 /** What a call says that fits but finds nothing to do. */
-const NOTHING_TO_DO = { go_forward: 'NAVIGATION_FAILED', handle_dialog: 'INVALID_PARAMETERS', close_session: 'SESSION_NOT_FOUND', get_content: 'RECORD_NOT_FOUND' }
+const NOTHING_TO_DO = { go_forward: 'NAVIGATION_FAILED', handle_dialog: 'INVALID_PARAMETERS', close_session: 'SESSION_NOT_FOUND', session_resume: 'SESSION_NOT_FOUND', get_content: 'RECORD_NOT_FOUND' }
 
 /** Of another kind than `schema` wants, if it wants one. @param {any} schema */
 const misfit = ({ type, enum: words }) => (words ? 'none of them' : type === undefined ? undefined : type === 'string' ? { no: 'string' } : 'another type')
