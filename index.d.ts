@@ -114,8 +114,6 @@ export interface Config {
   store?: string
   /** How long and how much is kept. Default: 7d,1GiB */
   retention?: string
-  /** Keep Authorization and cookies in clear in the record. Default: false */
-  recordHeaders?: boolean
   /** Allow file: URLs and files everywhere. Default: false */
   allowFileAccess?: boolean
   /** The tool evaluate. Default: true */

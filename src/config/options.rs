@@ -515,6 +515,7 @@ pub static NOT_BUILT: &[&str] = &[
     "upstream-transport",
     "caps",
     "responses",
+    "record-headers",
     "allowed-domains",
     "blocked-domains",
     "allow-private-network",

@@ -97,8 +97,8 @@ impl Store {
         let opened = schema::open(path)?;
         if opened.is_new && config.store.is_none() {
             tracing::info!(
-                "every call and answer is recorded in {} (only you can read it); --store none switches that off, \
-                 `troupe sessions purge` empties it",
+                "what sessions are brought back from (log-ins, storage, open pages) is kept in {}, which only you can \
+                 read; --store none switches that off",
                 path.display()
             );
         }

@@ -119,7 +119,7 @@ async fn what_is_no_record_is_refused_and_moved_aside_only_when_that_is_asked_fo
         std::fs::write(folder.file(), &content).unwrap();
         let error = Store::open(&folder.config()).err().unwrap();
         assert!(error.message.contains("damaged"), "{error}");
-        assert!(error.suggestion.unwrap().contains("doctor --repair"));
+        assert!(error.suggestion.unwrap().contains("--store PATH"));
         assert_eq!(std::fs::read(folder.file()).unwrap(), content);
         let aside = set_aside(&folder.file()).unwrap();
         assert_eq!(std::fs::read(aside).unwrap(), content);
