@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { delayedBrowser } from '../support/delayed-browser.mjs'
+import { cleanEnvironment } from '../support/browser.mjs'
 import { startServer } from '../support/server.mjs'
 import { isPending, until } from '../support/wait.mjs'
 
@@ -53,7 +54,7 @@ test('stdin and stdout may be pipes or files instead of the sockets that Node gi
   writeFileSync(input, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
   const command = `"${process.execPath}" bin/troupe.js --headless --no-sandbox`
   // Without an end of input before the answers are there.
-  const piped = execFileSync('sh', ['-c', `(cat "${input}"; sleep 1) | ${command} | cat`], { encoding: 'utf8', timeout: 15_000 })
+  const piped = execFileSync('sh', ['-c', `(cat "${input}"; sleep 1) | ${command} | cat`], { encoding: 'utf8', timeout: 15_000, env: cleanEnvironment() })
   const ids = (text) => text.trim().split('\n').map((line) => JSON.parse(line).id)
   assert.deepEqual(ids(piped), [1, 2])
   assert.ok(existsSync(input))

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 /** Names the folder for the notes; without it nothing is noted. */
-export const NOTES = 'TROUPE_TEST_NOTES'
+export const NOTES = 'TEST_NOTES'
 
 /** By tool: `field` for one that was given, `field=value` for a choice, `-> field` for one of an answer, `! CODE` for an error. @type {Map<string, Set<string>>} */
 const noted = new Map()
