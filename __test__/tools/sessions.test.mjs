@@ -33,6 +33,13 @@ describe('sessions', { timeout: 60_000 }, () => {
     await server.ok('close_session', { sessionId })
   })
 
+  test('list_sessions tells of those in one state alone', async () => {
+    for (const state of ['stale', 'closed', 'error']) {
+      const { sessions } = await server.ok('list_sessions', { state })
+      assert.ok(sessions.every((session) => session.state === state), JSON.stringify(sessions))
+    }
+  })
+
   test('list_sessions tells of each with its pages', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/form') })

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
 
 /** Of the slow addon that tests build, on a machine that does other things too. */
 const LIMIT = 60

@@ -216,8 +216,8 @@ impl Page {
     /// Closes it, and returns when nobody sees it any more.
     pub async fn close(&self) -> Result<()> {
         self.engine.close().await.map_err(|error| self.error(error))?;
-        let over = self.state.until(|facts| (facts.closed || facts.dialog.is_some()).then_some(()));
-        self.within(CLOSE_TIMEOUT, over)
+        let closed = self.state.until(|facts| facts.closed.then_some(()));
+        self.within(CLOSE_TIMEOUT, closed)
             .await
             .ok_or_else(|| self.timed_out("the page did not close", CLOSE_TIMEOUT))
     }
