@@ -32,7 +32,14 @@ describe('a page that asks whether to leave', { timeout: 90_000 }, () => {
   }
 
   /** @param {string} sessionId */
-  const title = async (sessionId) => (await server.ok('evaluate', { sessionId, script: 'document.title' })).value
+  const title = async (sessionId) => {
+    // The page goes on leaving while it is asked, and says to ask again.
+    for (;;) {
+      const { json, text } = await server.call('evaluate', { sessionId, script: 'document.title' })
+      if (json.success) return json.value
+      assert.equal(json.details?.reason, 'document replaced', text)
+    }
+  }
 
   /** A session with a page and its popup, which has been touched. */
   async function withPopup() {
