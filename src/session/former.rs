@@ -41,7 +41,7 @@ impl SessionManager {
     pub(super) fn metadata(&self, identity: &Identity) -> Value {
         json!({
             "user": user(), "workingFolder": working_folder(), "browser": self.config.browser,
-            "own": !identity.expires,
+            "own": identity.lives_from.is_none(),
             "options": identity.options,
         })
     }
@@ -111,7 +111,7 @@ impl SessionManager {
         let identity = Identity {
             id: row.id.as_str().into(),
             created_at: row.created_at,
-            expires: !saved.own,
+            lives_from: (!saved.own).then(|| self.clock.now()),
             options: saved.context.clone(),
         };
         let birth = Birth::Again(Arc::new(saved.clone()));

@@ -158,10 +158,11 @@ impl SessionManager {
         expires: bool,
         options: CreateOptions,
     ) -> Arc<Session> {
+        let now = self.clock.now();
         let identity = Identity {
             id: uuid::Uuid::new_v4().to_string().into(),
-            created_at: self.clock.now(),
-            expires,
+            created_at: now,
+            lives_from: expires.then_some(now),
             options: options.context.unwrap_or_else(|| self.config.context.clone()),
         };
         self.register(place, identity, Keeper::default(), Birth::New(options.storage_state))

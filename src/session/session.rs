@@ -47,8 +47,8 @@ pub(super) struct Identity {
     pub id: Arc<str>,
     /// Milliseconds since 1970.
     pub created_at: Millis,
-    /// Whether it has a life of its own, or its connection's.
-    pub expires: bool,
+    /// When its life begins, anew where it is resumed; none where its life is its connection's.
+    pub lives_from: Option<Millis>,
     pub options: ContextConfig,
 }
 
@@ -129,10 +129,10 @@ impl Session {
         store: Store,
         place: OwnedSemaphorePermit,
     ) -> Self {
-        let Identity { id, created_at, expires, options } = identity;
+        let Identity { id, created_at, lives_from, options } = identity;
         let lifetime = u64::try_from(config.session_timeout.as_millis()).unwrap_or(u64::MAX);
         let news = Revision::default();
-        let expires_at = if expires { clock.now().saturating_add(lifetime) } else { 0 };
+        let expires_at = lives_from.map_or(0, |from| from.saturating_add(lifetime));
         Self {
             id,
             created_at,
