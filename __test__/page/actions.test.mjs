@@ -49,6 +49,11 @@ describe('actionability', { timeout: 60_000 }, () => {
     assert.ok(box && x > box.x && x < box.x + box.width, `${x} is where the button was`)
   })
 
+  test('what scrolling would move stands still where nothing scrolls', async () => {
+    const world = await page.open('<style>@keyframes m { to { transform: translateX(300px) } } #c { animation: m linear; animation-timeline: scroll() }</style><button id=c>Still</button>')
+    assert.equal((await ready(world, '#c')).ok, true)
+  })
+
   test('what never stands still is told so, and can be forced', async () => {
     const world = await page.open('<style>@keyframes m { to { transform: rotate(360deg) } } #c { animation: m 1s linear infinite }</style><button id=c>Spin</button>')
     assert.match(await refusal(world, '#c', { timeout: 200 }), /is moving/)

@@ -66,7 +66,7 @@ class Attempts {
       if (problem) return refuse(problem.reason, problem.why, problem.reason === "read-only", { suggestion: problem.suggestion });
     }
     const box = boxOf(element);
-    if (lastBox ? !sameBox(lastBox, box) : isAnimated(element)) return refuse("moving", "is moving", true, { box });
+    if (lastBox ? !sameBox(lastBox, box) || isAnimated(element, true) : isAnimated(element)) return refuse("moving", "is moving", true, { box });
     if (!pointing.has(action)) {
       bringIntoViewIfOut(element);
       const point = pointsOf(element, position)[0] ?? { x: box.x + box.width / 2, y: box.y + box.height / 2 };

@@ -91,10 +91,15 @@ export function bringIntoView(element: Element, attempt: number): void {
 
 const paintOnly = /^(offset|computedOffset|easing|composite|opacity|visibility|filter|backdropFilter|fill|stroke|outline.*|textShadow|boxShadow|.*[cC]olor|background.*|cursor)$/;
 
-/** Whether a running animation may move the element: one of its own or of what holds it, and not of paint alone. */
-export function isAnimated(element: Element): boolean {
+/**
+ * Whether an animation may move the element: one of its own or of what holds it, and not of paint alone. One that is
+ * `pending` has not begun to run: what it will move stands still until then.
+ */
+export function isAnimated(element: Element, pending = false): boolean {
   const animations = document.getAnimations?.() ?? [];
   for (const animation of animations) {
+    // One on a timeline that stands (of a box that does not scroll) is pending for good.
+    if (pending && (!animation.pending || animation.timeline?.currentTime == null)) continue;
     if (animation.playState !== "running" && !animation.pending) continue;
     const effect = animation.effect as KeyframeEffect | null;
     const target = effect?.target;
