@@ -1,5 +1,8 @@
 // The product as a client has it: its bin entry as a child process, JSON-RPC in lines on its stdin and stdout.
 import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { BROWSER_ARGUMENTS, cleanEnvironment } from './browser.mjs'
@@ -12,6 +15,17 @@ export const BIN = fileURLToPath(new URL('../../bin/troupe.js', import.meta.url)
 /** Servers that run now; none outlives this process, however it ends. @type {Set<import('node:child_process').ChildProcess>} */
 const running = new Set()
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
+
+let made = ''
+
+/** Of all servers of this process; gone with it. */
+function outputFolder() {
+  if (made === '') {
+    made = mkdtempSync(join(tmpdir(), 'troupe-test-output-'))
+    process.on('exit', () => rmSync(made, { recursive: true, force: true }))
+  }
+  return made
+}
 
 /**
  * Starts a server with `args`, shakes hands with it, and ends it with the test.
@@ -53,7 +67,9 @@ export class Server {
   /** @param {{ after: (end: () => unknown) => void }} t */
   async start(t) {
     const { env, cwd, command: [program, ...first] = [process.execPath, BIN] } = this.options
-    const child = spawn(program, [...first, ...this.args], { cwd, env: cleanEnvironment(env), stdio: 'pipe' })
+    // Where a test says no folder, what is downloaded does not go into the checkout.
+    const place = cwd ? {} : { TROUPE_OUTPUT_DIR: outputFolder() }
+    const child = spawn(program, [...first, ...this.args], { cwd, env: cleanEnvironment({ ...place, ...env }), stdio: 'pipe' })
     this.child = child
     running.add(child)
     /** How it ended. @type {Promise<{ code: number | null, signal: string | null }>} */
