@@ -474,7 +474,6 @@ pub static NOT_BUILT: &[&str] = &[
     "upstream",
     "upstream-transport",
     "caps",
-    "responses",
     "allowed-domains",
     "blocked-domains",
     "allow-private-network",

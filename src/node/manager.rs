@@ -65,7 +65,9 @@ impl NativeManager {
     /// What is wrong with a configuration.
     #[napi(catch_unwind)]
     pub fn check(config: String) -> String {
-        outcome(read_config(&config).and_then(|config| Registry::open(Arc::new(config))).map(|_| Value::Null))
+        outcome(
+            read_config(&config).and_then(|config| Registry::check(Arc::new(config))).map(|()| Value::Null),
+        )
     }
 
     /// Starts the browser.

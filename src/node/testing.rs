@@ -7,8 +7,10 @@ use napi_derive::napi;
 
 use super::manager::{NativeManager, read_config};
 use crate::{
+    config::Config,
     engine::memory::MemoryEngine,
     session::{SessionManager, VirtualClock},
+    store::Store,
     tools::Registry,
 };
 
@@ -20,10 +22,12 @@ impl NativeManager {
         let clock = Arc::new(VirtualClock::new(1_700_000_000_000));
         let registry = read_config(&config)
             .and_then(|config| {
+                let store = config.store.clone().unwrap_or_else(|| "none".to_owned());
                 Registry::new(SessionManager::new(
                     Arc::new(config),
                     Arc::new(MemoryEngine::default()),
                     clock.clone(),
+                    Store::open(&Config { store: Some(store), ..Config::default() })?,
                 ))
             })
             .map(Arc::new);

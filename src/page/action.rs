@@ -26,6 +26,8 @@ pub struct Done {
     pub changes: Option<String>,
     /// The page afterwards, where that is wanted after each action.
     pub snapshot: Option<String>,
+    /// Of each field that something was entered into, whether it is for a password.
+    pub passwords: Vec<bool>,
 }
 
 /// A place to act on.
@@ -39,6 +41,12 @@ pub(super) struct Spot {
     pub tag: String,
     /// The `type` of an input.
     pub kind: String,
+}
+
+impl Spot {
+    pub fn is_password(&self) -> bool {
+        self.kind == "password"
+    }
 }
 
 impl Page {

@@ -6,6 +6,7 @@
 
 mod action;
 mod changes;
+mod console;
 mod downloads;
 mod entering;
 mod finding;
@@ -42,6 +43,7 @@ use crate::{
 };
 
 pub use action::Done;
+pub use console::ConsoleLog;
 pub use downloads::{Download, DownloadState, Downloads};
 pub use entering::TypeOptions;
 pub use finding::{Found, MOST_MATCHES, Query};
@@ -68,6 +70,7 @@ pub struct Shared {
     pub config: Arc<Config>,
     pub refs: Arc<RefCounter>,
     pub downloads: Arc<Downloads>,
+    pub console: Arc<ConsoleLog>,
     /// Advanced when one of them shows something else.
     pub news: Revision,
 }
@@ -98,7 +101,7 @@ impl Page {
             number,
             opened_at,
             engine,
-            state: Arc::new(PageState::new(shared.downloads.clone(), shared.news.clone())),
+            state: Arc::new(PageState::new(shared)),
             refs: shared.refs.clone(),
             frame_numbers: frames::FrameNumbers::default(),
             last_look: changes::LastLook::default(),

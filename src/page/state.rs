@@ -8,7 +8,7 @@ use std::{
 
 use tokio::{sync::Notify, time::Instant};
 
-use super::{downloads::Downloads, network_log::NetworkLog, revision::Revision};
+use super::{Shared, console::ConsoleLog, downloads::Downloads, network_log::NetworkLog, revision::Revision};
 use crate::engine::{
     Dialog, DocumentId, DownloadStart, FileChooser, FrameId, PageEvent, PageObserver, ResourceKind,
 };
@@ -80,6 +80,7 @@ pub struct PageState {
     changed: Notify,
     log: Mutex<NetworkLog>,
     downloads: Arc<Downloads>,
+    console: Arc<ConsoleLog>,
     news: Revision,
 }
 
@@ -288,7 +289,7 @@ impl Facts {
             PageEvent::DialogClosed => self.dialog = None,
             PageEvent::DownloadStarted(download) => self.download = Some((now, download)),
             PageEvent::FileChooserOpened(chooser) => self.file_chooser = Some((now, chooser)),
-            PageEvent::DownloadEnded { .. } | PageEvent::Request(_) => {}
+            PageEvent::DownloadEnded { .. } | PageEvent::Request(_) | PageEvent::Console(_) => {}
             PageEvent::Crashed => self.crashed = Some(now),
             PageEvent::Closed => self.closed = true,
         }
@@ -296,9 +297,14 @@ impl Facts {
 }
 
 impl PageState {
-    /// Of a page whose session keeps `downloads` and tells `news`.
-    pub fn new(downloads: Arc<Downloads>, news: Revision) -> Self {
-        Self { downloads, news, ..Self::default() }
+    /// Of a page of a session that keeps `shared`.
+    pub fn new(shared: &Shared) -> Self {
+        Self {
+            downloads: shared.downloads.clone(),
+            console: shared.console.clone(),
+            news: shared.news.clone(),
+            ..Self::default()
+        }
     }
 
     /// What the page's session has downloaded.
@@ -358,6 +364,7 @@ impl PageObserver for PageState {
             PageEvent::Request(event) => {
                 return self.log.lock().unwrap_or_else(PoisonError::into_inner).apply(event);
             }
+            PageEvent::Console(message) => return self.console.note(message),
             PageEvent::DownloadStarted(ref start) => self.downloads.started(start),
             PageEvent::DownloadEnded { ref id, ref path } => self.downloads.ended(id, path.clone()),
             _ => {}

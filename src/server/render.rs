@@ -9,7 +9,10 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use super::prompts::Prompt;
-use crate::tools::{Answer, Outcome, Picture, Tool};
+use crate::{
+    error::Result,
+    tools::{Answer, Outcome, Picture, Tool},
+};
 
 /// A row as `tools/list` shows it.
 pub(super) fn tool(row: &Tool) -> McpTool {
@@ -64,14 +67,35 @@ pub(super) fn prompt(prompt: &Prompt) -> McpPrompt {
 
 /// A call's outcome as its result.
 pub(super) fn result(outcome: Outcome) -> CallToolResult {
-    let Outcome { ref_id, session_id, page_id, result } = outcome;
-    let mut rendered = match result {
-        Ok(Answer::Json(value)) => {
-            let text = value.to_string();
-            let mut rendered = CallToolResult::success(vec![ContentBlock::text(text)]);
-            rendered.structured_content = Some(value);
-            rendered
+    let Outcome { ref_id, session_id, page_id, result, reference } = outcome;
+    let mut rendered = match (result, reference) {
+        (Ok(_), Some(reference)) => render_json(reference),
+        (Err(error), Some(reference)) => {
+            let mut error = serde_json::to_value(&error).unwrap_or_default();
+            if let (Value::Object(error), Value::Object(reference)) = (&mut error, reference) {
+                error.extend(reference);
+            }
+            CallToolResult::error(vec![ContentBlock::text(error.to_string())])
         }
+        (result, None) => render_whole(result),
+    };
+    let mut meta = JsonObject::new();
+    meta.insert("refId".into(), json!(ref_id));
+    meta.extend(session_id.map(|id| ("sessionId".to_owned(), Value::from(id))));
+    meta.extend(page_id.map(|id| ("pageId".to_owned(), Value::from(id))));
+    rendered.meta = Some(MetaObject(meta));
+    rendered
+}
+
+fn render_json(value: Value) -> CallToolResult {
+    let mut rendered = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
+    rendered.structured_content = Some(value);
+    rendered
+}
+
+fn render_whole(result: Result<Answer>) -> CallToolResult {
+    match result {
+        Ok(Answer::Json(value)) => render_json(value),
         Ok(Answer::Text(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
         Ok(Answer::Image(picture)) => CallToolResult::success(vec![image(picture)]),
         Ok(Answer::Pictured { facts, pictures }) => {
@@ -91,13 +115,7 @@ pub(super) fn result(outcome: Outcome) -> CallToolResult {
             let text = serde_json::to_string(&error).unwrap_or_else(|_| error.message.clone());
             CallToolResult::error(vec![ContentBlock::text(text)])
         }
-    };
-    let mut meta = JsonObject::new();
-    meta.insert("refId".into(), json!(ref_id));
-    meta.extend(session_id.map(|id| ("sessionId".to_owned(), Value::from(id))));
-    meta.extend(page_id.map(|id| ("pageId".to_owned(), Value::from(id))));
-    rendered.meta = Some(MetaObject(meta));
-    rendered
+    }
 }
 
 fn image(picture: Picture) -> ContentBlock {
@@ -127,6 +145,7 @@ mod tests {
                 facts: json!({"percentage": 1.5}),
                 pictures: vec![Picture { data: "AAAA".into(), mime_type: "image/png" }],
             }),
+            reference: None,
         };
         insta::assert_json_snapshot!(result(outcome));
     }

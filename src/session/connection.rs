@@ -11,9 +11,20 @@ use tokio::sync::{Notify, OwnedMutexGuard};
 use super::{ended::EndReason, manager::SessionManager, results::Results, session::Session};
 use crate::{error::Result, page::Revision};
 
+/// What tells a client's calls from others' in the record.
+#[derive(Debug, Clone)]
+pub struct ConnectionId(Arc<str>);
+
+impl Default for ConnectionId {
+    fn default() -> Self {
+        Self(uuid::Uuid::new_v4().to_string().into())
+    }
+}
+
 /// A client from its first message to its last.
 #[derive(Default)]
 pub struct Connection {
+    id: ConnectionId,
     known: Mutex<Known>,
     order: Arc<Order>,
     /// Advanced when it comes to know another session.
@@ -69,6 +80,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Connection {
+    /// Its name in the record.
+    pub fn id(&self) -> &Arc<str> {
+        &self.id.0
+    }
+
+    /// The sessions that it has made or named.
+    pub fn known(&self) -> Vec<String> {
+        let known = lock(&self.known);
+        let own = known.own.iter().map(|own| &own.id);
+        known.named.iter().chain(own).map(|id| id.to_string()).collect()
+    }
+
     /// Takes the next place in the order of arrival; to be called as a message is read.
     pub fn arrive(&self) -> Turn {
         let mut waiting = lock(&self.order.waiting);

@@ -20,6 +20,7 @@ use crate::{
     config::{Config, ContextConfig},
     engine::{Browser, ContextOptions, Engine, EngineError},
     error::{ErrorCode, Result, TroupeError},
+    store::{NewSession, SessionState, Store},
 };
 
 /// Closing a context must not hold up the server's end.
@@ -38,6 +39,7 @@ pub struct SessionManager {
     config: Arc<Config>,
     engine: Arc<dyn Engine>,
     clock: Arc<dyn Clock>,
+    store: Store,
     state: Mutex<State>,
     places: Arc<Semaphore>,
     /// The running browser; the lock is held while one starts.
@@ -53,7 +55,12 @@ struct State {
 }
 
 impl SessionManager {
-    pub fn new(config: Arc<Config>, engine: Arc<dyn Engine>, clock: Arc<dyn Clock>) -> Arc<Self> {
+    pub fn new(
+        config: Arc<Config>,
+        engine: Arc<dyn Engine>,
+        clock: Arc<dyn Clock>,
+        store: Store,
+    ) -> Arc<Self> {
         // A profile that stays can be one session's only.
         let places = if config.user_data_dir.is_some() { 1 } else { config.max_sessions };
         Arc::new(Self {
@@ -61,11 +68,17 @@ impl SessionManager {
             config,
             engine,
             clock,
+            store,
             state: Mutex::default(),
             browser: tokio::sync::Mutex::new(None),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         })
+    }
+
+    /// Where calls and sessions are recorded.
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 
     pub fn config(&self) -> &Arc<Config> {
@@ -160,6 +173,11 @@ impl SessionManager {
         options: CreateOptions,
     ) -> Arc<Session> {
         let session = Arc::new(Session::new(expires, self.config.clone(), self.clock.clone(), place));
+        self.store.session_begun(NewSession {
+            id: session.id.clone(),
+            created_at: session.created_at,
+            metadata: serde_json::json!({"expiresAt": session.expires_at()}),
+        });
         self.state().sessions.insert(session.id.clone(), session.clone());
         let manager = self.clone();
         let made = session.clone();
@@ -316,6 +334,15 @@ impl SessionManager {
         }
         session.news().advance();
         tracing::debug!(session = &*session.id, ?reason, "the session is over");
+        let state = match reason {
+            EndReason::Closed => Some(SessionState::Closed),
+            EndReason::Expired => Some(SessionState::Expired),
+            EndReason::BrowserDied => Some(SessionState::Error),
+            EndReason::Released => None,
+        };
+        if let Some(state) = state {
+            self.store.session_ended(&session.id, state);
+        }
         if reason != EndReason::BrowserDied {
             Self::close_context(session).await;
         }
@@ -345,5 +372,6 @@ impl SessionManager {
         }
         self.tasks.close();
         self.tasks.wait().await;
+        self.store.close().await;
     }
 }

@@ -19,7 +19,7 @@ mod storage_state;
 #[cfg(feature = "testing")]
 pub use clock::VirtualClock;
 pub use clock::{Clock, SystemClock};
-pub use connection::{Connection, Turn};
+pub use connection::{Connection, ConnectionId, Turn};
 pub use ended::EndReason;
 pub use manager::{CreateOptions, SessionManager};
 pub use results::{KeptResult, Results};

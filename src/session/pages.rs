@@ -9,7 +9,7 @@ use crate::{
     config::Config,
     engine::{self, ContextObserver, PageObserver},
     error::{ErrorCode, Result, TroupeError},
-    page::{Downloads, Page, Revision, Shared},
+    page::{ConsoleLog, Downloads, Page, Revision, Shared},
 };
 
 /// Keeps the pages of one context as they open; the engine tells it.
@@ -31,8 +31,13 @@ impl Pages {
     /// `news` is advanced when a page opens, or shows something else.
     pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, news: Revision) -> Self {
         let downloads = Arc::new(Downloads::new(config.output_folder()));
-        let shared = Shared { config, refs: Arc::default(), downloads, news };
+        let shared = Shared { config, refs: Arc::default(), downloads, console: Arc::default(), news };
         Self { shared, clock, list: Mutex::default(), opening: Notify::new() }
+    }
+
+    /// What the pages have logged.
+    pub fn console(&self) -> &ConsoleLog {
+        &self.shared.console
     }
 
     pub fn downloads(&self) -> &Downloads {

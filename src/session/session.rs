@@ -24,7 +24,8 @@ use crate::{
     config::{Config, Expiry},
     engine::{Context, EngineError, network::NetworkRules},
     error::{ErrorCode, Result, TroupeError},
-    page::{Page, Revision},
+    page::{ConsoleLog, Page, Revision},
+    policy::redaction::Secrets,
 };
 
 /// Whether a session can be used yet.
@@ -86,6 +87,8 @@ pub struct Session {
     /// What was too long for one answer.
     pub results: Results,
     screenshots: Screenshots,
+    /// What was typed into password fields: never written down.
+    pub secrets: Secrets,
     /// Advanced when a page opens, closes or shows something else, when a picture is kept, and at the end.
     news: Revision,
     /// Its place under `--max-sessions`.
@@ -120,6 +123,7 @@ impl Session {
             over: CancellationToken::new(),
             results: Results::default(),
             screenshots: Screenshots::default(),
+            secrets: Secrets::default(),
             news,
             place: Mutex::new(Some(place)),
             clock,
@@ -234,6 +238,11 @@ impl Session {
             .ok_or_else(|| TroupeError::new(ErrorCode::PageNotFound, "the page closed as it opened"))?;
         self.pages.select(&page.id);
         Ok(page)
+    }
+
+    /// What its pages have logged.
+    pub fn console(&self) -> &ConsoleLog {
+        self.pages.console()
     }
 
     /// The pages that are open, in order of opening.

@@ -100,6 +100,7 @@ async fn act(
 ) -> Result<ActionAnswer> {
     let before = call.session.pages_opened();
     let done = work(&call.page).await?;
+    let _ = call.typed.set(done.passwords.clone());
     Ok(ActionAnswer::of(&call, verb, done, before).await)
 }
 

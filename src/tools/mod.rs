@@ -16,6 +16,7 @@ mod parameters;
 mod person;
 mod progress;
 mod record;
+mod recorder;
 mod registry;
 mod sessions;
 mod tool;
