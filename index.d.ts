@@ -108,12 +108,16 @@ export interface Config {
   afterAction?: 'none' | 'changes' | 'snapshot'
   /** Characters of one result at most. Default: 25000 */
   resultBudget?: number
+  /** Content in the answer, or only its refId. Default: full */
+  responses?: 'full' | 'ref'
   /** Folder of files that tools write */
   outputDir?: string
   /** none, memory, or the path of an SQLite file */
   store?: string
   /** How long and how much is kept. Default: 7d,1GiB */
   retention?: string
+  /** Keep Authorization and cookies in clear in the record. Default: false */
+  recordHeaders?: boolean
   /** Allow file: URLs and files everywhere. Default: false */
   allowFileAccess?: boolean
   /** The tool evaluate. Default: true */
@@ -295,7 +299,7 @@ export class Session {
   /** Wait until the page has loaded, or its network is idle. */
   waitForLoad(args?: WaitForLoadArguments): Promise<WaitForLoadResult>
 
-  /** List, open, select or close tabs. A popup is not selected by itself. */
+  /** List, open (at a url), select or close tabs. A popup is not selected by itself. */
   pages(action: PagesArguments['action'], options?: Omit<PagesArguments, 'action'>): Promise<PagesResult>
   pages(args: PagesArguments): Promise<PagesResult>
 
@@ -433,7 +437,7 @@ export class Session {
   blockResource(resourceType: BlockResourceArguments['resourceType'], options?: Omit<BlockResourceArguments, 'resourceType'>): Promise<BlockResourceResult>
   blockResource(args: BlockResourceArguments): Promise<BlockResourceResult>
 
-  /** Answer requests to a URL in the server's place, session-wide. Without response the mock is removed. */
+  /** Answer requests to a URL in the server's place; without response no more. */
   mockResponse(url: MockResponseArguments['url'], options?: Omit<MockResponseArguments, 'url'>): Promise<MockResponseResult>
   mockResponse(args: MockResponseArguments): Promise<MockResponseResult>
 
@@ -441,14 +445,20 @@ export class Session {
   setOffline(offline: SetOfflineArguments['offline'], options?: Omit<SetOfflineArguments, 'offline'>): Promise<SetOfflineResult>
   setOffline(args: SetOfflineArguments): Promise<SetOfflineResult>
 
-  /** Slow the session's network down. A limit of 0 or none is no limit. */
+  /** Slow the session's network down (bytes/s, ms); 0 or none lifts a limit. */
   setThrottling(args?: SetThrottlingArguments): Promise<SetThrottlingResult>
 
   /** List the page's latest requests with status, type, time and failure. */
   getRequestLog(args?: GetRequestLogArguments): Promise<GetRequestLogResult>
 
-  /** Read on in a result that was cut, or search it. Without refId, the last one. */
+  /** Read a call's content (without refId the newest), then only what changed; searchFor filters lines. */
   getContent(args?: GetContentArguments): Promise<string>
+
+  /** Read what pages logged during a call, or in the session. */
+  getConsoleContent(args?: GetConsoleContentArguments): Promise<string>
+
+  /** List the recorded calls, the newest first. */
+  listRequests(args?: ListRequestsArguments): Promise<ListRequestsResult>
 
   /** Run several calls in order, when no step depends on reading the last. */
   batch(steps: BatchArguments['steps'], options?: Omit<BatchArguments, 'steps'>): Promise<BatchResult>
@@ -480,7 +490,7 @@ export interface CreateSessionArguments {
   locale?: string
   /** IANA, such as Europe/Berlin */
   timezone?: string
-  /** From save_state or Playwright's storageState */
+  /** Of save_state or Playwright */
   storageState?: unknown
 }
 
@@ -533,7 +543,6 @@ export interface SetCookiesArguments {
   cookies: {
     name: string
     value: string
-    /** Instead of domain and path */
     url?: string
     domain?: string
     path?: string
@@ -783,7 +792,6 @@ export interface WaitForLoadResult {
 export interface PagesArguments {
   action: 'list' | 'new' | 'select' | 'close'
   pageId?: string
-  /** For new */
   url?: string
 }
 
@@ -841,7 +849,7 @@ export interface ClickArguments {
   selector: string
   button?: 'left' | 'right' | 'middle'
   clickCount?: number
-  /** Do not wait until it is visible, enabled and uncovered */
+  /** Even if hidden or covered */
   force?: boolean
   /** ms */
   timeout?: number
@@ -1947,7 +1955,7 @@ export interface BlockResourceResult {
 }
 
 export interface MockResponseArguments {
-  /** Whole, a part, or a glob: * is anything but /, ** anything */
+  /** Whole, a part, or a glob */
   url: string
   response?: {
     status?: number
@@ -2026,6 +2034,33 @@ export interface GetContentArguments {
   /** Characters */
   offset?: number
   searchFor?: string
+  resetCursor?: boolean
+}
+
+export interface GetConsoleContentArguments {
+  refId?: string
+  level?: 'debug' | 'info' | 'warn' | 'error' | ''
+}
+
+export interface ListRequestsArguments {
+  limit?: number
+}
+
+export interface ListRequestsResult {
+  requests: {
+    refId: string
+    sessionId?: string
+    tool: string
+    /** `success`, `error`, or `running`. */
+    status: string
+    /** Milliseconds since 1970. */
+    timestamp: number
+    /** Milliseconds. */
+    duration?: number
+    hasSnapshot: boolean
+    hasConsoleLogs: boolean
+    consoleErrorCount: number
+  }[]
 }
 
 export interface BatchArguments {

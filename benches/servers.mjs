@@ -1,5 +1,6 @@
 // The servers that are compared, and how each is asked for the same thing.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from '../scripts/run.mjs'
 import { StdioClient } from './stdio-client.mjs'
@@ -11,6 +12,13 @@ import { StdioClient } from './stdio-client.mjs'
  *   tellsChanges: boolean, tools: Record<Action, (argument?: string) => [string, object]> }} Server
  * @typedef {'navigate' | 'click' | 'evaluate' | 'type' | 'typeByKeys' | 'snapshot' | 'snapshotUncut' | 'screenshot'} Action
  */
+
+/** A file to record into, as Troupe does by itself, but not into the user's own; gone with this process. */
+function record() {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'record.db')
+}
 
 /** @param {{ browser: string, addon: string }} options @returns {Server[]} */
 export function servers({ browser, addon }) {
@@ -25,7 +33,7 @@ export function servers({ browser, addon }) {
       title: 'Troupe',
       // The loader takes the release addon from there and leaves the quick one of the tests alone.
       start: () =>
-        new StdioClient([process.execPath, join(ROOT, 'bin/troupe.js'), ...same], { NAPI_RS_NATIVE_LIBRARY_PATH: addon }),
+        new StdioClient([process.execPath, join(ROOT, 'bin/troupe.js'), ...same], { NAPI_RS_NATIVE_LIBRARY_PATH: addon, TROUPE_STORE: record() }),
       createSession: (client) => client.call('create_session', {}),
       tellsChanges: true,
       tools: {

@@ -31,6 +31,7 @@ export const BROWSERS = {
       'page/actions.test.mjs',
       'page/frames.test.mjs',
       'page/targets.test.mjs',
+      'record/content.test.mjs',
       'seed-000/isolation.test.mjs',
       'seed-000/operations.test.mjs'
     ],

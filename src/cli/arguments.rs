@@ -7,11 +7,12 @@ use clap::builder::ValueRange;
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use serde_json::Value;
 
+use super::sessions::Wanted;
 use super::usage::Usage;
 use crate::config::{Config, ConfigOption, Kind, OPTIONS, option_of_flag};
 
 /// The subcommands, as messages list them.
-pub(super) const COMMANDS: &[&str] = &["install", "doctor", "call", "config"];
+pub(super) const COMMANDS: &[&str] = &["install", "doctor", "call", "sessions", "config"];
 
 /// Options that take several values one after the other, as in @playwright/mcp.
 const VARIADIC: &[&str] = &["grant-permissions", "init-script"];
@@ -35,8 +36,9 @@ pub(super) enum Parsed {
 pub(super) enum Command {
     Serve,
     Install { browser: String },
-    Doctor { json: bool },
+    Doctor { json: bool, repair: bool },
     Call { tool: String, arguments: String },
+    Sessions(Wanted),
     Config { client: String },
 }
 
@@ -57,12 +59,15 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
                 "install" => Command::Install {
                     browser: text(matches, "BROWSER").unwrap_or_else(|| "chromium".to_owned()),
                 },
-                "doctor" => Command::Doctor { json: matches.get_flag("json") },
+                "doctor" => {
+                    Command::Doctor { json: matches.get_flag("json"), repair: matches.get_flag("repair") }
+                }
                 "call" => Command::Call {
                     tool: text(matches, "TOOL")
                         .ok_or(Usage::Missing { command: "call", what: "a tool's name, as `navigate`" })?,
                     arguments: text(matches, "JSON").unwrap_or_else(|| "{}".to_owned()),
                 },
+                "sessions" => Command::Sessions(wanted(matches)?),
                 _ => Command::Config {
                     client: text(matches, "CLIENT").ok_or(Usage::Missing {
                         command: "config",
@@ -73,6 +78,20 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
         }
     };
     Ok(Parsed::Run { command, given })
+}
+
+fn wanted(matches: &ArgMatches) -> Result<Wanted, Usage> {
+    let text = |name: &str| matches.get_one::<String>(name).cloned();
+    match text("ACTION").as_deref() {
+        None | Some("list") => Ok(Wanted::List),
+        Some("purge") => Ok(Wanted::Purge),
+        Some("export") => Ok(Wanted::Export {
+            id: text("SESSION")
+                .ok_or(Usage::Missing { command: "sessions export", what: "a session's id" })?,
+            folder: text("FOLDER"),
+        }),
+        Some(other) => Err(Usage::Other(format!("`troupe sessions {other}` is none of list, export, purge"))),
+    }
 }
 
 /// The arguments in the form that clap reads: `--sessionTimeout` becomes `--session-timeout`,
@@ -157,13 +176,26 @@ fn application() -> Clap {
     .subcommand(command(
         Clap::new("doctor")
             .about("Tell what is found, what is missing and what to type")
-            .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("As JSON, for programs")),
+            .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("As JSON, for programs"))
+            .arg(
+                Arg::new("repair")
+                    .long("repair")
+                    .action(ArgAction::SetTrue)
+                    .help("Move a record that is damaged aside"),
+            ),
     ))
     .subcommand(command(
         Clap::new("call")
             .about("Call one tool and print its result")
             .arg(Arg::new("TOOL").help("The tool's name, as navigate"))
             .arg(Arg::new("JSON").help("Its arguments, as '{\"url\": \"https://example.com\"}'")),
+    ))
+    .subcommand(command(
+        Clap::new("sessions")
+            .about("Show what is recorded; `export SESSION` writes one to read and to run again, `purge` empties it")
+            .arg(Arg::new("ACTION").help("list (default), export or purge"))
+            .arg(Arg::new("SESSION").help("The session's id"))
+            .arg(Arg::new("FOLDER").help("Where it is written [troupe-session-ID]")),
     ))
     .subcommand(command(
         Clap::new("config")

@@ -9,6 +9,7 @@ use super::screen::Screen;
 use super::{FAILED, OK};
 use crate::config::{BrowserKind, Config, display_present};
 use crate::engine::install::{self, Browser, browsers_folder, find};
+use crate::store::{self, Fault, Place};
 
 #[derive(Serialize)]
 struct Report {
@@ -37,7 +38,10 @@ enum State {
     Missing,
 }
 
-pub(super) async fn run(config: &Config, json: bool, screen: &Screen) -> i32 {
+pub(super) async fn run(config: &Config, json: bool, repair: bool, screen: &Screen) -> i32 {
+    if repair {
+        self::repair(config, screen);
+    }
     let report = examine(config).await;
     if json {
         screen.out(&serde_json::to_string_pretty(&report).unwrap_or_default());
@@ -80,6 +84,7 @@ async fn examine(config: &Config) -> Report {
     if mode.is_err() || headless {
         command.push_str(" --headless");
     }
+    checks.extend(record(config));
     Report { usable: checks.iter().all(|check| check.state != State::Missing), command, checks }
 }
 
@@ -139,6 +144,39 @@ fn obstacle_to_sandbox() -> Option<&'static str> {
         return Some("AppArmor restricts namespaces, which the sandbox of an unpackaged browser needs");
     }
     None
+}
+
+/// Moves a record that is damaged aside, and leaves every other one as it is.
+fn repair(config: &Config, screen: &Screen) {
+    let Ok(Place::File(path)) = Place::of(config) else { return };
+    if path.exists()
+        && let Some(Fault::Damaged { .. }) = store::examine(&path)
+    {
+        match store::set_aside(&path) {
+            Ok(aside) => screen.err(&format!("troupe: the damaged record is now {}", aside.display())),
+            Err(error) => screen.err(&format!("troupe: {} cannot be moved ({error})", path.display())),
+        }
+    }
+}
+
+fn record(config: &Config) -> Option<Check> {
+    const NAME: &str = "record";
+    let path = match Place::of(config) {
+        Ok(Place::File(path)) => path,
+        Ok(Place::None | Place::Memory) => return None,
+        Err(error) => return Some(check(NAME, State::Missing, &error.message, error.suggestion.as_deref())),
+    };
+    if !path.exists() {
+        return Some(writable(NAME, &path, State::Limited));
+    }
+    Some(match store::examine(&path) {
+        None => check(NAME, State::Fine, &format!("{} is whole", path.display()), None),
+        // The server starts without it.
+        Some(fault @ Fault::Unavailable { .. }) => {
+            check(NAME, State::Limited, &fault.to_string(), Some(fault.suggestion()))
+        }
+        Some(fault) => check(NAME, State::Missing, &fault.to_string(), Some(fault.suggestion())),
+    })
 }
 
 fn writable(name: &'static str, folder: &Path, otherwise: State) -> Check {

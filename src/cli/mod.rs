@@ -9,6 +9,7 @@ mod install;
 mod logging;
 mod screen;
 mod serve;
+mod sessions;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -19,6 +20,7 @@ use self::arguments::{Command, Parsed};
 use self::screen::Screen;
 use self::usage::Usage;
 use crate::config::{Config, Setting};
+use crate::error::TroupeError;
 
 const OK: i32 = 0;
 const FAILED: i32 = 1;
@@ -67,10 +69,19 @@ async fn run_with(
         Ok((Command::Install { browser }, _, config)) => {
             until_stopped(install::run(&config, &browser, screen), stop).await
         }
-        Ok((Command::Doctor { json }, _, config)) => {
-            until_stopped(doctor::run(&config, json, screen), stop).await
+        Ok((Command::Doctor { json, repair }, _, config)) => {
+            until_stopped(doctor::run(&config, json, repair, screen), stop).await
+        }
+        Ok((Command::Sessions(wanted), _, config)) => {
+            until_stopped(sessions::run(&config, wanted, screen), stop).await
         }
     }
+}
+
+/// An error with what to do about it, in a line.
+fn report(screen: &Screen, error: &TroupeError) {
+    let suggestion = error.suggestion.as_ref().map(|text| format!("; {text}")).unwrap_or_default();
+    screen.err(&format!("troupe: {}{suggestion}", error.message));
 }
 
 fn misused(screen: &Screen, usage: &Usage) -> i32 {

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use tokio_util::sync::CancellationToken;
 
 use super::screen::Screen;
-use super::{FAILED, MISUSED, OK, logging, misused};
+use super::{FAILED, MISUSED, OK, logging, misused, report};
 use crate::config::{Config, Transport, display_present};
 use crate::error::ErrorCode;
 use crate::transport::Endpoint;
@@ -37,8 +37,7 @@ pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken
     match served.await {
         Ok(()) => OK,
         Err(error) => {
-            let suggestion = error.suggestion.map(|text| format!("; {text}")).unwrap_or_default();
-            screen.err(&format!("troupe: {}{suggestion}", error.message));
+            report(screen, &error);
             // A tool that is not there, for instance: the configuration is wrong, not the server.
             if error.code == ErrorCode::InvalidParameters { MISUSED } else { FAILED }
         }

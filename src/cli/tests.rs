@@ -130,7 +130,7 @@ fn a_switch_takes_the_next_word_only_where_that_is_its_value() {
     let (command, config) = parsed(&["--headless", "doctor", "--noSandbox"]);
     assert_eq!(
         (command, config.headless, config.sandbox),
-        (Command::Doctor { json: false }, Some(true), false)
+        (Command::Doctor { json: false, repair: false }, Some(true), false)
     );
     assert!(parsed(&["--no-sandbox", "--sandbox"]).1.sandbox);
 }

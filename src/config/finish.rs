@@ -121,6 +121,9 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
             why: "other machines can reach that address",
         });
     }
+    if config.responses == super::Responses::Ref && config.store.as_deref() == Some("none") {
+        return refuse("responses", "store", "the content would be nowhere");
+    }
     if config.pool.min_browsers > config.pool.max_browsers {
         return refuse("pool-min-browsers", "pool-max-browsers", "the least is more than the most");
     }

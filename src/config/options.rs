@@ -514,8 +514,6 @@ pub static NOT_BUILT: &[&str] = &[
     "upstream",
     "upstream-transport",
     "caps",
-    "responses",
-    "record-headers",
     "allowed-domains",
     "blocked-domains",
     "allow-private-network",

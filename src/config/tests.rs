@@ -228,7 +228,6 @@ fn every_wrong_setting_gets_one_clear_line() {
         ("config", "/nowhere/troupe.json"),
         ("upstream", "npx -y @playwright/mcp"),
         ("transport", "pigeon"),
-        ("responses", "ref"),
         ("no-boundaries", "true"),
         ("proxy-bypass", ".example.com"),
     ] {

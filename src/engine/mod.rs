@@ -103,6 +103,39 @@ pub struct Dialog {
     pub default_value: Option<String>,
 }
 
+/// How much a message in the console wants to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConsoleLevel {
+    Debug,
+    Info,
+    Warn,
+    Error,
+}
+
+impl ConsoleLevel {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// What a page logged, threw without catching it, or was told by its browser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConsoleMessage {
+    pub level: ConsoleLevel,
+    pub text: String,
+    /// Milliseconds since 1970.
+    pub at: u64,
+    /// Where it came from; lines and columns count from 1.
+    pub url: Option<String>,
+    pub line: Option<u64>,
+    pub column: Option<u64>,
+}
+
 /// A download that a page began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DownloadStart {
@@ -193,6 +226,7 @@ pub enum PageEvent {
     },
     /// What the log keeps; waiting goes by the events above.
     Request(RequestEvent),
+    Console(ConsoleMessage),
     DialogOpened(Dialog),
     DialogClosed,
     FileChooserOpened(FileChooser),

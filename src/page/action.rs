@@ -26,6 +26,8 @@ pub struct Done {
     pub changes: Option<String>,
     /// The page afterwards, where that is wanted after each action.
     pub snapshot: Option<String>,
+    /// Of each field that something was entered into, whether it is for a password.
+    pub passwords: Vec<bool>,
 }
 
 /// A place to act on.
@@ -41,6 +43,12 @@ pub(super) struct Spot {
     pub kind: String,
     /// Whether it took the focus, where that was to be given.
     pub focused: bool,
+}
+
+impl Spot {
+    pub fn is_password(&self) -> bool {
+        self.kind == "password"
+    }
 }
 
 impl Page {

@@ -30,6 +30,8 @@ struct Known {
     look: Option<Look>,
     /// How many changes a frame has counted, as it told in the answer to something else.
     heard: Counts,
+    /// Whether the look is one after the last action.
+    after_action: bool,
 }
 
 /// Changes that each frame has counted; `None` where it could not be asked.
@@ -119,6 +121,7 @@ impl Page {
 
     /// The text before an action; `None` where it cannot be had, or nobody wants to know.
     pub(super) async fn before_action(&self) -> Option<Before> {
+        self.last_look.lock().after_action = false;
         if self.config.after_action != crate::config::AfterAction::Changes {
             return None;
         }
@@ -134,7 +137,29 @@ impl Page {
             return None;
         }
         let after = self.look(seen).await.ok().filter(|after| after.document == before.look.document)?;
+        self.last_look.lock().after_action = true;
         Some(difference(&before.look.text, &after.text)).filter(|changes| !changes.is_empty())
+    }
+}
+
+impl Page {
+    /// The page's text after a call, for the record: as it was looked at for the answer, else as it is now.
+    pub async fn text_after(&self) -> Option<Arc<str>> {
+        if self.dialog().is_some() || !self.is_open() {
+            return None;
+        }
+        let document = self.document();
+        let known = {
+            let mut known = self.last_look.lock();
+            let seen = std::mem::take(&mut known.after_action);
+            known.look.clone().filter(|look| seen && look.document == document)
+        };
+        if let Some(look) = known {
+            return Some(look.text);
+        }
+        // The call is done: a look that is not answered must not make it last.
+        let look = self.within(self.config.timeout_settle, self.look(None)).await?.ok()?;
+        Some(look.text)
     }
 }
 

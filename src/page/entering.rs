@@ -55,7 +55,8 @@ impl Page {
         if options.submit {
             groups.extend(keyboard::named("Enter").map(Vec::from));
         }
-        self.act(spot.description, async |mark| {
+        let passwords = vec![spot.is_password()];
+        let typing = self.act(spot.description, async |mark| {
             if options.delay.is_zero() {
                 for keys in groups.chunks(KEYS_AT_ONCE) {
                     let keys: Vec<KeyEvent> = keys.concat();
@@ -70,14 +71,16 @@ impl Page {
                 }
             }
             Ok(())
-        })
-        .await
+        });
+        Ok(Done { passwords, ..typing.await? })
     }
 
     /// Sets the value of a field at once, with `input` and `change`.
     pub async fn fill(&self, target: &str, value: &str, timeout: Duration) -> Result<Done> {
         let spot = self.spot(target, "fill", false, timeout).await?;
-        self.act(spot.description.clone(), async |_mark| self.fill_spot(&spot, value).await).await
+        let done =
+            self.act(spot.description.clone(), async |_mark| self.fill_spot(&spot, value).await).await?;
+        Ok(Done { passwords: vec![spot.is_password()], ..done })
     }
 
     async fn fill_spot(&self, spot: &Spot, value: &str) -> Result<()> {
@@ -88,37 +91,45 @@ impl Page {
     pub async fn fill_form(&self, fields: &[(String, Value)], timeout: Duration) -> Result<Done> {
         let count = fields.len();
         let element = if count == 1 { "1 field".to_owned() } else { format!("{count} fields") };
-        self.act(element, async |_mark| {
-            for (index, (target, value)) in fields.iter().enumerate() {
-                self.fill_field(target, value, timeout)
-                    .await
-                    .map_err(|error| error.detail("field", target.as_str()).detail("filled", index))?;
-            }
-            Ok(())
-        })
-        .await
+        let mut passwords = Vec::with_capacity(count);
+        let done = self
+            .act(element, async |_mark| {
+                for (index, (target, value)) in fields.iter().enumerate() {
+                    let password = self
+                        .fill_field(target, value, timeout)
+                        .await
+                        .map_err(|error| error.detail("field", target.as_str()).detail("filled", index))?;
+                    passwords.push(password);
+                }
+                Ok(())
+            })
+            .await?;
+        Ok(Done { passwords, ..done })
     }
 
-    async fn fill_field(&self, target: &str, value: &Value, timeout: Duration) -> Result<()> {
+    /// Sets one field; whether it is for a password.
+    async fn fill_field(&self, target: &str, value: &Value, timeout: Duration) -> Result<bool> {
         let spot = self.spot(target, "check", false, timeout).await?;
         let text = match value {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
+        let password = spot.is_password();
         match (spot.tag.as_str(), spot.kind.as_str()) {
             ("select", _) => {
                 let values = json!({"ref": spot.reference, "values": [text]});
-                self.inject_in(&spot.frame, "select", values).await.map(drop)
+                self.inject_in(&spot.frame, "select", values).await?;
             }
             ("input", "checkbox" | "radio") => {
                 let on = matches!(text.as_str(), "true" | "on" | "yes" | "1" | "checked");
-                self.set_checked_spot(spot, on, timeout).await.map(drop)
+                self.set_checked_spot(spot, on, timeout).await?;
             }
             _ => {
                 let spot = self.spot(&spot.reference, "fill", false, timeout).await?;
-                self.fill_spot(&spot, &text).await
+                self.fill_spot(&spot, &text).await?;
             }
         }
+        Ok(password)
     }
 
     /// Chooses options of a `<select>` by value, label or index.

@@ -6,6 +6,7 @@
 
 mod action;
 mod changes;
+mod console;
 mod dialogs;
 mod downloads;
 mod entering;
@@ -46,6 +47,7 @@ use crate::{
 
 use self::dialogs::Elsewhere;
 pub use action::Done;
+pub use console::ConsoleLog;
 pub use dialogs::Dialogs;
 pub use downloads::{Download, DownloadState, Downloads};
 pub use entering::TypeOptions;
@@ -80,6 +82,7 @@ pub struct Shared {
     pub downloads: Arc<Downloads>,
     pub dialogs: Dialogs,
     pub visited: Arc<Visited>,
+    pub console: Arc<ConsoleLog>,
     /// Advanced when one of them shows something else.
     pub news: Revision,
 }

@@ -10,6 +10,7 @@ use tokio::{sync::Notify, time::Instant};
 
 use super::{
     Shared,
+    console::ConsoleLog,
     dialogs::Dialogs,
     downloads::Downloads,
     keep::Visited,
@@ -87,6 +88,7 @@ pub struct PageState {
     log: Mutex<NetworkLog>,
     downloads: Arc<Downloads>,
     visited: Arc<Visited>,
+    console: Arc<ConsoleLog>,
     news: Revision,
 }
 
@@ -289,7 +291,7 @@ impl Facts {
             PageEvent::DialogClosed => self.dialog = None,
             PageEvent::DownloadStarted(download) => self.download = Some((now, download)),
             PageEvent::FileChooserOpened(chooser) => self.file_chooser = Some((now, chooser)),
-            PageEvent::DownloadEnded { .. } | PageEvent::Request(_) => {}
+            PageEvent::DownloadEnded { .. } | PageEvent::Request(_) | PageEvent::Console(_) => {}
             PageEvent::Crashed => self.crashed = Some(now),
             PageEvent::Closed => self.closed = true,
         }
@@ -299,8 +301,8 @@ impl Facts {
 impl PageState {
     /// Of the page `id`, which has `shared` in common with the others of its session.
     pub fn new(id: String, shared: &Shared) -> Self {
-        let Shared { downloads, dialogs, visited, news, .. } = shared.clone();
-        Self { id, downloads, dialogs, visited, news, ..Self::default() }
+        let Shared { downloads, dialogs, visited, console, news, .. } = shared.clone();
+        Self { id, downloads, dialogs, visited, console, news, ..Self::default() }
     }
 
     /// The dialogs of the session.
@@ -365,6 +367,7 @@ impl PageObserver for PageState {
             PageEvent::Request(event) => {
                 return self.log.lock().unwrap_or_else(PoisonError::into_inner).apply(event);
             }
+            PageEvent::Console(message) => return self.console.note(message),
             PageEvent::DownloadStarted(ref start) => self.downloads.started(start),
             PageEvent::DialogOpened(ref dialog) => self.dialogs.opened(&self.id, dialog),
             PageEvent::DialogClosed | PageEvent::Crashed | PageEvent::Closed => self.dialogs.closed(&self.id),

@@ -1,10 +1,12 @@
 //! What a client and a page may do. Knows `config` and `error`.
 //!
-//! So far: which URLs a client may navigate to, and (`files`) which files are in reach. The rules for what
+//! So far: which URLs a client may navigate to, (`files`) which files are in reach, and (`redaction`) what is never
+//! written down. The rules for what
 //! pages themselves request come with the safety part of the product; until then the configuration says that
 //! they are not held.
 
 pub mod files;
+pub mod redaction;
 
 use url::Url;
 

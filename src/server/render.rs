@@ -9,7 +9,10 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use super::prompts::Prompt;
-use crate::tools::{Answer, Outcome, Picture, Tool};
+use crate::{
+    error::Result,
+    tools::{Answer, Outcome, Picture, Tool},
+};
 
 /// A row as `tools/list` shows it.
 pub(super) fn tool(row: &Tool) -> McpTool {
@@ -23,6 +26,23 @@ pub(super) fn tool(row: &Tool) -> McpTool {
     };
     McpTool::new(row.name, row.description, Arc::new(input)).with_annotations(hints)
 }
+
+/// Parameters whose names say to an agent what they are; who writes code reads more in the generated types.
+const CLEAR: &[&str] = &[
+    "budget",
+    "delay",
+    "downloadSpeed",
+    "files",
+    "json",
+    "locale",
+    "offset",
+    "quality",
+    "regex",
+    "stopOnError",
+    "text",
+    "timezone",
+    "uploadSpeed",
+];
 
 /// Leaves out what an agent knows without being told; who writes code reads it in the generated types.
 fn brief(schema: &mut JsonObject) {
@@ -42,7 +62,13 @@ fn brief(schema: &mut JsonObject) {
         match value {
             // Its keys are names of fields, whatever they are called.
             Value::Object(fields) if key == "properties" => {
-                fields.values_mut().filter_map(Value::as_object_mut).for_each(brief);
+                for (name, field) in fields.iter_mut() {
+                    let Some(field) = field.as_object_mut() else { continue };
+                    brief(field);
+                    if CLEAR.contains(&name.as_str()) {
+                        field.remove("description");
+                    }
+                }
             }
             Value::Object(inner) => brief(inner),
             Value::Array(list) => list.iter_mut().filter_map(Value::as_object_mut).for_each(brief),
@@ -64,14 +90,35 @@ pub(super) fn prompt(prompt: &Prompt) -> McpPrompt {
 
 /// A call's outcome as its result.
 pub(super) fn result(outcome: Outcome) -> CallToolResult {
-    let Outcome { ref_id, session_id, page_id, result } = outcome;
-    let mut rendered = match result {
-        Ok(Answer::Json(value)) => {
-            let text = value.to_string();
-            let mut rendered = CallToolResult::success(vec![ContentBlock::text(text)]);
-            rendered.structured_content = Some(value);
-            rendered
+    let Outcome { ref_id, session_id, page_id, result, reference } = outcome;
+    let mut rendered = match (result, reference) {
+        (Ok(_), Some(reference)) => render_json(reference),
+        (Err(error), Some(reference)) => {
+            let mut error = serde_json::to_value(&error).unwrap_or_default();
+            if let (Value::Object(error), Value::Object(reference)) = (&mut error, reference) {
+                error.extend(reference);
+            }
+            CallToolResult::error(vec![ContentBlock::text(error.to_string())])
         }
+        (result, None) => render_whole(result),
+    };
+    let mut meta = JsonObject::new();
+    meta.insert("refId".into(), json!(ref_id));
+    meta.extend(session_id.map(|id| ("sessionId".to_owned(), Value::from(id))));
+    meta.extend(page_id.map(|id| ("pageId".to_owned(), Value::from(id))));
+    rendered.meta = Some(MetaObject(meta));
+    rendered
+}
+
+fn render_json(value: Value) -> CallToolResult {
+    let mut rendered = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
+    rendered.structured_content = Some(value);
+    rendered
+}
+
+fn render_whole(result: Result<Answer>) -> CallToolResult {
+    match result {
+        Ok(Answer::Json(value)) => render_json(value),
         Ok(Answer::Text(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
         Ok(Answer::Image(picture)) => CallToolResult::success(vec![image(picture)]),
         Ok(Answer::Pictured { facts, pictures }) => {
@@ -91,13 +138,7 @@ pub(super) fn result(outcome: Outcome) -> CallToolResult {
             let text = serde_json::to_string(&error).unwrap_or_else(|_| error.message.clone());
             CallToolResult::error(vec![ContentBlock::text(text)])
         }
-    };
-    let mut meta = JsonObject::new();
-    meta.insert("refId".into(), json!(ref_id));
-    meta.extend(session_id.map(|id| ("sessionId".to_owned(), Value::from(id))));
-    meta.extend(page_id.map(|id| ("pageId".to_owned(), Value::from(id))));
-    rendered.meta = Some(MetaObject(meta));
-    rendered
+    }
 }
 
 fn image(picture: Picture) -> ContentBlock {
@@ -137,6 +178,7 @@ mod tests {
             session_id: Some("s".into()),
             page_id: Some("page-1".into()),
             result: answer,
+            reference: None,
         };
         insta::assert_json_snapshot!(results.map(outcome).map(result));
     }
@@ -148,6 +190,7 @@ mod tests {
             session_id: None,
             page_id: None,
             result: Ok(Answer::Json(json!({"sessions": []}))),
+            reference: None,
         };
         insta::assert_json_snapshot!(result(outcome));
     }

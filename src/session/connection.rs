@@ -21,9 +21,20 @@ use crate::{
     page::Revision,
 };
 
+/// What tells a client's calls from others' in the record.
+#[derive(Debug, Clone)]
+pub struct ConnectionId(Arc<str>);
+
+impl Default for ConnectionId {
+    fn default() -> Self {
+        Self(uuid::Uuid::new_v4().to_string().into())
+    }
+}
+
 /// A client from its first message to its last.
 #[derive(Default)]
 pub struct Connection {
+    id: ConnectionId,
     known: Mutex<Known>,
     order: Arc<Order>,
     /// Advanced when it comes to know another session.
@@ -108,6 +119,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Connection {
+    /// Its name in the record.
+    pub fn id(&self) -> &Arc<str> {
+        &self.id.0
+    }
+
+    /// The sessions that it has made or named.
+    pub fn known(&self) -> Vec<String> {
+        let known = lock(&self.known);
+        let own = known.own.iter().map(|own| &own.id);
+        known.named.iter().chain(own).map(|id| id.to_string()).collect()
+    }
+
     /// A client of which nothing but one request is known, until it is attached: it has no session of its own.
     pub fn stateless() -> Self {
         Self { stateless: AtomicBool::new(true), ..Self::default() }

@@ -25,7 +25,7 @@ mod storage_state;
 #[cfg(feature = "testing")]
 pub use clock::VirtualClock;
 pub use clock::{Clock, SystemClock};
-pub use connection::{Connection, Hold, Turn};
+pub use connection::{Connection, ConnectionId, Hold, Turn};
 pub use ended::EndReason;
 pub use manager::{CreateOptions, SessionManager};
 pub use results::{KeptResult, Results};

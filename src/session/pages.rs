@@ -12,7 +12,7 @@ use crate::{
     config::Config,
     engine::{self, ContextObserver, PageObserver},
     error::{ErrorCode, Result, TroupeError},
-    page::{Dialogs, Downloads, Page, Revision, Shared},
+    page::{ConsoleLog, Dialogs, Downloads, Page, Revision, Shared},
     policy::files,
 };
 
@@ -47,9 +47,14 @@ impl Pages {
     /// `news` is advanced when a page opens, or shows something else.
     pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, news: Revision) -> Self {
         let downloads = Arc::new(Downloads::new(files::download_folder(&config)));
-        let (dialogs, visited) = (Dialogs::default(), Arc::default());
-        let shared = Shared { config, refs: Arc::default(), downloads, dialogs, visited, news };
+        let (dialogs, visited, console) = (Dialogs::default(), Arc::default(), Arc::default());
+        let shared = Shared { config, refs: Arc::default(), downloads, dialogs, visited, console, news };
         Self { shared, clock, list: Mutex::default(), opening: Notify::new() }
+    }
+
+    /// What the pages have logged.
+    pub fn console(&self) -> &ConsoleLog {
+        &self.shared.console
     }
 
     pub fn downloads(&self) -> &Downloads {

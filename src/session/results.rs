@@ -23,6 +23,13 @@ pub struct KeptResult {
     pub at: Instant,
 }
 
+impl KeptResult {
+    /// The text of a call that is kept elsewhere.
+    pub fn of(ref_id: &str, text: String) -> Self {
+        Self { ref_id: ref_id.into(), text: text.into(), at: Instant::now() }
+    }
+}
+
 impl Results {
     fn lock(&self) -> MutexGuard<'_, VecDeque<KeptResult>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -35,7 +42,7 @@ impl Results {
             text.truncate(text.floor_char_boundary(LARGEST));
             text.push_str(&format!("\n… the rest of {length} bytes was not kept"));
         }
-        let kept = KeptResult { ref_id: ref_id.into(), text: text.into(), at: Instant::now() };
+        let kept = KeptResult::of(ref_id, text);
         let mut results = self.lock();
         if results.len() == MOST {
             results.pop_front();

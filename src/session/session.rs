@@ -25,7 +25,8 @@ use crate::{
     config::{Config, ContextConfig, Expiry},
     engine::{Context, EngineError, network::NetworkRules},
     error::{ErrorCode, Result, TroupeError},
-    page::{Page, Revision, unsupported},
+    page::{ConsoleLog, Page, Revision, unsupported},
+    policy::redaction::Secrets,
     store::Store,
 };
 
@@ -112,6 +113,8 @@ pub struct Session {
     /// What was too long for one answer.
     pub results: Results,
     screenshots: Screenshots,
+    /// What was typed into password fields: never written down.
+    pub secrets: Secrets,
     /// Advanced when a page opens, closes or shows something else, when a picture is kept, and at the end.
     news: Revision,
     /// Its place under `--max-sessions`.
@@ -151,6 +154,7 @@ impl Session {
             over: CancellationToken::new(),
             results: Results::default(),
             screenshots: Screenshots::default(),
+            secrets: Secrets::default(),
             news,
             place: Mutex::new(Some(place)),
             clock,
@@ -302,6 +306,11 @@ impl Session {
         self.pages
             .hidden(opened.map_err(engine_error)?.id())
             .ok_or_else(|| TroupeError::new(ErrorCode::PageNotFound, "the page closed as it opened"))
+    }
+
+    /// What its pages have logged.
+    pub fn console(&self) -> &ConsoleLog {
+        self.pages.console()
     }
 
     /// The pages that are open, in order of opening.

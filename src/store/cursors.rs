@@ -45,7 +45,7 @@ impl Store {
             Some(cursor) => match self.record(&cursor.last_ref_id).await? {
                 None => Reading::Whole(content.clone()),
                 Some(last) => {
-                    let changes = delta(&last.content(), &content);
+                    let changes = delta(&ended(last.content()), &ended(content.clone()));
                     if changes.len() < content.len() {
                         Reading::Changes(changes)
                     } else {
@@ -83,6 +83,14 @@ impl Store {
         });
         written.await;
     }
+}
+
+/// With the end of its last line, which is else another line once one follows.
+fn ended(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
 }
 
 fn hash(text: &str) -> String {

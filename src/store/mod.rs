@@ -97,8 +97,8 @@ impl Store {
         let opened = schema::open(path)?;
         if opened.is_new && config.store.is_none() {
             tracing::info!(
-                "what sessions are brought back from (log-ins, storage, open pages) is kept in {}, which only you can \
-                 read; --store none switches that off",
+                "calls and sessions are recorded in {}, which only you can read; `troupe sessions purge` empties it, \
+                 --store none switches that off",
                 path.display()
             );
         }

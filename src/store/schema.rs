@@ -116,7 +116,7 @@ impl Fault {
         match self {
             Self::Newer { .. } => "use that version, or another file (--store PATH)",
             Self::Damaged { .. } => {
-                "move it out of the way and a new one is begun, or name another file (--store PATH)"
+                "`troupe doctor --repair` moves it aside and begins a new one; --store PATH names another file"
             }
             Self::Unavailable { .. } => "--store PATH names another file, --store none records nothing",
         }

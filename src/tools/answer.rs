@@ -63,6 +63,8 @@ pub struct Outcome {
     pub session_id: Option<String>,
     pub page_id: Option<String>,
     pub result: Result<Answer, TroupeError>,
+    /// What is told in place of the content, which stays in the record; also beside an error.
+    pub reference: Option<Value>,
 }
 
 /// In which form a tool answers.

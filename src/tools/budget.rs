@@ -12,9 +12,9 @@ use crate::{
 const NOTICE: usize = 200;
 /// A result is rather cut at the end of a line, if one ends within this part of it.
 const LINE_WITHIN: usize = 8;
-/// Places told of a search.
-const MOST_PLACES: usize = 50;
-/// Characters shown on each side of what was searched for.
+/// Characters of a line that a search shows whole.
+const LONG_LINE: usize = 1000;
+/// Characters shown on each side of what was searched for in a longer one.
 const AROUND: usize = 80;
 
 /// The answer within `budget` characters. JSON that is over it becomes text: half an object is none.
@@ -77,28 +77,35 @@ pub(super) fn part(kept: &KeptResult, offset: usize, budget: usize) -> String {
     )
 }
 
-/// Where `wanted` stands in a kept result, in any case.
-pub(super) fn places(kept: &KeptResult, wanted: &str, offset: usize, budget: usize) -> String {
-    let rest = from(&kept.text, offset);
-    let found = matches(rest, wanted);
-    let mut text = format!("{} of `{wanted}` in result {}", count(found.len()), kept.ref_id);
-    let mut used = text.chars().count();
-    for (shown, (begin, end)) in found.iter().copied().enumerate() {
-        let at = offset + rest[..begin].chars().count();
-        let line = format!("\n{at}: {}", excerpt(rest, begin, end));
-        used += line.chars().count();
-        if shown == MOST_PLACES || used + NOTICE > budget.max(2 * NOTICE) {
-            let call = json!({"refId": &*kept.ref_id, "searchFor": wanted, "offset": at});
-            text.push_str(&format!("\n… {} more: get_content {call}", found.len() - shown));
-            break;
+/// The lines of a kept result from `offset` on that hold `wanted`, in any case; of a long line what is around it.
+pub(super) fn lines_with(kept: &KeptResult, wanted: &str, offset: usize, budget: usize) -> String {
+    let mut found = String::new();
+    let (mut used, mut left_out) = (0, 0);
+    for line in from(&kept.text, offset).lines() {
+        let places = matches(line, wanted);
+        let Some((begin, end)) = places.first().copied() else { continue };
+        let shown = if line.chars().count() <= LONG_LINE {
+            line.to_owned()
+        } else {
+            let more = places.len() - 1;
+            let more = if more > 0 { format!(" ({more} more in this line)") } else { String::new() };
+            excerpt(line, begin, end) + &more
+        };
+        let length = shown.chars().count() + 1;
+        if left_out > 0 || used + length + NOTICE > budget.max(2 * NOTICE) {
+            left_out += 1;
+            continue;
         }
-        text.push_str(&line);
+        used += length;
+        if !found.is_empty() {
+            found.push('\n');
+        }
+        found.push_str(&shown);
     }
-    text
-}
-
-fn count(matches: usize) -> String {
-    if matches == 1 { "1 match".to_owned() } else { format!("{matches} matches") }
+    if left_out > 0 {
+        found.push_str(&format!("\n… {left_out} more lines: search for something longer"));
+    }
+    found
 }
 
 fn from(text: &str, offset: usize) -> &str {
@@ -181,18 +188,27 @@ mod tests {
     }
 
     #[test]
-    fn a_search_tells_where_in_any_case() {
+    fn a_search_gives_the_lines_in_any_case() {
         let text = format!("first Line\n{}\nthe LINE that is wanted\n", "filler ".repeat(50));
-        insta::assert_snapshot!(places(&kept(&text), "line", 0, 1000));
-        assert_eq!(places(&kept("x"), "nothing", 0, 1000), "0 matches of `nothing` in result r");
+        assert_eq!(lines_with(&kept(&text), "line", 0, 1000), "first Line\nthe LINE that is wanted");
+        assert_eq!(lines_with(&kept(&text), "line", 3, 1000), "st Line\nthe LINE that is wanted");
+        assert_eq!(lines_with(&kept("x"), "nothing", 0, 1000), "");
     }
 
     #[test]
-    fn a_search_with_many_matches_says_how_to_see_the_rest() {
-        let text = places(&kept(&"ab ".repeat(500)), "ab", 0, 10_000);
+    fn of_a_long_line_a_search_gives_what_is_around() {
+        let text = format!("{}wanted{}wanted", "a".repeat(2000), "b".repeat(2000));
+        let found = lines_with(&kept(&text), "WANTED", 0, 1000);
+        let expected = format!("…{}wanted{}… (1 more in this line)", "a".repeat(80), "b".repeat(80));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_search_with_many_lines_says_how_many_are_left_out() {
+        let found = lines_with(&kept(&"ab\n".repeat(500)), "ab", 0, 500);
         assert!(
-            text.ends_with(r#"… 450 more: get_content {"refId":"r","searchFor":"ab","offset":150}"#),
-            "{text}"
+            found.chars().count() <= 500 && found.ends_with("… 400 more lines: search for something longer"),
+            "{found}"
         );
     }
 

@@ -80,7 +80,7 @@ struct ClickParameters {
     button: Option<Button>,
     #[schemars(range(min = 1, max = 10))]
     click_count: Option<u32>,
-    /// Do not wait until it is visible, enabled and uncovered
+    /// Even if hidden or covered
     force: Option<bool>,
     /// ms
     timeout: Option<u64>,
@@ -103,6 +103,7 @@ async fn act(
 ) -> Result<ActionAnswer> {
     let before = call.session.pages_opened();
     let done = work(&call.page).await?;
+    let _ = call.typed.set(done.passwords.clone());
     Ok(ActionAnswer::of(&call, verb, done, before).await)
 }
 

@@ -17,6 +17,7 @@ mod parameters;
 mod person;
 mod progress;
 mod record;
+mod recorder;
 mod registry;
 mod sessions;
 #[cfg(test)]

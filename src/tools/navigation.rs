@@ -29,8 +29,12 @@ pub(super) fn tools() -> Vec<Tool> {
         goes("wait_for_load", "Wait until the page has loaded, or its network is idle.")
             .read_only()
             .page(wait_for_load),
-        tool("pages", Group::Pages, "List, open, select or close tabs. A popup is not selected by itself.")
-            .session(pages),
+        tool(
+            "pages",
+            Group::Pages,
+            "List, open (at a url), select or close tabs. A popup is not selected by itself.",
+        )
+        .session(pages),
     ]
 }
 
@@ -147,7 +151,6 @@ enum PagesAction {
 struct PagesParameters {
     action: PagesAction,
     page_id: Option<String>,
-    /// For new
     url: Option<String>,
 }
 

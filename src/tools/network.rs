@@ -18,17 +18,34 @@ use crate::{
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        tool("block_resource", Group::Network, "Refuse requests of a type in the whole session; block false lifts it.")
-            .page(block_resource),
-        tool("mock_response", Group::Network, "Answer requests to a URL in the server's place, session-wide. Without response the mock is removed.")
-            .page(mock_response),
-        tool("set_offline", Group::Network, "Cut the session off the network, or connect it again.").page(set_offline),
-        tool("set_throttling", Group::Network, "Slow the session's network down. A limit of 0 or none is no limit.")
-            .page(set_throttling),
-        tool("get_request_log", Group::Network, "List the page's latest requests with status, type, time and failure.")
-            .read_only()
-            .works_in_dialog()
-            .page(get_request_log),
+        tool(
+            "block_resource",
+            Group::Network,
+            "Refuse requests of a type in the whole session; block false lifts it.",
+        )
+        .page(block_resource),
+        tool(
+            "mock_response",
+            Group::Network,
+            "Answer requests to a URL in the server's place; without response no more.",
+        )
+        .page(mock_response),
+        tool("set_offline", Group::Network, "Cut the session off the network, or connect it again.")
+            .page(set_offline),
+        tool(
+            "set_throttling",
+            Group::Network,
+            "Slow the session's network down (bytes/s, ms); 0 or none lifts a limit.",
+        )
+        .page(set_throttling),
+        tool(
+            "get_request_log",
+            Group::Network,
+            "List the page's latest requests with status, type, time and failure.",
+        )
+        .read_only()
+        .works_in_dialog()
+        .page(get_request_log),
     ]
 }
 
@@ -64,7 +81,7 @@ async fn block_resource(call: PageCall, given: BlockParameters) -> Result<Change
 
 #[derive(Deserialize, JsonSchema)]
 struct MockParameters {
-    /// Whole, a part, or a glob: * is anything but /, ** anything
+    /// Whole, a part, or a glob
     url: String,
     response: Option<MockResponse>,
 }

@@ -1,27 +1,39 @@
-//! Tools that read what earlier calls have answered.
+//! Tools that read the record: what earlier calls have answered, and what pages have logged meanwhile.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     answer::Text,
     budget,
+    recorder::message,
     tool::{Group, ServerCall, Tool, tool},
 };
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     session::KeptResult,
+    store::{CursorOf, Message, Reading, Record, RecordFilter, Summary},
 };
+
+/// Calls listed where nothing else is said.
+const LISTED: u64 = 50;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
         tool(
             "get_content",
             Group::Record,
-            "Read on in a result that was cut, or search it. Without refId, the last one.",
+            "Read a call's content (without refId the newest), then only what changed; searchFor filters lines.",
         )
         .read_only()
         .server(get_content),
+        tool("get_console_content", Group::Record, "Read what pages logged during a call, or in the session.")
+            .read_only()
+            .server(get_console_content),
+        tool("list_requests", Group::Record, "List the recorded calls, the newest first.")
+            .read_only()
+            .server(list_requests),
     ]
 }
 
@@ -33,28 +45,79 @@ struct ContentParameters {
     /// Characters
     offset: Option<usize>,
     search_for: Option<String>,
+    reset_cursor: Option<bool>,
 }
 
 async fn get_content(call: ServerCall, given: ContentParameters) -> Result<Text> {
-    let kept = find(&call, given.session_id.as_deref(), given.ref_id.as_deref())?;
+    let budget = call.manager.config().result_budget;
+    let Some(record) = find_record(&call, given.session_id.as_deref(), given.ref_id.as_deref()).await? else {
+        let kept = find_kept(&call, given.session_id.as_deref(), given.ref_id.as_deref())?;
+        return read(&kept, &given, budget).map(Text);
+    };
+    let kept = |text: String| KeptResult::of(&record.ref_id, text);
+    if given.offset.is_some() || given.search_for.as_deref().is_some_and(|wanted| !wanted.is_empty()) {
+        return read(&kept(record.content()), &given, budget).map(Text);
+    }
+    let cursor_of = match (&given.ref_id, &record.session_id) {
+        (None, Some(session)) => CursorOf::Session(session.clone()),
+        _ => CursorOf::Record,
+    };
+    let reset = given.reset_cursor.unwrap_or(false);
+    Ok(Text(match call.manager.store().read_on(&record, cursor_of, reset).await? {
+        Reading::Changes(changes) if changes.chars().count() <= budget => changes,
+        // Only of a content is a part of use.
+        Reading::Changes(_) => budget::part(&kept(record.content()), 0, budget),
+        Reading::Whole(content) => budget::part(&kept(content), 0, budget),
+    }))
+}
+
+/// A part of a result, or the lines in it that are searched for.
+fn read(kept: &KeptResult, given: &ContentParameters, budget: usize) -> Result<String> {
     let offset = given.offset.unwrap_or(0);
     let total = kept.text.chars().count();
-    if offset >= total {
+    if offset > 0 && offset >= total {
         return Err(TroupeError::new(
             ErrorCode::InvalidParameters,
             format!("`offset` {offset} is past the end: the result has {total} characters"),
         )
         .detail("total", total));
     }
-    let budget = call.manager.config().result_budget;
-    Ok(Text(match given.search_for.filter(|wanted| !wanted.is_empty()) {
-        Some(wanted) => budget::places(&kept, &wanted, offset, budget),
-        None => budget::part(&kept, offset, budget),
-    }))
+    Ok(match given.search_for.as_deref().filter(|wanted| !wanted.is_empty()) {
+        Some(wanted) => budget::lines_with(kept, wanted, offset, budget),
+        None => budget::part(kept, offset, budget),
+    })
 }
 
-/// In the session that is named, or in those of this client and its other calls.
-fn find(call: &ServerCall, session_id: Option<&str>, ref_id: Option<&str>) -> Result<KeptResult> {
+/// A call's id is as good as its session's: who names it may read it.
+async fn find_record(
+    call: &ServerCall,
+    session_id: Option<&str>,
+    ref_id: Option<&str>,
+) -> Result<Option<Record>> {
+    let store = call.manager.store();
+    if !store.records() {
+        return Ok(None);
+    }
+    let found = match ref_id {
+        Some(ref_id) => store.record(ref_id).await?,
+        None => {
+            let sessions = session_id.map_or_else(|| call.connection.known(), |id| vec![id.to_owned()]);
+            store.newest_record(sessions).await?
+        }
+    };
+    let found = found.filter(|record| session_id.is_none_or(|id| record.session_id.as_deref() == Some(id)));
+    match &found {
+        Some(Record { answer: None, ref_id, tool, .. }) => Err(TroupeError::new(
+            ErrorCode::RecordNotFound,
+            format!("the call `{ref_id}` ({tool}) has no answer yet"),
+        )
+        .detail("reason", "running")),
+        _ => Ok(found),
+    }
+}
+
+/// What is kept without a record: in the session that is named, or in those of this client and its other calls.
+fn find_kept(call: &ServerCall, session_id: Option<&str>, ref_id: Option<&str>) -> Result<KeptResult> {
     let mut found = match session_id {
         Some(id) => vec![call.manager.get(id)?.results.get(ref_id)],
         None => {
@@ -65,11 +128,214 @@ fn find(call: &ServerCall, session_id: Option<&str>, ref_id: Option<&str>) -> Re
     };
     found.push(call.connection.results.get(ref_id));
     found.into_iter().flatten().max_by_key(|kept| kept.at).ok_or_else(|| {
-        let what = ref_id.map_or("no result".to_owned(), |id| format!("no result `{id}`"));
-        TroupeError::new(
-            ErrorCode::RecordNotFound,
-            format!("{what} is kept: only the last ones of a session that were over the result budget are"),
-        )
-        .suggestion("repeat the call that gave it")
+        let what = ref_id.map_or("no call".to_owned(), |id| format!("no call `{id}`"));
+        let (where_, suggestion) = if call.manager.store().records() {
+            ("is in the record", "list_requests tells which there are")
+        } else {
+            (
+                "is kept: only results over the budget are, the last ones of a session",
+                "repeat the call that gave it",
+            )
+        };
+        TroupeError::new(ErrorCode::RecordNotFound, format!("{what} {where_}")).suggestion(suggestion)
     })
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum Level {
+    Debug,
+    Info,
+    Warn,
+    Error,
+    // As seed 002 writes it.
+    #[serde(rename = "")]
+    All,
+}
+
+impl Level {
+    fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Debug => Some("debug"),
+            Self::Info => Some("info"),
+            Self::Warn => Some("warn"),
+            Self::Error => Some("error"),
+            Self::All => None,
+        }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ConsoleParameters {
+    session_id: Option<String>,
+    ref_id: Option<String>,
+    level: Option<Level>,
+}
+
+async fn get_console_content(call: ServerCall, given: ConsoleParameters) -> Result<Text> {
+    let store = call.manager.store();
+    let level = given.level.and_then(Level::name);
+    let messages = match &given.ref_id {
+        Some(ref_id) => {
+            let record = find_record(&call, given.session_id.as_deref(), Some(ref_id)).await?;
+            let record = record.ok_or_else(|| no_record(ref_id, store.records()))?;
+            store.console_of_record(&record.ref_id, level).await?
+        }
+        None => session_console(&call, given.session_id.as_deref(), level).await?,
+    };
+    let lines: Vec<String> = messages.iter().map(line).collect();
+    Ok(Text(newest_that_fit(&lines, call.manager.config().result_budget)))
+}
+
+fn no_record(ref_id: &str, records: bool) -> TroupeError {
+    let error = TroupeError::new(ErrorCode::RecordNotFound, format!("no call `{ref_id}` is in the record"));
+    if records {
+        return error.suggestion("list_requests tells which there are");
+    }
+    error.suggestion("nothing is recorded (--store none); without refId, the last messages are told")
+}
+
+/// Everything that a session's pages have logged, also since its last call.
+async fn session_console(
+    call: &ServerCall,
+    session_id: Option<&str>,
+    level: Option<&str>,
+) -> Result<Vec<Message>> {
+    let store = call.manager.store();
+    let sessions = match session_id {
+        Some(id) => vec![id.to_owned()],
+        None => call.connection.known(),
+    };
+    let mut messages = Vec::new();
+    let mut found = false;
+    for id in &sessions {
+        if store.records() {
+            messages.extend(store.console_of_session(id, level).await?);
+        }
+        if let Ok(session) = call.manager.get(id) {
+            found = true;
+            let console = session.console();
+            let logged = if store.records() { console.untaken() } else { console.all() };
+            messages.extend(
+                logged
+                    .into_iter()
+                    .map(message)
+                    .filter(|message| level.is_none_or(|level| level == message.level)),
+            );
+        }
+    }
+    if let (Some(id), false, true) = (session_id, found, messages.is_empty()) {
+        // One that is over and has logged nothing is none that never was.
+        let filter = crate::store::SessionFilter { id: Some(id.to_owned()), ..Default::default() };
+        if store.sessions(filter).await?.is_empty() {
+            return Err(call.manager.get(id).err().unwrap_or_else(|| no_record(id, store.records())));
+        }
+    }
+    messages.sort_by_key(|message| message.at);
+    Ok(messages)
+}
+
+fn line(message: &Message) -> String {
+    let place = message.url.as_ref().filter(|url| !url.is_empty()).map(|url| {
+        let numbers = [message.line, message.column].into_iter().flatten();
+        numbers.fold(url.clone(), |place, number| format!("{place}:{number}"))
+    });
+    let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
+    format!("[{}] {}{place}", message.level, message.text)
+}
+
+/// The newest lines that fit into `budget`, in their order.
+fn newest_that_fit(lines: &[String], budget: usize) -> String {
+    let mut room = budget.saturating_sub(100);
+    let fit = lines.iter().rev().take_while(|line| {
+        let length = line.chars().count() + 1;
+        let fits = length <= room;
+        room = room.saturating_sub(length);
+        fits
+    });
+    let from = lines.len() - fit.count();
+    let shown = lines[from..].join("\n");
+    if from == 0 { shown } else { format!("… {from} earlier messages; level leaves some out\n{shown}") }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ListParameters {
+    session_id: Option<String>,
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<u64>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Requests {
+    requests: Vec<RequestAnswer>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+struct RequestAnswer {
+    ref_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    tool: String,
+    /// `success`, `error`, or `running`.
+    status: &'static str,
+    /// Milliseconds since 1970.
+    timestamp: u64,
+    /// Milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration: Option<u64>,
+    has_snapshot: bool,
+    has_console_logs: bool,
+    console_error_count: u64,
+}
+
+impl From<Summary> for RequestAnswer {
+    fn from(summary: Summary) -> Self {
+        Self {
+            ref_id: summary.ref_id,
+            session_id: summary.session_id,
+            tool: summary.tool,
+            status: match summary.success {
+                Some(true) => "success",
+                Some(false) => "error",
+                None => "running",
+            },
+            timestamp: summary.at,
+            duration: summary.answered_at.map(|answered| answered.saturating_sub(summary.at)),
+            has_snapshot: summary.has_snapshot,
+            has_console_logs: summary.console_messages > 0,
+            console_error_count: summary.console_errors,
+        }
+    }
+}
+
+async fn list_requests(call: ServerCall, given: ListParameters) -> Result<Requests> {
+    let filter = match given.session_id {
+        Some(id) => {
+            RecordFilter { sessions: vec![id], connection: None, limit: given.limit.unwrap_or(LISTED) }
+        }
+        None => RecordFilter {
+            sessions: call.connection.known(),
+            connection: Some(call.connection.id().to_string()),
+            limit: given.limit.unwrap_or(LISTED),
+        },
+    };
+    let found = call.manager.store().requests(filter).await?;
+    // The newest that fit, with room for what stands around them.
+    let mut room = call.manager.config().result_budget.saturating_sub(200);
+    let mut requests = Vec::new();
+    for entry in found.into_iter().map(RequestAnswer::from) {
+        let length =
+            serde_json::to_value(&entry).map_or(0, |value: Value| value.to_string().chars().count() + 1);
+        if length > room {
+            break;
+        }
+        room -= length;
+        requests.push(entry);
+    }
+    Ok(Requests { requests })
 }

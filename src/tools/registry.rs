@@ -2,7 +2,7 @@
 //! the tool itself.
 
 use std::{
-    sync::{Arc, LazyLock},
+    sync::{Arc, LazyLock, OnceLock},
     time::Instant,
 };
 
@@ -17,11 +17,13 @@ use super::{
     element, extraction, interaction, navigation, network, parameters,
     person::{self, Person},
     progress::Progress,
-    record, sessions,
+    record,
+    recorder::Recording,
+    sessions,
     tool::{Group, PageCall, Run, ServerCall, SessionCall, Tool},
 };
 use crate::{
-    config::Config,
+    config::{Config, Responses},
     engine,
     error::{ErrorCode, Result, TroupeError},
     session::{Connection, Session, SessionManager, SystemClock, Turn},
@@ -161,19 +163,35 @@ impl Registry {
     pub async fn call(&self, invocation: Invocation) -> Result<Outcome, UnknownTool> {
         let tool = self.find(&invocation.tool)?;
         let begun = Instant::now();
+        let config = self.manager.config();
         let mut outcome = Outcome {
             ref_id: uuid::Uuid::new_v4().to_string(),
             session_id: None,
             page_id: None,
             result: Err(TroupeError::new(ErrorCode::InternalError, "the call was not run")),
+            reference: None,
         };
-        let budget = if invocation.whole { usize::MAX } else { self.manager.config().result_budget };
+        let budget = if invocation.whole { usize::MAX } else { config.result_budget };
+        // What the client asks of the server itself is told in any case.
+        let by_reference =
+            config.responses == Responses::Ref && !invocation.whole && !matches!(tool.run, Run::Server(_));
         let connection = invocation.connection.clone();
-        outcome.result = match self.run(tool, invocation, &mut outcome).await {
+        let mut recording = Recording::new(
+            self.manager.store(),
+            tool,
+            &outcome.ref_id,
+            &connection,
+            &invocation.arguments,
+            config.record_headers,
+        );
+        let mut whole = None;
+        outcome.result = match self.run(tool, invocation, &mut outcome, &mut recording).await {
             Ok(answer) => {
                 let session = outcome.session_id.as_deref().and_then(|id| self.manager.get(id).ok());
                 let results = session.as_ref().map_or(&connection.results, |session| &session.results);
-                Ok(budget::fit(answer, &outcome.ref_id, budget, results))
+                let answer = budget::fit(answer, &outcome.ref_id, budget, results);
+                whole = results.get(Some(&outcome.ref_id)).map(|kept| kept.text);
+                Ok(answer)
             }
             Err(error) => Err(budget::fit_error(error, budget)),
         };
@@ -181,6 +199,11 @@ impl Registry {
             error.session_id.get_or_insert_with(|| session.clone());
         }
         self.calls.count(tool.name, &outcome, begun);
+        if let Some(noted) = recording.finish(&outcome, whole).await
+            && by_reference
+        {
+            outcome.reference = Some(noted.reference(tool.name, &outcome));
+        }
         Ok(outcome)
     }
 
@@ -189,6 +212,7 @@ impl Registry {
         tool: &'static Tool,
         invocation: Invocation,
         outcome: &mut Outcome,
+        recording: &mut Recording,
     ) -> Result<Answer> {
         let Invocation { arguments, connection, turn, held, whole, person, progress, .. } = invocation;
         // Told in every answer, also where the rest of the arguments is wrong.
@@ -201,9 +225,11 @@ impl Registry {
                 return Err(error);
             }
         };
+        recording.called_with(&given);
         match &tool.run {
             Run::Server(run) => {
                 connection.pass(turn).await;
+                recording.begin(None).await;
                 let call = ServerCall { manager: self.manager.clone(), connection, person };
                 let answer = run(call, Value::Object(given))?.await?;
                 if let Answer::Json(value) = &answer
@@ -217,15 +243,18 @@ impl Registry {
                 let given: BatchParameters = parameters::read(tool.name, Value::Object(given))?;
                 let Some(named) = given.session(self) else {
                     connection.pass(turn).await;
+                    recording.begin(None).await;
                     return batch::run(self, &connection, given, None, whole, &progress).await;
                 };
                 // Nothing comes between the steps: the batch holds the session's turn for them.
                 let (session, _place) = connection.admit(&self.manager, named, turn).await?;
                 outcome.session_id = Some(session.id.to_string());
+                recording.begin(Some(session.clone())).await;
                 batch::run(self, &connection, given, Some(session), whole, &progress).await
             }
             Run::Session(run) => {
                 let (session, _place) = self.admit(&mut given, &connection, turn, held, outcome).await?;
+                recording.begin(Some(session.clone())).await;
                 let call = SessionCall { session: session.clone(), config: self.manager.config().clone() };
                 let _change = change(tool, &session);
                 session.run(async { run(call, Value::Object(given))?.await }).await
@@ -233,6 +262,7 @@ impl Registry {
             Run::Page(run) => {
                 let page_id = given.remove("pageId");
                 let (session, _place) = self.admit(&mut given, &connection, turn, held, outcome).await?;
+                recording.begin(Some(session.clone())).await;
                 let work = async {
                     let page = session.page(page_id.as_ref().and_then(Value::as_str)).await?;
                     outcome.page_id = Some(page.id.clone());
@@ -240,8 +270,19 @@ impl Registry {
                         page.check_no_dialog()?;
                     }
                     let config = self.manager.config().clone();
-                    let call = PageCall { session: session.clone(), page, config };
-                    run(call, Value::Object(given))?.await
+                    let typed = Arc::<OnceLock<Vec<bool>>>::default();
+                    let call = PageCall {
+                        session: session.clone(),
+                        page: page.clone(),
+                        config,
+                        typed: typed.clone(),
+                    };
+                    let answer = run(call, Value::Object(given))?.await;
+                    if let Some(passwords) = typed.get() {
+                        recording.typed(passwords.clone());
+                    }
+                    recording.look_at(&page).await;
+                    answer
                 };
                 let _change = change(tool, &session);
                 session.run(work).await

@@ -76,7 +76,7 @@ struct CreateParameters {
     locale: Option<String>,
     /// IANA, such as Europe/Berlin
     timezone: Option<String>,
-    /// From save_state or Playwright's storageState
+    /// Of save_state or Playwright
     #[schemars(with = "Option<Value>")]
     storage_state: Option<StorageState>,
 }
@@ -337,7 +337,6 @@ struct SetCookiesParameters {
 struct CookieParameters {
     name: String,
     value: String,
-    /// Instead of domain and path
     url: Option<String>,
     domain: Option<String>,
     path: Option<String>,

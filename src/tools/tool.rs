@@ -1,6 +1,10 @@
 //! What a tool is: a row.
 
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -70,6 +74,8 @@ pub(super) struct PageCall {
     pub session: Arc<Session>,
     pub page: Arc<Page>,
     pub config: Arc<Config>,
+    /// Told by calls that enter text: of each field, whether it is for a password.
+    pub typed: Arc<OnceLock<Vec<bool>>>,
 }
 
 /// A call to a tool that works on a session as a whole.

@@ -6,6 +6,7 @@
 //! rules up in all its sessions, `workers` lets workers in on them; `input`, `emulation`, `cookies` are tables.
 
 mod browser;
+mod console;
 mod cookies;
 mod emulation;
 mod events;

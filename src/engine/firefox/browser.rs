@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Bidi, cookies, emulation,
+    Bidi, console, cookies, emulation,
     events::{Happening, parse},
     launch::Process,
     network::{ContextNetwork, Intercept, go_on},
@@ -41,6 +41,7 @@ const LAUNCH_TIMEOUT: Duration = Duration::from_secs(45);
 const EVENTS: &[&str] = &[
     "browsingContext",
     "input.fileDialogOpened",
+    "log.entryAdded",
     "network.beforeRequestSent",
     "network.fetchError",
     "network.responseCompleted",
@@ -375,6 +376,12 @@ impl Listener for BrowserListener {
                 let placed = parse::<Placed>(method, params);
                 if let Some(page) = placed.and_then(|placed| shared.page_of(&placed.context)) {
                     page.chooser_opened(params);
+                }
+            }
+            "log.entryAdded" => {
+                let Some((frame, message)) = console::translate(method, params) else { return };
+                if let Some(page) = shared.page_of(&frame) {
+                    page.emit(PageEvent::Console(message));
                 }
             }
             "script.message" => {

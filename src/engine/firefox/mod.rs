@@ -10,6 +10,7 @@
 //! keeps the rules of contexts; `input`, `value`, `emulation`, `cookies`, `reasons` translate.
 
 mod browser;
+mod console;
 mod cookies;
 mod emulation;
 mod events;

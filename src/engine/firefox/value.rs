@@ -66,6 +66,11 @@ impl Outcome {
 }
 
 impl Remote {
+    /// BiDi's word for the type.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
     /// The browser's name of the node that this is.
     pub fn node(self) -> Option<String> {
         self.shared_id

@@ -99,7 +99,7 @@ export function isAnimated(element: Element, pending = false): boolean {
   const animations = document.getAnimations?.() ?? [];
   for (const animation of animations) {
     // One on a timeline that stands (of a box that does not scroll) is pending for good.
-    if (pending && (!animation.pending || animation.timeline?.currentTime == null)) continue;
+    if (pending && (!animation.pending || (animation.timeline?.currentTime ?? null) === null)) continue;
     if (animation.playState !== "running" && !animation.pending) continue;
     const effect = animation.effect as KeyframeEffect | null;
     const target = effect?.target;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use chromiumoxide::cdp::{
     browser_protocol::{
         inspector::EnableParams as InspectorEnable,
+        log::EnableParams as LogEnable,
         network::EnableParams as NetworkEnable,
         page::{
             AddScriptToEvaluateOnNewDocumentParams, EnableParams as PageEnable,
@@ -23,7 +24,7 @@ use crate::engine::{
     chromium::{
         Link,
         browser::{only, parse},
-        emulation, events, requests, workers,
+        console, emulation, events, requests, workers,
     },
     wire::{Listener, Sent},
 };
@@ -41,6 +42,7 @@ pub(super) fn initialise(
     world.world_name = Some(WORLD.to_owned());
     batch.add(world)?;
     batch.add(RuntimeEnable::default())?;
+    batch.add(LogEnable::default())?;
     batch.add(NetworkEnable::default())?;
     let mut attach = SetAutoAttachParams::new(true, true);
     attach.flatten = Some(true);
@@ -158,6 +160,9 @@ impl Listener for TargetListener {
                 if let Some(event) = requests::translate(method, params, None) {
                     page.network.note(&event);
                     page.emit(PageEvent::Request(event));
+                }
+                if let Some(message) = console::translate(method, params) {
+                    page.emit(PageEvent::Console(message));
                 }
                 for event in events::translate(method, params) {
                     match &event {

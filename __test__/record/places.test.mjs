@@ -1,0 +1,185 @@
+// Where the record is kept, and what becomes of calls when that place is no good.
+import assert from 'node:assert/strict'
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { describe, test } from 'node:test'
+import { promisify } from 'node:util'
+import { cleanEnvironment } from '../support/browser.mjs'
+import { NO_SQLITE, query, recordFile, temporaryFolder } from '../support/record.mjs'
+import { BIN, startServer } from '../support/server.mjs'
+import { until } from '../support/wait.mjs'
+
+const PAGE = 'data:text/html,<title>Page</title><h1>Page</h1>'
+
+/** The exit code and stderr of a server that does not come to serve. @param {string[]} args */
+async function refused(t, args) {
+  const server = await startServer(t, args, { handshake: false })
+  const { code } = await server.exit
+  return { code, stderr: server.stderr() }
+}
+
+describe('the place of the record', { timeout: 120_000 }, () => {
+  test('by default it is in the folder for the state of applications, for its user alone; the first run says so', async (t) => {
+    const folder = temporaryFolder(t)
+    const options = { env: { XDG_STATE_HOME: folder, HOME: folder, TROUPE_STORE: '' } }
+    const first = await startServer(t, [], options)
+    await first.ok('list_sessions')
+    await first.end()
+    const file = join(folder, 'troupe', 'record.db')
+    assert.match(first.stderr(), /recorded in .*record\.db.*--store none/)
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+    const second = await startServer(t, [], options)
+    await second.end()
+    assert.ok(!second.stderr().includes('record'), second.stderr())
+  })
+
+  test('with --store none nothing is written anywhere', async (t) => {
+    const folder = temporaryFolder(t)
+    const server = await startServer(t, ['--store', 'none'], { env: { XDG_STATE_HOME: folder, HOME: folder }, cwd: folder })
+    await server.ok('navigate', { url: PAGE })
+    await server.end()
+    assert.ok(!readdirSync(folder, { recursive: true }).some((name) => String(name).includes('record')))
+  })
+
+  test('a newer file is refused with a clear message, and left as it is', { skip: NO_SQLITE }, async (t) => {
+    const file = recordFile(t)
+    await (await startServer(t, ['--store', file])).end()
+    query(file, 'PRAGMA user_version = 99')
+    const before = readFileSync(file)
+    const { code, stderr } = await refused(t, ['--store', file])
+    assert.equal(code, 1)
+    assert.match(stderr, /newer version/)
+    assert.deepEqual(readFileSync(file), before)
+  })
+
+  test('a damaged file is refused, told by doctor, and moved aside only by doctor --repair', async (t) => {
+    const file = recordFile(t)
+    writeFileSync(file, 'no database at all '.repeat(500))
+    const before = readFileSync(file)
+    const { code, stderr } = await refused(t, ['--store', file])
+    assert.equal(code, 1)
+    assert.match(stderr, /damaged.*troupe doctor --repair/)
+    assert.deepEqual(readFileSync(file), before)
+
+    assert.match(await troupe(['doctor', '--store', file]), /MISSING +record: .*damaged/)
+    assert.deepEqual(readFileSync(file), before)
+    await troupe(['doctor', '--repair', '--store', file])
+    assert.deepEqual(readFileSync(`${file}.damaged-1`), before)
+    const server = await startServer(t, ['--store', file])
+    await server.ok('list_sessions')
+  })
+
+  test('a file that is only to be read costs a warning; calls succeed', { skip: process.getuid?.() === 0 && 'root may write everything' }, async (t) => {
+    const file = recordFile(t)
+    await (await startServer(t, ['--store', file])).end()
+    chmodSync(file, 0o400)
+    const server = await startServer(t, ['--store', file])
+    const { meta } = await server.call('navigate', { url: PAGE })
+    assert.match(server.stderr(), /cannot be written/)
+    assert.match(await server.ok('get_content', { refId: meta.refId }), /heading "Page"/)
+  })
+
+  test('a file on a disk that is only to be read costs a warning; calls succeed', async (t) => {
+    const disk = smallDisk(t)
+    if (!disk) return
+    const file = join(disk.folder, 'record.db')
+    await (await startServer(t, ['--store', file])).end()
+    disk.remount('ro')
+    const server = await startServer(t, ['--store', file])
+    const { meta } = await server.call('navigate', { url: PAGE })
+    assert.match(server.stderr(), /cannot be written/)
+    assert.match(await server.ok('get_content', { refId: meta.refId }), /heading "Page"/)
+  })
+
+  test('a place that cannot be made costs a warning; calls succeed, and are recorded in memory', async (t) => {
+    const server = await startServer(t, ['--store', '/proc/no/place/for/record.db'])
+    const { meta } = await server.call('navigate', { url: PAGE })
+    assert.match(server.stderr(), /cannot be written/)
+    assert.match(await server.ok('get_content', { refId: meta.refId }), /heading "Page"/)
+  })
+
+  test('a file that another process has locked holds up no call for long; what was said is written afterwards', { skip: NO_SQLITE }, async (t) => {
+    const file = recordFile(t)
+    const server = await startServer(t, ['--store', file])
+    await server.ok('navigate', { url: PAGE })
+    const release = await lock(t, file)
+    for (let number = 0; number < 5; number++) assert.ok((await server.call('evaluate', { script: `'locked ${number}'` })).ms < 3000)
+    assert.match(server.stderr(), /cannot be written.*locked/)
+    await release()
+    await until(() => query(file, "SELECT * FROM responses WHERE result LIKE '%locked 4%'").length === 1, 'the record to catch up')
+  })
+
+  test('a full disk costs a warning; calls succeed, and once there is room again they are recorded', async (t) => {
+    const disk = smallDisk(t)
+    if (!disk) return
+    const server = await startServer(t, ['--store', join(disk.folder, 'record.db')])
+    for (let number = 0; number < 8; number++) {
+      const { text, isError } = await server.call('evaluate', { script: `'${number}'.repeat(2e5)` })
+      assert.ok(!isError && text.includes(String(number).repeat(1000)), text.slice(0, 200))
+    }
+    assert.match(server.stderr(), /cannot be written.*full/)
+    disk.remount('size=64m')
+    const recorded = async () => {
+      const { meta } = await server.call('evaluate', { script: "'there is room'" })
+      return (await server.call('get_content', { refId: meta.refId })).text.includes('there is room')
+    }
+    await until(recorded, 'the record to be written again')
+    assert.match(server.stderr(), /is written again/)
+  })
+
+  test('two servers on one file keep out of each other’s way', { skip: NO_SQLITE }, async (t) => {
+    const file = recordFile(t)
+    const servers = await Promise.all([startServer(t, ['--store', file]), startServer(t, ['--store', file])])
+    const sessions = await Promise.all(servers.map((server) => server.createSession()))
+    await Promise.all(
+      servers.flatMap((server, index) =>
+        Array.from({ length: 20 }, (_, number) => server.ok('evaluate', { sessionId: sessions[index], script: `'server ${index} call ${number}'` }))
+      )
+    )
+    for (const [index, session] of sessions.entries()) {
+      const rows = query(file, `SELECT result FROM responses JOIN requests USING (ref_id) WHERE tool_name = 'evaluate' AND session_id = '${session}'`)
+      assert.equal(rows.length, 20)
+      assert.ok(rows.every(({ result }) => result.includes(`server ${index} call`)))
+    }
+  })
+})
+
+/** A disk of 1 MiB; null, and the test is skipped, where none can be mounted. */
+function smallDisk(t) {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-small-disk-'))
+  const mount = (...args) => execFileSync('mount', args, { stdio: 'pipe' })
+  try {
+    mount('-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder)
+  } catch {
+    rmdirSync(folder)
+    t.skip('a small disk cannot be mounted here')
+    return null
+  }
+  t.after(() => {
+    execFileSync('umount', ['-l', folder])
+    rmdirSync(folder)
+  })
+  return { folder, /** @param {string} options */ remount: (options) => mount('-o', `remount,${options}`, folder) }
+}
+
+/** Holds the lock for writing, as another program might. @param {string} file */
+async function lock(t, file) {
+  const script = "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None)\nc.execute('BEGIN IMMEDIATE')\nprint('locked', flush=True)\nsys.stdin.read()"
+  const child = spawn('python3', ['-c', script, file], { stdio: ['pipe', 'pipe', 'inherit'] })
+  t.after(() => child.kill('SIGKILL'))
+  const ended = new Promise((resolve) => child.on('close', resolve))
+  await new Promise((resolve) => createInterface({ input: child.stdout }).once('line', resolve))
+  return () => {
+    child.stdin.end()
+    return ended
+  }
+}
+
+/** What a command prints. @param {string[]} args */
+async function troupe(args) {
+  const { stdout } = await promisify(execFile)(process.execPath, [BIN, ...args], { env: cleanEnvironment(), timeout: 20_000 }).catch((ended) => ended)
+  return stdout
+}

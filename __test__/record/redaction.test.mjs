@@ -1,0 +1,56 @@
+// What is never written in clear.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { NO_SQLITE, query, recordFile } from '../support/record.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+
+const FORM = `<title>Log in</title><form><label>Name <input id="name"></label>
+  <label>Password <input id="password" type="password"></label></form>`
+
+/** Everything that the record's files hold. @param {string} file */
+const bytes = (file) => ['', '-wal'].map((end) => readFileSync(file + end, 'latin1')).join('')
+
+describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
+  test('a value typed into a password field is never written, by whatever tool; others are', async (t) => {
+    const file = recordFile(t)
+    const server = await startServer(t, ['--store', file])
+    const site = await startSite(t, { '/login': FORM })
+    await server.ok('navigate', { url: site.url('/login') })
+    await server.ok('fill', { selector: '#name', value: 'the-name-filled' })
+    await server.ok('type', { selector: '#password', text: 'secret-typed-1' })
+    await server.ok('fill', { selector: '#password', value: 'secret-filled-2' })
+    const fields = [{ selector: '#name', value: 'the-name-in-form' }, { selector: '#password', value: 'secret-in-form-3' }]
+    await server.ok('fill_form', { fields })
+    await server.ok('batch', { steps: [{ tool: 'fill', arguments: { selector: '#password', value: 'secret-in-batch-4' } }] })
+    // Nor where it comes back.
+    assert.equal((await server.ok('evaluate', { script: "document.querySelector('#password').value" })).value, 'secret-in-batch-4')
+    await server.ok('evaluate', { script: "document.body.append(document.querySelector('#password').value)" })
+    await server.ok('evaluate', { script: "console.log('it is', document.querySelector('#password').value)" })
+    await server.ok('click', { selector: '#name' })
+    // Nor where the call fails before it is known what the field is for.
+    await server.call('fill', { selector: '#nothing-here', value: 'secret-unknown-5' })
+    const written = bytes(file)
+    for (const name of ['the-name-filled', 'the-name-in-form']) assert.ok(written.includes(name), name)
+    for (const secret of ['typed-1', 'filled-2', 'in-form-3', 'in-batch-4', 'unknown-5']) assert.ok(!written.includes(`secret-${secret}`), secret)
+    const [{ params }] = query(file, "SELECT params FROM requests WHERE tool_name = 'type'")
+    assert.deepEqual(JSON.parse(params), { selector: '#password', text: '••••' })
+  })
+
+  for (const [flags, kept] of /** @type {const} */ ([[[], false], [['--record-headers'], true]])) {
+    test(`cookies and Authorization are ${kept ? 'written with --record-headers' : 'not written'}`, async (t) => {
+      const file = recordFile(t)
+      const server = await startServer(t, ['--store', file, ...flags])
+      const site = await startSite(t)
+      await server.ok('set_cookies', { cookies: [{ name: 'sid', value: 'cookie-set-1', url: site.url() }] })
+      const { cookies } = await server.ok('get_cookies')
+      assert.equal(cookies[0].value, 'cookie-set-1')
+      const response = { body: 'x', headers: { 'set-cookie': 'a=cookie-mocked-2', authorization: 'Bearer token-3' } }
+      await server.ok('mock_response', { url: '**/mocked', response })
+      const written = bytes(file)
+      for (const secret of ['cookie-set-1', 'cookie-mocked-2', 'token-3']) assert.equal(written.includes(secret), kept, secret)
+      assert.ok(written.includes('sid'))
+    })
+  }
+})

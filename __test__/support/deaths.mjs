@@ -1,0 +1,57 @@
+// A server that is killed in the middle of a stream of calls, and what must be in its record then.
+import assert from 'node:assert/strict'
+import { kill, query } from './record.mjs'
+import { startServer } from './server.mjs'
+
+/**
+ * One death: calls stream in until SIGKILL comes at a random moment; then the file must be whole, hold every answer that
+ * the client has with the same bytes, and tell what was under way.
+ * @param {{ after: (end: () => unknown) => void }} t @param {string} file @param {number} moment milliseconds
+ */
+export async function dieDuringCalls(t, file, moment) {
+  const server = await startServer(t, ['--store', file])
+  await server.ok('navigate', { url: 'data:text/html,<title>Page</title><button>Go</button><p>Text</p>' })
+  /** @type {Map<string, string>} */
+  const answered = new Map()
+  const calls = [
+    ['evaluate', { script: "'a value of some length '.repeat(20)" }],
+    ['click', { selector: 'button' }],
+    ['get_text', { selector: 'p' }],
+    ['snapshot', {}],
+    ['screenshot', {}],
+    ['list_sessions', {}],
+    ['click', { selector: '#nothing', timeout: 1 }]
+  ]
+  let over = false
+  const stream = async () => {
+    for (let number = 0; !over; number++) {
+      const [tool, args] = calls[number % calls.length]
+      const { result, text, meta } = await server.call(/** @type {string} */ (tool), /** @type {object} */ (args))
+      // What came after the end of the process is nothing.
+      if (result) answered.set(meta.refId, text)
+    }
+  }
+  const streams = Promise.allSettled([stream(), stream(), stream()])
+  await new Promise((resolve) => setTimeout(resolve, moment))
+  over = true
+  await kill(server)
+  await streams
+
+  assert.deepEqual(query(file, 'PRAGMA integrity_check'), [{ integrity_check: 'ok' }])
+  const next = await startServer(t, ['--store', file])
+  await next.ok('list_sessions')
+  await next.end()
+  const rows = query(file, 'SELECT ref_id, status, result, error_message FROM requests LEFT JOIN responses USING (ref_id)')
+  const recorded = new Map(rows.map((row) => [row.ref_id, row]))
+  for (const [ref, text] of answered) {
+    const row = recorded.get(ref)
+    assert.ok(row?.result, `the answer ${ref} that the client has is not in the record`)
+    assert.equal(JSON.parse(row.result).content.map((part) => part.text ?? '').join('\n'), text)
+  }
+  for (const { ref_id, status, error_message } of rows.filter((row) => !row.result)) {
+    assert.ok(!answered.has(ref_id))
+    assert.equal(status, 'error')
+    assert.match(error_message, /the server (died|ended) during the call|cancelled/)
+  }
+  return { answered: answered.size, recorded: rows.length }
+}

@@ -1,0 +1,50 @@
+// A record in a file of its own, and what stands in it.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** A folder that goes with the test. @param {{ after: (end: () => unknown) => void }} t */
+export function temporaryFolder(t) {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-record-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** The path of a record that is not there yet. @param {{ after: (end: () => unknown) => void }} t */
+export function recordFile(t) {
+  return join(temporaryFolder(t), 'record.db')
+}
+
+/** Without it the tables themselves cannot be looked at. */
+export const NO_SQLITE = hasPython() ? false : 'python3 with sqlite3 reads the file from outside, and is not here'
+
+function hasPython() {
+  try {
+    execFileSync('python3', ['-c', 'import sqlite3'])
+    return true
+  } catch {
+    return false
+  }
+}
+
+const QUERY = `
+import json, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.row_factory = sqlite3.Row
+rows = [dict(row) for row in connection.execute(sys.argv[2])]
+connection.commit()
+print(json.dumps(rows, default=lambda data: data.hex()))
+`
+
+/** What a stranger to Troupe reads in the file, by SQL. @param {string} file @param {string} sql @returns {any[]} */
+export function query(file, sql) {
+  if (!existsSync(file)) throw new Error(`there is no ${file}`)
+  return JSON.parse(execFileSync('python3', ['-c', QUERY, file, sql], { encoding: 'utf8', maxBuffer: 1 << 28 }))
+}
+
+/** As the system would end it, with nothing told. @param {import('./server.mjs').Server} server */
+export async function kill(server) {
+  server.child.kill('SIGKILL')
+  await server.exit
+}

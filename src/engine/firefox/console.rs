@@ -1,0 +1,138 @@
+//! BiDi's word for what a page logs: its own calls, and exceptions that nobody caught.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{events::parse, value::Remote};
+use crate::engine::{ConsoleLevel, ConsoleMessage};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    level: String,
+    source: Source,
+    text: Option<String>,
+    timestamp: u64,
+    #[serde(default)]
+    stack_trace: Stack,
+    method: Option<String>,
+    #[serde(default)]
+    args: Vec<Remote>,
+}
+
+#[derive(Deserialize)]
+struct Source {
+    context: Option<Arc<str>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Stack {
+    #[serde(default)]
+    call_frames: Vec<CallFrame>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CallFrame {
+    url: String,
+    line_number: u64,
+    column_number: u64,
+}
+
+/// The message of a `log.entryAdded`, with the frame that it comes from.
+pub(super) fn translate(method: &str, params: &RawValue) -> Option<(Arc<str>, ConsoleMessage)> {
+    let entry: Entry = parse(method, params)?;
+    let text = match entry.method.as_deref() {
+        // What is not said to anybody.
+        Some("clear" | "groupEnd" | "profile" | "profileEnd") => return None,
+        Some(method) => {
+            let words: Option<Vec<String>> = entry.args.iter().map(spoken).collect();
+            let text = words.map(|words| words.join(" ")).or(entry.text).unwrap_or_default();
+            if method == "assert" { format!("Assertion failed: {text}") } else { text }
+        }
+        None => format!("Uncaught {}", entry.text.unwrap_or_default()),
+    };
+    let top = entry.stack_trace.call_frames.into_iter().next();
+    let message = ConsoleMessage {
+        level: match entry.level.as_str() {
+            "error" => ConsoleLevel::Error,
+            "warn" => ConsoleLevel::Warn,
+            "debug" => ConsoleLevel::Debug,
+            _ => ConsoleLevel::Info,
+        },
+        text,
+        at: entry.timestamp,
+        line: top.as_ref().map(|top| top.line_number + 1),
+        column: top.as_ref().map(|top| top.column_number + 1),
+        url: top.map(|top| top.url),
+    };
+    Some((entry.source.context?, message))
+}
+
+/// A value as the console shows it; of some the browser knows better.
+fn spoken(argument: &Remote) -> Option<String> {
+    match argument.kind() {
+        "undefined" => Some("undefined".to_owned()),
+        "string" | "number" | "boolean" | "bigint" | "null" | "array" | "object" => {
+            argument.json().ok().as_ref().map(shown)
+        }
+        _ => None,
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{name}: {}", shown(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+        plain => plain.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn message(params: &Value) -> Option<(Arc<str>, ConsoleMessage)> {
+        translate("log.entryAdded", &serde_json::value::to_raw_value(params).unwrap())
+    }
+
+    #[test]
+    fn a_call_of_the_page_is_told_with_its_place() {
+        let told = message(&json!({
+            "type": "console", "method": "warn", "level": "warn", "timestamp": 1234,
+            "source": {"realm": "r", "context": "c"}, "text": "left 3 [object Object]",
+            "args": [
+                {"type": "string", "value": "left"}, {"type": "number", "value": 3},
+                {"type": "object", "value": [["a", {"type": "number", "value": 1}]]}, {"type": "undefined"},
+            ],
+            "stackTrace": {"callFrames": [{"url": "http://a/x.js", "lineNumber": 4, "columnNumber": 0, "functionName": ""}]},
+        }));
+        let expected = ConsoleMessage {
+            level: ConsoleLevel::Warn,
+            text: "left 3 {a: 1} undefined".into(),
+            at: 1234,
+            url: Some("http://a/x.js".into()),
+            line: Some(5),
+            column: Some(1),
+        };
+        assert_eq!(told, Some(("c".into(), expected)));
+    }
+
+    #[test]
+    fn an_exception_is_an_error() {
+        let (_, told) = message(&json!({
+            "type": "javascript", "level": "error", "timestamp": 1, "source": {"context": "c"}, "text": "Error: no",
+        }))
+        .unwrap();
+        assert_eq!((told.level, told.text.as_str()), (ConsoleLevel::Error, "Uncaught Error: no"));
+    }
+}

@@ -1,0 +1,296 @@
+//! A call's way into the record: its request before it runs, its answer before it is sent.
+
+use std::sync::Arc;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde_json::{Map, Value, json};
+
+use super::{
+    answer::{Answer, Outcome, Picture},
+    tool::{Group, Tool},
+};
+use crate::{
+    engine::ConsoleMessage,
+    page::Page,
+    policy::redaction::{self, MASK},
+    session::{Connection, Session},
+    store::{self, Message, NewAnswer, NewRequest, Store, iso8601, now},
+};
+
+/// Where a tool's parameters hold what goes into a field, which may be one for a password.
+const TYPED: &[(&str, &str)] = &[("type", "/text"), ("fill", "/value"), ("fill_form", "/fields/*/value")];
+
+/// One call in the record. Dropped before it is finished, the call is one that was cancelled.
+pub(super) struct Recording {
+    store: Store,
+    tool: &'static Tool,
+    params: Value,
+    request: Option<NewRequest>,
+    keep_credentials: bool,
+    session: Option<Arc<Session>>,
+    /// Of the fields that were typed into, which are for passwords; `None` before that is known.
+    passwords: Option<Vec<bool>>,
+    page_snapshot: Option<Arc<str>>,
+    begun: bool,
+}
+
+/// What a recorded call is known by, where the content stays in the record (`--responses ref`).
+pub(super) struct Noted {
+    at: u64,
+    has_snapshot: bool,
+    messages: usize,
+    errors: usize,
+}
+
+impl Recording {
+    /// Of a call to `tool`; nothing is written where it reads the record itself, or nothing is recorded at all.
+    pub fn new(
+        store: &Store,
+        tool: &'static Tool,
+        ref_id: &str,
+        connection: &Connection,
+        arguments: &Value,
+        keep_credentials: bool,
+    ) -> Self {
+        let recorded = store.records() && tool.group != Group::Record;
+        let request = recorded.then(|| NewRequest {
+            ref_id: ref_id.into(),
+            session_id: None,
+            connection_id: connection.id().clone(),
+            tool: tool.name,
+            params: String::new(),
+            at: now(),
+        });
+        Self {
+            store: store.clone(),
+            tool,
+            params: if recorded { arguments.clone() } else { Value::Null },
+            request,
+            keep_credentials,
+            session: None,
+            passwords: None,
+            page_snapshot: None,
+            begun: false,
+        }
+    }
+
+    /// The parameters, under their own names.
+    pub fn called_with(&mut self, given: &Map<String, Value>) {
+        if self.is_on() {
+            self.params = Value::Object(given.clone());
+        }
+    }
+
+    /// Whether the call is recorded.
+    pub fn is_on(&self) -> bool {
+        self.request.is_some()
+    }
+
+    /// The call runs next, in this session if it is in one: returns once that is written.
+    pub async fn begin(&mut self, session: Option<Arc<Session>>) {
+        self.session = session;
+        self.begun = true;
+        let id = self.session.as_ref().map(|session| session.id.clone());
+        if let Some(request) = self.current(id) {
+            self.store.request(request).await;
+        }
+    }
+
+    /// The call is over; where it has acted on the page, the page afterwards is what it is read for.
+    pub async fn look_at(&mut self, page: &Page) {
+        let acts = matches!(self.tool.group, Group::Navigation | Group::Interaction);
+        if self.is_on() && acts && !self.tool.hints.read_only {
+            self.page_snapshot = page.text_after().await;
+        }
+    }
+
+    /// The fields that the call typed into: whether each is for a password.
+    pub fn typed(&mut self, passwords: Vec<bool>) {
+        if let Some(session) = &self.session {
+            for (index, value) in typed_values(self.tool.name, &mut self.params).into_iter().enumerate() {
+                if passwords.get(index) == Some(&true)
+                    && let Some(text) = value.as_str()
+                {
+                    session.secrets.add(text);
+                }
+            }
+        }
+        self.passwords = Some(passwords);
+    }
+
+    /// Writes how the call was answered, and returns once that is done. `whole` is the text of what was cut.
+    pub async fn finish(mut self, outcome: &Outcome, whole: Option<Arc<str>>) -> Option<Noted> {
+        let session_id = self.session.as_ref().map(|session| session.id.clone());
+        let session_id = session_id.or_else(|| outcome.session_id.as_deref().map(Into::into));
+        let request = self.current(session_id)?;
+        self.request = None;
+        let console = self.session.as_ref().map(|session| session.console().take()).unwrap_or_default();
+        let (result, text, pictures) = self.result(outcome);
+        if self.tool.name == "snapshot" {
+            self.page_snapshot = text.map(Into::into);
+        }
+        let answer = NewAnswer {
+            result,
+            page_snapshot: self.page_snapshot.take().map(|text| self.masked(text)),
+            content: whole.map(|text| self.masked(text)),
+            error_message: outcome.result.as_ref().err().map(|error| self.masked_text(error.message.clone())),
+            console: console.into_iter().map(message).map(|logged| self.masked_message(logged)).collect(),
+            pictures,
+        };
+        let noted = Noted {
+            at: request.at,
+            has_snapshot: answer.page_snapshot.is_some(),
+            messages: answer.console.len(),
+            errors: answer.console.iter().filter(|message| message.level == "error").count(),
+        };
+        self.store.answer(request, answer).await;
+        Some(noted)
+    }
+
+    /// The request as it is known now.
+    fn current(&self, session_id: Option<Arc<str>>) -> Option<Arc<NewRequest>> {
+        let mut request = self.request.clone()?;
+        let mut params = self.params.clone();
+        for (index, value) in typed_values(self.tool.name, &mut params).into_iter().enumerate() {
+            let known = self.passwords.as_ref().and_then(|passwords| passwords.get(index));
+            if known != Some(&false) && value.is_string() {
+                *value = MASK.into();
+            }
+        }
+        if !self.keep_credentials {
+            redaction::mask_credentials(&mut params);
+        }
+        if let Some(session) = &self.session {
+            session.secrets.mask_json(&mut params);
+        }
+        request.params = params.to_string();
+        request.session_id = session_id;
+        Some(Arc::new(request))
+    }
+
+    /// The answer as it is sent, its text, and its pictures.
+    fn result(&self, outcome: &Outcome) -> (String, Option<String>, Vec<store::Picture>) {
+        let (text, pictures) = match &outcome.result {
+            Ok(Answer::Json(value)) => (Some(self.masked_json(value)), Vec::new()),
+            Ok(Answer::Text(text)) => (Some(self.masked_text(text.clone())), Vec::new()),
+            Ok(Answer::Image(picture)) => (None, vec![picture]),
+            Ok(Answer::Pictured { facts: Value::String(text), pictures }) => {
+                (Some(self.masked_text(text.clone())), pictures.iter().collect())
+            }
+            Ok(Answer::Pictured { facts, pictures }) => {
+                (Some(self.masked_json(facts)), pictures.iter().collect())
+            }
+            Err(error) => {
+                let error = serde_json::to_value(error).unwrap_or_default();
+                (Some(self.masked_json(&error)), Vec::new())
+            }
+        };
+        let mut content: Vec<Value> = text.iter().map(|text| json!({"type": "text", "text": text})).collect();
+        content.extend((1..).zip(&pictures).map(
+            |(number, picture)| json!({"type": "image", "mimeType": picture.mime_type, "picture": number}),
+        ));
+        let mut result = Map::from_iter([("content".to_owned(), Value::Array(content))]);
+        if outcome.result.is_err() {
+            result.insert("isError".to_owned(), true.into());
+        }
+        (Value::Object(result).to_string(), text, pictures.into_iter().filter_map(decoded).collect())
+    }
+
+    fn masked_json(&self, value: &Value) -> String {
+        let mut value = value.clone();
+        if !self.keep_credentials {
+            redaction::mask_credentials(&mut value);
+        }
+        if let Some(session) = &self.session {
+            session.secrets.mask_json(&mut value);
+        }
+        value.to_string()
+    }
+
+    fn masked_text(&self, text: String) -> String {
+        self.session.as_ref().and_then(|session| session.secrets.mask(&text)).unwrap_or(text)
+    }
+
+    fn masked_message(&self, logged: Message) -> Message {
+        Message { text: self.masked_text(logged.text), ..logged }
+    }
+
+    fn masked(&self, text: Arc<str>) -> Arc<str> {
+        self.session.as_ref().and_then(|session| session.secrets.mask(&text)).map_or(text, Into::into)
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if !self.begun {
+            return;
+        }
+        let session_id = self.session.as_ref().map(|session| session.id.clone());
+        if let Some(request) = self.current(session_id) {
+            let error_message = Some("the call was cancelled".to_owned());
+            // Nobody is left to wait for it.
+            drop(self.store.answer(request, NewAnswer { error_message, ..NewAnswer::default() }));
+        }
+    }
+}
+
+impl Noted {
+    /// What the client gets instead of the content: the metadata of seed 002.
+    pub fn reference(&self, tool: &str, outcome: &Outcome) -> Value {
+        let mut reference = json!({
+            "ref_id": outcome.ref_id,
+            "session_id": outcome.session_id,
+            "status": if outcome.result.is_ok() { "success" } else { "error" },
+            "timestamp": iso8601(self.at),
+            "metadata": {
+                "tool": tool,
+                "has_snapshot": self.has_snapshot,
+                "has_console_logs": self.messages > 0,
+                "console_error_count": self.errors,
+            },
+        });
+        if let Err(error) = &outcome.result {
+            reference["error"] = error.message.clone().into();
+        }
+        reference
+    }
+}
+
+/// The places in the parameters of `tool` that hold what is typed.
+fn typed_values<'a>(tool: &str, params: &'a mut Value) -> Vec<&'a mut Value> {
+    if tool == "batch" {
+        let steps = params.pointer_mut("/steps").and_then(Value::as_array_mut);
+        // What each field was for is known to the steps' own records alone.
+        return steps.into_iter().flatten().flat_map(typed_in_step).collect();
+    }
+    let Some((_, path)) = TYPED.iter().find(|(name, _)| *name == tool) else { return Vec::new() };
+    match path.split_once("/*") {
+        None => params.pointer_mut(path).into_iter().collect(),
+        Some((list, inner)) => {
+            let list = params.pointer_mut(list).and_then(Value::as_array_mut);
+            list.into_iter().flatten().filter_map(|item| item.pointer_mut(inner)).collect()
+        }
+    }
+}
+
+fn typed_in_step(step: &mut Value) -> Vec<&mut Value> {
+    let tool = step["tool"].as_str().unwrap_or_default().to_owned();
+    step.get_mut("arguments").map(|arguments| typed_values(&tool, arguments)).unwrap_or_default()
+}
+
+fn decoded(picture: &Picture) -> Option<store::Picture> {
+    let data = BASE64_STANDARD.decode(&picture.data).ok()?;
+    Some(store::Picture { mime_type: picture.mime_type.to_owned(), data })
+}
+
+/// As the record has it.
+pub(super) fn message(message: ConsoleMessage) -> Message {
+    Message {
+        level: message.level.as_str().to_owned(),
+        text: message.text,
+        at: message.at,
+        url: message.url,
+        line: message.line,
+        column: message.column,
+    }
+}
