@@ -14,7 +14,8 @@ import { hundred, idleCalls } from './http.mjs'
 import { serverMemory } from './memory.mjs'
 import { pageTimes } from './page-time.mjs'
 import { bytesRead } from './reading.mjs'
-import { findBrowser, httpSides, servers } from './servers.mjs'
+import { recordCosts } from './record.mjs'
+import { findBrowser, httpSides, recording, servers } from './servers.mjs'
 import { ROWS } from './rows.mjs'
 import { serveSite } from './site.mjs'
 import { textOf } from './stdio-client.mjs'
@@ -47,6 +48,11 @@ await runScript(async () => {
     if (rows.some(({ id }) => id === 'links')) {
       progress('walks of 3,000 links')
       for (const time of await pageTimes(browser, `${site.url}/links`, rounds)) samples.add('links', compared[0].name, time)
+    }
+    if (rows.some(({ id }) => id.startsWith('record'))) {
+      progress('calls with and without a record')
+      const costs = await recordCosts(recording({ browser, addon }), `${site.url}/form`)
+      for (const [id, cost] of Object.entries(costs)) samples.add(id, compared[0].name, cost)
     }
     await measureHttp(rows, httpSides({ browser, addon }), samples, site.url)
   } finally {

@@ -20,10 +20,20 @@ function record() {
   return join(folder, 'record.db')
 }
 
+/** Chromium refuses to run sandboxed as root. @param {string} browser */
+function browserFlags(browser) {
+  return ['--headless', '--executable-path', browser, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])]
+}
+
+/** Troupe alone, recording where it is told to. @param {{ browser: string, addon: string }} options @returns {import('./record.mjs').Start} */
+export function recording({ browser, addon }) {
+  const program = [process.execPath, join(ROOT, 'bin/troupe.js'), ...browserFlags(browser)]
+  return (store, ...flags) => new StdioClient([...program, '--store', store, ...flags], { NAPI_RS_NATIVE_LIBRARY_PATH: addon })
+}
+
 /** @param {{ browser: string, addon: string }} options @returns {Server[]} */
 export function servers({ browser, addon }) {
-  // Chromium refuses to run sandboxed as root.
-  const same = ['--headless', '--executable-path', browser, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])]
+  const same = browserFlags(browser)
   const peer = [process.execPath, join(ROOT, 'node_modules/@playwright/mcp/cli.js'), ...same]
   // The one with its defaults has its profile on disk; a second beside it would fight over that.
   const peerFast = [...peer, '--isolated', '--timeout-settle', '0', '--snapshot-mode', 'none']
@@ -61,7 +71,7 @@ export function servers({ browser, addon }) {
 
 /** @param {{ browser: string, addon: string }} options @returns {HttpSide[]} */
 export function httpSides({ browser, addon }) {
-  const same = ['--headless', '--executable-path', browser, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])]
+  const same = browserFlags(browser)
   return [
     {
       name: 'troupe',

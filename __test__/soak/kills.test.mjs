@@ -1,5 +1,4 @@
-// `node --test __test__/soak/kills.soak.mjs`: a hundred deaths of the server, a hundred of the browser. Takes minutes, so it
-// is no part of `npm test`, which has a few of each.
+// A hundred deaths of the server, a hundred of the browser. `npm run test:soak`; `npm test` has a few of each.
 import { test } from 'node:test'
 import { killRounds } from '../support/kills.mjs'
 
