@@ -536,6 +536,10 @@ export interface GetCookiesResult {
     httpOnly: boolean
     secure: boolean
     sameSite?: 'Strict' | 'Lax' | 'None'
+    /** Of a partitioned one (CHIPS): the site of the top-level page. */
+    partitionKey?: string
+    /** Of a partitioned one: whether it was set in a frame below another site's. Chromium's own. */
+    _crHasCrossSiteAncestor?: boolean
   }[]
 }
 
@@ -551,6 +555,9 @@ export interface SetCookiesArguments {
     httpOnly?: boolean
     secure?: boolean
     sameSite?: 'Strict' | 'Lax' | 'None'
+    /** The top-level site of a partitioned one */
+    partitionKey?: string
+    _crHasCrossSiteAncestor?: boolean
   }[]
 }
 

@@ -7,6 +7,7 @@ import { describe, test } from 'node:test'
 import { startBrowser } from '../page/world.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
+import { html, startSite } from '../support/site.mjs'
 import { DESCRIBE_STORAGE, FILL_STORAGE, memberSite } from '../support/state.mjs'
 
 describe('the storage state', { timeout: 120_000 }, () => {
@@ -79,6 +80,26 @@ describe('the storage state', { timeout: 120_000 }, () => {
     const described = await Promise.all([one, other].map(async (sessionId) => (await server.ok('evaluate', { sessionId, script: DESCRIBE_STORAGE })).value))
     assert.deepEqual(described[1], described[0])
     assert.equal((await server.ok('evaluate', { sessionId: other, script: 'document.title + document.cookie' })).value, 'Members')
+  })
+
+  test('holds the cookies that a frame of another site has inside a page', async () => {
+    const [, server] = await begun
+    const framed = await startSite(t, {
+      '/top': (request, response) => html(response, `<title>Top</title><iframe src="http://localhost:${request.socket.localPort}/framed"></iframe>`),
+      '/framed': '<p></p><script>document.querySelector("p").textContent = document.cookie || "no cookies"</script>'
+    })
+    const [one, other] = [await server.createSession(), await server.createSession()]
+    await server.ok('navigate', { sessionId: one, url: framed.url('/top') })
+    const setByFrame = `http://localhost:${new URL(framed.url('/')).port}/`
+    const cookie = { name: 'inside', value: '1', url: setByFrame, secure: true, sameSite: 'None', partitionKey: new URL(framed.url('/')).origin.replace(/:\d+$/, '') }
+    await server.ok('set_cookies', { sessionId: one, cookies: [cookie] })
+    const { state } = await server.ok('save_state', { sessionId: one })
+    assert.equal(state.cookies.find(({ name }) => name === 'inside').partitionKey, cookie.partitionKey)
+    await server.ok('restore_state', { sessionId: other, state })
+    await server.ok('navigate', { sessionId: other, url: framed.url('/top') })
+    assert.match(await server.ok('snapshot', { sessionId: other }), /inside=1/)
+    await server.ok('navigate', { sessionId: other, url: `${setByFrame}framed` })
+    assert.match(await server.ok('snapshot', { sessionId: other }), /no cookies/)
   })
 
   test('holds what a page has stored that was left by a click at once', async () => {

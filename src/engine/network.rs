@@ -174,6 +174,12 @@ pub struct Cookie {
     pub secure: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_site: Option<SameSite>,
+    /// Of a partitioned one (CHIPS): the site of the top-level page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition_key: Option<String>,
+    /// Of a partitioned one: whether it was set in a frame below another site's. Chromium's own.
+    #[serde(default, rename = "_crHasCrossSiteAncestor", skip_serializing_if = "Option::is_none")]
+    pub has_cross_site_ancestor: Option<bool>,
 }
 
 impl Cookie {
@@ -218,6 +224,8 @@ mod tests {
             http_only: false,
             secure,
             same_site: None,
+            partition_key: None,
+            has_cross_site_ancestor: None,
         };
         let sent = |cookie: Cookie, url: &str| cookie.is_sent_to(&url.parse().unwrap());
         assert!(sent(cookie(".a.b", "/", false), "http://x.a.b/y"));

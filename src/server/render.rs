@@ -36,6 +36,7 @@ const CLEAR: &[&str] = &[
     "json",
     "locale",
     "offset",
+    "partitionKey",
     "quality",
     "regex",
     "stopOnError",
@@ -62,6 +63,8 @@ fn brief(schema: &mut JsonObject) {
         match value {
             // Its keys are names of fields, whatever they are called.
             Value::Object(fields) if key == "properties" => {
+                // What only another tool's answer says.
+                fields.retain(|name, _| !name.starts_with('_'));
                 for (name, field) in fields.iter_mut() {
                     let Some(field) = field.as_object_mut() else { continue };
                     brief(field);

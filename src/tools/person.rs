@@ -57,7 +57,7 @@ pub(super) fn tools() -> Vec<Tool> {
         tool(
             "ask_user",
             Group::Person,
-            "Ask the person at the client what only they know or may do: a log-in, a captcha, a decision.",
+            "Ask the person what only they know or may do: a log-in, a captcha, a decision.",
         )
         .read_only()
         .server(ask_user),

@@ -345,6 +345,10 @@ struct CookieParameters {
     http_only: Option<bool>,
     secure: Option<bool>,
     same_site: Option<SameSite>,
+    /// The top-level site of a partitioned one
+    partition_key: Option<String>,
+    #[serde(rename = "_crHasCrossSiteAncestor")]
+    has_cross_site_ancestor: Option<bool>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -413,6 +417,8 @@ fn cookie(at: usize, given: CookieParameters) -> Result<Cookie> {
         http_only: given.http_only.unwrap_or(false),
         secure: given.secure.unwrap_or(of_https),
         same_site: given.same_site,
+        partition_key: given.partition_key,
+        has_cross_site_ancestor: given.has_cross_site_ancestor,
         name,
     })
 }

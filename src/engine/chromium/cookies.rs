@@ -2,7 +2,7 @@
 
 use chromiumoxide::cdp::browser_protocol::{
     browser::BrowserContextId,
-    network::{CookieParam, CookieSameSite, TimeSinceEpoch},
+    network::{CookieParam, CookiePartitionKey, CookieSameSite, TimeSinceEpoch},
     storage::{GetCookiesParams, SetCookiesParams},
 };
 use serde::Deserialize;
@@ -32,6 +32,7 @@ struct StoredCookie {
     http_only: bool,
     secure: bool,
     same_site: Option<String>,
+    partition_key: Option<CookiePartitionKey>,
 }
 
 impl From<StoredCookie> for Cookie {
@@ -50,6 +51,8 @@ impl From<StoredCookie> for Cookie {
                 Some("None") => Some(SameSite::None),
                 _ => None,
             },
+            has_cross_site_ancestor: stored.partition_key.as_ref().map(|key| key.has_cross_site_ancestor),
+            partition_key: stored.partition_key.map(|key| key.top_level_site),
         }
     }
 }
@@ -75,6 +78,10 @@ pub(super) async fn set(
             SameSite::Strict => CookieSameSite::Strict,
             SameSite::Lax => CookieSameSite::Lax,
             SameSite::None => CookieSameSite::None,
+        });
+        param.partition_key = cookie.partition_key.as_ref().map(|site| {
+            // As Playwright takes it where nobody says.
+            CookiePartitionKey::new(site, cookie.has_cross_site_ancestor.unwrap_or(true))
         });
         param
     });

@@ -50,6 +50,9 @@ impl From<StoredCookie> for Cookie {
                 Some("none") => Some(SameSite::None),
                 _ => None,
             },
+            // BiDi tells the unpartitioned ones.
+            partition_key: None,
+            has_cross_site_ancestor: None,
         }
     }
 }
