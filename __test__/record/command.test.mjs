@@ -24,7 +24,7 @@ const troupe = (...args) => run(process.execPath, [BIN, ...args])
 describe('troupe sessions', { timeout: 120_000 }, () => {
   test('lists, exports what can be read and run again, and purges', async (t) => {
     const file = recordFile(t)
-    const site = await startSite(t, { '/shop': '<title>Shop</title><h1>Shop</h1><button onclick="document.title = \'Bought\'">Buy</button>' })
+    const site = await startSite(t, { '/shop': '<title>Shop</title><h1>Shop</h1><button onclick="document.title = \'Bought\'; console.log(\'bought\')">Buy</button>' })
     const server = await startServer(t, ['--store', file])
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/shop') })
@@ -36,6 +36,10 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     const { stdout: list } = await troupe('sessions', '--store', file)
     assert.match(list, /^SESSION +STATE +CREATED +LAST CALL +CALLS\n/)
     assert.match(list, new RegExp(`${sessionId} +(closed|recoverable) .* 5\n`))
+    const { stdout: calls } = await troupe('sessions', 'show', sessionId, '--store', file)
+    assert.match(calls, /^# +TIME +TOOL +MS +RESULT +PARAMETERS$/m)
+    assert.match(calls, /^2 +.* navigate +\d+ +ok +\{"url":"http.*\/shop"\}$/m)
+    assert.match(calls, /^5 +.* click +\d+ +#it's-not-there is no CSS selector +\{/m)
 
     const folder = join(temporaryFolder(t), 'out')
     const exported = await troupe('sessions', 'export', sessionId, folder, '--store', file)
@@ -44,11 +48,11 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     const png = readFileSync(join(folder, '004-screenshot-1.png'))
     assert.equal(png.toString('base64'), shot.result.content[0].data)
     const report = readFileSync(join(folder, 'report.md'), 'utf8')
-    for (const part of [sessionId, '## 2. navigate', '## 3. click', '![screenshot](004-screenshot-1.png)', 'heading "Shop"', 'Failed: ']) {
+    for (const part of [sessionId, '## 2. navigate', '## 3. click', '![screenshot](004-screenshot-1.png)', 'heading "Shop"', '[info] bought (', 'Failed: ']) {
       assert.ok(report.includes(part), `${part} in ${report}`)
     }
 
-    // The script does the same once more; stopped by the step that failed then, too.
+    // The script does the same once more, the step that failed included.
     const path = temporaryFolder(t)
     symlinkSync(BIN, join(path, 'troupe'))
     const env = cleanEnvironment({ PATH: `${path}:${process.env.PATH}` })

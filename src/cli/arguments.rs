@@ -85,12 +85,17 @@ fn wanted(matches: &ArgMatches) -> Result<Wanted, Usage> {
     match text("ACTION").as_deref() {
         None | Some("list") => Ok(Wanted::List),
         Some("purge") => Ok(Wanted::Purge),
+        Some("show") => Ok(Wanted::Show {
+            id: text("SESSION").ok_or(Usage::Missing { command: "sessions show", what: "a session's id" })?,
+        }),
         Some("export") => Ok(Wanted::Export {
             id: text("SESSION")
                 .ok_or(Usage::Missing { command: "sessions export", what: "a session's id" })?,
             folder: text("FOLDER"),
         }),
-        Some(other) => Err(Usage::Other(format!("`troupe sessions {other}` is none of list, export, purge"))),
+        Some(other) => {
+            Err(Usage::Other(format!("`troupe sessions {other}` is none of list, show, export, purge")))
+        }
     }
 }
 
@@ -192,8 +197,8 @@ fn application() -> Clap {
     ))
     .subcommand(command(
         Clap::new("sessions")
-            .about("Show what is recorded; `export SESSION` writes one to read and to run again, `purge` empties it")
-            .arg(Arg::new("ACTION").help("list (default), export or purge"))
+            .about("Show what is recorded; `show SESSION` lists its calls, `export SESSION` writes them to read and to run again, `purge` empties the record")
+            .arg(Arg::new("ACTION").help("list (default), show, export or purge"))
             .arg(Arg::new("SESSION").help("The session's id"))
             .arg(Arg::new("FOLDER").help("Where it is written [troupe-session-ID]")),
     ))

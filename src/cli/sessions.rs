@@ -8,12 +8,16 @@ use super::screen::Screen;
 use super::{FAILED, OK, report};
 use crate::config::{Config, LogConfig, LogLevel};
 use crate::error::{ErrorCode, Result, TroupeError};
-use crate::store::{Picture, Place, Record, SessionFilter, SessionRow, Store, iso8601};
+use crate::store::{Message, Picture, Place, Record, SessionFilter, SessionRow, Store, iso8601};
 
 /// What is asked of the record.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Wanted {
     List,
+    /// The calls of this session.
+    Show {
+        id: String,
+    },
     /// Into this folder, else one named after the session.
     Export {
         id: String,
@@ -54,6 +58,7 @@ async fn answer(config: &Config, wanted: Wanted) -> Result<String> {
     let store = Store::open(config)?;
     let text = match wanted {
         Wanted::List => list(&store, &path).await,
+        Wanted::Show { id } => show(&store, &id).await,
         Wanted::Export { id, folder } => export(&store, &id, folder).await,
         Wanted::Purge => {
             store.purge().await.map(|calls| format!("{calls} calls are forgotten: {}", path.display()))
@@ -75,7 +80,54 @@ async fn list(store: &Store, path: &Path) -> Result<String> {
             session.requests.to_string(),
         ]
     }));
-    Ok(format!("{}\n\n{} sessions in {}", table(&rows), sessions.len(), path.display()))
+    let count = sessions.len();
+    let noun = if count == 1 { "session" } else { "sessions" };
+    Ok(format!("{}\n\n{count} {noun} in {}; `show SESSION` lists its calls", table(&rows), path.display()))
+}
+
+/// One call a line; what is long is cut, `export` has all of it.
+async fn show(store: &Store, id: &str) -> Result<String> {
+    let session = find(store, id).await?;
+    let calls = store.history(id).await?;
+    let mut rows = vec![["#", "TIME", "TOOL", "MS", "RESULT", "PARAMETERS"].map(str::to_owned)];
+    rows.extend((1..).zip(&calls).map(|(number, call): (usize, _)| {
+        let (taken, result) = match &call.answer {
+            None => (String::new(), "running".to_owned()),
+            Some(answer) => {
+                let taken = answer.at.saturating_sub(call.at).to_string();
+                let failure = answer.error_message.as_deref().unwrap_or("error");
+                (taken, if answer.success { "ok".to_owned() } else { cut(failure, 50) })
+            }
+        };
+        [number.to_string(), time(call.at), call.tool.clone(), taken, result, cut(&parameters(call).to_string(), 80)]
+    }));
+    Ok(format!("Session {} ({})\n\n{}", session.id, session.state.as_str(), table(&rows)))
+}
+
+/// Without the session, which is known.
+fn parameters(call: &Record) -> Value {
+    let mut parameters: Value = serde_json::from_str(&call.params).unwrap_or_else(|_| json!({}));
+    if let Some(parameters) = parameters.as_object_mut() {
+        parameters.remove("sessionId");
+    }
+    parameters
+}
+
+/// The beginning of the first line.
+fn cut(text: &str, most: usize) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    if line.chars().count() <= most {
+        return line.to_owned();
+    }
+    line.chars().take(most - 1).chain(['…']).collect()
+}
+
+async fn find(store: &Store, id: &str) -> Result<SessionRow> {
+    let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
+    store.sessions(filter).await?.into_iter().next().ok_or_else(|| {
+        TroupeError::new(ErrorCode::SessionNotFound, format!("no session `{id}` is in the record"))
+            .suggestion("`troupe sessions` lists those that are")
+    })
 }
 
 /// To the second, as people read it.
@@ -95,15 +147,7 @@ fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
 }
 
 async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<String> {
-    let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
-    let sessions = store.sessions(filter).await?;
-    let Some(session) = sessions.first() else {
-        return Err(TroupeError::new(
-            ErrorCode::SessionNotFound,
-            format!("no session `{id}` is in the record"),
-        )
-        .suggestion("`troupe sessions` lists those that are"));
-    };
+    let session = find(store, id).await?;
     let folder = PathBuf::from(folder.unwrap_or_else(|| format!("troupe-session-{id}")));
     let unwritable = |error: std::io::Error| {
         TroupeError::new(
@@ -113,7 +157,7 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
     };
     std::fs::create_dir_all(&folder).map_err(unwritable)?;
     let calls = store.history(id).await?;
-    let mut report = heading(session, calls.len());
+    let mut report = heading(&session, calls.len());
     for (number, call) in (1..).zip(&calls) {
         let pictures = store.pictures(&call.ref_id).await?;
         let names = (1..).zip(&pictures).map(|(picture, Picture { mime_type, data })| {
@@ -122,11 +166,12 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
             std::fs::write(folder.join(&name), data).map(|()| name)
         });
         let names: Vec<String> = names.collect::<std::io::Result<_>>().map_err(unwritable)?;
-        report.push_str(&chapter(number, call, &names));
+        let logged = store.console_of_record(&call.ref_id, None).await?;
+        report.push_str(&chapter(number, call, &names, &logged));
     }
     std::fs::write(folder.join("report.md"), report).map_err(unwritable)?;
     let script = folder.join("run.sh");
-    std::fs::write(&script, self::script(session, &calls)).map_err(unwritable)?;
+    std::fs::write(&script, self::script(&session, &calls)).map_err(unwritable)?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -145,7 +190,7 @@ fn heading(session: &SessionRow, calls: usize) -> String {
     )
 }
 
-fn chapter(number: usize, call: &Record, pictures: &[String]) -> String {
+fn chapter(number: usize, call: &Record, pictures: &[String], logged: &[Message]) -> String {
     let mut text =
         format!("\n## {number}. {}\n\n{}\n\n{}", call.tool, time(call.at), fenced("json", &call.params));
     let Some(answer) = &call.answer else {
@@ -168,6 +213,10 @@ fn chapter(number: usize, call: &Record, pictures: &[String]) -> String {
     {
         text.push_str(&format!("\nThe page afterwards:\n\n{}", fenced("yaml", page)));
     }
+    if !logged.is_empty() {
+        let lines: Vec<String> = logged.iter().map(Message::to_string).collect();
+        text.push_str(&format!("\nThe console:\n\n{}", fenced("", &lines.join("\n"))));
+    }
     text
 }
 
@@ -186,20 +235,14 @@ fn script(session: &SessionRow, calls: &[Record]) -> String {
     let steps: Vec<String> = calls
         .iter()
         .filter(|call| !LEFT_OUT.contains(&call.tool.as_str()))
-        .map(|call| {
-            let mut arguments: Value = serde_json::from_str(&call.params).unwrap_or_else(|_| json!({}));
-            if let Some(arguments) = arguments.as_object_mut() {
-                arguments.remove("sessionId");
-            }
-            json!({"tool": call.tool, "arguments": arguments}).to_string()
-        })
+        .map(|call| json!({"tool": call.tool, "arguments": parameters(call)}).to_string())
         .collect();
     let steps = steps.join(",\n  ").replace('\'', "'\\''");
     format!(
         "#!/bin/sh\n\
          # The calls of session {}, made again in a new one. What was masked (••••) is to be filled in.\n\
          # Options go behind: ./run.sh --headless\n\
-         exec troupe call batch '{{\"steps\": [\n  {steps}\n]}}' \"$@\"\n",
+         exec troupe call batch '{{\"stopOnError\": false, \"steps\": [\n  {steps}\n]}}' \"$@\"\n",
         session.id
     )
 }

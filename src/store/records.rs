@@ -50,6 +50,17 @@ pub struct Message {
     pub column: Option<u64>,
 }
 
+impl std::fmt::Display for Message {
+    /// With its level and its place, as people read it.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "[{}] {}", self.level, self.text)?;
+        let Some(url) = self.url.as_ref().filter(|url| !url.is_empty()) else { return Ok(()) };
+        write!(out, " ({url}")?;
+        [self.line, self.column].into_iter().flatten().try_for_each(|number| write!(out, ":{number}"))?;
+        write!(out, ")")
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
     pub mime_type: String,

@@ -185,7 +185,7 @@ async fn get_console_content(call: ServerCall, given: ConsoleParameters) -> Resu
         }
         None => session_console(&call, given.session_id.as_deref(), level).await?,
     };
-    let lines: Vec<String> = messages.iter().map(line).collect();
+    let lines: Vec<String> = messages.iter().map(Message::to_string).collect();
     Ok(Text(newest_that_fit(&lines, call.manager.config().result_budget)))
 }
 
@@ -235,15 +235,6 @@ async fn session_console(
     }
     messages.sort_by_key(|message| message.at);
     Ok(messages)
-}
-
-fn line(message: &Message) -> String {
-    let place = message.url.as_ref().filter(|url| !url.is_empty()).map(|url| {
-        let numbers = [message.line, message.column].into_iter().flatten();
-        numbers.fold(url.clone(), |place, number| format!("{place}:{number}"))
-    });
-    let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
-    format!("[{}] {}{place}", message.level, message.text)
 }
 
 /// The newest lines that fit into `budget`, in their order.
