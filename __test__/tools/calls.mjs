@@ -65,6 +65,8 @@ export const FITTING = {
   set_throttling: {},
   get_request_log: {},
   get_content: {},
+  get_console_content: {},
+  list_requests: {},
   batch: { steps: [] },
   ask_user: { message: 'Which one?' },
   session_resume: { sessionId: UNKNOWN_SESSION },
@@ -81,6 +83,9 @@ export function aimedAt(tool, selector) {
   if ('fields' in call) return { fields: [{ selector, value: 'x' }] }
   return 'source' in call ? { ...call, source: selector } : { ...call, selector }
 }
+
+/** Those that read what was said in a session, also when it is over. */
+export const READING_ON = ['get_content', 'get_console_content', 'list_requests']
 
 /** Those that are aimed at an element. */
 export const AIMED = TOOLS.filter(({ inputSchema: { properties = {} } }) => 'selector' in properties || 'source' in properties || 'fields' in properties)

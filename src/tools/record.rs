@@ -13,7 +13,7 @@ use super::{
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     session::KeptResult,
-    store::{CursorOf, Message, Reading, Record, RecordFilter, Summary},
+    store::{CursorOf, Message, Reading, Record, RecordFilter, SessionFilter, Summary},
 };
 
 /// Calls listed where nothing else is said.
@@ -208,14 +208,15 @@ async fn session_console(
         Some(id) => vec![id.to_owned()],
         None => call.connection.known(),
     };
+    if let Some(id) = session_id {
+        check_session(call, id).await?;
+    }
     let mut messages = Vec::new();
-    let mut found = false;
     for id in &sessions {
         if store.records() {
             messages.extend(store.console_of_session(id, level).await?);
         }
         if let Ok(session) = call.manager.get(id) {
-            found = true;
             let console = session.console();
             let logged = if store.records() { console.untaken() } else { console.all() };
             messages.extend(
@@ -224,13 +225,6 @@ async fn session_console(
                     .map(message)
                     .filter(|message| level.is_none_or(|level| level == message.level)),
             );
-        }
-    }
-    if let (Some(id), false, true) = (session_id, found, messages.is_empty()) {
-        // One that is over and has logged nothing is none that never was.
-        let filter = crate::store::SessionFilter { id: Some(id.to_owned()), ..Default::default() };
-        if store.sessions(filter).await?.is_empty() {
-            return Err(call.manager.get(id).err().unwrap_or_else(|| no_record(id, store.records())));
         }
     }
     messages.sort_by_key(|message| message.at);
@@ -249,6 +243,13 @@ fn newest_that_fit(lines: &[String], budget: usize) -> String {
     let from = lines.len() - fit.count();
     let shown = lines[from..].join("\n");
     if from == 0 { shown } else { format!("… {from} earlier messages; level leaves some out\n{shown}") }
+}
+
+/// One that is over can be read; one that never was is an error.
+async fn check_session(call: &ServerCall, id: &str) -> Result<()> {
+    let Err(unknown) = call.manager.get(id) else { return Ok(()) };
+    let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
+    if call.manager.store().sessions(filter).await?.is_empty() { Err(unknown) } else { Ok(()) }
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -307,6 +308,7 @@ impl From<Summary> for RequestAnswer {
 async fn list_requests(call: ServerCall, given: ListParameters) -> Result<Requests> {
     let filter = match given.session_id {
         Some(id) => {
+            check_session(&call, &id).await?;
             RecordFilter { sessions: vec![id], connection: None, limit: given.limit.unwrap_or(LISTED) }
         }
         None => RecordFilter {
