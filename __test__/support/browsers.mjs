@@ -30,6 +30,7 @@ export const BROWSERS = {
       'bad-input/elements.test.mjs',
       'page/actions.test.mjs',
       'page/frames.test.mjs',
+      'page/same-everywhere.test.mjs',
       'page/targets.test.mjs',
       'record/content.test.mjs',
       'seed-000/isolation.test.mjs',
