@@ -2,9 +2,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { dieDuringCalls } from '../support/deaths.mjs'
+import { browsers } from '../support/processes.mjs'
 import { NO_SQLITE, kill, query, recordFile } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
+import { lossLimit } from '../support/state.mjs'
+import { until } from '../support/wait.mjs'
 
 describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
   test('killed at a random moment, the file is whole and holds every answer that the client has, byte for byte', async (t) => {
@@ -44,6 +47,33 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
     const delta = await second.ok('get_content', { session_id: sessionId })
     assert.match(delta, /^@@ .* @@\n\+- heading "New"/)
     assert.equal(await second.ok('get_content', { session_id: sessionId }), '')
+  })
+
+  test('calls that come while the browser is started again are answered, each as it went, and recorded so', async (t) => {
+    const file = recordFile(t)
+    const site = await startSite(t, { '/a': '<title>A</title><h1>Back again</h1>' })
+    const server = await startServer(t, ['--store', file])
+    const sessions = await Promise.all([server.createSession(), server.createSession()])
+    await lossLimit()
+    // Where a page has come to is known without a look at it.
+    await Promise.all(sessions.map((sessionId) => server.ok('navigate', { sessionId, url: site.url('/a') })))
+    const [browser] = browsers(/** @type {number} */ (server.child.pid))
+    process.kill(browser.pid, 'SIGKILL')
+    const meanwhile = await Promise.all(
+      Array.from({ length: 10 }, (_, number) => server.call('evaluate', { sessionId: sessions[number % 2], script: `document.title + ${number}` }))
+    )
+    for (const [number, { isError, json }] of meanwhile.entries()) {
+      if (isError) assert.deepEqual([json.errorCode, json.retryable], ['BROWSER_CRASHED', true])
+      else assert.equal(json.value, `A${number}`)
+    }
+    // Those who were told of it try again.
+    for (const sessionId of sessions) {
+      await until(async () => (await server.call('evaluate', { sessionId, script: 'document.title' })).json?.value === 'A', 'the session')
+    }
+    await server.end()
+    const rows = query(file, "SELECT ref_id, status FROM requests JOIN responses USING (ref_id) WHERE tool_name = 'evaluate'")
+    const recorded = new Map(rows.map(({ ref_id, status }) => [ref_id, status]))
+    for (const { meta, isError } of meanwhile) assert.equal(recorded.get(meta.refId), isError ? 'error' : 'success')
   })
 
   test('the server shuts down while the client is attached: what ran is in the record as cut short', async (t) => {

@@ -99,7 +99,14 @@ async fn show(store: &Store, id: &str) -> Result<String> {
                 (taken, if answer.success { "ok".to_owned() } else { cut(failure, 50) })
             }
         };
-        [number.to_string(), time(call.at), call.tool.clone(), taken, result, cut(&parameters(call).to_string(), 80)]
+        [
+            number.to_string(),
+            time(call.at),
+            call.tool.clone(),
+            taken,
+            result,
+            cut(&parameters(call).to_string(), 80),
+        ]
     }));
     Ok(format!("Session {} ({})\n\n{}", session.id, session.state.as_str(), table(&rows)))
 }

@@ -187,6 +187,28 @@ impl Session {
         }
     }
 
+    /// As it was last seen, at the URLs that its pages have come to since: nobody need look to know them.
+    pub(super) fn last_known(&self) -> Option<Arc<SavedSession>> {
+        let last = self.keeper.last()?;
+        let mut pages = Vec::new();
+        for page in self.pages.all() {
+            let seen = last.pages.iter().find(|seen| seen.number == page.number);
+            pages.push(match (seen, page.url()) {
+                (Some(seen), url) if seen.url == url => seen.clone(),
+                (seen, url) => SavedPage {
+                    number: page.number,
+                    url,
+                    session_storage: seen.map(|seen| seen.session_storage.clone()).unwrap_or_default(),
+                    frames: Vec::new(),
+                },
+            });
+        }
+        if pages.is_empty() {
+            return Some(last);
+        }
+        Some(Arc::new(SavedSession { pages, opened: self.pages.opened(), ..(*last).clone() }))
+    }
+
     /// Looks for the last time, before the session's context goes.
     pub(super) async fn keep_at_end(&self) {
         if self.is_ready() {

@@ -75,6 +75,7 @@ impl SessionManager {
             if self.stop.is_cancelled() && lost.is_none() {
                 return;
             }
+            let was_up = lost.is_none();
             let died = browser.as_ref().filter(|browser| browser.gone().is_cancelled());
             let too_many = died.and_then(|browser| self.deaths.note(browser, self.clock.now()));
             match (lost, too_many) {
@@ -98,7 +99,9 @@ impl SessionManager {
             if readiness.wait_for(|readiness| matches!(readiness, Readiness::Starting)).await.is_err() {
                 return;
             }
-            birth = match session.keeper.last() {
+            // Where it was never up, its pages are not yet where they were.
+            let known = if was_up { session.last_known() } else { session.keeper.last() };
+            birth = match known {
                 Some(last) => Birth::Again(last),
                 // Nothing was seen of it yet: it begins as it began.
                 None => match birth {
