@@ -24,8 +24,13 @@ describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
     const fields = [{ selector: '#name', value: 'the-name-in-form' }, { selector: '#password', value: 'secret-in-form-3' }]
     await server.ok('fill_form', { fields })
     await server.ok('batch', { steps: [{ tool: 'fill', arguments: { selector: '#password', value: 'secret-in-batch-4' } }] })
-    // Nor where it comes back.
-    assert.equal((await server.ok('evaluate', { script: "document.querySelector('#password').value" })).value, 'secret-in-batch-4')
+    // Nor where it comes back; what the agent is told is what is written.
+    const read = { script: "document.querySelector('#password').value" }
+    assert.equal((await server.ok('evaluate', read)).value, '••••')
+    assert.match((await server.call('evaluate', { script: `throw new Error(${read.script})` })).json.message, /••••/)
+    const { meta } = await server.call('evaluate', { script: `document.title = ${read.script}` })
+    const { result } = await server.request('resources/read', { uri: `playwright:///page/${meta.sessionId}/page-1` })
+    assert.equal(JSON.parse(result.contents[0].text).metadata.title, '••••')
     await server.ok('evaluate', { script: "document.body.append(document.querySelector('#password').value)" })
     await server.ok('evaluate', { script: "console.log('it is', document.querySelector('#password').value)" })
     await server.ok('click', { selector: '#name' })

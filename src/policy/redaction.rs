@@ -49,13 +49,22 @@ impl Secrets {
         masked
     }
 
+    /// Masks them in `text`.
+    pub fn mask_text(&self, text: &mut String) {
+        if let Some(masked) = self.mask(text) {
+            *text = masked;
+        }
+    }
+
     /// Masks every text in `value`.
     pub fn mask_json(&self, value: &mut Value) {
-        each_text(value, &mut |text| {
-            if let Some(masked) = self.mask(text) {
-                *text = masked;
-            }
-        });
+        if !self.is_empty() {
+            each_text(value, &mut |text| self.mask_text(text));
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 }
 

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     engine::ConsoleMessage,
+    error,
     page::Page,
     policy::redaction::{self, MASK},
     session::{Connection, Session},
@@ -64,7 +65,7 @@ impl Recording {
         Self {
             store: store.clone(),
             tool,
-            params: if recorded { arguments.clone() } else { Value::Null },
+            params: arguments.clone(),
             request,
             keep_credentials,
             session: None,
@@ -76,9 +77,7 @@ impl Recording {
 
     /// The parameters, under their own names.
     pub fn called_with(&mut self, given: &Map<String, Value>) {
-        if self.is_on() {
-            self.params = Value::Object(given.clone());
-        }
+        self.params = Value::Object(given.clone());
     }
 
     /// Whether the call is recorded.
@@ -116,6 +115,26 @@ impl Recording {
             }
         }
         self.passwords = Some(passwords);
+    }
+
+    /// The outcome without what was typed into password fields: an agent reads what the record holds.
+    pub fn redact(&self, result: error::Result<Answer>) -> error::Result<Answer> {
+        let Some(secrets) = self.session.as_ref().map(|session| &session.secrets) else { return result };
+        match result {
+            Ok(mut answer) => {
+                match &mut answer {
+                    Answer::Json(value) | Answer::Pictured { facts: value, .. } => secrets.mask_json(value),
+                    Answer::Text(text) => secrets.mask_text(text),
+                    Answer::Image(_) => {}
+                }
+                Ok(answer)
+            }
+            Err(mut error) => {
+                secrets.mask_text(&mut error.message);
+                error.details.values_mut().for_each(|value| secrets.mask_json(value));
+                Err(error)
+            }
+        }
     }
 
     /// Writes how the call was answered, and returns once that is done. `whole` is the text of what was cut.

@@ -185,7 +185,10 @@ impl Registry {
             config.record_headers,
         );
         let mut whole = None;
-        outcome.result = match self.run(tool, invocation, &mut outcome, &mut recording).await {
+        // A program (in Node, in a shell) reads its own page as it is.
+        let redacts = !invocation.whole;
+        let result = self.run(tool, invocation, &mut outcome, &mut recording).await;
+        outcome.result = match if redacts { recording.redact(result) } else { result } {
             Ok(answer) => {
                 let session = outcome.session_id.as_deref().and_then(|id| self.manager.get(id).ok());
                 let results = session.as_ref().map_or(&connection.results, |session| &session.results);

@@ -25,7 +25,11 @@ pub(super) enum Content {
 /// Reads `uri`, which is in `session`.
 pub(super) async fn read(session: &Arc<Session>, uri: &ResourceUri) -> Result<Content> {
     // Ready before it is looked at, and no longer than it lives.
-    session.run(contents(session, uri)).await
+    let mut content = session.run(contents(session, uri)).await?;
+    if let Content::Json(json) = &mut content {
+        session.secrets.mask_json(json);
+    }
+    Ok(content)
 }
 
 async fn contents(session: &Session, uri: &ResourceUri) -> Result<Content> {
