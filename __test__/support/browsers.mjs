@@ -34,7 +34,8 @@ export const BROWSERS = {
       'page/targets.test.mjs',
       'record/content.test.mjs',
       'seed-000/isolation.test.mjs',
-      'seed-000/operations.test.mjs'
+      'seed-000/operations.test.mjs',
+      'seed-000/ten-sessions.test.mjs'
     ],
     unsupported: {
       ...ABOUT_CHROMIUM,
