@@ -244,8 +244,16 @@ fn private_dir(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
+/// Does `launch`, and beside it removes what dead servers left.
+pub async fn beside_sweep<T>(launch: impl Future<Output = T>) -> T {
+    let sweeping = tokio::task::spawn_blocking(sweep);
+    let launched = launch.await;
+    let _ = sweeping.await;
+    launched
+}
+
 /// Removes the folders of browsers whose server is dead. Cheap where there is nothing to do.
-pub fn sweep() {
+fn sweep() {
     let Ok(entries) = fs::read_dir(root()) else { return };
     for entry in entries.flatten() {
         let path = entry.path();

@@ -45,13 +45,7 @@ impl Engine for Chromium {
     async fn launch(&self) -> EngineResult<Arc<dyn Browser>> {
         let process = match &self.config.browser_endpoint {
             Some(endpoint) => launch::attach(endpoint).await?,
-            None => {
-                // Beside the start of the new one, what dead servers left is removed.
-                let sweep = tokio::task::spawn_blocking(process::sweep);
-                let process = launch::launch(&self.config).await;
-                let _ = sweep.await;
-                process?
-            }
+            None => process::beside_sweep(launch::launch(&self.config)).await?,
         };
         Ok(browser::ChromiumBrowser::open(process, self.config.clone()).await?)
     }
