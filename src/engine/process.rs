@@ -29,9 +29,48 @@ const KEPT_LINES: usize = 20;
 pub struct Running {
     pub pid: Option<u32>,
     pub stderr: Stderr,
-    /// Ends the process; answered when it is gone and its folder is removed.
-    pub end: oneshot::Sender<oneshot::Sender<()>>,
-    pub exited: CancellationToken,
+    pub ending: Ending,
+}
+
+/// How a browser ends.
+pub struct Ending {
+    whose: Whose,
+    exited: CancellationToken,
+}
+
+enum Whose {
+    /// Its supervisor is asked once; it answers when the process is gone and its folder is removed.
+    Ours(Mutex<Option<oneshot::Sender<oneshot::Sender<()>>>>),
+    SomebodyElses,
+}
+
+impl Ending {
+    /// That of a browser which somebody else has started: for us it is over with the connection.
+    pub fn of_connection(closed: CancellationToken) -> Self {
+        Self { whose: Whose::SomebodyElses, exited: closed }
+    }
+
+    /// Cancelled when it is over.
+    pub fn exited(&self) -> &CancellationToken {
+        &self.exited
+    }
+
+    /// Ends a browser of ours, which `ask` asks to end by itself; from another one we `leave`.
+    pub async fn close(&self, ask: impl FnOnce(), leave: impl Future<Output = ()>) {
+        let end = match &self.whose {
+            Whose::Ours(end) => end.lock().unwrap_or_else(PoisonError::into_inner).take(),
+            Whose::SomebodyElses => {
+                leave.await;
+                None
+            }
+        };
+        let Some(end) = end else { return self.exited.cancelled().await };
+        ask();
+        let (done, ended) = oneshot::channel();
+        if end.send(done).is_ok() {
+            let _ = ended.await;
+        }
+    }
 }
 
 /// Starts `command` as a browser whose folder is `folder`; `gone` is called when the process has ended.
@@ -144,7 +183,7 @@ fn supervise(mut child: Child, folder: Folder, gone: impl FnOnce() + Send + 'sta
             let _ = done.send(());
         }
     });
-    Running { pid, stderr, end, exited }
+    Running { pid, stderr, ending: Ending { whose: Whose::Ours(Mutex::new(Some(end))), exited } }
 }
 
 fn log_exit(status: io::Result<ExitStatus>) {

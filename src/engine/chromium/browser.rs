@@ -42,7 +42,7 @@ use crate::{
         Browser, Context, ContextObserver, ContextOptions, DownloadStart, EngineError, EngineResult, Page,
         PageEvent,
         network::{Cookie, NetworkRules},
-        process::Stderr,
+        process::{Ending, Stderr},
         wire::{Listener, read_json},
     },
 };
@@ -54,8 +54,7 @@ pub(super) struct ChromiumBrowser {
     version: String,
     pid: Option<u32>,
     shared: Arc<Shared>,
-    end: Mutex<Option<oneshot::Sender<oneshot::Sender<()>>>>,
-    exited: CancellationToken,
+    ending: Ending,
 }
 
 /// What the listener and the contexts share.
@@ -134,9 +133,9 @@ impl ChromiumBrowser {
         };
         let version = match tokio::time::timeout(LAUNCH_TIMEOUT, greeting).await {
             Ok(Ok(version)) => version,
-            Ok(Err(_)) => return Err(died(&process.stderr, &process.exited, "it ended at once").await),
+            Ok(Err(_)) => return Err(died(&process.stderr, process.ending.exited(), "it ended at once").await),
             Err(_) => {
-                return Err(died(&process.stderr, &process.exited, "it did not answer within 30 s").await);
+                return Err(died(&process.stderr, process.ending.exited(), "it did not answer within 30 s").await);
             }
         };
         tracing::info!(version, pid = process.pid, "the browser is ready");
@@ -144,8 +143,7 @@ impl ChromiumBrowser {
             version,
             pid: process.pid,
             shared,
-            end: Mutex::new(process.end),
-            exited: process.exited,
+            ending: process.ending,
         }))
     }
 }
@@ -241,20 +239,9 @@ impl Browser for ChromiumBrowser {
     }
 
     async fn close(&self) {
-        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(end) = end else {
-            // Not ours: only the connection ends.
-            if self.pid.is_none() {
-                self.shared.link.wire.close();
-            }
-            self.exited.cancelled().await;
-            return;
-        };
-        drop(self.shared.link.post(CloseParams {}));
-        let (done, ended) = oneshot::channel();
-        if end.send(done).is_ok() {
-            let _ = ended.await;
-        }
+        let link = &self.shared.link;
+        let leave = async { link.wire.close() };
+        self.ending.close(|| drop(link.post(CloseParams {})), leave).await;
     }
 }
 

@@ -5,12 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tokio::{process::Command, sync::oneshot};
-use tokio_util::sync::CancellationToken;
+use tokio::process::Command;
 
 use super::super::{
     EngineError, EngineResult, install,
-    process::{self, Folder, Running, Stderr},
+    process::{self, Ending, Folder, Running, Stderr},
     wire::Wire,
 };
 use crate::config::{Config, display_present};
@@ -20,13 +19,11 @@ pub(super) struct Process {
     pub wire: Wire,
     pub pid: Option<u32>,
     pub stderr: Stderr,
-    /// Ends the process; answered when it is gone and its folder is removed.
-    pub end: Option<oneshot::Sender<oneshot::Sender<()>>>,
+    pub ending: Ending,
     /// Whether pages need a window each to be painted.
     pub windowed: bool,
     /// Where it puts downloads, under their ids.
     pub downloads: PathBuf,
-    pub exited: CancellationToken,
 }
 
 /// Connects to a running browser: `ws://…` as it is, `http://host:port` by asking it for its address.
@@ -41,9 +38,9 @@ pub(super) async fn attach(endpoint: &str) -> EngineResult<Process> {
         endpoint.to_owned()
     };
     let wire = Wire::connect(&url).await.map_err(failed)?;
-    let exited = wire.closed();
+    let ending = Ending::of_connection(wire.closed());
     let downloads = std::env::temp_dir();
-    Ok(Process { wire, pid: None, stderr: Stderr::default(), end: None, windowed: true, downloads, exited })
+    Ok(Process { wire, pid: None, stderr: Stderr::default(), ending, windowed: true, downloads })
 }
 
 /// Starts the browser that the configuration means.
@@ -152,9 +149,9 @@ fn spawn(path: &Path, arguments: &[String], folder: Folder, windowed: bool) -> i
             .map_err(|error| io::Error::other(error.to_string()))?;
         let downloads = folder.downloads();
         let connection = wire.clone();
-        let Running { pid, stderr, end, exited } =
+        let Running { pid, stderr, ending } =
             process::start(command, folder, move || connection.close())?;
-        Ok(Process { wire, pid, stderr, end: Some(end), windowed, downloads, exited })
+        Ok(Process { wire, pid, stderr, ending, windowed, downloads })
     }
     #[cfg(not(unix))]
     {

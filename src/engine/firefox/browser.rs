@@ -31,6 +31,7 @@ use crate::{
     engine::{
         Browser, Context, ContextObserver, ContextOptions, EngineError, EngineResult, Page, PageEvent,
         network::{Cookie, NetworkRules},
+        process::Ending,
         wire::{Listener, read_json},
     },
 };
@@ -66,8 +67,7 @@ pub(super) struct FirefoxBrowser {
     version: String,
     pid: Option<u32>,
     shared: Arc<Shared>,
-    end: Mutex<Option<oneshot::Sender<oneshot::Sender<()>>>>,
-    exited: CancellationToken,
+    ending: Ending,
 }
 
 /// What the listener and the contexts share.
@@ -166,8 +166,7 @@ impl FirefoxBrowser {
             version,
             pid: process.pid,
             shared,
-            end: Mutex::new(process.end),
-            exited: process.exited,
+            ending: process.ending,
         }))
     }
 }
@@ -252,21 +251,12 @@ impl Browser for FirefoxBrowser {
     }
 
     async fn close(&self) {
-        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(end) = end else {
-            // Not ours: only the session ends.
-            if self.pid.is_none() {
-                let _ = self.shared.bidi.run("session.end", json!({})).await;
-                self.shared.bidi.wire.close();
-            }
-            self.exited.cancelled().await;
-            return;
+        let bidi = &self.shared.bidi;
+        let leave = async {
+            let _ = bidi.run("session.end", json!({})).await;
+            bidi.wire.close();
         };
-        drop(self.shared.bidi.post("browser.close", json!({})));
-        let (done, ended) = oneshot::channel();
-        if end.send(done).is_ok() {
-            let _ = ended.await;
-        }
+        self.ending.close(|| drop(bidi.post("browser.close", json!({}))), leave).await;
     }
 }
 

@@ -2,15 +2,14 @@
 
 use std::{io, path::Path, path::PathBuf, time::Duration};
 
-use tokio::{process::Command, sync::oneshot};
-use tokio_util::sync::CancellationToken;
+use tokio::process::Command;
 
 use super::preferences;
 use crate::{
     config::{Config, display_present},
     engine::{
         EngineError, EngineResult, install,
-        process::{self, Folder, Running, Stderr},
+        process::{self, Ending, Folder, Running, Stderr},
         wire::Wire,
     },
 };
@@ -24,9 +23,7 @@ const LISTENING: &str = "WebDriver BiDi listening on ";
 pub(super) struct Process {
     pub wire: Wire,
     pub pid: Option<u32>,
-    /// Ends the process; answered when it is gone and its folder is removed.
-    pub end: Option<oneshot::Sender<oneshot::Sender<()>>>,
-    pub exited: CancellationToken,
+    pub ending: Ending,
     /// Where it puts downloads.
     pub downloads: PathBuf,
 }
@@ -41,8 +38,8 @@ pub(super) async fn attach(endpoint: &str) -> EngineResult<Process> {
                 .into(),
         ),
     })?;
-    let exited = wire.closed();
-    Ok(Process { wire, pid: None, end: None, exited, downloads: std::env::temp_dir() })
+    let ending = Ending::of_connection(wire.closed());
+    Ok(Process { wire, pid: None, ending, downloads: std::env::temp_dir() })
 }
 
 async fn connect(address: &str) -> Result<Wire, String> {
@@ -103,26 +100,26 @@ fn command(config: &Config, path: &Path, headless: bool, profile: &Path) -> Comm
 
 /// Connects to the browser as soon as it says where it listens.
 async fn reach(running: Running, downloads: PathBuf) -> EngineResult<Process> {
-    let Running { pid, stderr, end, exited } = running;
+    let Running { pid, stderr, ending } = running;
     let address = tokio::select! {
         address = stderr.find(|line| line.split_once(LISTENING).map(|(_, address)| address.trim().to_owned())) => {
             address
         }
-        () = exited.cancelled() => return Err(died(&stderr, "it ended at once")),
+        () = ending.exited().cancelled() => return Err(died(&stderr, "it ended at once")),
         () = tokio::time::sleep(START_TIMEOUT) => {
             return Err(died(&stderr, &format!("it did not listen within {} s", START_TIMEOUT.as_secs())));
         }
     };
     let wire = connect(&address).await.map_err(|reason| died(&stderr, &reason))?;
     // Its end is the connection's, also where a process of its own keeps the socket open.
-    let (closing, connection) = (exited.clone(), wire.clone());
+    let (closing, connection) = (ending.exited().clone(), wire.clone());
     tokio::spawn(async move {
         tokio::select! {
             () = closing.cancelled() => connection.close(),
             () = connection.closed().cancelled_owned() => {}
         }
     });
-    Ok(Process { wire, pid, end: Some(end), exited, downloads })
+    Ok(Process { wire, pid, ending, downloads })
 }
 
 /// Why a browser did not come up, in its own last words.
