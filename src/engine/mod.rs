@@ -5,6 +5,7 @@
 //! engine tells what happens by [`PageEvent`]s, in the order in which it happened and before the answer of
 //! any later call. Knows `error` and `config`, nothing above.
 
+mod arrivals;
 pub mod chromium;
 pub mod firefox;
 pub mod install;

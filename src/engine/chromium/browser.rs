@@ -26,7 +26,6 @@ use chromiumoxide::cdp::{
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -41,6 +40,7 @@ use crate::{
     engine::{
         Browser, Context, ContextObserver, ContextOptions, DownloadStart, EngineError, EngineResult, Page,
         PageEvent,
+        arrivals::Arrivals,
         network::{Cookie, NetworkRules},
         process::{Ending, Stderr},
         wire::{Listener, read_json},
@@ -72,11 +72,9 @@ struct Targets {
     /// By browser context id; the default context is there under the empty name.
     contexts: HashMap<Arc<str>, Arc<ContextShared>>,
     /// By target id, which is also the id of the page's main frame.
-    pages: HashMap<Arc<str>, Arc<ChromiumPage>>,
+    pages: Arrivals<ChromiumPage>,
     /// Target id by CDP session.
     sessions: HashMap<Arc<str>, Arc<str>>,
-    /// Who awaits a target that it has asked for.
-    expected: HashMap<Arc<str>, oneshot::Sender<Arc<ChromiumPage>>>,
     /// The page that began each download; it may have closed since.
     downloading: HashMap<String, Arc<ChromiumPage>>,
     /// The networks that shared and service workers belong to, by CDP session.
@@ -133,18 +131,17 @@ impl ChromiumBrowser {
         };
         let version = match tokio::time::timeout(LAUNCH_TIMEOUT, greeting).await {
             Ok(Ok(version)) => version,
-            Ok(Err(_)) => return Err(died(&process.stderr, process.ending.exited(), "it ended at once").await),
+            Ok(Err(_)) => {
+                return Err(died(&process.stderr, process.ending.exited(), "it ended at once").await);
+            }
             Err(_) => {
-                return Err(died(&process.stderr, process.ending.exited(), "it did not answer within 30 s").await);
+                return Err(
+                    died(&process.stderr, process.ending.exited(), "it did not answer within 30 s").await
+                );
             }
         };
         tracing::info!(version, pid = process.pid, "the browser is ready");
-        Ok(Arc::new(Self {
-            version,
-            pid: process.pid,
-            shared,
-            ending: process.ending,
-        }))
+        Ok(Arc::new(Self { version, pid: process.pid, shared, ending: process.ending }))
     }
 }
 
@@ -265,16 +262,8 @@ impl Context for ChromiumContext {
         // In one window only the newest tab is painted (field notes).
         create.new_window = self.shared.windowed.then_some(true);
         let created: CreatedTarget = self.shared.link.execute(create).await?;
-        let id: Arc<str> = created.target_id.into();
-        let (sender, receiver) = oneshot::channel();
-        {
-            let mut targets = self.shared.targets();
-            match targets.pages.get(&id).cloned() {
-                Some(page) => drop(sender.send(page)),
-                None => drop(targets.expected.insert(id.clone(), sender)),
-            }
-        }
-        let page = receiver.await.map_err(|_| EngineError::PageGone)?;
+        let arrival = self.shared.targets().pages.expect(created.target_id.into());
+        let page = arrival.page().await?;
         page.ready().await?;
         Ok(page)
     }
@@ -301,7 +290,7 @@ impl Context for ChromiumContext {
             targets.contexts.remove(&self.id.clone().unwrap_or_default());
             match &self.id {
                 Some(_) => Vec::new(),
-                None => targets.pages.values().cloned().collect(),
+                None => targets.pages.iter().cloned().collect(),
             }
         };
         match &self.id {
@@ -384,7 +373,7 @@ impl Listener for BrowserListener {
             }
             "Browser.downloadWillBegin" => {
                 if let Some(event) = parse::<DownloadWillBegin>(method, params) {
-                    let pages: Vec<_> = shared.targets().pages.values().cloned().collect();
+                    let pages: Vec<_> = shared.targets().pages.iter().cloned().collect();
                     let frame: Arc<str> = event.frame_id.into();
                     if let Some(page) = pages.iter().find(|page| page.has_frame(&frame)) {
                         shared.targets().downloading.insert(event.guid.clone(), page.clone());
@@ -446,15 +435,9 @@ fn attached(shared: &Arc<Shared>, event: Attached) {
     };
     let page =
         ChromiumPage::attach(setup, |page| context.observer.page_opened(page, info.opener_id.as_deref()));
-    let expected = {
-        let mut targets = shared.targets();
-        targets.pages.insert(id.clone(), page.clone());
-        targets.sessions.insert(session, id.clone());
-        targets.expected.remove(&id)
-    };
-    if let Some(expected) = expected {
-        let _ = expected.send(page);
-    }
+    let mut targets = shared.targets();
+    targets.sessions.insert(session, id.clone());
+    targets.pages.arrive(id, page);
 }
 
 fn detached(shared: &Arc<Shared>, session: &Arc<str>) {

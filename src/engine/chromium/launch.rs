@@ -149,8 +149,7 @@ fn spawn(path: &Path, arguments: &[String], folder: Folder, windowed: bool) -> i
             .map_err(|error| io::Error::other(error.to_string()))?;
         let downloads = folder.downloads();
         let connection = wire.clone();
-        let Running { pid, stderr, ending } =
-            process::start(command, folder, move || connection.close())?;
+        let Running { pid, stderr, ending } = process::start(command, folder, move || connection.close())?;
         Ok(Process { wire, pid, stderr, ending, windowed, downloads })
     }
     #[cfg(not(unix))]

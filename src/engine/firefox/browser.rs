@@ -13,7 +13,6 @@ use std::{
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -30,6 +29,7 @@ use crate::{
     config::{Config, display_present},
     engine::{
         Browser, Context, ContextObserver, ContextOptions, EngineError, EngineResult, Page, PageEvent,
+        arrivals::Arrivals,
         network::{Cookie, NetworkRules},
         process::Ending,
         wire::{Listener, read_json},
@@ -85,11 +85,9 @@ struct Shared {
 struct Targets {
     /// By user context.
     contexts: HashMap<Arc<str>, Arc<ContextShared>>,
-    pages: HashMap<Arc<str>, Arc<FirefoxPage>>,
+    pages: Arrivals<FirefoxPage>,
     /// The pages of all frames, main frames included.
     frames: HashMap<Arc<str>, Arc<FirefoxPage>>,
-    /// Who awaits a page that it has asked for.
-    expected: HashMap<Arc<str>, oneshot::Sender<Arc<FirefoxPage>>>,
 }
 
 struct ContextShared {
@@ -162,12 +160,7 @@ impl FirefoxBrowser {
         let (first, rest) = name.split_at(name.len().min(1));
         let version = format!("{}{rest}/{}", first.to_uppercase(), capabilities.browser_version);
         tracing::info!(version, pid = process.pid, "the browser is ready");
-        Ok(Arc::new(Self {
-            version,
-            pid: process.pid,
-            shared,
-            ending: process.ending,
-        }))
+        Ok(Arc::new(Self { version, pid: process.pid, shared, ending: process.ending }))
     }
 }
 
@@ -267,15 +260,8 @@ impl Context for FirefoxContext {
         let wanted = self.tabs.want();
         let created: CreatedPage = self.shared.bidi.call("browsingContext.create", params).await?;
         drop(wanted);
-        let (sender, receiver) = oneshot::channel();
-        {
-            let mut targets = self.shared.targets();
-            match targets.pages.get(&created.context).cloned() {
-                Some(page) => drop(sender.send(page)),
-                None => drop(targets.expected.insert(created.context.clone(), sender)),
-            }
-        }
-        let page = receiver.await.map_err(|_| EngineError::PageGone)?;
+        let arrival = self.shared.targets().pages.expect(created.context.clone());
+        let page = arrival.page().await?;
         if self.touch {
             let call = format!("touch({})", json!(created.context));
             self.shared.system.ask("emulating touch", LET_US_IN, &call).await?;
@@ -303,7 +289,7 @@ impl Context for FirefoxContext {
         let pages: Vec<Arc<FirefoxPage>> = {
             let mut targets = self.shared.targets();
             targets.contexts.remove(&self.id);
-            targets.pages.values().filter(|page| page.user_context == self.id).cloned().collect()
+            targets.pages.iter().filter(|page| page.user_context == self.id).cloned().collect()
         };
         self.shared.intercept.remove(&self.shared.bidi, &self.network).await?;
         if &*self.id == DEFAULT {
@@ -418,12 +404,7 @@ fn created(shared: &Arc<Shared>, info: ContextInfo) {
         tabs: context.tabs.clone(),
     };
     let page = FirefoxPage::attach(setup, |page| context.observer.page_opened(page, opener.as_deref()));
-    let expected = {
-        let mut targets = shared.targets();
-        targets.pages.insert(id.clone(), page.clone());
-        targets.frames.insert(id.clone(), page.clone());
-        targets.expected.remove(&id)
-    };
+    shared.targets().frames.insert(id.clone(), page.clone());
     match opener.and_then(|opener| shared.page_of(&opener)) {
         Some(opener) => {
             opener.emit(PageEvent::WindowOpening { url });
@@ -432,15 +413,13 @@ fn created(shared: &Arc<Shared>, info: ContextInfo) {
         }
         // A window that must not know its opener: it was one of these pages, unless we have asked for it.
         None if !context.tabs.are_wanted() => {
-            let mut others: Vec<_> = shared.targets().pages.values().cloned().collect();
+            let mut others: Vec<_> = shared.targets().pages.iter().cloned().collect();
             others.retain(|other| other.user_context == user_context && other.id() != &*id);
             page.opened_by(others);
         }
         None => context.tabs.told(),
     }
-    if let Some(expected) = expected {
-        let _ = expected.send(page);
-    }
+    shared.targets().pages.arrive(id, page);
 }
 
 fn destroyed(shared: &Arc<Shared>, info: &ContextInfo) {
