@@ -11,7 +11,7 @@ use chromiumoxide::cdp::{
 use futures_util::future::join_all;
 use serde::{Deserialize, de::DeserializeOwned};
 
-use super::{ChromiumPage, script::Evaluated};
+use super::{ChromiumPage, Described, script::Evaluated};
 use crate::engine::{
     EngineError, EngineResult, FrameId, World,
     chromium::Link,
@@ -36,25 +36,6 @@ struct Property {
 #[serde(rename_all = "camelCase")]
 struct Object {
     object_id: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Described {
-    node: Node,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Node {
-    #[serde(default)]
-    shadow_roots: Vec<Root>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Root {
-    backend_node_id: i64,
-    shadow_root_type: Option<String>,
 }
 
 #[derive(Deserialize)]

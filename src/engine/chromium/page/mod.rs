@@ -176,6 +176,7 @@ fn names(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(|file| file.display().to_string()).collect()
 }
 
+/// What the browser knows of a node.
 #[derive(Deserialize)]
 struct Described {
     node: Node,
@@ -185,6 +186,15 @@ struct Described {
 #[serde(rename_all = "camelCase")]
 struct Node {
     frame_id: Option<String>,
+    #[serde(default)]
+    shadow_roots: Vec<ShadowRoot>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ShadowRoot {
+    backend_node_id: i64,
+    shadow_root_type: Option<String>,
 }
 
 #[derive(Deserialize)]
