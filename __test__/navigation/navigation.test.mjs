@@ -29,7 +29,9 @@ describe('navigation', { timeout: 60_000 }, () => {
       '/fails-later': failing(1),
       '/greets': '<title>Greets</title><script>if (sessionStorage.again) alert("again"); sessionStorage.again = 1</script>',
       '/asks': '<title>Asks</title><script>prompt("Name?", "nobody")</script>',
-      '/leaving': '<title>Leaving</title><input id="field"><script>onbeforeunload = (event) => event.preventDefault()</script>',
+      '/leaving': '<title>Leaving</title><input id="field"><a id="away" href="/slow?ms=400">Away</a><a id="file" href="/download">File</a><script>onbeforeunload = (event) => event.preventDefault()</script>',
+      '/opener': '<title>Opener</title><script>open("/greeter")</script><img src="/picture">',
+      '/greeter': '<title>Greeter</title><script>alert("from a popup")</script>',
       '/pushed': '<title>First</title><script>addEventListener("popstate", () => { document.title = "Popped" }); history.pushState({}, "", "/pushed?2"); document.title = "Second"</script>'
     }
   })
@@ -106,6 +108,27 @@ describe('navigation', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('pages', { sessionId, action: 'list' })).pages[0].url, site.url('/status/404'))
   })
 
+  test('a dialog of a popup that the page opens while it loads is told by each of them, with its page', async () => {
+    const sessionId = await server.createSession()
+    const picture = site.hold('/picture')
+    const dialog = { type: 'alert', message: 'from a popup' }
+    const answer = (pageId) => server.ok('handle_dialog', { sessionId, pageId, accept: true })
+    const began = await server.call('navigate', { sessionId, url: site.url('/opener') })
+    assert.deepEqual(began.json.dialog, { ...dialog, pageId: 'page-2' }, began.text)
+    assert.deepEqual([began.json.title, began.json.url], ['Opener', site.url('/opener')])
+    assert.ok(began.ms < 3000, `${began.ms} ms`)
+    assert.deepEqual((await server.ok('wait_for_load', { sessionId })).dialog, { ...dialog, pageId: 'page-2' })
+    await answer('page-2')
+    picture.release()
+    assert.equal((await server.ok('wait_for_load', { sessionId })).dialog, undefined)
+    const again = site.hold('/picture')
+    assert.deepEqual((await server.ok('reload', { sessionId })).dialog, { ...dialog, pageId: 'page-3' })
+    await answer('page-3')
+    again.release()
+    assert.equal((await server.ok('wait_for_load', { sessionId })).title, 'Opener')
+    await server.ok('close_session', { sessionId })
+  })
+
   test('go_back stays in a document whose script made the history', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/pushed') })
@@ -152,6 +175,29 @@ describe('navigation', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('go_back', { sessionId })).dialog?.type, 'beforeunload')
     await server.ok('handle_dialog', { sessionId, accept: false })
     assert.equal(await value(sessionId, 'document.title'), 'Leaving')
+  })
+
+  test('a page that is left after all is another one when handle_dialog answers', async () => {
+    const sessionId = await server.createSession()
+    for (const leave of [
+      () => server.ok('navigate', { sessionId, url: site.url('/slow?ms=400') }),
+      () => server.ok('click', { sessionId, selector: '#away' })
+    ]) {
+      await server.ok('navigate', { sessionId, url: site.url('/leaving') })
+      await server.ok('click', { sessionId, selector: '#field' })
+      assert.equal((await leave()).dialog?.type, 'beforeunload')
+      const { page } = await server.ok('handle_dialog', { sessionId, accept: true })
+      assert.deepEqual(page, { url: site.url('/slow?ms=400'), title: 'Slow' })
+      assert.equal(await value(sessionId, 'document.title'), 'Slow')
+    }
+    // To what is no document it does not go.
+    await server.ok('navigate', { sessionId, url: site.url('/leaving') })
+    await server.ok('click', { sessionId, selector: '#field' })
+    await server.ok('click', { sessionId, selector: '#file' })
+    const { download, page } = await server.ok('handle_dialog', { sessionId, accept: true })
+    assert.deepEqual([download?.suggestedFilename, page], ['report.bin', undefined])
+    assert.equal(await value(sessionId, 'document.title'), 'Leaving')
+    await server.ok('close_session', { sessionId })
   })
 })
 

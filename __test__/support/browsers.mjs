@@ -42,6 +42,9 @@ export const BROWSERS = {
       'extraction/pictures.test.mjs': {
         'device pixels: refs stand on their elements at any scale': 'Firefox cannot look like a phone (--device)'
       },
+      'navigation/navigation.test.mjs': {
+        'a dialog of a popup that the page opens while it loads is told by each of them, with its page': 'in Firefox a dialog holds up its own page alone'
+      },
       'network/': {
         'tells frames and workers, and what was mocked or blocked': 'BiDi tells nothing of shared and service workers',
         'block_resource holds at every place, and in pages that open later': 'BiDi tells nothing of shared and service workers',

@@ -24,9 +24,7 @@ function pointsIn(schema, path) {
 /** What no client of MCP can use or see, with the reason. @type {Record<string, string[]>} */
 const BEYOND = {
   // Node's form of the picture, which MCP has as a part of its own.
-  compare_screenshots: ['-> image', '-> image.data', '-> image.mimeType'],
-  // Only an action meets the dialog of another page.
-  ...Object.fromEntries(['navigate', 'go_back', 'go_forward', 'reload', 'wait_for_load'].map((tool) => [tool, ['-> dialog.pageId']]))
+  compare_screenshots: ['-> image', '-> image.data', '-> image.mimeType']
 }
 
 const POINTER = ['click', 'check', 'uncheck', 'hover', 'drag_and_drop']

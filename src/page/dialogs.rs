@@ -15,6 +15,26 @@ const PATIENCE: Duration = Duration::from_millis(300);
 #[derive(Debug, Clone, Default)]
 pub struct Dialogs(Arc<watch::Sender<BTreeMap<String, Dialog>>>);
 
+/// A dialog that holds up a page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenDialog {
+    pub dialog: Dialog,
+    /// The page whose dialog it is, where that is another one.
+    pub page_id: Option<String>,
+}
+
+impl From<Dialog> for OpenDialog {
+    fn from(dialog: Dialog) -> Self {
+        Self { dialog, page_id: None }
+    }
+}
+
+impl From<Elsewhere> for OpenDialog {
+    fn from(Elsewhere { page_id, dialog }: Elsewhere) -> Self {
+        Self { dialog, page_id: Some(page_id) }
+    }
+}
+
 /// The dialog of another page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Elsewhere {

@@ -48,7 +48,7 @@ use crate::{
 use self::dialogs::Elsewhere;
 pub use action::Done;
 pub use console::ConsoleLog;
-pub use dialogs::Dialogs;
+pub use dialogs::{Dialogs, OpenDialog};
 pub use downloads::{Download, DownloadState, Downloads};
 pub use entering::TypeOptions;
 pub use finding::{Found, MOST_MATCHES, Query};
@@ -73,6 +73,9 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A browser that is told to close a dialog does so at once.
 const DIALOG_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The kind of dialog that asks whether to leave a page.
+const LEAVING: &str = "beforeunload";
 
 /// What the pages of a session have in common.
 #[derive(Clone)]
@@ -203,6 +206,9 @@ impl Page {
         self.within(DIALOG_TIMEOUT, answered)
             .await
             .ok_or_else(|| self.timed_out("the dialog did not close", DIALOG_TIMEOUT))?;
+        if accept && dialog.kind == LEAVING {
+            self.gone_on(mark).await;
+        }
         let mut settled = self.settle(mark, None).await?;
         // A dialog that came while the page loaded has held up the load.
         if settled.dialog.is_none() && !settled.closed && !self.state.read(|facts| facts.main_frame().loaded)

@@ -7,9 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::{Page, on_drop::OnDrop, settle::DOWNLOAD, state::Mark};
+use super::{
+    Page,
+    dialogs::{Elsewhere, OpenDialog},
+    on_drop::OnDrop,
+    settle::DOWNLOAD,
+    state::Mark,
+};
 use crate::{
-    engine::{Dialog, DownloadStart, EngineError, NavigationStart, World, network::ResourceType},
+    engine::{DownloadStart, EngineError, NavigationStart, World, network::ResourceType},
     error::{ErrorCode, Result, TroupeError},
 };
 
@@ -40,7 +46,7 @@ pub struct Navigation {
     pub status: u16,
     /// Milliseconds since the navigation began, as the page measured them.
     pub timing: Map<String, Value>,
-    pub dialog: Option<Dialog>,
+    pub dialog: Option<OpenDialog>,
     pub download: Option<DownloadStart>,
 }
 
@@ -78,7 +84,7 @@ const ERROR_PAGES: [&str; 3] = ["chrome-error:", "about:neterror", "about:certer
 
 enum Reached {
     Loaded,
-    Dialog(Dialog),
+    Dialog(OpenDialog),
     Download(DownloadStart),
 }
 
@@ -186,7 +192,11 @@ impl Page {
     }
 
     /// Where the page is now.
-    async fn arrival(&self, dialog: Option<Dialog>, download: Option<DownloadStart>) -> Result<Navigation> {
+    async fn arrival(
+        &self,
+        dialog: Option<OpenDialog>,
+        download: Option<DownloadStart>,
+    ) -> Result<Navigation> {
         let (url, status) = self.state.read(|facts| {
             let frame = facts.main_frame();
             (frame.url, frame.status)
@@ -208,7 +218,7 @@ impl Page {
             }
         } else {
             // A dialog opened: the browser itself knows the title.
-            navigation.dialog = self.dialog();
+            navigation.dialog = navigation.dialog.or_else(|| self.dialog().map(Into::into));
             navigation.title = self.title().await.unwrap_or_default();
         }
         Ok(navigation)
@@ -218,7 +228,7 @@ impl Page {
         let dialog = self.state.until(|facts| facts.dialog_since(mark));
         let start = tokio::select! {
             start = self.engine.navigate(url.as_str()) => start.map_err(|error| self.error(error))?,
-            dialog = dialog => return Ok(Reached::Dialog(dialog)),
+            dialog = dialog => return Ok(Reached::Dialog(dialog.into())),
         };
         match start {
             NavigationStart::SameDocument => {
@@ -249,7 +259,7 @@ impl Page {
     }
 
     /// Waits for a document that was committed since `mark`, whichever it is: a page may redirect by script.
-    pub(super) async fn loaded(&self, until: WaitUntil, mark: Mark) -> Result<Option<Dialog>> {
+    pub(super) async fn loaded(&self, until: WaitUntil, mark: Mark) -> Result<Option<OpenDialog>> {
         Ok(match self.loaded_since(until, mark).await? {
             Reached::Dialog(dialog) => Some(dialog),
             Reached::Loaded | Reached::Download(_) => None,
@@ -266,7 +276,7 @@ impl Page {
                 return Some(Err(EngineError::PageGone));
             }
             if let Some(dialog) = facts.dialog_since(mark) {
-                return Some(Ok(Reached::Dialog(dialog)));
+                return Some(Ok(Reached::Dialog(dialog.into())));
             }
             let frame = facts.main_frame();
             let there = match until {
@@ -275,14 +285,28 @@ impl Page {
             };
             (frame.committed > mark && there).then_some(Ok(Reached::Loaded))
         });
-        let reached = reached.await.map_err(|error| self.error(error))?;
+        let reached = tokio::select! {
+            biased;
+            reached = reached => reached.map_err(|error| self.error(error))?,
+            other = self.held_up_since(mark) => Reached::Dialog(other.into()),
+        };
         if until == WaitUntil::NetworkIdle && matches!(reached, Reached::Loaded) {
             tokio::select! {
                 () = self.state.network_idle(IDLE) => {}
-                dialog = self.state.until(|facts| facts.dialog_since(mark)) => return Ok(Reached::Dialog(dialog)),
+                dialog = self.state.until(|facts| facts.dialog_since(mark)) => {
+                    return Ok(Reached::Dialog(dialog.into()));
+                }
+                other = self.held_up() => return Ok(Reached::Dialog(other.into())),
             }
         }
         Ok(reached)
+    }
+
+    /// Waits until the document that was committed since `mark` is held up by the dialog of another page: a popup
+    /// that it opens while it loads.
+    async fn held_up_since(&self, mark: Mark) -> Elsewhere {
+        self.state.until(|facts| facts.committed_since(mark).then_some(())).await;
+        self.held_up().await
     }
 
     fn failed(&self, url: &str, reason: &str, timeout: Duration) -> TroupeError {

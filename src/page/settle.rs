@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::{
     Page, WaitUntil,
     changes::Before,
+    dialogs::OpenDialog,
     state::{Facts, Mark},
 };
 use crate::{
@@ -28,9 +29,7 @@ pub struct Settled {
     pub restless: bool,
     /// The document was replaced.
     pub navigated: bool,
-    pub dialog: Option<Dialog>,
-    /// The page whose dialog it is, where that is another one.
-    pub dialog_page: Option<String>,
+    pub dialog: Option<OpenDialog>,
     pub download: Option<DownloadStart>,
     /// A file chooser opened: `upload_file` on the same element answers it.
     pub file_chooser: Option<FileChooser>,
@@ -141,13 +140,12 @@ impl Page {
             settled.download = look.download;
             settled.window = look.window;
             settled.file_chooser = look.file_chooser;
-            settled.dialog = look.dialog;
+            settled.dialog = look.dialog.map(Into::into);
             if held_up
                 && settled.dialog.is_none()
                 && let Some(other) = self.state.dialogs().elsewhere(&self.id)
             {
-                settled.dialog = Some(other.dialog);
-                settled.dialog_page = Some(other.page_id);
+                settled.dialog = Some(other.into());
             }
             settled.closed = look.closed;
             if settled.closed || settled.dialog.is_some() {
@@ -187,6 +185,18 @@ impl Page {
         }
     }
 
+    /// Waits until a navigation that the user lets go has a document, or comes to nothing.
+    pub(super) async fn gone_on(&self, mark: Mark) {
+        let gone = self.state.until(|facts| {
+            let over = facts.closed
+                || facts.some_frame_committed_since(mark)
+                || facts.abandoned_since(mark)
+                || facts.dialog_since(mark).is_some();
+            over.then_some(())
+        });
+        let _ = self.within(NAVIGATION, gone).await;
+    }
+
     /// Waits for the document that the action has led to.
     async fn arrive(&self, mark: Mark, mut settled: Settled) -> Result<Settled> {
         settled.seen = None;
@@ -214,7 +224,7 @@ impl Page {
             Ok(false) => {
                 // A download is told by the browser, not by the page that it takes nowhere.
                 self.engine.catch_up().await;
-                settled.dialog = self.state.read(|facts| facts.dialog_since(mark));
+                settled.dialog = self.state.read(|facts| facts.dialog_since(mark)).map(Into::into);
                 settled.download = self.state.read(|facts| facts.download_since(mark));
             }
             Err(_) => {

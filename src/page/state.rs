@@ -119,6 +119,11 @@ impl Facts {
         self.main_frame().committed > mark
     }
 
+    /// Whether any frame has another document than at `mark`.
+    pub fn some_frame_committed_since(&self, mark: Mark) -> bool {
+        self.frames.values().any(|frame| frame.committed > mark)
+    }
+
     /// Whether a document, script or fetch that was asked for since `mark` is on its way.
     pub fn busy_since(&self, mark: Mark) -> bool {
         self.requests.busy(mark, Instant::now()) || self.frames.values().any(|frame| frame.leaves_since(mark))

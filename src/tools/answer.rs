@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     engine::Dialog,
     error::{Result, TroupeError},
-    page::{Done, Download, DownloadState, Page},
+    page::{Done, Download, DownloadState, OpenDialog, Page},
     session::{PageInfo, Session},
 };
 
@@ -175,9 +175,10 @@ pub(super) struct DialogAnswer {
     page_id: Option<String>,
 }
 
-impl From<Dialog> for DialogAnswer {
-    fn from(Dialog { kind, message, default_value }: Dialog) -> Self {
-        Self { kind, message, default_value, page_id: None }
+impl From<OpenDialog> for DialogAnswer {
+    fn from(OpenDialog { dialog, page_id }: OpenDialog) -> Self {
+        let Dialog { kind, message, default_value } = dialog;
+        Self { kind, message, default_value, page_id }
     }
 }
 
@@ -288,9 +289,7 @@ impl ActionAnswer {
                 .file_chooser
                 .map(|chooser| FileChooserAnswer { multiple: chooser.multiple }),
             page,
-            dialog: settled
-                .dialog
-                .map(|dialog| DialogAnswer { page_id: settled.dialog_page, ..DialogAnswer::from(dialog) }),
+            dialog: settled.dialog.map(Into::into),
             new_page,
             download,
             downloads,
@@ -353,8 +352,15 @@ mod tests {
             file_chooser: Some(FileChooserAnswer { multiple: true }),
             page: Some(PlaceAnswer { url: "http://a/".into(), title: "A".into() }),
             dialog: Some(
-                Dialog { kind: "prompt".into(), message: "Name?".into(), default_value: Some("me".into()) }
-                    .into(),
+                OpenDialog {
+                    dialog: Dialog {
+                        kind: "prompt".into(),
+                        message: "Name?".into(),
+                        default_value: Some("me".into()),
+                    },
+                    page_id: Some("page-2".into()),
+                }
+                .into(),
             ),
             new_page: Some(PageInfo { page_id: "page-2".into(), url: "http://b/".into() }),
             download: Some(download(DownloadState::Completed("/out/file".into()))),
