@@ -1,4 +1,4 @@
-//! Bundles the script that runs inside pages (`src/page/injected`) into one string, and prepares the addon.
+//! Bundles the script that runs inside pages (`src/page/injected`) into strings, and prepares the addon.
 
 use std::{env, error::Error, path::Path, process::Command};
 
@@ -11,10 +11,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("esbuild is missing: run `npm ci` first (or `npm run setup`, which does all)".into());
     }
     let status = Command::new(esbuild)
-        .arg("src/page/injected/index.ts")
+        .args(["src/page/injected/index.ts", "src/page/injected/prelude.ts"])
         .args(["--bundle", "--format=iife", "--target=es2020", "--minify", "--charset=utf8"])
         .args(["--legal-comments=none", "--log-level=warning"])
-        .arg(format!("--outfile={out}/injected.js"))
+        .arg(format!("--outdir={out}/injected"))
         .status()?;
     if !status.success() {
         return Err("src/page/injected could not be bundled".into());

@@ -28,6 +28,17 @@ const DRAGS = `<div id="html" draggable="true" style="width:80px;height:40px;bac
     })
   </script>`
 
+// What comes over the button as the pointer comes: for a moment (?for=300), or for good.
+const COVERING = `<div style="position:relative;width:200px;height:40px"><button id="go">Go</button><label><input type="checkbox" id="box">Box</label>
+  <div id="cover" style="position:absolute;inset:0;background:#eee;display:none">Wait</div></div>
+  <script>
+    const time = Number(new URLSearchParams(location.search).get('for'))
+    addEventListener('pointermove', () => {
+      cover.style.display = ''
+      if (time) setTimeout(() => cover.remove(), time)
+    }, { once: true })
+  </script>`
+
 describe('the pointer', { timeout: 60_000 }, () => {
   const { server, site } = startShared({
     args: ['--timeout-action', '1000'],
@@ -40,6 +51,11 @@ describe('the pointer', { timeout: 60_000 }, () => {
         addEventListener('click', ({ altKey, ctrlKey, metaKey, shiftKey }) => held.push({ altKey, ctrlKey, metaKey, shiftKey }))
       </script>`),
       '/in/hover': page('Frame', '<iframe id="frame" src="/hover" width="500" height="400"></iframe>'),
+      '/covering': page('Covering', COVERING + hearing('pointerdown mousedown pointerup mouseup click')),
+      '/replacing': page('Replacing', `<p id="holder"><button>Go</button></p>${hearing('click')}<script>
+        addEventListener('pointermove', () => { holder.innerHTML = '<button>Another</button>' }, { once: true })
+      </script>`),
+      '/in/covering': (_request, response, { search }) => response.setHeader('content-type', 'text/html').end(`<iframe id="frame" src="/covering${search}" width="500" height="400"></iframe>`),
       '/in/drags': page('Frame', '<iframe id="frame" src="/drags" width="500" height="400"></iframe>'),
       '/in/long': page('Frame', '<iframe id="frame" src="/long" width="500" height="400"></iframe>')
     }
@@ -73,6 +89,42 @@ describe('the pointer', { timeout: 60_000 }, () => {
     await at('/hover')
     await refused('hover', { selector: '#hidden', timeout: 100 }, 'ELEMENT_NOT_CLICKABLE', 'hidden')
     await refused('hover', { selector: '#covered', timeout: 100 }, 'ELEMENT_NOT_CLICKABLE', 'covered')
+  })
+
+  test('what comes over an element between the look and the press hears nothing of it, and is waited for', async () => {
+    const presses = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click']
+    for (const [path, into, scope] of [['/covering?for=300', '', 'window'], ['/in/covering?for=300', '#frame >>> ', 'frame.contentWindow']]) {
+      for (const [tool, id] of [['click', 'go'], ['check', 'box']]) {
+        await at(path)
+        const { json, text } = await server.call(tool, { selector: `${into}#${id}` })
+        assert.equal(json.success, true, text)
+        const heard = await value(`${scope}.heard`)
+        assert.deepEqual(heard, presses.map((type) => `${type} ${id}`), `${tool} at ${path}`)
+      }
+    }
+  })
+
+  test('what stays over an element is told, and was not pressed', async () => {
+    for (const [path, into, scope] of [['/covering', '', 'window'], ['/in/covering', '#frame >>> ', 'frame.contentWindow']]) {
+      await at(path)
+      const { json } = await server.call('click', { selector: `${into}#go`, timeout: 300 })
+      assert.deepEqual([json.errorCode, json.details?.reason, json.details?.covering], ['ELEMENT_NOT_CLICKABLE', 'covered', '<div#cover>'], path)
+      assert.match(json.message, /waited 300 ms/)
+      assert.deepEqual(await value(`${scope}.heard`), [], path)
+      // Force presses what is there.
+      await server.ok('click', { selector: `${into}#go`, force: true })
+      assert.ok((await value(`${scope}.heard`)).includes('click cover'), path)
+    }
+  })
+
+  test('a ref never presses what has taken the place of its element', async () => {
+    await at('/replacing')
+    const [, ref] = /\[ref=(e\d+)\]/.exec(await server.ok('find', { text: 'Go' })) ?? []
+    await refused('click', { selector: ref }, 'ELEMENT_NOT_FOUND', 'stale')
+    assert.deepEqual(await value('heard'), [])
+    await at('/replacing')
+    await server.ok('click', { selector: 'button' })
+    assert.deepEqual(await value('heard'), ['click '])
   })
 
   test('scroll goes by so much in each direction, and tells where it is', async () => {

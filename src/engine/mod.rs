@@ -338,11 +338,13 @@ pub struct Area {
 pub struct ContextOptions {
     pub config: ContextConfig,
     pub init_scripts: Vec<String>,
+    /// Runs in the isolated world of each document before the page's own scripts.
+    pub prelude: &'static str,
 }
 
 impl ContextOptions {
     /// Reads the files that `config` names.
-    pub async fn read(config: ContextConfig) -> Result<Self, TroupeError> {
+    pub async fn read(config: ContextConfig, prelude: &'static str) -> Result<Self, TroupeError> {
         let mut init_scripts = Vec::with_capacity(config.init_scripts.len());
         for path in &config.init_scripts {
             init_scripts.push(tokio::fs::read_to_string(path).await.map_err(|error| {
@@ -352,7 +354,7 @@ impl ContextOptions {
                 )
             })?);
         }
-        Ok(Self { config, init_scripts })
+        Ok(Self { config, init_scripts, prelude })
     }
 }
 

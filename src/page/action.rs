@@ -5,15 +5,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Page, SnapshotOptions, settle::Settled, state::Mark};
+use super::{Page, SnapshotOptions, settle::Settled, state::Mark, waiting::millis};
 use crate::{
     config::AfterAction,
     engine::{EngineError, EngineResult, FrameId},
-    error::Result,
+    error::{ErrorCode, Result, TroupeError},
 };
-
-/// Times are told in whole milliseconds: 150 must not be told as 149.
-const ROUNDING: Duration = Duration::from_micros(999);
 
 /// An action that was done.
 #[derive(Debug, Clone, Default)]
@@ -43,6 +40,23 @@ pub(super) struct Spot {
     pub kind: String,
     /// Whether it took the focus, where that was to be given.
     pub focused: bool,
+    sought: Sought,
+}
+
+/// How a place was looked for.
+#[derive(Debug, Clone)]
+struct Sought {
+    target: String,
+    /// Arguments of the page's own wait.
+    wanted: Value,
+    begun: Instant,
+    timeout: Duration,
+}
+
+impl Sought {
+    fn left(&self) -> Duration {
+        self.timeout.saturating_sub(self.begun.elapsed())
+    }
 }
 
 impl Spot {
@@ -52,16 +66,17 @@ impl Spot {
 }
 
 impl Page {
-    /// Does `work` on `element`, and tells what came of it.
+    /// Does `work` on `element`, which is in `frame`, and tells what came of it.
     pub(super) async fn act(
         &self,
         element: String,
+        frame: &FrameId,
         work: impl AsyncFnOnce(Mark) -> Result<()>,
     ) -> Result<Done> {
         let before = self.within(self.config.timeout_settle, self.before_action()).await.flatten();
         let mark = self.state.mark();
         work(mark).await?;
-        let mut settled = self.settle(mark, before.as_ref()).await?;
+        let mut settled = self.settle(mark, frame, before.as_ref()).await?;
         let seen = settled.seen.take();
         let mut done = Done { element, settled, ..Done::default() };
         if done.settled.dialog.is_some() || done.settled.closed {
@@ -96,21 +111,44 @@ impl Page {
 
     /// The same; `wanted` are arguments of the page's own wait.
     pub(super) async fn spot_with(&self, target: &str, wanted: Value, timeout: Duration) -> Result<Spot> {
-        let deadline = Instant::now() + timeout;
-        let looking = self.in_one_document(|| Box::pin(self.look_for_spot(target, wanted.clone(), deadline)));
+        self.seek(Sought { target: target.to_owned(), wanted, begun: Instant::now(), timeout }).await
+    }
+
+    /// Looks for `spot` again after a press there has met `cover` instead; fails where its time is over.
+    pub(super) async fn spot_uncovered(&self, spot: Spot, cover: &str) -> Result<Spot> {
+        let Spot { mut sought, description, reference, .. } = spot;
+        if sought.left().is_zero() {
+            let millis = millis(sought.timeout);
+            return Err(TroupeError::new(
+                ErrorCode::ElementNotClickable,
+                format!("{description} was covered by {cover} whenever it was pressed (waited {millis} ms)"),
+            )
+            .detail("reason", "covered")
+            .detail("covering", cover)
+            .detail("ref", reference)
+            .detail("timeout", millis)
+            .detail("page", self.url()));
+        }
+        sought.wanted["guard"] = true.into();
+        self.seek(sought).await
+    }
+
+    async fn seek(&self, sought: Sought) -> Result<Spot> {
+        let looking = self.in_one_document(|| Box::pin(self.look_for_spot(&sought)));
         // The page keeps the time itself; ours is for a page whose event loop stands still.
-        self.within(timeout + Duration::from_secs(2), looking).await.ok_or_else(|| {
-            let what = format!("`{target}` could not be looked for: the page did not answer");
-            self.timed_out(&what, timeout)
+        self.within(sought.left() + Duration::from_secs(2), looking).await.ok_or_else(|| {
+            let what = format!("`{}` could not be looked for: the page did not answer", sought.target);
+            self.timed_out(&what, sought.timeout)
         })?
     }
 
-    async fn look_for_spot(&self, target: &str, mut arguments: Value, deadline: Instant) -> Result<Spot> {
+    async fn look_for_spot(&self, sought: &Sought) -> Result<Spot> {
+        let mut arguments = sought.wanted.clone();
         let force = arguments["force"] == true;
-        let place = self.locate(target).await?;
-        let left = deadline.saturating_duration_since(Instant::now()) + ROUNDING;
+        let place = self.locate(&sought.target).await?;
         arguments["target"] = place.target.into();
-        arguments["timeout"] = u64::try_from(left.as_millis()).unwrap_or(u64::MAX).into();
+        arguments["timeout"] = millis(sought.timeout).into();
+        arguments["waited"] = millis(sought.begun.elapsed()).into();
         let answer = self.inject_in(&place.frame, "waitActionable", arguments).await?;
         let coordinate = |name: &str| answer[name].as_f64().unwrap_or_default();
         let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
@@ -123,6 +161,7 @@ impl Page {
             tag: text("tag"),
             kind: text("type"),
             focused: answer["focused"] == true,
+            sought: sought.clone(),
             frame: place.frame,
         })
     }

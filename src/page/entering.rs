@@ -56,7 +56,7 @@ impl Page {
             groups.extend(keyboard::named("Enter").map(Vec::from));
         }
         let passwords = vec![spot.is_password()];
-        let typing = self.act(spot.description, async |mark| {
+        let typing = self.act(spot.description, &spot.frame, async |mark| {
             if options.delay.is_zero() {
                 for keys in groups.chunks(KEYS_AT_ONCE) {
                     let keys: Vec<KeyEvent> = keys.concat();
@@ -78,8 +78,8 @@ impl Page {
     /// Sets the value of a field at once, with `input` and `change`.
     pub async fn fill(&self, target: &str, value: &str, timeout: Duration) -> Result<Done> {
         let spot = self.spot(target, "fill", false, timeout).await?;
-        let done =
-            self.act(spot.description.clone(), async |_mark| self.fill_spot(&spot, value).await).await?;
+        let filling = async |_mark| self.fill_spot(&spot, value).await;
+        let done = self.act(spot.description.clone(), &spot.frame, filling).await?;
         Ok(Done { passwords: vec![spot.is_password()], ..done })
     }
 
@@ -93,7 +93,7 @@ impl Page {
         let element = if count == 1 { "1 field".to_owned() } else { format!("{count} fields") };
         let mut passwords = Vec::with_capacity(count);
         let done = self
-            .act(element, async |_mark| {
+            .act(element, self.main_frame(), async |_mark| {
                 for (index, (target, value)) in fields.iter().enumerate() {
                     let password = self
                         .fill_field(target, value, timeout)
@@ -135,7 +135,7 @@ impl Page {
     /// Chooses options of a `<select>` by value, label or index.
     pub async fn select(&self, target: &str, values: &[String], timeout: Duration) -> Result<Done> {
         let spot = self.spot(target, "select", false, timeout).await?;
-        self.act(spot.description, async |_mark| {
+        self.act(spot.description, &spot.frame, async |_mark| {
             let arguments = json!({"ref": spot.reference, "values": values});
             self.inject_in(&spot.frame, "select", arguments).await.map(drop)
         })
@@ -151,7 +151,7 @@ impl Page {
     async fn set_checked_spot(&self, spot: Spot, on: bool, timeout: Duration) -> Result<Done> {
         let (frame, reference, element) =
             (spot.frame.clone(), spot.reference.clone(), spot.description.clone());
-        let state = self.inject_in(&frame, "checkedState", json!({"ref": reference})).await?;
+        let state = self.inject_in(&frame, "checkedState", json!({"ref": reference, "wanted": on})).await?;
         if state["checked"] == on {
             return Ok(Done { element, ..Done::default() });
         }
@@ -183,7 +183,8 @@ impl Page {
                     "use a character (a, ?), a name (Enter, ArrowDown, F5), or a chord (Control+Shift+A)",
                 )
         })?;
-        self.act(format!("`{key}`"), async |mark| self.input(mark, self.engine.keyboard(&events)).await).await
+        let pressing = async |mark| self.input(mark, self.engine.keyboard(&events)).await;
+        self.act(format!("`{key}`"), self.main_frame(), pressing).await
     }
 
     /// Puts files into a file input, or into the chooser that a click on the element opens.
@@ -193,7 +194,7 @@ impl Page {
         if spot.tag == "input" && spot.kind == "file" {
             let expression = format!("__troupe.element({})", json!(spot.reference));
             return self
-                .act(element, async |_mark| {
+                .act(element, &spot.frame, async |_mark| {
                     if files.is_empty() {
                         let emptied = format!("({WITHOUT_FILES})({expression})");
                         return self
@@ -214,7 +215,7 @@ impl Page {
         }
         let options =
             ClickOptions { button: MouseButton::Left, clicks: 1, force: false, timeout, modifiers: 0 };
-        let done = self.click_spot(spot, &options).await?;
+        let done = self.click(&spot.reference, &options).await?;
         let Some(chooser) = done.settled.file_chooser.clone() else {
             return Err(TroupeError::new(
                 ErrorCode::ElementNotEditable,
@@ -229,7 +230,8 @@ impl Page {
             // Whoever chooses nothing closes it.
             return Ok(done);
         }
-        self.act(element, async |_mark| self.alive(self.engine.choose_files(&chooser, files)).await).await
+        let choosing = async |_mark| self.alive(self.engine.choose_files(&chooser, files)).await;
+        self.act(element, &chooser.frame, choosing).await
     }
 }
 

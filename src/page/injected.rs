@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{DOCUMENT_GONE, Page};
+use super::{DOCUMENT_GONE, Page, waiting::millis};
 use crate::{
     engine::{FrameId, World, wire::read_json},
     error::{ErrorCode, Result, TroupeError},
@@ -16,7 +16,10 @@ use crate::{
 /// How deep closed shadow roots are looked for in closed shadow roots.
 const ROUNDS: usize = 16;
 
-const BUNDLE: &str = include_str!(concat!(env!("OUT_DIR"), "/injected.js"));
+const BUNDLE: &str = include_str!(concat!(env!("OUT_DIR"), "/injected/index.js"));
+
+/// Runs in the isolated world of each document before the page's own scripts.
+pub const PRELUDE: &str = include_str!(concat!(env!("OUT_DIR"), "/injected/prelude.js"));
 
 impl Page {
     /// Brings our script into the main frame's document ahead of the call that needs it.
@@ -51,7 +54,7 @@ impl Page {
     /// Calls, and where the page has possible hosts of closed shadow roots that nobody has looked into, lets
     /// the engine do that first: in rounds, since roots hold hosts.
     async fn call_with_roots(&self, frame: &FrameId, name: &str, mut arguments: Value) -> Result<Value> {
-        let begun = Instant::now();
+        let (begun, waited) = (Instant::now(), arguments["waited"].as_u64().unwrap_or(0));
         for _ in 0..ROUNDS {
             let answer = self.call_script(frame, name, &arguments).await?;
             if answer["hosts"] != true {
@@ -60,7 +63,7 @@ impl Page {
             let (hosts, take) = ("__troupe.closedCandidates()", "__troupe.adoptShadowRoot");
             self.alive(self.engine.hand_over_roots(frame, hosts, take)).await?;
             if arguments["timeout"].is_u64() {
-                arguments["waited"] = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX).into();
+                arguments["waited"] = (waited + millis(begun.elapsed())).into();
             }
         }
         // A page that makes new ones without end is taken as it is.

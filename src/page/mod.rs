@@ -53,6 +53,7 @@ pub use downloads::{Download, DownloadState, Downloads};
 pub use entering::TypeOptions;
 pub use finding::{Found, MOST_MATCHES, Query};
 pub use frames::RefCounter;
+pub use injected::PRELUDE;
 pub use keep::{DocumentState, FrameState, Item, KeptPage, OriginStorage, Scroll, Visited};
 pub use markdown::markdown;
 pub use navigation::{Navigation, WaitUntil, normalise_url};
@@ -209,7 +210,7 @@ impl Page {
         if accept && dialog.kind == LEAVING {
             self.gone_on(mark).await;
         }
-        let mut settled = self.settle(mark, None).await?;
+        let mut settled = self.settle(mark, self.main_frame(), None).await?;
         // A dialog that came while the page loaded has held up the load.
         if settled.dialog.is_none() && !settled.closed && !self.state.read(|facts| facts.main_frame().loaded)
         {

@@ -47,12 +47,23 @@ impl Page {
     /// Clicks the element that `target` means, once it can be clicked.
     pub async fn click(&self, target: &str, options: &ClickOptions) -> Result<Done> {
         let action = if options.button == MouseButton::Left { "click" } else { "hover" };
-        let spot = self.spot(target, action, options.force, options.timeout).await?;
+        let wanted = json!({"action": action, "force": options.force, "guard": !options.force});
+        let spot = self.spot_with(target, wanted, options.timeout).await?;
         self.click_spot(spot, options).await
     }
 
-    /// Clicks where `spot` is.
-    pub(super) async fn click_spot(&self, spot: Spot, options: &ClickOptions) -> Result<Done> {
+    /// Clicks where `spot` is; where something has come over it since it was looked at, once that is gone.
+    pub(super) async fn click_spot(&self, mut spot: Spot, options: &ClickOptions) -> Result<Done> {
+        loop {
+            let mut done = self.click_once(&spot, options).await?;
+            match done.settled.covered.take() {
+                None => return Ok(done),
+                Some(cover) => spot = self.spot_uncovered(spot, &cover).await?,
+            }
+        }
+    }
+
+    async fn click_once(&self, spot: &Spot, options: &ClickOptions) -> Result<Done> {
         let (x, y) = (spot.x, spot.y);
         let ClickOptions { button, modifiers, .. } = *options;
         let mut events = vec![MouseEvent::Move { x, y, modifiers }];
@@ -60,14 +71,16 @@ impl Page {
             events.push(MouseEvent::Down { x, y, button, clicks, modifiers });
             events.push(MouseEvent::Up { x, y, button, clicks, modifiers });
         }
-        self.act(spot.description, async |mark| self.input(mark, self.engine.mouse(&events)).await).await
+        let pressing = async |mark| self.input(mark, self.engine.mouse(&events)).await;
+        self.act(spot.description.clone(), &spot.frame, pressing).await
     }
 
     /// Moves the pointer over the element that `target` means.
     pub async fn hover(&self, target: &str, timeout: Duration) -> Result<Done> {
         let spot = self.spot(target, "hover", false, timeout).await?;
         let events = [MouseEvent::Move { x: spot.x, y: spot.y, modifiers: 0 }];
-        self.act(spot.description, async |mark| self.input(mark, self.engine.mouse(&events)).await).await
+        let moving = async |mark| self.input(mark, self.engine.mouse(&events)).await;
+        self.act(spot.description, &spot.frame, moving).await
     }
 
     /// Drags the element `source` onto the element `target`, whichever way the page listens: by HTML's drag
@@ -79,7 +92,7 @@ impl Page {
             from.description,
             self.spot(target, "drop", false, timeout).await?.description
         );
-        self.act(element, async |mark| {
+        self.act(element, &from.frame, async |mark| {
             // Looking at the target may have scrolled the source away.
             let from = self.spot(&from.reference, "drag", false, timeout).await?;
             let started = self.watch_drag(&from).await?;
@@ -185,7 +198,7 @@ impl Page {
         let mut position = Value::Null;
         let element = options.target.clone().map_or("the page".to_owned(), |target| format!("`{target}`"));
         let done = self
-            .act(element, async |_mark| {
+            .act(element, &place.frame, async |_mark| {
                 position = self.inject_in(&place.frame, "scroll", arguments).await?;
                 Ok(())
             })

@@ -12,7 +12,7 @@ use super::{
     state::{Facts, Mark},
 };
 use crate::{
-    engine::{Dialog, DownloadStart, FileChooser},
+    engine::{Dialog, DownloadStart, FileChooser, FrameId},
     error::{ErrorCode, Result},
 };
 
@@ -39,6 +39,8 @@ pub struct Settled {
     pub closed: bool,
     /// A link with `download` was clicked: what it downloads begins when its server answers.
     asked_for_download: bool,
+    /// What a press has met in place of its element: the page has not heard of it.
+    pub(super) covered: Option<String>,
     /// The snapshot that the last turn's answer brought, good for a look that is taken at once.
     pub(super) seen: Option<Value>,
 }
@@ -75,12 +77,17 @@ impl Look {
 
 impl Page {
     /// Waits until what was started since `mark` is over: requests, navigations, one turn of the event loop,
-    /// the beginning of a download. `before` is what the page will be compared with.
-    pub(super) async fn settle(&self, mark: Mark, before: Option<&Before>) -> Result<Settled> {
+    /// the beginning of a download. The action was in `frame`; `before` is what the page will be compared with.
+    pub(super) async fn settle(
+        &self,
+        mark: Mark,
+        frame: &FrameId,
+        before: Option<&Before>,
+    ) -> Result<Settled> {
         let begun = Instant::now();
         // What frames have told before the action was over says nothing of it.
         self.last_look.forget_heard();
-        let mut settled = self.calm_down(mark, before).await?;
+        let mut settled = self.calm_down(mark, frame, before).await?;
         let patience = if settled.asked_for_download {
             self.config.timeout_settle.saturating_sub(begun.elapsed())
         } else if self.state.read(|facts| facts.abandoned_since(mark)) && !settled.navigated {
@@ -97,7 +104,7 @@ impl Page {
         Ok(settled)
     }
 
-    async fn calm_down(&self, mark: Mark, before: Option<&Before>) -> Result<Settled> {
+    async fn calm_down(&self, mark: Mark, frame: &FrameId, before: Option<&Before>) -> Result<Settled> {
         let deadline = Instant::now() + self.config.timeout_settle;
         let mut settled = Settled::default();
         // What comes back is with the page a moment after the browser has told of it: that is worth a turn more.
@@ -115,7 +122,7 @@ impl Page {
             let arguments = look.map_or_else(|| json!({}), |look| json!({"look": look}));
             let turn = async {
                 tokio::select! {
-                    outcome = self.inject("turn", arguments) => outcome.map(Some),
+                    outcome = self.turns(frame, arguments) => outcome.map(Some),
                     () = left => Ok(None),
                 }
             };
@@ -123,8 +130,12 @@ impl Page {
             let mut held_up = false;
             match tokio::time::timeout_at(deadline, turn).await {
                 Ok(Ok(None)) => {}
-                Ok(Ok(Some(mut answer))) => {
-                    settled.asked_for_download |= answer["download"] == true;
+                Ok(Ok(Some((mut answer, inner)))) => {
+                    for told in [&answer, &inner] {
+                        settled.asked_for_download |= told["download"] == true;
+                        let covered = told["covered"].as_str().map(str::to_owned);
+                        settled.covered = settled.covered.take().or(covered);
+                    }
                     settled.seen = Some(answer["snapshot"].take()).filter(Value::is_object);
                 }
                 Ok(Err(error)) => match error.code {
@@ -164,6 +175,17 @@ impl Page {
                 settled.restless = true;
             }
         }
+    }
+
+    /// A turn of the event loop in the main frame, and in the one that was acted on; what each of them tells.
+    async fn turns(&self, frame: &FrameId, arguments: Value) -> Result<(Value, Value)> {
+        if frame == self.main_frame() {
+            return Ok((self.inject("turn", arguments).await?, Value::Null));
+        }
+        let (main, inner) =
+            tokio::join!(self.inject("turn", arguments), self.inject_in(frame, "turn", json!({})));
+        // The action may have led it elsewhere, or taken it away.
+        Ok((main?, inner.unwrap_or_default()))
     }
 
     /// Waits until what was asked for since `mark` is over, or something else has come of the action.

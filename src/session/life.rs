@@ -15,6 +15,7 @@ use super::{
 use crate::{
     engine::{Browser, ContextOptions, EngineError},
     error::{ErrorCode, Result, TroupeError},
+    page::PRELUDE,
 };
 
 /// So many deaths within so long are no accident: sessions are not resumed by themselves any more.
@@ -131,7 +132,7 @@ impl SessionManager {
             (Birth::New(None), Some(path)) => Some(StorageState::read(path).await?),
             (Birth::New(None), None) | (Birth::Again(_), _) => None,
         };
-        let options = ContextOptions::read(config).await?;
+        let options = ContextOptions::read(config, PRELUDE).await?;
         let mut running = self.browser().await?;
         let mut context = running.new_context(&options, session.pages.clone()).await;
         if matches!(context, Err(EngineError::BrowserGone)) {

@@ -5,7 +5,6 @@ use chromiumoxide::cdp::browser_protocol::{
         SetDeviceMetricsOverrideParams, SetFocusEmulationEnabledParams, SetLocaleOverrideParams,
         SetTimezoneOverrideParams, SetTouchEmulationEnabledParams, SetUserAgentOverrideParams,
     },
-    page::AddScriptToEvaluateOnNewDocumentParams,
     security::SetIgnoreCertificateErrorsParams,
 };
 
@@ -24,7 +23,7 @@ pub(super) fn apply(
     options: &ContextOptions,
     windowed: bool,
 ) -> EngineResult<()> {
-    let ContextOptions { config: options, init_scripts } = options;
+    let options = &options.config;
     let viewport = options.viewport.or((!windowed).then_some(DEFAULT_VIEWPORT));
     if viewport.is_some() || options.device_scale_factor.is_some() || options.is_mobile {
         let viewport = viewport.unwrap_or(DEFAULT_VIEWPORT);
@@ -55,9 +54,6 @@ pub(super) fn apply(
     }
     if options.ignore_https_errors {
         batch.add(SetIgnoreCertificateErrorsParams::new(true))?;
-    }
-    for source in init_scripts {
-        batch.add(AddScriptToEvaluateOnNewDocumentParams::new(source))?;
     }
     Ok(())
 }

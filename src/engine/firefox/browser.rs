@@ -54,10 +54,10 @@ const EVENTS: &[&str] = &[
 const CHANNEL: &str = "troupe";
 /// Runs in our world of each document, before its scripts: the page is in front as far as it knows, and it says
 /// where it is where BiDi does not (back from `#hash`).
-const PRELUDE: &str = "(tell) => {
+const TELLING: &str = "
   if (window === top) window.focus();
   for (const event of ['hashchange', 'popstate']) addEventListener(event, () => tell(location.href), true);
-}";
+";
 
 /// The user context of a browser whose profile is the user's own.
 const DEFAULT: &str = "default";
@@ -216,7 +216,7 @@ impl Browser for FirefoxBrowser {
         });
         let downloads = bidi.post("browser.setDownloadBehavior", downloads)?;
         let prelude = json!({
-            "functionDeclaration": PRELUDE,
+            "functionDeclaration": format!("(tell) => {{ {TELLING}{} }}", options.prelude),
             "arguments": [{"type": "channel", "value": {"channel": CHANNEL}}],
             "sandbox": WORLD,
             "userContexts": [id],

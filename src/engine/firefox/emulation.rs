@@ -54,7 +54,7 @@ pub(super) fn apply(
     options: &ContextOptions,
     windowed: bool,
 ) -> EngineResult<Vec<(Setting, Sent)>> {
-    let ContextOptions { config, init_scripts } = options;
+    let ContextOptions { config, init_scripts, .. } = options;
     if config.is_mobile {
         return Err(EngineError::Unsupported {
             what: "looking like a phone",

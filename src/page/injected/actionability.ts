@@ -4,6 +4,7 @@ import { unknownHosts } from "./closed";
 import { attr, composedParent, elementClosest, hasAttr, isHtml, localName } from "./dom";
 import { Failure } from "./fail";
 import { takeFocus } from "./focus";
+import { guardPress } from "./guard";
 import { actsOn, boxOf, bringIntoView, coverName, elementAt, isAnimated, pointsOf, sameBox } from "./hit";
 import { withMemo } from "./memo";
 import { onChange, mutations } from "./mutations";
@@ -209,6 +210,7 @@ export async function waitActionable(argument: WaitActionableArgument): Promise<
     const attempt = attempts.try(refs, early ? undefined : lastBox);
     if (attempt.ok) {
       const found = success(attempt, refs);
+      if (argument.guard) guardPress(attempt.element);
       return argument.focus ? { ...found, focused: takeFocus(attempt.element as HTMLElement, argument.focus.replace) } : found;
     }
     if (!attempt.retry) throw attempt.failure;

@@ -130,6 +130,8 @@ export interface WaitActionableArgument extends ActionableArgument {
   waited?: number;
   /** Gives the element the focus once it can be acted on; with `replace` all of it is selected, so that typing replaces it. */
   focus?: { replace: boolean };
+  /** Guards the press that comes next: {@link Turned} tells whether it was on the element. */
+  guard?: boolean;
 }
 
 export interface ActionableResult extends Match {
@@ -193,6 +195,11 @@ export interface SelectArgument extends RefArgument {
 export interface SelectResult {
   /** Values and labels of what is selected now. */
   selected: { value: string; label: string }[];
+}
+
+export interface CheckedArgument extends RefArgument {
+  /** Guards the press that comes next where the element is not so. */
+  wanted?: boolean;
 }
 
 export interface CheckedResult {
@@ -528,6 +535,8 @@ export interface TurnArgument extends WithRefs {
 export interface Turned extends Done {
   /** A link with `download` has been clicked since the last turn. */
   download?: boolean;
+  /** What the press that was guarded would have hit in place of its element: nothing in the page has heard of it. */
+  covered?: string;
   /** `count` of `mutations`. */
   mutations: number;
   /** What was wanted by `look`; missing where closed shadow roots have to be handed in first. */
@@ -550,7 +559,7 @@ export interface Troupe {
   hit: Call<HitArgument, HitResult>;
   fill: Call<FillArgument, FillResult>;
   select: Call<SelectArgument, SelectResult>;
-  checkedState: Call<RefArgument, CheckedResult>;
+  checkedState: Call<CheckedArgument, CheckedResult>;
   text: Call<TextArgument, TextResult>;
   attribute: Call<AttributeArgument, AttributeResult>;
   value: Call<TargetArgument, ValueResult>;

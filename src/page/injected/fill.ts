@@ -1,9 +1,10 @@
 /** Entering: text, options, checks. */
-import type { CheckedResult, FillArgument, FillResult, RefArgument, SelectArgument, SelectResult } from "./api";
+import type { CheckedArgument, CheckedResult, FillArgument, FillResult, SelectArgument, SelectResult } from "./api";
 import { editProblem } from "./actionability";
 import { attr, elementClosest, isHtml, localName, normalize, textContent } from "./dom";
 import { Failure } from "./fail";
 import { placeCaret } from "./focus";
+import { guardPress } from "./guard";
 import { RefGiver } from "./refs";
 import { matchOf, requireRef } from "./resolve";
 import { roleOf } from "./roles";
@@ -110,11 +111,13 @@ function findOption(element: HTMLSelectElement, options: HTMLOptionElement[], wa
   return option;
 }
 
-export function checkedState(argument: RefArgument): CheckedResult {
-  const element = controlOf(requireRef(argument.ref));
+export function checkedState(argument: CheckedArgument): CheckedResult {
+  const pressable = requireRef(argument.ref);
+  const element = controlOf(pressable);
   const role = roleOf(element);
   const pressed = role === "button" ? attr(element, "aria-pressed") : null;
   const checked = pressed !== null ? pressed === "true" : checkedOf(element, role);
   if (checked === null) throw new Failure("ELEMENT_NOT_CLICKABLE", `${describe(element)} can be neither checked nor unchecked: its role is ${role}`, { reason: "not-checkable" }, "Use click for it.");
+  if (argument.wanted === !checked) guardPress(pressable);
   return { checked, radio: role === "radio" || role === "menuitemradio", native: isHtml(element) && localName(element) === "input" };
 }

@@ -11,6 +11,7 @@ import { find } from "./find";
 import { html } from "./html";
 import { bringBack, keep, watchScrolls, whereabouts } from "./keep";
 import { mutations, rootCame, startWatching } from "./mutations";
+import { listenToPresses } from "./presses";
 import { attribute, describe, list, refOf, state, text, value } from "./reads";
 import { elementByRef } from "./refs";
 import { resolve } from "./resolve";
@@ -71,5 +72,6 @@ if (!world.__troupe) {
   world.__troupe = wire();
   startWatching();
   watchScrolls();
+  listenToPresses();
   watchDownloadLinks();
 }

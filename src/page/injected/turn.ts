@@ -1,6 +1,7 @@
 /** One turn of the page's event loop. */
 import type { TurnArgument, Turned } from "./api";
 import { unknownHosts } from "./closed";
+import { guardedFrom } from "./guard";
 import { withMemo } from "./memo";
 import { mutations } from "./mutations";
 import { snapshot } from "./snapshot";
@@ -40,6 +41,8 @@ export function turn(argument: TurnArgument): Promise<Turned> {
 
 function turned({ look, refs, hosts }: TurnArgument): Turned {
   const told: Turned = { done: true, mutations: mutations().count };
+  const covered = guardedFrom();
+  if (covered !== undefined) told.covered = covered;
   if (click !== null && !click.defaultPrevented) told.download = true;
   click = null;
   if (look && look.known !== told.mutations && unknownHosts({ hosts }) === null) {

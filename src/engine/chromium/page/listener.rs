@@ -38,9 +38,12 @@ pub(super) fn initialise(
     let mut batch = link.batch();
     batch.add(PageEnable::default())?;
     batch.add(SetLifecycleEventsEnabledParams::new(true))?;
-    let mut world = AddScriptToEvaluateOnNewDocumentParams::new("");
-    world.world_name = Some(WORLD.to_owned());
-    batch.add(world)?;
+    let mut prelude = AddScriptToEvaluateOnNewDocumentParams::new(options.prelude);
+    prelude.world_name = Some(WORLD.to_owned());
+    batch.add(prelude)?;
+    for source in &options.init_scripts {
+        batch.add(AddScriptToEvaluateOnNewDocumentParams::new(source))?;
+    }
     batch.add(RuntimeEnable::default())?;
     batch.add(LogEnable::default())?;
     batch.add(NetworkEnable::default())?;
@@ -190,6 +193,6 @@ impl TargetListener {
         link.wire.listen(link.session.clone(), Arc::new(listener));
         page.network.join(&link, false);
         // Its answers matter to nobody: a frame that cannot be set up is one that cannot be read.
-        drop(initialise(&link, &ContextOptions::default(), None));
+        drop(initialise(&link, &page.options, None));
     }
 }

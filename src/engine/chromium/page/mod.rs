@@ -59,6 +59,8 @@ pub(super) struct ChromiumPage {
     id: Arc<str>,
     link: Link,
     observer: OnceLock<Arc<dyn PageObserver>>,
+    /// What it is set up with, and its frames in other processes.
+    options: ContextOptions,
     frames: Frames,
     /// Mouse buttons that are down, as CDP's bit field.
     held: Mutex<i64>,
@@ -78,6 +80,7 @@ impl ChromiumPage {
             id: setup.id,
             link: setup.link,
             observer: OnceLock::new(),
+            options: setup.options,
             frames: Frames::default(),
             held: Mutex::new(0),
             drag: Drag::default(),
@@ -94,16 +97,15 @@ impl ChromiumPage {
         page.link.wire.listen(page.link.session.clone(), listener);
         page.network.add_page(&page);
         page.network.join(&page.link, false);
-        match listener::initialise(&page.link, &setup.options, Some(setup.windowed)) {
+        match listener::initialise(&page.link, &page.options, Some(setup.windowed)) {
             Ok(answers) => {
                 let page = page.clone();
-                let config = setup.options.config;
                 // Ends with the last answer; each is answered or fails with the target.
                 tokio::spawn(async move {
                     let mut outcome = Ok(());
                     for answer in answers {
                         if let Err(error) = answer.raw().await {
-                            outcome = outcome.and(Err(emulation::refused(error, &config)));
+                            outcome = outcome.and(Err(emulation::refused(error, &page.options.config)));
                         }
                     }
                     page.state.send_replace(Some(outcome));

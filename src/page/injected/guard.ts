@@ -1,0 +1,56 @@
+/**
+ * Guards a press: between the look at an element and the press something may move over it, or take its place. What
+ * would be pressed instead never hears of it, and the press is told to have missed.
+ */
+import { actsOn, coverName, elementAt } from "./hit";
+import { listenToPresses, presses } from "./presses";
+
+interface Guard {
+  target: Element;
+  /** On the page's clock: a press that comes later is somebody else's. */
+  until: number;
+  /** What is pressed instead; null where the target is, undefined before the press. */
+  covered: string | null | undefined;
+}
+
+let guard: Guard | null = null;
+
+/** ms from the look to the press; more only where the machine is busy. */
+const longest = 5000;
+
+/** The next press is meant for `target`. */
+export function guardPress(target: Element): void {
+  listenToPresses().heard = heard;
+  guard = { target, until: performance.now() + longest, covered: undefined };
+}
+
+/** What was pressed in place of the target, if anything was; nothing is guarded any more. */
+export function guardedFrom(): string | undefined {
+  const covered = guard?.covered ?? undefined;
+  guard = null;
+  return covered;
+}
+
+function heard(event: Event): void {
+  if (guard === null || !event.isTrusted) return;
+  if (guard.covered === undefined) {
+    if (!presses.includes(event.type)) return;
+    if (performance.now() > guard.until) {
+      guard = null;
+      return;
+    }
+    guard.covered = pressedInstead(event as MouseEvent, guard.target);
+  }
+  // What a press on the target itself brings over it does not matter.
+  if (guard.covered === null) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}
+
+function pressedInstead(event: MouseEvent, target: Element): string | null {
+  const [pressed] = event.composedPath();
+  if (pressed instanceof Element && actsOn(pressed, target)) return null;
+  // The path ends before closed shadow roots.
+  const hit = elementAt({ x: event.clientX, y: event.clientY });
+  return hit === null || actsOn(hit, target) ? null : coverName(hit, target);
+}
