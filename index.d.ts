@@ -601,6 +601,7 @@ export interface NavigateResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -611,6 +612,7 @@ export interface NavigateResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
 }
@@ -645,6 +647,7 @@ export interface GoBackResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -655,6 +658,7 @@ export interface GoBackResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
 }
@@ -689,6 +693,7 @@ export interface GoForwardResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -699,6 +704,7 @@ export interface GoForwardResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
 }
@@ -734,6 +740,7 @@ export interface ReloadResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -744,6 +751,7 @@ export interface ReloadResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
 }
@@ -782,6 +790,7 @@ export interface WaitForLoadResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -792,6 +801,7 @@ export interface WaitForLoadResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
 }
@@ -837,6 +847,7 @@ export interface PagesResult {
       state: string
       /** Where the file is, once it is complete. */
       path?: string
+      /** Why it failed. */
       failure?: string
     }
     /** Further ones, of other pages or still told of. */
@@ -847,6 +858,7 @@ export interface PagesResult {
       state: string
       /** Where the file is, once it is complete. */
       path?: string
+      /** Why it failed. */
       failure?: string
     }[]
   }
@@ -902,6 +914,7 @@ export interface ClickResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -912,6 +925,7 @@ export interface ClickResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
   /** False where requests were still under way when the time to wait was over. */
@@ -968,6 +982,7 @@ export interface TypeResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -978,6 +993,7 @@ export interface TypeResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
   /** False where requests were still under way when the time to wait was over. */
@@ -1028,6 +1044,7 @@ export interface FillResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -1038,6 +1055,7 @@ export interface FillResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
   /** False where requests were still under way when the time to wait was over. */
@@ -1090,6 +1108,7 @@ export interface FillFormResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -1100,6 +1119,7 @@ export interface FillFormResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
   /** False where requests were still under way when the time to wait was over. */
@@ -1150,6 +1170,7 @@ export interface SelectResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -1160,6 +1181,7 @@ export interface SelectResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
   /** False where requests were still under way when the time to wait was over. */
@@ -1211,6 +1233,7 @@ export interface CheckResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -1221,6 +1244,7 @@ export interface CheckResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
   /** False where requests were still under way when the time to wait was over. */
@@ -1272,6 +1296,7 @@ export interface UncheckResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -1282,6 +1307,7 @@ export interface UncheckResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
   /** False where requests were still under way when the time to wait was over. */
@@ -1333,6 +1359,7 @@ export interface HoverResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -1343,6 +1370,7 @@ export interface HoverResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
   /** False where requests were still under way when the time to wait was over. */
@@ -1394,6 +1422,7 @@ export interface ScrollResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -1404,6 +1433,7 @@ export interface ScrollResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
   /** False where requests were still under way when the time to wait was over. */
@@ -1456,6 +1486,7 @@ export interface DragAndDropResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -1466,6 +1497,7 @@ export interface DragAndDropResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
   /** False where requests were still under way when the time to wait was over. */
@@ -1517,6 +1549,7 @@ export interface UploadFileResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -1527,6 +1560,7 @@ export interface UploadFileResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
   /** False where requests were still under way when the time to wait was over. */
@@ -1577,6 +1611,7 @@ export interface PressResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -1587,6 +1622,7 @@ export interface PressResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
   /** False where requests were still under way when the time to wait was over. */
@@ -1637,6 +1673,7 @@ export interface HandleDialogResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }
   /** Further ones, of other pages or still told of. */
@@ -1647,6 +1684,7 @@ export interface HandleDialogResult {
     state: string
     /** Where the file is, once it is complete. */
     path?: string
+    /** Why it failed. */
     failure?: string
   }[]
   /** False where requests were still under way when the time to wait was over. */

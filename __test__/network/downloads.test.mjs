@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
+import { html, startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
 
 const PAGE = `<!doctype html><title>Files</title><link rel="icon" href="data:,">
   <a id="file" href="/download">File</a> <a id="popup" href="/download" target="_blank">In a new tab</a>
   <a id="attribute" href="/plain" download="named.txt">Named</a> <a id="late" href="/late" download="late.txt">Late</a>
   <a id="blob" download="blob.txt">Blob</a> <a id="evil" href="/evil">Evil</a> <a id="slow" href="/slow-file">Slow</a>
-  <a id="none" href="/none">None</a> <button id="frame" onclick="document.body.append(Object.assign(document.createElement('iframe'), { src: '/download' }))">Frame</button>
+  <a id="broken" href="/broken">Broken</a> <a id="none" href="/none">None</a> <button id="frame" onclick="document.body.append(Object.assign(document.createElement('iframe'), { src: '/download' }))">Frame</button>
   <button id="script" onclick="const link = document.createElement('a'); link.href = blob.href; link.download = 'made.txt'; link.click()">Script</button>
   <script>blob.href = URL.createObjectURL(new Blob(['from memory']))</script>`
 
@@ -29,9 +29,14 @@ async function start(t, args) {
   let release = () => {}
   const site = await startSite(t, {
     '/files': PAGE,
+    '/around': (_request, response, url) => html(response, `<title>Around</title><iframe src="http://localhost:${url.searchParams.get('port')}/files" width="900" height="400"></iframe>`),
     '/plain': (_request, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('plain'),
     '/late': (_request, response) => void setTimeout(() => response.writeHead(200, { 'content-type': 'text/plain' }).end('late'), 300),
     '/evil': attachment('../../.evil.sh'),
+    '/broken': (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/zip', 'content-disposition': 'attachment; filename="broken.zip"', 'content-length': 1000 })
+      response.write('first', () => setTimeout(() => response.destroy(), 100))
+    },
     '/none': (_request, response) => response.writeHead(204).end(),
     '/slow-file': (_request, response) => {
       response.writeHead(200, { 'content-type': 'application/zip', 'content-disposition': 'attachment; filename="slow.zip"' }).write('first')
@@ -81,6 +86,22 @@ describe('downloads', { timeout: 60_000 }, () => {
       assert.equal(readFileSync(download.path, 'utf8'), text)
     })
   }
+
+  test('of another site’s frame too, whose answer takes its time', async (t) => {
+    const { server, site, output } = await start(t)
+    await server.ok('navigate', { url: site.url(`/around?port=${site.port}`) })
+    const { download } = await server.ok('click', { selector: 'iframe >>> #late' })
+    assert.deepEqual([download?.state, download?.path], ['completed', join(output, 'late.txt')])
+  })
+
+  test('that breaks off says so, and leaves no file', async (t) => {
+    const { server, site, output } = await start(t)
+    await server.ok('navigate', { url: site.url('/files') })
+    const { download } = await server.ok('click', { selector: '#broken' })
+    assert.deepEqual([download?.state, download?.path], ['failed', undefined])
+    assert.match(download.failure, /broken off/)
+    assert.ok(!existsSync(output) || readdirSync(output).length === 0)
+  })
 
   test('a name from a server leads nowhere else and hides nothing', async (t) => {
     const { server, site, folder, output } = await start(t)

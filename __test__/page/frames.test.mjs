@@ -1,9 +1,12 @@
 // Frames come and go with the documents that they stand in.
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
+import { html, startSite } from '../support/site.mjs'
 
 describe('frames', { timeout: 60_000 }, () => {
   const scope = shared()
@@ -16,6 +19,8 @@ describe('frames', { timeout: 60_000 }, () => {
     site = await startSite(scope, {
       '/outer': '<title>Outer</title><iframe src="/inner" title="in"></iframe>',
       '/inner': '<button onclick="this.textContent = \'Pressed\'">Press</button>',
+      '/around': (_request, response) => html(response, `<iframe src="http://localhost:${site.port}/telling" title="in"></iframe>`),
+      '/telling': '<button onclick="this.textContent = window.began">Tell</button>',
       '/elsewhere': '<title>Elsewhere</title><p>Nothing in frames</p>'
     })
     server = await startServer(scope)
@@ -30,5 +35,17 @@ describe('frames', { timeout: 60_000 }, () => {
     assert.ok(ref, 'the frame is in the snapshot')
     await server.ok('click', { selector: ref })
     assert.match(await server.ok('snapshot'), /button "Pressed"/)
+  })
+
+  test('of another site run the init scripts too', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'troupe-test-frames-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const script = join(folder, 'init.js')
+    writeFileSync(script, 'window.began = document.readyState')
+    const server = await startServer(t, ['--init-script', script])
+    await server.ok('navigate', { url: site.url('/around') })
+    const [, ref] = /button "Tell" \[ref=(f\d+e\d+)\]/.exec(await server.ok('snapshot')) ?? []
+    await server.ok('click', { selector: ref })
+    assert.match(await server.ok('snapshot'), /button "loading"/)
   })
 })

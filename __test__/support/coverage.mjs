@@ -22,7 +22,7 @@ function pointsIn(schema, path) {
 }
 
 /** What no client of MCP can use or see, with the reason. @type {Record<string, string[]>} */
-const BEYOND = {
+export const BEYOND = {
   // Node's form of the picture, which MCP has as a part of its own.
   compare_screenshots: ['-> image', '-> image.data', '-> image.mimeType']
 }

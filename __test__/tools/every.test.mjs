@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { assertRefusal } from '../bad-input/refusal.mjs'
-import { ANSWER_WITH_NONE, PAST_DIALOGS, TOOLS } from '../support/coverage.mjs'
+import { ANSWER_WITH_NONE, BEYOND, PAST_DIALOGS, TOOLS } from '../support/coverage.mjs'
 import { startShared } from '../support/scope.mjs'
 import { UNKNOWN_SESSION } from '../support/sessions.mjs'
 import { AIMED, READING_ON, FITTING, PAGE, aimedAt, taking } from './calls.mjs'
@@ -15,6 +15,14 @@ const NOTHING_TO_DO = { go_forward: 'NAVIGATION_FAILED', handle_dialog: 'INVALID
 
 /** Of another kind than `schema` wants, if it wants one. @param {any} schema */
 const misfit = ({ type, enum: words }) => (words ? 'none of them' : type === undefined ? undefined : type === 'string' ? { no: 'string' } : 'another type')
+
+/** What a schema says is always there, and is not. @param {any} schema @param {any} value @returns {string[]} */
+function absent(schema, value) {
+  if (schema.items) return (value ?? []).flatMap((item) => absent(schema.items, item))
+  const missing = (schema.required ?? []).filter((name) => !(name in value))
+  const inner = Object.entries(schema.properties ?? {}).filter(([name]) => value[name] !== undefined && value[name] !== null)
+  return [...missing, ...inner.flatMap(([name, part]) => absent(part, value[name]))]
+}
 
 describe('every tool', { timeout: 60_000 }, () => {
   // What is saved goes there.
@@ -36,6 +44,10 @@ describe('every tool', { timeout: 60_000 }, () => {
       await server.ok('navigate', { url: site.url('/every') })
       const { text, json } = await server.call(name, args)
       assert.equal(json?.errorCode, NOTHING_TO_DO[name], `${name}: ${text}`)
+      const { outputSchema } = TOOLS.find((tool) => tool.name === name) ?? {}
+      if (!outputSchema || json?.errorCode) continue
+      const missing = absent(outputSchema, json).filter((field) => !BEYOND[name]?.includes(`-> ${field}`))
+      assert.deepEqual(missing, [], `${name}: its schema promises what ${text} has not`)
     }
   })
 

@@ -232,9 +232,10 @@ pub enum PageEvent {
     DialogClosed,
     FileChooserOpened(FileChooser),
     DownloadStarted(DownloadStart),
+    /// Where the browser has put it, or why it has not.
     DownloadEnded {
         id: Arc<str>,
-        path: Option<PathBuf>,
+        file: Result<PathBuf, String>,
     },
     Crashed,
     Closed,

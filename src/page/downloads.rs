@@ -29,8 +29,8 @@ const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 pub enum DownloadState {
     InProgress,
     Completed(PathBuf),
-    /// Cancelled or broken off, or it could not be stored: why, where it is known.
-    Failed(Option<String>),
+    /// Cancelled or broken off, or it could not be stored: why.
+    Failed(String),
 }
 
 /// A download and what became of it.
@@ -78,8 +78,8 @@ impl Downloads {
         self.changed.notify_waiters();
     }
 
-    /// `id` is over; `path` is where the browser has put it.
-    pub(super) fn ended(self: &Arc<Self>, id: &Arc<str>, path: Option<PathBuf>) {
+    /// `id` is over; `file` is where the browser has put it, or why it has not.
+    pub(super) fn ended(self: &Arc<Self>, id: &Arc<str>, file: Result<PathBuf, String>) {
         let Some(name) = self
             .list()
             .iter()
@@ -88,8 +88,9 @@ impl Downloads {
         else {
             return;
         };
-        let Some(path) = path else {
-            return self.over(id, DownloadState::Failed(None));
+        let path = match file {
+            Ok(path) => path,
+            Err(why) => return self.over(id, DownloadState::Failed(why)),
         };
         let (downloads, id) = (self.clone(), id.clone());
         self.moving.spawn_blocking(move || {
@@ -98,7 +99,7 @@ impl Downloads {
                 Err(error) => {
                     let folder = downloads.folder.display();
                     tracing::warn!(%folder, name, %error, "a download could not be stored");
-                    DownloadState::Failed(Some(format!("it could not be stored in `{folder}`: {error}")))
+                    DownloadState::Failed(format!("it could not be stored in `{folder}`: {error}"))
                 }
             };
             downloads.over(&id, state);
@@ -282,7 +283,7 @@ mod tests {
         assert_eq!(downloads.news(Duration::ZERO).await, []);
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("guid"), "text").unwrap();
-        downloads.ended(&"1".into(), Some(folder.join("guid")));
+        downloads.ended(&"1".into(), Ok(folder.join("guid")));
         downloads.finish().await;
         let news = downloads.news(Duration::ZERO).await;
         assert_eq!(news[0].state, DownloadState::Completed(folder.join("a.txt")));
@@ -296,10 +297,10 @@ mod tests {
         for id in ["1", "2"] {
             downloads.started(&start(id, "a.txt"));
         }
-        downloads.ended(&"1".into(), None);
-        downloads.ended(&"2".into(), Some("/nowhere".into()));
+        downloads.ended(&"1".into(), Err("it was broken off".into()));
+        downloads.ended(&"2".into(), Ok("/nowhere".into()));
         let news = downloads.news(Duration::from_secs(10)).await;
-        assert_eq!(news[0].state, DownloadState::Failed(None));
-        assert!(matches!(&news[1].state, DownloadState::Failed(Some(why)) if why.contains("/dev/null/none")));
+        assert_eq!(news[0].state, DownloadState::Failed("it was broken off".into()));
+        assert!(matches!(&news[1].state, DownloadState::Failed(why) if why.contains("/dev/null/none")));
     }
 }

@@ -376,7 +376,7 @@ impl PageObserver for PageState {
             PageEvent::DownloadStarted(ref start) => self.downloads.started(start),
             PageEvent::DialogOpened(ref dialog) => self.dialogs.opened(&self.id, dialog),
             PageEvent::DialogClosed | PageEvent::Crashed | PageEvent::Closed => self.dialogs.closed(&self.id),
-            PageEvent::DownloadEnded { ref id, ref path } => self.downloads.ended(id, path.clone()),
+            PageEvent::DownloadEnded { ref id, ref file } => self.downloads.ended(id, file.clone()),
             PageEvent::Committed { ref frame, ref url, .. } => {
                 let top = self.read(|facts| facts.main_frame().url);
                 let is_main = self.read(|facts| facts.main.as_ref() == Some(frame));

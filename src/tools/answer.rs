@@ -194,6 +194,7 @@ pub(super) struct DownloadAnswer {
     /// Where the file is, once it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
+    /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<String>,
 }
@@ -203,7 +204,7 @@ impl From<Download> for DownloadAnswer {
         let (state, path, failure) = match state {
             DownloadState::InProgress => ("inProgress", None, None),
             DownloadState::Completed(path) => ("completed", Some(path.display().to_string()), None),
-            DownloadState::Failed(why) => ("failed", None, why),
+            DownloadState::Failed(why) => ("failed", None, Some(why)),
         };
         Self { url, suggested_filename, state, path, failure }
     }
@@ -366,7 +367,7 @@ mod tests {
             download: Some(download(DownloadState::Completed("/out/file".into()))),
             downloads: vec![
                 download(DownloadState::InProgress),
-                download(DownloadState::Failed(Some("net::ERR_FAILED".into()))),
+                download(DownloadState::Failed("net::ERR_FAILED".into())),
             ],
             settled: Some(false),
             ..quiet.clone()

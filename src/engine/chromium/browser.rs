@@ -345,9 +345,24 @@ struct DownloadWillBegin {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct DownloadProgress {
     guid: String,
     state: String,
+    #[serde(default)]
+    received_bytes: f64,
+    /// 0 where nobody knows.
+    #[serde(default)]
+    total_bytes: f64,
+}
+
+impl DownloadProgress {
+    /// The browser does not tell why, only how far it came.
+    fn broken_off(&self) -> String {
+        let (received, total) = (self.received_bytes, self.total_bytes);
+        let of = if total > 0.0 { format!(" of {total}") } else { String::new() };
+        format!("it was broken off after {received}{of} bytes")
+    }
 }
 
 /// Reads `params`; what does not fit is told and passed over.
@@ -390,9 +405,12 @@ impl Listener for BrowserListener {
                     && event.state != "inProgress"
                 {
                     let page = shared.targets().downloading.remove(&event.guid);
-                    let path = (event.state == "completed").then(|| shared.downloads.join(&event.guid));
+                    let file = match event.state.as_str() {
+                        "completed" => Ok(shared.downloads.join(&event.guid)),
+                        _ => Err(event.broken_off()),
+                    };
                     if let Some(page) = page {
-                        page.emit(PageEvent::DownloadEnded { id: event.guid.into(), path });
+                        page.emit(PageEvent::DownloadEnded { id: event.guid.into(), file });
                     }
                 }
             }

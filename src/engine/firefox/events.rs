@@ -230,7 +230,7 @@ impl Frames {
         let (.., id) = self.downloads.remove(at);
         let complete = happening.status.as_deref() == Some("complete");
         let path = happening.filepath.clone().filter(|_| complete).map(Into::into);
-        vec![PageEvent::DownloadEnded { id, path }]
+        vec![PageEvent::DownloadEnded { id, file: path.ok_or_else(|| "it was broken off".to_owned()) }]
     }
 }
 
@@ -252,7 +252,7 @@ mod tests {
                 PageEvent::NavigationRequested { .. } => "requested".to_owned(),
                 PageEvent::LoadingStopped { .. } => "stopped".to_owned(),
                 PageEvent::DownloadStarted(start) => format!("download {}", start.id),
-                PageEvent::DownloadEnded { id, path } => format!("downloaded {id} {path:?}"),
+                PageEvent::DownloadEnded { id, file } => format!("downloaded {id} {file:?}"),
                 other => format!("{other:?}"),
             })
             .collect()
@@ -307,6 +307,6 @@ mod tests {
         );
         assert_eq!(frames.came_to("f", &"1".into()), Came::Download);
         let ended = json!({"context": "f", "navigation": "1", "url": "http://a/x", "status": "complete", "filepath": "/d/x"});
-        assert_eq!(told(&mut frames, "downloadEnd", ended), [r#"downloaded f-1 Some("/d/x")"#]);
+        assert_eq!(told(&mut frames, "downloadEnd", ended), [r#"downloaded f-1 Ok("/d/x")"#]);
     }
 }
