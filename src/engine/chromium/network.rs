@@ -27,10 +27,10 @@ use chromiumoxide::cdp::browser_protocol::{
 };
 use futures_util::future::join_all;
 use serde::Deserialize;
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use super::{Link, browser::parse, page::ChromiumPage};
+use super::{Link, browser::parse, page::ChromiumPage, requests::Request};
 use crate::engine::{
     EngineResult, PageEvent,
     network::{Mock, NetworkRules, RequestEvent, ResourceType, Throttling},
@@ -77,24 +77,9 @@ struct Member {
 #[serde(rename_all = "camelCase")]
 struct Paused {
     request_id: String,
-    request: PausedRequest,
+    request: Request,
     resource_type: String,
     network_id: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct PausedRequest {
-    url: String,
-    method: String,
-    #[serde(default)]
-    headers: Map<String, Value>,
-}
-
-impl PausedRequest {
-    fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
-        found.and_then(|(_, value)| value.as_str())
-    }
 }
 
 impl ContextNetwork {
@@ -184,7 +169,7 @@ impl ContextNetwork {
             finish(link, paused, false);
             return;
         }
-        let told = ResourceType::named(&paused.resource_type);
+        let told = paused.request.kind(&paused.resource_type);
         let announced = id.as_ref().and_then(|id| state.kinds.get(id).copied());
         let certain = !matches!(told, ResourceType::Xhr | ResourceType::Other);
         match (announced, id) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Map, Value, value::RawValue};
 
 use super::browser::parse;
 use crate::engine::network::{RequestEvent, ResourceType, WorkerKind};
@@ -23,10 +23,33 @@ struct WillBeSent {
     redirect_response: Option<Response>,
 }
 
+/// A request as it is announced and as it is stopped.
 #[derive(Deserialize)]
-struct Request {
-    url: String,
-    method: String,
+pub(super) struct Request {
+    pub url: String,
+    pub method: String,
+    #[serde(default)]
+    headers: Map<String, Value>,
+}
+
+impl Request {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.and_then(|(_, value)| value.as_str())
+    }
+
+    /// What it is for. Preflights and what links fetch ahead are announced as `Other`: their headers say more.
+    pub fn kind(&self, told: &str) -> ResourceType {
+        let asks = self.method == "OPTIONS" && self.header("access-control-request-method").is_some();
+        let purpose = self.header("sec-purpose").or_else(|| self.header("purpose"));
+        match ResourceType::named(told) {
+            ResourceType::Other if asks => ResourceType::Preflight,
+            ResourceType::Other if purpose.is_some_and(|purpose| purpose.starts_with("prefetch")) => {
+                ResourceType::Prefetch
+            }
+            kind => kind,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -97,14 +120,14 @@ pub(super) fn translate(method: &str, params: &RawValue, worker: Option<WorkerKi
             }
             RequestEvent::Sent {
                 id: event.request_id,
-                url: event.request.url,
-                method: event.request.method,
-                kind: event.kind.as_deref().map_or(ResourceType::Other, ResourceType::named),
+                kind: event.request.kind(event.kind.as_deref().unwrap_or_default()),
                 at: event.wall_time * 1000.0,
                 clock: event.timestamp * 1000.0,
                 frame: event.frame_id,
                 worker,
                 redirected: event.redirect_response.map(|response| response.status),
+                url: event.request.url,
+                method: event.request.method,
             }
         }
         "Network.responseReceived" | "Network.webSocketHandshakeResponseReceived" => {
