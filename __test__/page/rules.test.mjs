@@ -29,6 +29,8 @@ const RULES = {
   ],
   roles: [
     ['presentation gives way to what can be acted on or is named', '<ul role=none><li>a</ul><button role=presentation>b</button><h2 role=none>c</h2><h2 role=none aria-label=d>e</h2>', '- text: a\n- button "b" [ref=e1]\n- text: c\n- heading "d" [level=2] [ref=e2]: e'],
+    ['a line that toolkits make focusable is only for the eye', '<ul role=menu><li role=menuitem tabindex=-1>Cut</li><li role=presentation tabindex=0></li><li role=menuitem tabindex=-1>Paste</li></ul>', '- menu [ref=e1]:\n  - menuitem "Cut" [ref=e2]\n  - menuitem "Paste" [ref=e3]'],
+    ['what an alert asks is there where only its buttons can be acted on', '<p>Page</p><div role=alert><p>Want news?</p><button>Yes</button></div>', '- alert [ref=e1]:\n  - text: Want news?\n  - button "Yes" [ref=e2]', { interactive: true }],
     ['a table for the layout is no table', '<table role=presentation><tr><td>x</table>', '- text: x'],
     ['header and footer are landmarks outside of sections alone', '<header>h</header><main><header>i</header></main><footer>f</footer>', '- banner [ref=e1]: h\n- main [ref=e2]: i\n- contentinfo [ref=e3]: f'],
     ['sections and forms are told by their name', '<section>a</section><section aria-label=S>b</section><form>c</form><form aria-label=F>d</form>', '- text: a\n- region "S" [ref=e1]: b\n- text: c\n- form "F" [ref=e2]: d'],

@@ -36,6 +36,8 @@ const TELL = 64;
 const skippedTags = new Set(["script", "style", "template", "noscript", "head", "meta", "link", "title", "base", "source", "track", "param", "datalist", "wbr", "colgroup", "col"]);
 const inlineRoles = new Set(["presentation", "none", "strong", "emphasis", "mark", "subscript", "superscript", "time", "code", "rowgroup", "generic"]);
 const blockTags = new Set(["div", "p", "pre", "section", "header", "footer", "aside", "form", "dl", "ul", "ol", "li", "tr", "td", "th", "table", "address", "center", "fieldset", "legend", "body", "article", "nav", "main", "blockquote", "tbody", "thead", "tfoot"]);
+/** What they say is what the buttons in them answer. */
+const asking = new Set(["alert", "alertdialog"]);
 const keptEmpty = new Set(["cell", "gridcell", "columnheader", "rowheader", "img", "iframe", "canvas", "video", "audio", "embed", "object", "progressbar", "meter", "separator", "dialog", "alertdialog", "application"]);
 const withoutRef = new Set(["paragraph", "cell", "columnheader", "rowheader", "separator", "term", "definition", "caption", "deletion", "insertion", "rowgroup", "blockquote", "figure", "status", "math", "note", "group"]);
 /** Named by their text alone, or told by what they contain. */
@@ -173,7 +175,7 @@ export class Walk {
   private isTransparent(element: Element, role: string, tag: string, acting: boolean, facts: number, bits: number): boolean {
     if (acting) return false;
     if (inlineRoles.has(role)) return role !== "generic" || tag === "label" || (facts & HAS_ARIA) === 0 || !namedGeneric(element);
-    if (this.options.interactive) return !(widgetRoles.has(role) || role === "heading" || role === "iframe" || role === "dialog" || role === "alertdialog" || landmarkRoles.has(role) || (isFocusable(element) && element !== this.active));
+    if (this.options.interactive) return !(widgetRoles.has(role) || role === "heading" || role === "iframe" || role === "dialog" || asking.has(role) || landmarkRoles.has(role) || (isFocusable(element) && element !== this.active));
     if (bits & QUIET) return !(widgetRoles.has(role) || role === "iframe" || role === "list" || role === "table" || role === "grid" || role === "group");
     if (role === "group" && (tag === "address" || tag === "hgroup")) return true;
     return role === "img" && tag !== "img" && !hasAttr(element, "aria-label") && nameOf(element, role) === "";
@@ -254,7 +256,7 @@ export class Walk {
     else if (element === this.active) node.states = " [active]";
     const leaf = firstElementChild(element) === null && (effects & (BEFORE | AFTER)) === 0 && shadowRootOf(element) === null && tag !== "slot";
     if (tag === "label" && labelIsTold(element as HTMLLabelElement)) bits |= QUIET;
-    if (acting || mixedRoles.has(role) || role === "textbox" || role === "heading") bits |= TELL;
+    if (acting || mixedRoles.has(role) || role === "textbox" || role === "heading" || asking.has(role)) bits |= TELL;
     this.depth++;
     this.fill(node, tag, (facts & (HAS_ARIA | HAS_TITLE)) === 0 && !nativelyNamed.has(tag), leaf, effects, bits);
     this.depth--;
@@ -373,6 +375,7 @@ export class Walk {
 
   private isWorthALine(node: TreeNode, acting: boolean): boolean {
     if (node.children.length > 0 || node.name !== "" || node.cut || node.value !== null) return true;
+    if (node.role === "generic" && node.cursor === "" && node.element !== this.active && node.element !== this.root && isRuledOut(node.element)) return false;
     if (acting || widgetRoles.has(node.role) || keptEmpty.has(node.role) || node.element === this.root || node.element === this.active) return true;
     return isFocusable(node.element);
   }
@@ -382,6 +385,9 @@ function namedGeneric(element: Element): boolean {
   const label = attr(element, "aria-label");
   return label !== null && label.trim() !== "";
 }
+
+/** Whether its author says that it is only there for the eye: a line between menu items, which toolkits make focusable. */
+const isRuledOut = (element: Element): boolean => /^\s*(none|presentation)\b/.test(attr(element, "role") ?? "") && !hasAttr(element, "onclick");
 
 /** Whether a script or the markup makes something of it that its role doesn't say. */
 function isActed(element: Element, role: string): boolean {
