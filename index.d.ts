@@ -477,6 +477,8 @@ export interface SessionInfo {
   pages: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }[]
 }
 
@@ -517,6 +519,8 @@ export interface RestoreStateResult {
   page: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }
 }
 
@@ -817,6 +821,8 @@ export interface PagesResult {
   pages: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }[]
   /** The page that calls without a `pageId` mean. */
   current?: string
@@ -891,6 +897,8 @@ export interface ClickResult {
   page?: {
     url: string
     title: string
+    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
+    failure?: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -905,6 +913,8 @@ export interface ClickResult {
   newPage?: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }
   /** A download that has begun or ended. */
   download?: {
@@ -959,6 +969,8 @@ export interface TypeResult {
   page?: {
     url: string
     title: string
+    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
+    failure?: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -973,6 +985,8 @@ export interface TypeResult {
   newPage?: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }
   /** A download that has begun or ended. */
   download?: {
@@ -1021,6 +1035,8 @@ export interface FillResult {
   page?: {
     url: string
     title: string
+    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
+    failure?: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1035,6 +1051,8 @@ export interface FillResult {
   newPage?: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }
   /** A download that has begun or ended. */
   download?: {
@@ -1085,6 +1103,8 @@ export interface FillFormResult {
   page?: {
     url: string
     title: string
+    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
+    failure?: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1099,6 +1119,8 @@ export interface FillFormResult {
   newPage?: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }
   /** A download that has begun or ended. */
   download?: {
@@ -1147,6 +1169,8 @@ export interface SelectResult {
   page?: {
     url: string
     title: string
+    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
+    failure?: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1161,6 +1185,8 @@ export interface SelectResult {
   newPage?: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }
   /** A download that has begun or ended. */
   download?: {
@@ -1210,6 +1236,8 @@ export interface CheckResult {
   page?: {
     url: string
     title: string
+    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
+    failure?: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1224,6 +1252,8 @@ export interface CheckResult {
   newPage?: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }
   /** A download that has begun or ended. */
   download?: {
@@ -1273,6 +1303,8 @@ export interface UncheckResult {
   page?: {
     url: string
     title: string
+    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
+    failure?: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1287,6 +1319,8 @@ export interface UncheckResult {
   newPage?: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }
   /** A download that has begun or ended. */
   download?: {
@@ -1336,6 +1370,8 @@ export interface HoverResult {
   page?: {
     url: string
     title: string
+    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
+    failure?: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1350,6 +1386,8 @@ export interface HoverResult {
   newPage?: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }
   /** A download that has begun or ended. */
   download?: {
@@ -1399,6 +1437,8 @@ export interface ScrollResult {
   page?: {
     url: string
     title: string
+    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
+    failure?: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1413,6 +1453,8 @@ export interface ScrollResult {
   newPage?: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }
   /** A download that has begun or ended. */
   download?: {
@@ -1463,6 +1505,8 @@ export interface DragAndDropResult {
   page?: {
     url: string
     title: string
+    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
+    failure?: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1477,6 +1521,8 @@ export interface DragAndDropResult {
   newPage?: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }
   /** A download that has begun or ended. */
   download?: {
@@ -1526,6 +1572,8 @@ export interface UploadFileResult {
   page?: {
     url: string
     title: string
+    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
+    failure?: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1540,6 +1588,8 @@ export interface UploadFileResult {
   newPage?: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }
   /** A download that has begun or ended. */
   download?: {
@@ -1588,6 +1638,8 @@ export interface PressResult {
   page?: {
     url: string
     title: string
+    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
+    failure?: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1602,6 +1654,8 @@ export interface PressResult {
   newPage?: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }
   /** A download that has begun or ended. */
   download?: {
@@ -1650,6 +1704,8 @@ export interface HandleDialogResult {
   page?: {
     url: string
     title: string
+    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
+    failure?: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
@@ -1664,6 +1720,8 @@ export interface HandleDialogResult {
   newPage?: {
     pageId: string
     url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
   }
   /** A download that has begun or ended. */
   download?: {

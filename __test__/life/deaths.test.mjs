@@ -150,14 +150,15 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
   })
 })
 
+/** Chromium's children show all their arguments as one. @param {import('../support/processes.mjs').Process} process */
+const isRenderer = ({ command }) => command.join(' ').includes('--type=renderer')
+
 describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
   test('its call gets BROWSER_CRASHED, other sessions go on, and its own is of use after a navigation', { timeout: 30_000 }, async (t) => {
     const site = await startSite(t)
     const server = await startServer(t)
     const [crashing, other] = [await server.createSession(), await server.createSession()]
     for (const sessionId of [crashing, other]) await server.ok('navigate', { sessionId, url: site.url('/form') })
-    // Chromium's children show all their arguments as one.
-    const isRenderer = ({ command }) => command.join(' ').includes('--type=renderer')
     await server.ok('evaluate', { sessionId: other, script: '1' })
     const call = server.call('evaluate', { sessionId: crashing, script: 'for (;;) ;' })
     await server.request('ping')
@@ -170,6 +171,68 @@ describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
     assert.equal((await server.ok('evaluate', { sessionId: other, script: 'document.title' })).value, 'Form')
     assert.equal((await server.ok('navigate', { sessionId: crashing, url: site.url('/') })).title, 'Home')
     assert.equal((await server.ok('evaluate', { sessionId: crashing, script: 'document.title' })).value, 'Home')
+  })
+
+  /** Pages that never come to rest, and those that open them: beside themselves, and with themselves as the opener. */
+  const BUSY = {
+    '/busy': '<title>Busy</title><script>for (;;) ;</script>',
+    '/button': '<title>Button</title><button onclick="for (;;) ;">Go</button>',
+    '/apart': `<title>Apart</title><button onclick="window.open('/busy', '_blank', 'noopener'); fetch('/data')">Go</button>`,
+    '/opener': `<title>Opener</title><button onclick="window.open('/busy')">Go</button>`,
+    '/data': (_request, response) => response.end()
+  }
+  const crash = async (server) => {
+    const busy = await until(() => busiest(descendants(server.child.pid).filter(isRenderer)), 'the busy renderer')
+    process.kill(busy.pid, 'SIGKILL')
+    await allEnded([busy])
+  }
+  /** Which of its pages have crashed. */
+  const crashed = async (server) => (await server.ok('pages', { action: 'list' })).pages.filter((page) => page.crashed).map(({ pageId }) => pageId)
+
+  test('by an action, the action says so, and the list until it is led elsewhere', { timeout: 30_000 }, async (t) => {
+    const [site, server] = [await startSite(t, BUSY), await startServer(t, ['--timeout-settle', '20000'])]
+    await server.ok('navigate', { url: site.url('/button') })
+    const call = server.call('click', { selector: 'button' })
+    await crash(server)
+    const { json, text } = await within(call, 'the answer to the click', 5000)
+    assert.equal(json.errorCode, 'BROWSER_CRASHED', text)
+    assert.match(json.message, /page `page-1` has crashed at/)
+    assert.deepEqual(await crashed(server), ['page-1'])
+    await server.ok('pages', { action: 'select', pageId: 'page-1' })
+    await server.ok('navigate', { url: site.url('/') })
+    assert.deepEqual(await crashed(server), [])
+  })
+
+  test('that an action has opened, the action says so, and its own page goes on', { timeout: 30_000 }, async (t) => {
+    const [site, server] = [await startSite(t, BUSY), await startServer(t, ['--timeout-settle', '20000'])]
+    const { meta } = await server.call('navigate', { url: site.url('/apart') })
+    const held = site.hold('/data')
+    const call = server.call('click', { selector: 'button' })
+    await within(held.requested, 'the request of the click')
+    await crash(server)
+    const told = async () => (await server.request('resources/read', { uri: `playwright:///session/${meta.sessionId}` })).result.contents[0].text
+    await until(async () => (await told()).includes('"crashed":true'), 'the browser’s word of it')
+    held.release()
+    const { newPage } = (await within(call, 'the answer to the click', 5000)).json
+    assert.deepEqual([newPage?.pageId, newPage?.crashed], ['page-2', true])
+    const { json } = await server.call('snapshot', { pageId: 'page-2' })
+    assert.deepEqual([json?.errorCode, json?.retryable], ['BROWSER_CRASHED', true])
+    assert.match(json.message, /page `page-2` has crashed/)
+    assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Apart')
+    assert.deepEqual(await crashed(server), ['page-2'])
+    assert.equal((await server.ok('navigate', { pageId: 'page-2', url: site.url('/') })).title, 'Home')
+  })
+
+  test('together with its opener, the call in the opener says so', { timeout: 30_000 }, async (t) => {
+    const [site, server] = [await startSite(t, BUSY), await startServer(t, ['--timeout-settle', '200'])]
+    await server.ok('navigate', { url: site.url('/opener') })
+    assert.equal((await server.ok('click', { selector: 'button' })).newPage?.pageId, 'page-2')
+    const call = server.call('evaluate', { script: 'new Promise(() => {})' })
+    await crash(server)
+    const { json, text } = await within(call, 'the answer to the call', 5000)
+    assert.equal(json.errorCode, 'BROWSER_CRASHED', text)
+    await until(async () => (await crashed(server)).join() === 'page-1,page-2', 'the word of both')
+    assert.equal((await server.ok('navigate', { url: site.url('/') })).title, 'Home')
   })
 })
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
+import { closedPort } from '../support/site.mjs'
 import { isPending, within } from '../support/wait.mjs'
 
 const button = (script, more = '') => `<!doctype html><title>Button</title><button id="go" onclick="${script}">Go</button><div id="out">nothing</div>${more}`
@@ -181,6 +182,21 @@ describe('after an action', { timeout: 60_000 }, () => {
     assert.ok(ms < 12_000, `${ms} ms`)
     const next = await server.call('evaluate', { script: 'document.title' }, { timeout: 5000 })
     assert.equal(next.json.value, 'Button', next.text)
+  })
+
+  test('a server that does not answer is told with the URL that was wanted, also of a popup', async (t) => {
+    const sessionId = await server.createSession()
+    t.after(() => server.ok('close_session', { sessionId }))
+    const dead = `http://127.0.0.1:${await closedPort()}/wanted`
+    for (const [target, told] of [['', 'page'], ['_blank', 'newPage']]) {
+      await server.ok('navigate', { sessionId, url: site.url('/form') })
+      await server.ok('evaluate', { sessionId, script: `document.body.insertAdjacentHTML('afterbegin', '<a id="dead" target="${target}" href="${dead}">Dead</a>')` })
+      const answer = await server.ok('click', { sessionId, selector: '#dead' })
+      assert.equal(answer[told]?.url, dead)
+      if (told === 'page') assert.equal(answer.page.failure, 'net::ERR_CONNECTION_REFUSED')
+    }
+    const { pages } = await server.ok('pages', { sessionId, action: 'list' })
+    assert.deepEqual(pages.map(({ url }) => url), [site.url('/form'), dead])
   })
 
   test('a download is told, and the page stays', async () => {

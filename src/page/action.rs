@@ -168,15 +168,19 @@ impl Page {
 
     /// Awaits input; a dialog that it opens, or a page that it closes, is an outcome, not a failure.
     pub(super) async fn input(&self, mark: Mark, work: impl Future<Output = EngineResult<()>>) -> Result<()> {
-        let held_up =
-            self.state.until(|facts| (facts.dialog_since(mark).is_some() || facts.closed).then_some(()));
+        let held_up = self.state.until(|facts| {
+            if facts.crashed.is_some() {
+                return Some(Err(EngineError::PageCrashed));
+            }
+            (facts.dialog_since(mark).is_some() || facts.closed).then_some(Ok(()))
+        });
         tokio::select! {
             biased;
             done = work => match done {
                 Err(EngineError::PageGone) => Ok(()),
                 other => other.map_err(|error| self.error(error)),
             },
-            () = held_up => Ok(()),
+            over = held_up => over.map_err(|error| self.error(error)),
             // What is told of it is what the wait for the action's outcome finds.
             _ = self.held_up() => Ok(()),
         }

@@ -134,8 +134,21 @@ impl Page {
         self.state.clone()
     }
 
+    /// Where it is; where the browser shows a page of its own for a document that could not be had, that one's.
     pub fn url(&self) -> String {
-        self.state.read(|facts| facts.main_frame().url)
+        let shown = self.state.read(|facts| facts.main_frame().url);
+        self.unreachable(&shown).map_or(shown, |unreachable| unreachable.url)
+    }
+
+    /// Why the document that the page stands for could not be had.
+    pub fn failure(&self) -> Option<String> {
+        let shown = self.state.read(|facts| facts.main_frame().url);
+        self.unreachable(&shown).map(|unreachable| unreachable.reason)
+    }
+
+    /// Whether it has crashed, and has no document since.
+    pub fn has_crashed(&self) -> bool {
+        self.state.read(|facts| facts.crashed.is_some())
     }
 
     /// Another number whenever it has navigated, loaded, crashed or closed.

@@ -82,6 +82,12 @@ pub fn normalise_url(given: &str) -> Result<Url> {
 /// How the addresses of the pages begin that browsers show for what could not be loaded.
 const ERROR_PAGES: [&str; 3] = ["chrome-error:", "about:neterror", "about:certerror"];
 
+/// A document that could not be had.
+pub(super) struct Unreachable {
+    pub url: String,
+    pub reason: String,
+}
+
 enum Reached {
     Loaded,
     Dialog(OpenDialog),
@@ -99,7 +105,8 @@ impl Page {
         let start = Mark::default();
         let there = self.state.until(|facts| {
             let committed = facts.committed_since(start);
-            (facts.closed || committed || facts.abandoned_since(start)).then_some(committed)
+            let over = facts.closed || facts.crashed.is_some() || facts.abandoned_since(start);
+            (committed || over).then_some(committed)
         });
         if self.within(self.config.timeout_settle, there).await == Some(false) {
             let download = self.state.until(|facts| facts.download_since(start));
@@ -141,14 +148,29 @@ impl Page {
 
     /// Fails where the browser shows a page of its own in place of a document that could not be had.
     fn check_document(&self) -> Result<()> {
-        let shown = self.url();
-        if !ERROR_PAGES.iter().any(|scheme| shown.starts_with(scheme)) {
-            return Ok(());
+        let shown = self.state.read(|facts| facts.main_frame().url);
+        match self.unreachable(&shown) {
+            None => Ok(()),
+            Some(Unreachable { url, reason }) => Err(self.failed(&url, &reason, Duration::ZERO)),
         }
-        let mut failed = self.requests(Some("failed")).into_iter().rev().map(|(logged, _)| logged);
-        let document = failed.find(|logged| logged.kind == ResourceType::Document);
-        let (url, reason) = document.map_or((shown, None), |logged| (logged.url, logged.failure));
-        Err(self.failed(&url, reason.as_deref().unwrap_or("net::ERR_FAILED"), Duration::ZERO))
+    }
+
+    /// What could not be had where the browser has `shown` a page of its own instead.
+    pub(super) fn unreachable(&self, shown: &str) -> Option<Unreachable> {
+        if !ERROR_PAGES.iter().any(|scheme| shown.starts_with(scheme)) {
+            return None;
+        }
+        let main = self.main_frame();
+        let last = self.state.read_log(|log| {
+            let mut documents = log.entries().rev().filter(|logged| {
+                logged.kind == ResourceType::Document
+                    && logged.frame.as_ref().is_none_or(|frame| frame == main)
+            });
+            let failed = documents.find(|logged| logged.failure.is_some());
+            failed.map(|logged| (logged.url.clone(), logged.failure.clone()))
+        });
+        let (url, reason) = last.unwrap_or_else(|| (shown.to_owned(), None));
+        Some(Unreachable { url, reason: reason.unwrap_or_else(|| "net::ERR_FAILED".to_owned()) })
     }
 
     /// Waits until the present document is as far as `until`, or the one that replaces it.
@@ -197,10 +219,7 @@ impl Page {
         dialog: Option<OpenDialog>,
         download: Option<DownloadStart>,
     ) -> Result<Navigation> {
-        let (url, status) = self.state.read(|facts| {
-            let frame = facts.main_frame();
-            (frame.url, frame.status)
-        });
+        let (url, status) = (self.url(), self.state.read(|facts| facts.main_frame().status));
         let mut navigation =
             Navigation { url, title: String::new(), status, timing: Map::new(), dialog, download };
         if navigation.dialog.is_none()

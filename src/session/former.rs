@@ -175,7 +175,11 @@ impl SessionManager {
                 expires_at: None,
                 saved_at: row.saved_at,
                 pages: pages
-                    .map(|page| PageInfo { page_id: format!("page-{}", page.number), url: page.url })
+                    .map(|page| PageInfo {
+                        page_id: format!("page-{}", page.number),
+                        url: page.url,
+                        crashed: None,
+                    })
                     .collect(),
             });
         }

@@ -78,11 +78,15 @@ pub struct SessionInfo {
 pub struct PageInfo {
     pub page_id: String,
     pub url: String,
+    /// Until it is led elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crashed: Option<bool>,
 }
 
 impl PageInfo {
     pub fn of(page: &Page) -> Self {
-        Self { page_id: page.id.clone(), url: page.url() }
+        let crashed = page.has_crashed().then_some(true);
+        Self { page_id: page.id.clone(), url: page.url(), crashed }
     }
 }
 
@@ -323,7 +327,7 @@ impl Session {
         self.pages.get(None).ok().flatten()
     }
 
-    /// Makes `id` the current page, and brings it to the front.
+    /// Makes `id` the current page. Each page is painted and has the focus as far as it knows: none need be in front.
     pub async fn select_page(&self, id: &str) -> Result<()> {
         let page = self.page(Some(id)).await?;
         self.pages.select(&page.id);

@@ -222,6 +222,9 @@ pub(super) async fn downloads(page: &Page) -> (Option<DownloadAnswer>, Vec<Downl
 pub(super) struct PlaceAnswer {
     url: String,
     title: String,
+    /// Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
 }
 
 /// A file chooser that waits for files.
@@ -271,7 +274,7 @@ impl ActionAnswer {
         let settled = done.settled;
         let page = if settled.navigated && settled.dialog.is_none() {
             let title = call.page.title().await.unwrap_or_default();
-            Some(PlaceAnswer { url: call.page.url(), title })
+            Some(PlaceAnswer { url: call.page.url(), title, failure: call.page.failure() })
         } else {
             None
         };
@@ -351,7 +354,11 @@ mod tests {
             changes: Some("~ button \"Gone\" [ref=e1]".into()),
             snapshot: Some("- button \"Gone\" [ref=e1]".into()),
             file_chooser: Some(FileChooserAnswer { multiple: true }),
-            page: Some(PlaceAnswer { url: "http://a/".into(), title: "A".into() }),
+            page: Some(PlaceAnswer {
+                url: "http://a/".into(),
+                title: "A".into(),
+                failure: Some("net::ERR_CONNECTION_REFUSED".into()),
+            }),
             dialog: Some(
                 OpenDialog {
                     dialog: Dialog {
@@ -363,7 +370,11 @@ mod tests {
                 }
                 .into(),
             ),
-            new_page: Some(PageInfo { page_id: "page-2".into(), url: "http://b/".into() }),
+            new_page: Some(PageInfo {
+                page_id: "page-2".into(),
+                url: "http://b/".into(),
+                crashed: Some(true),
+            }),
             download: Some(download(DownloadState::Completed("/out/file".into()))),
             downloads: vec![
                 download(DownloadState::InProgress),
