@@ -9,10 +9,11 @@ import { ROOT, StepFailed, canRun, exitCode, onPath, red, step } from './run.mjs
 
 const CACHE = join(ROOT, '.cache')
 const ADDON_SOURCES = ['src', 'Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/config.toml']
-/** Virtual environments of the tests: MCP clients of both majors, which exclude each other, and an app to drive. */
+/** Virtual environments of the tests: MCP clients of both majors, which exclude each other, an app to drive, a fuzzer of APIs. */
 const PYTHON_ENVIRONMENTS = {
   venv: ['mcp==2.2.0', 'jupyterlab==4.6.6'],
-  'venv-mcp-1': ['mcp[ws]==1.30.0', 'fastmcp==2.14.7']
+  'venv-mcp-1': ['mcp[ws]==1.30.0', 'fastmcp==2.14.7'],
+  'venv-openapi': ['schemathesis==4.32.5']
 }
 /** Small packages of HTML documentation, none with a version in its name: pages for the test of roles and names. */
 const DEBIAN_DOCS = ['debian-policy', 'git-doc', 'libxml2-doc', 'maint-guide', 'python-flask-doc', 'r-doc-html', 'sphinx-doc']
@@ -119,7 +120,7 @@ async function pythonPackages(name, packages) {
   const wanted = packages.join(' ')
   if (isStamped(stamp, wanted)) return
   const python = join(folder, process.platform === 'win32' ? 'Scripts/python.exe' : 'bin/python')
-  const reason = 'MCP clients and an app of the tests'
+  const reason = 'MCP clients, an app and a fuzzer of the tests'
   if ((await exitCode(python, ['-m', 'pip', '--version'], { stdio: 'ignore' })) !== 0) {
     rmSync(folder, { recursive: true, force: true })
     // Debian's python3 comes without the module that puts pip into a venv.

@@ -1,5 +1,10 @@
 // How tests start the browser: without a window, and as root without the sandbox, which root cannot have.
+import { fileURLToPath } from 'node:url'
+
 const isRoot = process.getuid?.() === 0
+
+/** In place of the user's own folder for what is kept between runs. */
+const STATE = fileURLToPath(new URL('../../.cache/state', import.meta.url))
 
 /** The browser that these tests are for; see `browsers.mjs`. */
 export const BROWSER = process.env.TEST_BROWSER ?? 'chromium'
@@ -16,5 +21,5 @@ export const BROWSER_CONFIG = { browser: BROWSER, headless: true, store: 'memory
  */
 export function cleanEnvironment(more = {}) {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('TROUPE_'))
-  return { ...Object.fromEntries(inherited), TROUPE_STORE: 'memory', ...more }
+  return { ...Object.fromEntries(inherited), TROUPE_STORE: 'memory', XDG_STATE_HOME: STATE, ...more }
 }

@@ -45,6 +45,22 @@ export class HttpServer extends Server {
     return new StatelessClient(this.url)
   }
 
+  /** Programs of the JSON API, which send its token. @param {string} token */
+  program(token) {
+    /** @param {string} method @param {string} path @param {any} [body] @param {RequestInit} [more] */
+    return async (method, path, body, { headers, ...more } = {}) => {
+      const json = body === undefined ? {} : { 'content-type': 'application/json' }
+      const response = await fetch(this.at(`/api${path}`), {
+        method,
+        headers: { authorization: `Bearer ${token}`, ...json, ...headers },
+        body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body),
+        ...more
+      })
+      const text = await response.text()
+      return { status: response.status, headers: response.headers, json: readJson(text), text }
+    }
+  }
+
   askToEnd() {
     this.child.kill('SIGTERM')
   }

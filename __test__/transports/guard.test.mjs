@@ -54,7 +54,7 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
   })
 
   test('refuses a Host that is not its own, as a page has it whose name points here', async () => {
-    for (const path of ['/mcp', '/ws', '/health', '/metrics', '/nowhere']) {
+    for (const path of ['/mcp', '/ws', '/api/sessions', '/health', '/metrics', '/nowhere']) {
       for (const host of ['evil.example', `evil.example:${server.port}`, '127.0.0.1.evil.example', 'localhost.']) {
         const { status, text } = await ask(server.at(path), { headers: { host } })
         assert.equal(status, 403, `${path} for ${host}: ${text}`)
@@ -87,7 +87,7 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
   })
 
   test('answers with headers that let no browser make anything of it', async () => {
-    for (const path of ['/health', '/nowhere', '/mcp']) {
+    for (const path of ['/health', '/nowhere', '/mcp', '/api/sessions']) {
       const { headers } = await ask(server.at(path))
       assert.equal(headers['x-content-type-options'], 'nosniff')
       assert.match(headers['content-security-policy'] ?? '', /default-src 'none'/)

@@ -10,6 +10,7 @@ mod environment;
 mod error;
 mod file;
 mod finish;
+mod folders;
 mod layer;
 mod options;
 mod schema;
@@ -25,6 +26,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use self::error::{ConfigError, one_line};
+pub use self::folders::state_folder;
 pub use self::layer::{Origin, Setting};
 pub use self::options::{ConfigOption, OPTIONS, by_flag as option_of_flag};
 pub use self::schema::schema;

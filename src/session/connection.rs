@@ -42,6 +42,8 @@ pub struct Connection {
     presence: watch::Sender<Presence>,
     /// Each call stands for itself: nothing tells which others are the same client's.
     stateless: AtomicBool,
+    /// Whether it may see the sessions of others in lists.
+    sees_all: bool,
     /// What was too long for one answer, of calls that were in no session.
     pub results: Results,
 }
@@ -134,6 +136,11 @@ impl Connection {
     /// A client of which nothing but one request is known, until it is attached: it has no session of its own.
     pub fn stateless() -> Self {
         Self { stateless: AtomicBool::new(true), ..Self::default() }
+    }
+
+    /// One request of whoever watches over the server: it has no session of its own, and sees those of all.
+    pub fn overseer() -> Self {
+        Self { sees_all: true, ..Self::stateless() }
     }
 
     /// From now on its requests are known as its own.
@@ -283,7 +290,7 @@ impl Connection {
     /// Whether this client has made or named the session, and so may see it in lists.
     pub fn knows(&self, id: &str) -> bool {
         let known = lock(&self.known);
-        known.named.contains(id) || known.own.as_ref().is_some_and(|own| *own.id == *id)
+        self.sees_all || known.named.contains(id) || known.own.as_ref().is_some_and(|own| *own.id == *id)
     }
 
     /// The session that it gets without asking for one.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    config::Config,
+    config::{Config, state_folder},
     error::{ErrorCode, Result, TroupeError},
 };
 
@@ -38,10 +38,4 @@ impl Place {
             None => state_folder().map_or(Self::Memory, |folder| Self::File(folder.join("record.db"))),
         })
     }
-}
-
-/// `~/.local/state/troupe` on Linux.
-fn state_folder() -> Option<PathBuf> {
-    let folders = directories::ProjectDirs::from("", "", "troupe")?;
-    Some(folders.state_dir().unwrap_or_else(|| folders.data_local_dir()).to_owned())
 }

@@ -12,6 +12,9 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
+/// Whole numbers below it are all exact as JSON has them.
+const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// The schema of `T` without what costs an agent tokens and tells it nothing.
 pub(super) fn schema<T: JsonSchema>() -> Value {
     plain::<T>(SchemaSettings::draft2020_12())
@@ -130,11 +133,33 @@ pub(super) fn check(tool: &str, schema: &Value, given: Value) -> Result<Map<Stri
             return Err(refusal(tool, vec![violation], schema));
         }
     };
-    let given: Map<String, Value> =
+    let mut given: Map<String, Value> =
         given.into_iter().map(|(key, value)| (camel_case(schema, key), value)).collect();
+    for (name, value) in &mut given {
+        make_whole(&schema["properties"][name], value);
+    }
     let mut violations = Vec::new();
     check_object(schema, &given, "", &mut violations);
     if violations.is_empty() { Ok(given) } else { Err(refusal(tool, violations, schema)) }
+}
+
+/// JSON has one kind of number: where a whole one is wanted, some clients write `5000.0`.
+fn make_whole(schema: &Value, value: &mut Value) {
+    match value {
+        Value::Number(number) if schema["type"] == "integer" => {
+            let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < MOST_EXACT);
+            if let Some(whole) = whole.filter(|_| number.is_f64()) {
+                #[expect(clippy::cast_possible_truncation, reason = "whole, and far from the ends")]
+                let whole = whole as i64;
+                *value = json!(whole);
+            }
+        }
+        Value::Object(map) => {
+            map.iter_mut().for_each(|(name, value)| make_whole(&schema["properties"][name], value));
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| make_whole(&schema["items"], value)),
+        _ => {}
+    }
 }
 
 /// The checked parameters as the handler's struct.
@@ -308,6 +333,16 @@ mod tests {
         let error =
             check("click", &schema::<Sample>(), json!({"selector": "a", "clickCount": -1})).unwrap_err();
         assert!(error.message.contains("at least 0"), "{error}");
+    }
+
+    #[test]
+    fn a_whole_number_may_be_written_with_a_point() {
+        let given = check("click", &schema::<Sample>(), json!({"selector": "a", "clickCount": 2.0}));
+        assert_eq!(given.unwrap()["clickCount"], json!(2));
+        for wrong in [json!(2.5), json!(1e300), json!(-1.0)] {
+            let given = json!({"selector": "a", "clickCount": wrong});
+            assert!(check("click", &schema::<Sample>(), given).is_err(), "{wrong}");
+        }
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

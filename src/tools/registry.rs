@@ -62,6 +62,8 @@ pub struct Invocation {
     pub connection: Arc<Connection>,
     /// Its place among the calls of its connection, where those can overtake each other.
     pub turn: Option<Turn>,
+    /// The id that the call has, where its client has given it one.
+    pub ref_id: Option<String>,
     /// The session whose turn the call has already, as a step of a batch.
     pub held: Option<Arc<Session>>,
     /// Whether results of any length are taken: by a program. An agent's are cut to the result budget.
@@ -80,6 +82,7 @@ impl Invocation {
             arguments,
             connection,
             turn: None,
+            ref_id: None,
             held: None,
             whole: false,
             person: person::nobody(),
@@ -142,13 +145,13 @@ impl Registry {
     }
 
     /// Whether the tool `name` takes `parameter`.
-    pub(super) fn takes(&self, name: &str, parameter: &str) -> bool {
+    pub fn takes(&self, name: &str, parameter: &str) -> bool {
         self.find(name).is_ok_and(|tool| !tool.input["properties"][parameter].is_null())
     }
 
     /// Whether the tool `name` works in a session.
     pub(super) fn is_in_session(&self, name: &str) -> bool {
-        self.find(name).is_ok_and(|tool| matches!(tool.run, Run::Session(_) | Run::Page(_)))
+        self.find(name).is_ok_and(Tool::is_in_session)
     }
 
     fn find(&self, name: &str) -> Result<&'static Tool, UnknownTool> {
@@ -165,7 +168,7 @@ impl Registry {
         let begun = Instant::now();
         let config = self.manager.config();
         let mut outcome = Outcome {
-            ref_id: uuid::Uuid::new_v4().to_string(),
+            ref_id: invocation.ref_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string()),
             session_id: None,
             page_id: None,
             result: Err(TroupeError::new(ErrorCode::InternalError, "the call was not run")),

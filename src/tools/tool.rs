@@ -113,6 +113,13 @@ pub struct Tool {
     pub(super) run: Run,
 }
 
+impl Tool {
+    /// Whether it works in a session.
+    pub fn is_in_session(&self) -> bool {
+        matches!(self.run, Run::Session(_) | Run::Page(_))
+    }
+}
+
 /// Begins a row; `server` or `page` with its function ends it.
 pub(super) fn tool(name: &'static str, group: Group, description: &'static str) -> Row {
     Row {

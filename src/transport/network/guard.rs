@@ -14,7 +14,10 @@ use axum::{
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::{listen::Caller, problem, rate::RateLimit, token::Token};
-use crate::{config::Config, error::Result};
+use crate::{
+    config::{Config, Transport},
+    error::Result,
+};
 
 /// What answers carry, so that no browser makes anything else of them.
 const SECURITY_HEADERS: &[(HeaderName, &str)] = &[
@@ -40,16 +43,24 @@ pub(super) struct Guard {
     hosts: Hosts,
     origins: Vec<String>,
     token: Option<Token>,
+    /// What programs send to the JSON API, which shows the sessions of all; `None` where there could be none.
+    programs: Option<Token>,
     rate: RateLimit,
 }
 
 impl Guard {
     /// Reads the token's file, if there is one.
     pub async fn new(config: &Config) -> Result<Self> {
+        let token = Token::configured(config).await?;
         Ok(Self {
             hosts: Hosts::new(config),
             origins: config.allowed_origins.iter().map(|origin| normal_origin(origin)).collect(),
-            token: Token::configured(config).await?,
+            programs: match (&token, config.transport) {
+                (Some(token), _) => Some(token.clone()),
+                (None, Transport::Http) => Token::made(),
+                (None, _) => None,
+            },
+            token,
             rate: RateLimit::new(config.rate_limit),
         })
     }
@@ -138,12 +149,28 @@ pub(super) async fn authenticate(State(guard): State<Arc<Guard>>, request: Reque
     if guard.token.as_ref().is_none_or(|token| token.is_in(request.headers())) {
         return next.run(request).await;
     }
+    unauthorized()
+}
+
+fn unauthorized() -> Response {
     let refused = problem(
         StatusCode::UNAUTHORIZED,
         "unauthorized",
         "the token is missing or another: send `Authorization: Bearer TOKEN`",
     );
     ([(header::WWW_AUTHENTICATE, "Bearer")], refused).into_response()
+}
+
+/// Lets a program pass that has the token, its own where the server has none for everybody.
+pub(super) async fn authenticate_program(
+    State(guard): State<Arc<Guard>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if guard.programs.as_ref().is_some_and(|token| token.is_in(request.headers())) {
+        return next.run(request).await;
+    }
+    unauthorized()
 }
 
 /// The host that the request is for. Two of them are none: a proxy before us may have taken the other.
@@ -211,6 +238,7 @@ mod tests {
             hosts: Hosts::new(config),
             origins: config.allowed_origins.iter().map(|origin| normal_origin(origin)).collect(),
             token: None,
+            programs: None,
             rate: RateLimit::new(0),
         }
     }

@@ -1,13 +1,15 @@
-//! The server on a port: Streamable HTTP at `/mcp`, the WebSocket at `/ws`, and what watches it, all behind
-//! one guard.
+//! The server on a port: Streamable HTTP at `/mcp`, the WebSocket at `/ws`, the JSON API at `/api`, and what
+//! watches it, all behind one guard.
 //!
 //! `listen` takes connections, `guard` decides who may ask, `clients` knows who is attached by which id,
-//! `streamable` and `websocket` speak MCP with them.
+//! `streamable` and `websocket` speak MCP with them, `api` serves programs that speak none.
 
+mod api;
 mod clients;
 mod guard;
 mod listen;
 mod metrics;
+mod problems;
 mod rate;
 mod request;
 mod streamable;
@@ -30,7 +32,7 @@ use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub(super) use self::token::Token;
-use self::{clients::Clients, guard::Guard, metrics::Metrics};
+use self::{clients::Clients, guard::Guard, metrics::Metrics, problems::problem};
 use crate::{
     config::{Config, Transport},
     error::{ErrorCode, Result, TroupeError},
@@ -125,12 +127,15 @@ impl NetworkServer {
 
 fn routes(transport: Transport, guard: Arc<Guard>, shared: Shared) -> Router {
     let mut routes = Router::new().route("/ws", get(websocket::upgrade));
+    let mut api = Router::new();
     if transport == Transport::Http {
         routes = routes.route("/mcp", any(streamable::serve)).route("/metrics", get(metrics::show));
+        api = api::routes(&shared);
     }
     let cors = guard.cors();
     routes
         .layer(middleware::from_fn_with_state(guard.clone(), guard::authenticate))
+        .merge(api.layer(middleware::from_fn_with_state(guard.clone(), guard::authenticate_program)))
         // Whoever watches over the server need not have its token.
         .route("/health", get(health))
         .fallback(async || problem(StatusCode::NOT_FOUND, "not_found", "nothing is served at this path"))
@@ -158,9 +163,4 @@ async fn health(State(shared): State<Shared>) -> Response {
             (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
         }
     }
-}
-
-/// An error of HTTP itself, in seed 002's form.
-fn problem(status: StatusCode, error: &str, message: impl Into<String>) -> Response {
-    (status, Json(json!({"error": error, "message": message.into(), "details": {}}))).into_response()
 }

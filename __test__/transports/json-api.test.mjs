@@ -1,0 +1,188 @@
+// The JSON API of seed 002: calls by plain HTTP, for programs that speak no MCP.
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { before, describe, test } from 'node:test'
+import { startHttpServer } from '../support/http.mjs'
+import { shared } from '../support/scope.mjs'
+import { startSite } from '../support/site.mjs'
+import { until, within } from '../support/wait.mjs'
+
+const TOKEN = 'correct-horse'
+const WITH_TOKEN = { env: { TROUPE_AUTH_TOKEN: TOKEN } }
+const UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/
+
+describe('the JSON API', { timeout: 60_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
+  let server
+  /** @type {ReturnType<import('../support/http.mjs').HttpServer['program']>} */
+  let ask
+  /** @type {Awaited<ReturnType<typeof startSite>>} */
+  let site
+  before(async () => {
+    site = await startSite(scope)
+    server = await startHttpServer(scope, [], WITH_TOKEN)
+    ask = server.program(TOKEN)
+  })
+  const open = async () => (await ask('POST', '/sessions')).json.session_id
+  const evaluate = (session_id, script) => ({ session_id, tool: 'evaluate', params: { script } })
+
+  test('plays the main job in the form of seed 002', async () => {
+    const created = await ask('POST', '/sessions', { viewport: { width: 500, height: 400 } })
+    assert.equal(created.status, 201, created.text)
+    const { session_id } = created.json
+    assert.match(session_id, UUID)
+    assert.ok(created.json.expires_at > Date.now())
+    const navigated = await ask('POST', '/requests', { session_id, tool: 'navigate', params: { url: site.url('/form') } })
+    assert.equal(navigated.status, 200, navigated.text)
+    const { ref_id, timestamp, result, ...rest } = navigated.json
+    assert.match(ref_id, UUID)
+    assert.ok(Math.abs(Date.parse(timestamp) - Date.now()) < 60_000, timestamp)
+    assert.equal(result.title, 'Form')
+    assert.equal(rest.session_id, session_id)
+    assert.equal(rest.status, 'success')
+    assert.equal(rest.metadata.tool, 'navigate')
+    assert.equal(rest.metadata.console_error_count, 0)
+    assert.equal((await ask('POST', '/requests', { session_id, tool: 'type', params: { selector: '#name', text: 'Ada' } })).json.status, 'success')
+    assert.equal((await ask('POST', '/requests', { session_id, tool: 'click', params: { selector: '#send' } })).json.result.page.title, 'Echo')
+    const wide = await ask('POST', '/requests', evaluate(session_id, 'innerWidth'))
+    assert.equal(wide.json.result.value, 500)
+    const { json } = await ask('GET', '/sessions?state=active')
+    assert.match(json.sessions.find((session) => session.session_id === session_id).pages[0].url, /\/echo/)
+    assert.equal((await ask('DELETE', `/sessions/${session_id}`)).json.success, true)
+    assert.equal((await ask('DELETE', `/sessions/${session_id}`)).status, 404)
+  })
+
+  test('gives a call the id that its program has for it, if it is a UUID', async () => {
+    const request_id = '2f5a3a2c-4b7e-4c55-9d55-1f9d1a0c7a11'
+    const { json } = await ask('POST', '/requests', { tool: 'create_new_session', request_id })
+    assert.equal(json.ref_id, request_id)
+    assert.equal(json.session_id, json.result.sessionId)
+    await ask('DELETE', `/sessions/${json.session_id}`)
+    assert.equal((await ask('POST', '/requests', { tool: 'list_sessions', request_id: 'mine' })).status, 400)
+  })
+
+  test('tells of a call that failed as an answer, and of one that could not be made by the status of HTTP', async () => {
+    const session_id = await open()
+    const failed = await ask('POST', '/requests', evaluate(session_id, 'missing()'))
+    assert.equal(failed.status, 200)
+    assert.equal(failed.json.status, 'error')
+    assert.equal(failed.json.error_code, 'SCRIPT_ERROR')
+    assert.match(failed.json.error, /missing is not defined/)
+    for (const [what, status, error] of [
+      [{ session_id: crypto.randomUUID(), tool: 'snapshot' }, 404, 'SESSION_NOT_FOUND'],
+      [{ tool: 'snapshot' }, 400, 'INVALID_PARAMETERS'],
+      [{ session_id, tool: 'snapshot', params: { dept: 3 } }, 400, 'INVALID_PARAMETERS'],
+      [{ session_id, tool: 'snapshot', params: { sessionId: 'another' } }, 400, 'invalid_request'],
+      [{ session_id, tool: 'snapshat' }, 404, 'unknown_tool'],
+      [{ session_id }, 400, 'invalid_request'],
+      [{ session_id, tool: 'snapshot', more: 1 }, 400, 'invalid_request'],
+      ['{', 400, 'invalid_request'],
+      ['[]', 400, 'invalid_request']
+    ]) {
+      const { status: told, json, text } = await ask('POST', '/requests', what)
+      assert.deepEqual([told, json.error], [status, error], text)
+      assert.ok(json.message.length > 10 && typeof json.details === 'object', text)
+    }
+    assert.equal((await ask('POST', '/requests', 'tool=x', { headers: { 'content-type': 'text/plain' } })).status, 415)
+    assert.equal((await ask('POST', '/requests', ' '.repeat(5 << 20))).status, 413)
+    assert.equal((await ask('GET', `/requests/${crypto.randomUUID()}`)).json.error, 'RECORD_NOT_FOUND')
+    assert.equal((await ask('GET', '/nowhere')).status, 404)
+    const other = await ask('PUT', '/sessions')
+    assert.deepEqual([other.status, other.json.error], [405, 'method_not_allowed'])
+    assert.equal((await ask('GET', '/sessions?state=lost')).status, 400)
+    await ask('DELETE', `/sessions/${session_id}`)
+  })
+
+  test('shows the sessions of all clients', async () => {
+    const client = await server.connect({ authorization: `Bearer ${TOKEN}` })
+    await client.ok('navigate', { url: site.url('/form') })
+    const [{ sessionId }] = (await client.ok('list_sessions')).sessions
+    const { json } = await ask('GET', '/sessions')
+    assert.ok(json.sessions.some((session) => session.session_id === sessionId))
+    assert.equal((await ask('POST', '/requests', evaluate(sessionId, 'document.title'))).json.result.value, 'Form')
+    await client.delete()
+  })
+
+  test('is behind the guard: foreign pages and hosts, and who has no token', async () => {
+    assert.equal((await ask('GET', '/sessions', undefined, { headers: { origin: 'https://evil.example' } })).status, 403)
+    for (const path of ['/sessions', '/requests', '/openapi.json', '/sessions/x']) {
+      assert.equal((await server.program('wrong')('GET', path)).status, 401, path)
+    }
+  })
+
+  test('a call stops when its program hangs up', async () => {
+    const session_id = await open()
+    const hangUp = new AbortController()
+    const running = ask('POST', '/requests', evaluate(session_id, 'new Promise(() => {})'), { signal: hangUp.signal })
+    const behind = ask('POST', '/requests', evaluate(session_id, '"free"'))
+    await (await fetch(server.at('/health'))).arrayBuffer()
+    hangUp.abort()
+    await assert.rejects(running)
+    assert.equal((await within(behind, 'the call behind it', 5000)).json.result.value, 'free')
+    await ask('DELETE', `/sessions/${session_id}`)
+  })
+
+  test('answers a call that runs when the server ends with 503', async (t) => {
+    const own = await startHttpServer(t, [], WITH_TOKEN)
+    const program = own.program(TOKEN)
+    const { session_id } = (await program('POST', '/sessions')).json
+    const running = program('POST', '/requests', evaluate(session_id, 'new Promise(() => {})'))
+    const behind = program('POST', '/requests', evaluate(session_id, '1'))
+    await until(async () => (await program('GET', '/sessions')).json.sessions.length === 1, 'the session')
+    assert.equal((await own.end()).code, 0)
+    for (const { status, json } of await Promise.all([running, behind])) {
+      assert.equal(status, 503)
+      assert.equal(json.details.retryable, true)
+    }
+  })
+
+  test('brings an expired session back', async (t) => {
+    const own = await startHttpServer(t, ['--session-timeout', '1200'], WITH_TOKEN)
+    const program = own.program(TOKEN)
+    const { session_id } = (await program('POST', '/sessions')).json
+    await program('POST', '/requests', { session_id, tool: 'navigate', params: { url: site.url('/form') } })
+    const ended = async () => (await program('POST', '/requests', evaluate(session_id, '1'))).status === 410
+    await until(ended, 'its expiry', 10_000)
+    const resumed = await program('POST', `/sessions/${session_id}/resume`)
+    assert.equal(resumed.status, 200, resumed.text)
+    assert.deepEqual(resumed.json.pages, [{ page_id: 'page-1', url: site.url('/form') }])
+  })
+
+  test('answers 503 where no session can be served', async (t) => {
+    const full = (await startHttpServer(t, ['--max-sessions', '1'], WITH_TOKEN)).program(TOKEN)
+    assert.equal((await full('POST', '/sessions')).status, 201)
+    const refused = await full('POST', '/sessions')
+    assert.deepEqual([refused.status, refused.json.error, refused.headers.get('retry-after')], [503, 'MAX_SESSIONS_REACHED', '1'])
+    const without = await startHttpServer(t, ['--executable-path', '/nowhere/chromium'], { ...WITH_TOKEN })
+    const { status, json } = await without.program(TOKEN)('POST', '/requests', { tool: 'create_session' })
+    assert.deepEqual([status, json.error], [503, 'BROWSER_ERROR'])
+    assert.equal((await fetch(without.at('/health'))).status, 503)
+  })
+
+  test('leaves out what the server does not offer', async (t) => {
+    const few = (await startHttpServer(t, ['--tools', 'list_sessions,navigate'], WITH_TOKEN)).program(TOKEN)
+    const { json } = await few('GET', '/openapi.json')
+    assert.deepEqual(Object.keys(json.paths), ['/api/requests', '/api/requests/{ref_id}', '/api/sessions'])
+    assert.equal((await few('POST', '/sessions')).status, 405)
+    assert.equal((await few('POST', '/requests', { tool: 'create_session' })).status, 404)
+  })
+})
+
+test('the JSON API wants the token of a file where none is configured, which only its owner can read', { timeout: 30_000, skip: process.platform !== 'linux' }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-state-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const [one, other] = await Promise.all([0, 1].map(() => startHttpServer(t, [], { env: { XDG_STATE_HOME: folder } })))
+  const file = join(folder, 'troupe', 'api-token')
+  assert.ok(one.stderr().includes(file), one.stderr())
+  assert.equal(statSync(file).mode & 0o777, 0o600)
+  const token = readFileSync(file, 'utf8').trim()
+  for (const server of [one, other]) {
+    assert.equal((await server.program(token)('GET', '/sessions')).status, 200)
+    assert.equal((await server.program('')('GET', '/sessions')).status, 401)
+    // Clients of MCP need none: they see only what is their own.
+    assert.ok((await (await server.connect()).request('tools/list')).result.tools.length > 10)
+  }
+})

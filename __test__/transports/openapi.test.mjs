@@ -1,0 +1,37 @@
+// Schemathesis makes requests out of the OpenAPI document, right ones and wrong ones, one by one and after each other: no
+// 500, and every answer as the document says.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { cleanEnvironment } from '../support/browser.mjs'
+import { startHttpServer } from '../support/http.mjs'
+
+const PROGRAM = fileURLToPath(new URL('../../.cache/venv-openapi/bin/schemathesis', import.meta.url))
+const TOKEN = 'correct-horse'
+/** Requests of each kind for an operation; `EXAMPLES=500` for a long run. */
+const EXAMPLES = process.env.EXAMPLES ?? '4'
+/** A schema cannot say which time zones and which URLs there are: what fits it may be refused all the same. */
+const WITHOUT = ['positive_data_acceptance', 'ensure_resource_availability']
+
+test('Schemathesis finds no fault in the JSON API', { timeout: 600_000, skip: process.platform === 'win32' }, async (t) => {
+  assert.ok(existsSync(PROGRAM), `${PROGRAM} is missing: run \`npm run setup\``)
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-openapi-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const quick = ['--timeout-action', '200', '--timeout-navigation', '1000', '--max-sessions', '200']
+  const server = await startHttpServer(t, [...quick, '--output-dir', folder], { env: { TROUPE_AUTH_TOKEN: TOKEN }, cwd: folder })
+  const given = ['--header', `Authorization: Bearer ${TOKEN}`, '--max-examples', EXAMPLES, '--no-color', '--exclude-checks', WITHOUT.join(',')]
+  const { code, output } = await new Promise((resolve) => {
+    execFile(PROGRAM, ['run', server.at('/api/openapi.json'), ...given], { cwd: folder, env: cleanEnvironment(), maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
+      resolve({ code: /** @type {any} */ (error)?.code ?? 0, output: `${stdout}\n${stderr}` })
+    })
+  })
+  assert.equal(code, 0, output.slice(Math.max(0, output.search(/= (ERRORS|FAILURES) =/))))
+  const [, generated] = /(\d+) generated/.exec(output) ?? []
+  t.diagnostic(`${generated} requests`)
+  assert.ok(Number(generated) > 100, output)
+  assert.ok(!server.stderr().includes('panicked'), server.stderr())
+})

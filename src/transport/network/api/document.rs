@@ -1,0 +1,296 @@
+//! The OpenAPI document, made of the registry's rows and the forms' own schemas.
+//!
+//! OpenAPI 3.1 takes JSON Schema as it is, and the schemas are all there: what a crate would derive from annotations, we
+//! would only write a second time.
+
+use axum::http::StatusCode;
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use super::{
+    super::problems::Problem,
+    calls,
+    forms::{Exchange, STATUSES, snake_case},
+    operations::{self, Given, Operation},
+};
+use crate::tools::{Registry, Tool};
+
+/// The operation that tells of a call, and what names the call.
+const SHOW: &str = "getRequest";
+const CALL: &str = "refId";
+/// Named beside the parameters of a call.
+const SESSION: &str = "sessionId";
+
+/// The document of a server that offers the tools of `registry`.
+pub(super) fn of(registry: &Registry) -> Value {
+    let mut paths = Map::new();
+    let mut add = |path: &str, method: &str, operation: Value| {
+        paths.entry(path).or_insert_with(|| json!({}))[method] = operation;
+    };
+    add(calls::ALL, "post", making(registry));
+    add(
+        calls::ONE,
+        "get",
+        json!({
+            "operationId": SHOW,
+            "summary": "What the record tells of a call.",
+            "parameters": [in_path("ref_id")],
+            "responses": responses(StatusCode::OK, json!({"$ref": "#/components/schemas/Exchange"})),
+        }),
+    );
+    for operation in operations::offered(registry) {
+        if let Some(tool) = operation.row(registry) {
+            add(operation.path, &operation.method.as_str().to_lowercase(), asking(registry, operation, tool));
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Troupe",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Browser automation: sessions, the calls that are made in them, and their record.",
+        },
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Exchange": schema_of::<Exchange>(), "Problem": schema_of::<Problem>()},
+        },
+    })
+}
+
+fn schema_of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+/// `POST /api/requests`: one form for each tool.
+fn making(registry: &Registry) -> Value {
+    let forms: Vec<Value> = registry.tools().iter().map(|tool| call_of(tool)).collect();
+    let mut responses = responses(StatusCode::OK, json!({"$ref": "#/components/schemas/Exchange"}));
+    responses["200"]["links"] = links(registry, CALL);
+    json!({
+        "operationId": "makeRequest",
+        "summary": "Make a call.",
+        "description": "A call that ran is answered with 200, be it that it failed (`status`); one that could not be made, \
+                        with the status of HTTP that says why.",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"oneOf": forms}}}},
+        "responses": responses,
+    })
+}
+
+/// A call to `tool`.
+fn call_of(tool: &'static Tool) -> Value {
+    let mut params = taken(&tool.input);
+    let names_session = tool.is_in_session() || required(&params).any(|name| name == SESSION);
+    if let Some(properties) = params.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.remove(SESSION);
+    }
+    if let Some(required) = params.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| name != SESSION);
+    }
+    let mut wanted = vec!["tool"];
+    wanted.extend(names_session.then_some("session_id"));
+    wanted.extend(required(&params).next().map(|_| "params"));
+    let mut form = json!({
+        "title": tool.name,
+        "description": tool.description,
+        "type": "object",
+        "properties": {
+            "session_id": {"type": "string"},
+            "tool": {"const": tool.name},
+            "params": params,
+            "request_id": {"type": "string", "format": "uuid"},
+        },
+        "required": wanted,
+    });
+    close(&mut form);
+    form
+}
+
+fn required(schema: &Value) -> impl Iterator<Item = &str> {
+    schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// An operation of the table.
+fn asking(registry: &Registry, operation: &Operation, tool: &'static Tool) -> Value {
+    let mut responses = responses(operation.success, answer(operation, tool));
+    if operation.success == StatusCode::CREATED {
+        responses[operation.success.as_str()]["links"] = links(registry, SESSION);
+    }
+    let mut described = json!({
+        "operationId": operation.id,
+        "summary": tool.description,
+        "responses": responses,
+    });
+    let mut parameters: Vec<Value> =
+        operation.named.map(|named| in_path(&snake_case(named))).into_iter().collect();
+    match operation.given {
+        Given::Query => parameters.extend(operation.parameters(tool).map(|(name, schema, required)| {
+            json!({
+                "name": snake_case(name), "in": "query", "required": required, "schema": taken(schema),
+            })
+        })),
+        Given::Body => {
+            let content = json!({"application/json": {"schema": taken(&tool.input)}});
+            described["requestBody"] = json!({"content": content});
+        }
+        Given::Nowhere => {}
+    }
+    described["parameters"] = parameters.into();
+    described
+}
+
+fn answer(operation: &Operation, tool: &'static Tool) -> Value {
+    match (operation.text, &tool.output) {
+        (Some(field), _) => {
+            let names: Vec<String> =
+                operation.named.map(snake_case).into_iter().chain([field.to_owned()]).collect();
+            let properties: Map<String, Value> =
+                names.iter().map(|name| (name.clone(), json!({"type": "string"}))).collect();
+            json!({"type": "object", "properties": properties, "required": names})
+        }
+        (None, Some(output)) => renamed(output),
+        (None, None) => json!({}),
+    }
+}
+
+fn in_path(name: &str) -> Value {
+    json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}})
+}
+
+/// Where one can go on from an answer with this id in it.
+fn links(registry: &Registry, id: &'static str) -> Value {
+    let name = snake_case(id);
+    let there = operations::offered(registry).filter(|operation| operation.named == Some(id));
+    let ids = there.map(|operation| operation.id).chain((id == CALL).then_some(SHOW));
+    let link =
+        |to: &str| json!({"operationId": to, "parameters": {&name: format!("$response.body#/{name}")}});
+    Value::Object(ids.map(|to| (to.to_owned(), link(to))).collect())
+}
+
+fn responses(success: StatusCode, schema: Value) -> Value {
+    let form = |schema: Value| json!({"application/json": {"schema": schema}});
+    let told = |status: &StatusCode| {
+        let problem = json!({"$ref": "#/components/schemas/Problem"});
+        let description = status.canonical_reason().unwrap_or("Failed");
+        (status.as_u16().to_string(), json!({"description": description, "content": form(problem)}))
+    };
+    let good = json!({"description": "Done", "content": form(schema)});
+    let all = [(success.as_u16().to_string(), good)].into_iter().chain(STATUSES.iter().map(told));
+    Value::Object(all.collect())
+}
+
+/// A schema of parameters as the check reads it: what is not named is refused, what may be left out may be null.
+fn taken(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    close(&mut schema);
+    schema
+}
+
+fn close(schema: &mut Value) {
+    let Some(map) = schema.as_object_mut() else { return };
+    if map.get("type") == Some(&json!("integer")) {
+        map.entry("minimum").or_insert(json!(0));
+    }
+    if let Some(items) = map.get_mut("items") {
+        close(items);
+    }
+    let required: Vec<Value> = map.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let Some(properties) = map.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    for (name, property) in properties.iter_mut() {
+        close(property);
+        if !required.iter().any(|required| required == name) {
+            or_null(property);
+        }
+    }
+    map.entry("additionalProperties").or_insert(json!(false));
+}
+
+fn or_null(schema: &mut Value) {
+    if let Some(values) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+        values.push(Value::Null);
+    }
+    if let Some(kind) = schema.get_mut("type").filter(|kind| kind.is_string()) {
+        *kind = json!([kind.take(), "null"]);
+    }
+}
+
+/// A schema of facts under seed 002's names.
+fn renamed(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    rename(&mut schema);
+    schema
+}
+
+fn rename(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            for (key, value) in map.iter_mut() {
+                match (key.as_str(), value) {
+                    ("properties", Value::Object(properties)) => {
+                        let old = std::mem::take(properties);
+                        properties.extend(old.into_iter().map(|(name, mut property)| {
+                            rename(&mut property);
+                            (snake_case(&name), property)
+                        }));
+                    }
+                    ("required", Value::Array(names)) => {
+                        for name in names {
+                            if let Some(text) = name.as_str() {
+                                *name = json!(snake_case(text));
+                            }
+                        }
+                    }
+                    (_, value) => rename(value),
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(rename),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{config::Config, session::SystemClock};
+
+    fn document(config: Config) -> Value {
+        of(&Registry::in_memory(Arc::new(config), Arc::new(SystemClock)).unwrap())
+    }
+
+    #[test]
+    fn sessions_are_described_as_they_were_reviewed() {
+        let document = document(Config::default());
+        insta::assert_json_snapshot!([&document["paths"]["/api/sessions"], &document["components"]]);
+    }
+
+    #[test]
+    fn a_tool_that_is_not_offered_is_not_described() {
+        let document = document(Config { no_tools: vec!["create_session".to_owned()], ..Config::default() });
+        assert!(document["paths"]["/api/sessions"]["post"].is_null());
+        assert!(document["paths"]["/api/sessions"]["get"].is_object());
+        assert!(!document.to_string().contains("create_session\""));
+    }
+
+    #[test]
+    fn each_tool_has_its_form_and_names_its_session_beside_its_parameters() {
+        let document = document(Config::default());
+        let forms = &document["paths"]["/api/requests"]["post"]["requestBody"]["content"]["application/json"]
+            ["schema"];
+        let forms = forms["oneOf"].as_array().unwrap();
+        assert_eq!(forms.len(), Registry::all().len());
+        let click = forms.iter().find(|form| form["title"] == "click").unwrap();
+        assert_eq!(click["required"], json!(["tool", "session_id", "params"]));
+        assert!(click["properties"]["params"]["properties"]["sessionId"].is_null());
+        let create = forms.iter().find(|form| form["title"] == "create_session").unwrap();
+        assert_eq!(create["required"], json!(["tool"]));
+    }
+}

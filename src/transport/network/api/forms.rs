@@ -1,0 +1,231 @@
+//! How calls look in JSON: seed 002's request, response and error.
+
+use axum::{
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::super::problems::problem_with;
+use crate::{
+    error::{ErrorCode, TroupeError},
+    tools::{Outcome, UnknownTool},
+};
+
+/// A call, as it is asked for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CallRequest {
+    pub session_id: Option<String>,
+    pub tool: String,
+    #[serde(default)]
+    pub params: Option<Map<String, Value>>,
+    /// Becomes the call's `ref_id`.
+    pub request_id: Option<String>,
+}
+
+/// A call that was made.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Exchange {
+    pub ref_id: String,
+    pub session_id: Option<String>,
+    pub status: Status,
+    /// When it began, ISO 8601.
+    pub timestamp: String,
+    pub metadata: Metadata,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What failed, for programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<&'static str>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub details: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retryable: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+    /// What the tool answered; not with `--responses ref`, nor when the call is looked up later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Status {
+    Success,
+    Error,
+    Running,
+}
+
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(super) struct Metadata {
+    pub tool: String,
+    pub has_snapshot: bool,
+    pub has_console_logs: bool,
+    pub console_error_count: usize,
+}
+
+/// Why there is no answer to a request.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// What it holds is no request.
+    Unreadable(String),
+    MediaType,
+    UnknownTool(UnknownTool),
+    /// A call with this id is in the record already.
+    Taken(String),
+    NoRecord(String),
+    Stopping,
+    /// The call could not be made, or failed where the path names what it is to do.
+    Failed {
+        error: TroupeError,
+        status: StatusCode,
+        ref_id: Option<String>,
+    },
+}
+
+impl From<UnknownTool> for Refusal {
+    fn from(unknown: UnknownTool) -> Self {
+        Self::UnknownTool(unknown)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, error, message, details) = match self {
+            Self::Unreadable(message) => (StatusCode::BAD_REQUEST, "invalid_request", message, Map::new()),
+            Self::MediaType => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_media_type",
+                "the body must be JSON, with `Content-Type: application/json`".to_owned(),
+                Map::new(),
+            ),
+            Self::UnknownTool(unknown) => {
+                (StatusCode::NOT_FOUND, "unknown_tool", unknown.to_string(), Map::new())
+            }
+            Self::Taken(id) => (
+                StatusCode::CONFLICT,
+                "request_id_taken",
+                format!("a call `{id}` was made before"),
+                Map::new(),
+            ),
+            Self::NoRecord(id) => (
+                StatusCode::NOT_FOUND,
+                ErrorCode::RecordNotFound.as_str(),
+                format!("no call `{id}` is in the record"),
+                Map::new(),
+            ),
+            Self::Stopping => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "stopping",
+                "the server is stopping; try again when it is back".to_owned(),
+                Map::from_iter([("retryable".to_owned(), json!(true))]),
+            ),
+            Self::Failed { error, status, ref_id } => {
+                let mut details = error.details;
+                details.insert("retryable".to_owned(), json!(error.retryable));
+                details.extend(ref_id.map(|id| ("ref_id".to_owned(), json!(id))));
+                details.extend(error.session_id.map(|id| ("session_id".to_owned(), json!(id))));
+                details
+                    .extend(error.suggestion.map(|suggestion| ("suggestion".to_owned(), json!(suggestion))));
+                (status, error.code.as_str(), error.message, details)
+            }
+        };
+        let response = problem_with(status, error, message, details);
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            return ([(header::RETRY_AFTER, "1")], response).into_response();
+        }
+        response
+    }
+}
+
+/// The status of an error that kept a call from being made; `None` where it ran and failed. `no_browser`: none could be
+/// started when one was last wanted.
+fn refused(code: ErrorCode, no_browser: bool) -> Option<StatusCode> {
+    Some(match code {
+        ErrorCode::InvalidParameters => StatusCode::BAD_REQUEST,
+        ErrorCode::SessionNotFound | ErrorCode::PageNotFound | ErrorCode::RecordNotFound => {
+            StatusCode::NOT_FOUND
+        }
+        ErrorCode::SessionExpired => StatusCode::GONE,
+        ErrorCode::MaxSessionsReached | ErrorCode::UpstreamUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorCode::BrowserError if no_browser => StatusCode::SERVICE_UNAVAILABLE,
+        _ => return None,
+    })
+}
+
+/// A call's end, as `POST /api/requests` tells it: a call that ran is an answer, be it an error.
+pub(super) fn ran(outcome: Outcome, no_browser: bool) -> Result<Outcome, Refusal> {
+    let status = outcome.result.as_ref().err().and_then(|error| refused(error.code, no_browser));
+    match (status, outcome) {
+        (Some(status), Outcome { result: Err(error), ref_id, .. }) => {
+            Err(Refusal::Failed { error, status, ref_id: Some(ref_id) })
+        }
+        (_, outcome) => Ok(outcome),
+    }
+}
+
+/// The same where only success is an answer.
+pub(super) fn failed(error: TroupeError, no_browser: bool, ref_id: Option<String>) -> Refusal {
+    let status = refused(error.code, no_browser).unwrap_or(match error.code {
+        ErrorCode::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
+        ErrorCode::BrowserCrashed => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::UNPROCESSABLE_ENTITY,
+    });
+    Refusal::Failed { error, status, ref_id }
+}
+
+/// The statuses that an operation may have beside that of success, in order.
+pub(super) const STATUSES: &[StatusCode] = &[
+    StatusCode::BAD_REQUEST,
+    StatusCode::UNAUTHORIZED,
+    StatusCode::FORBIDDEN,
+    StatusCode::NOT_FOUND,
+    StatusCode::REQUEST_TIMEOUT,
+    StatusCode::CONFLICT,
+    StatusCode::GONE,
+    StatusCode::PAYLOAD_TOO_LARGE,
+    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    StatusCode::UNPROCESSABLE_ENTITY,
+    StatusCode::TOO_MANY_REQUESTS,
+    StatusCode::SERVICE_UNAVAILABLE,
+];
+
+/// `sessionId` as seed 002 writes it.
+pub(super) fn snake_case(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    for character in name.chars() {
+        if character.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(character.to_ascii_lowercase());
+    }
+    snake
+}
+
+/// A tool's facts under seed 002's names.
+pub(super) fn snake_cased(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (snake_case(&name), snake_cased(value))).collect()
+        }
+        Value::Array(list) => list.into_iter().map(snake_cased).collect(),
+        value => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_have_the_names_of_the_seed_all_the_way_down() {
+        let facts = json!({"sessions": [{"sessionId": "a", "pages": [{"pageId": "page-1", "url": "x"}]}]});
+        let expected =
+            json!({"sessions": [{"session_id": "a", "pages": [{"page_id": "page-1", "url": "x"}]}]});
+        assert_eq!(snake_cased(facts), expected);
+    }
+}

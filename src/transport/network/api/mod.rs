@@ -1,0 +1,75 @@
+//! The JSON API at `/api` (seed 002): calls by plain HTTP, for programs that speak no MCP.
+//!
+//! `calls` makes any call and tells of it later, `operations` lists what is asked of one tool by a path of its own,
+//! `forms` is how calls and their ends look in JSON, `document` describes it all as OpenAPI. Tools, parameters and
+//! answers are read from the registry's rows: what is listed there is served here, under the names of seed 002
+//! (`session_id`).
+
+mod calls;
+mod document;
+mod forms;
+mod operations;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::Body,
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use serde_json::{Map, Value};
+
+use self::forms::Refusal;
+use super::{Shared, problem, request};
+use crate::{
+    session::Connection,
+    tools::{Invocation, Outcome},
+};
+
+/// Everything below `/api`.
+pub(super) fn routes(shared: &Shared) -> Router<Shared> {
+    let document = document::of(shared.server.registry()).to_string();
+    let mut routes = Router::new()
+        .route("/api/openapi.json", get(([(header::CONTENT_TYPE, "application/json")], document)))
+        .route(calls::ALL, post(calls::make))
+        .route(calls::ONE, get(calls::show));
+    for operation in operations::offered(shared.server.registry()) {
+        routes = routes.route(operation.path, operation.route());
+    }
+    routes.method_not_allowed_fallback(async || {
+        problem(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "the path has no such method")
+    })
+}
+
+/// Makes one call, until the server ends. Dropped with the request, it stops where it is. The API sees the sessions of
+/// all clients, and has none of its own: each request stands for itself.
+async fn call(
+    shared: &Shared,
+    tool: &str,
+    arguments: Value,
+    ref_id: Option<String>,
+) -> Result<Outcome, Refusal> {
+    let connection = Arc::new(Connection::overseer());
+    let invocation = Invocation { whole: true, ref_id, ..Invocation::new(connection, tool, arguments) };
+    tokio::select! {
+        outcome = shared.server.registry().call(invocation) => Ok(outcome?),
+        () = shared.stop.cancelled() => Err(Refusal::Stopping),
+    }
+}
+
+/// The JSON object that a request holds; an empty body is an empty one.
+async fn object(shared: &Shared, headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, Response> {
+    let taken = request::body(headers, body, shared.request_timeout).await;
+    let taken = taken.map_err(IntoResponse::into_response)?;
+    if taken.is_empty() {
+        return Ok(Map::new());
+    }
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
+        return Err(Refusal::MediaType.into_response());
+    }
+    let read = serde_json::from_slice(&taken);
+    read.map_err(|error| Refusal::Unreadable(format!("the body is no JSON object: {error}")).into_response())
+}

@@ -1,0 +1,199 @@
+//! What is asked of one tool by a path of its own: a table.
+
+use axum::{
+    Json,
+    body::Body,
+    extract::{RawPathParams, RawQuery, State},
+    http::{HeaderMap, Method, StatusCode},
+    response::{IntoResponse, Response},
+    routing::{MethodFilter, MethodRouter, on},
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Shared,
+    forms::{self, snake_case, snake_cased},
+};
+use crate::tools::{Answer, Registry, Tool};
+
+/// Where the parameters stand that the path does not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Given {
+    Query,
+    Body,
+    Nowhere,
+}
+
+/// One row.
+pub(super) struct Operation {
+    pub method: Method,
+    pub path: &'static str,
+    pub tool: &'static str,
+    pub id: &'static str,
+    /// The tool's parameter that is part of the path, under its snake-case name.
+    pub named: Option<&'static str>,
+    pub given: Given,
+    pub success: StatusCode,
+    /// Where the tool answers with text, the field that it is told in.
+    pub text: Option<&'static str>,
+}
+
+static OPERATIONS: &[Operation] = &[
+    Operation {
+        method: Method::GET,
+        path: "/api/sessions",
+        tool: "list_sessions",
+        id: "listSessions",
+        named: None,
+        given: Given::Query,
+        success: StatusCode::OK,
+        text: None,
+    },
+    Operation {
+        method: Method::POST,
+        path: "/api/sessions",
+        tool: "create_session",
+        id: "createSession",
+        named: None,
+        given: Given::Body,
+        success: StatusCode::CREATED,
+        text: None,
+    },
+    Operation {
+        method: Method::POST,
+        path: "/api/sessions/{session_id}/resume",
+        tool: "session_resume",
+        id: "resumeSession",
+        named: Some("sessionId"),
+        given: Given::Nowhere,
+        success: StatusCode::OK,
+        text: None,
+    },
+    Operation {
+        method: Method::DELETE,
+        path: "/api/sessions/{session_id}",
+        tool: "close_session",
+        id: "closeSession",
+        named: Some("sessionId"),
+        given: Given::Nowhere,
+        success: StatusCode::OK,
+        text: None,
+    },
+    Operation {
+        method: Method::GET,
+        path: super::calls::ALL,
+        tool: "list_requests",
+        id: "listRequests",
+        named: None,
+        given: Given::Query,
+        success: StatusCode::OK,
+        text: None,
+    },
+    Operation {
+        method: Method::GET,
+        path: "/api/requests/{ref_id}/content",
+        tool: "get_content",
+        id: "getContent",
+        named: Some("refId"),
+        given: Given::Query,
+        success: StatusCode::OK,
+        text: Some("content"),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/api/requests/{ref_id}/console",
+        tool: "get_console_content",
+        id: "getConsole",
+        named: Some("refId"),
+        given: Given::Query,
+        success: StatusCode::OK,
+        text: Some("console"),
+    },
+];
+
+/// The rows whose tools the server offers.
+pub(super) fn offered(registry: &Registry) -> impl Iterator<Item = &'static Operation> {
+    OPERATIONS.iter().filter(|operation| operation.row(registry).is_some())
+}
+
+impl Operation {
+    /// The tool that it asks.
+    pub fn row(&self, registry: &Registry) -> Option<&'static Tool> {
+        registry.tools().iter().find(|tool| tool.name == self.tool).copied()
+    }
+
+    /// The parameters that stand in the query or the body: name and schema, and whether it must be there.
+    pub fn parameters(
+        &self,
+        tool: &'static Tool,
+    ) -> impl Iterator<Item = (&'static str, &'static Value, bool)> {
+        let required = tool.input["required"].as_array();
+        let properties = tool.input["properties"].as_object().into_iter().flatten();
+        let named = self.named;
+        properties.filter(move |(name, _)| Some(name.as_str()) != named).map(move |(name, schema)| {
+            let required = required.is_some_and(|required| required.iter().any(|required| required == name));
+            (name.as_str(), schema, required)
+        })
+    }
+
+    pub fn route(&'static self) -> MethodRouter<Shared> {
+        let method = MethodFilter::try_from(self.method.clone()).unwrap_or(MethodFilter::GET);
+        on(
+            method,
+            move |State(shared): State<Shared>,
+                  path: RawPathParams,
+                  RawQuery(query): RawQuery,
+                  headers: HeaderMap,
+                  body: Body| async move {
+                let mut arguments = match self.given {
+                    Given::Body => match super::object(&shared, &headers, body).await {
+                        Ok(given) => given,
+                        Err(refused) => return refused,
+                    },
+                    Given::Query => match self.row(shared.server.registry()) {
+                        Some(tool) => self.asked(tool, query.as_deref().unwrap_or_default()),
+                        None => Map::new(),
+                    },
+                    Given::Nowhere => Map::new(),
+                };
+                let named = path.iter().next().map(|(_, value)| json!(value));
+                arguments.extend(self.named.map(str::to_owned).zip(named));
+                self.run(&shared, Value::Object(arguments)).await
+            },
+        )
+    }
+
+    /// The arguments in a query; what is no number or truth value where one is wanted stays text, and is refused as such.
+    fn asked(&self, tool: &'static Tool, query: &str) -> Map<String, Value> {
+        let pairs = url::form_urlencoded::parse(query.as_bytes());
+        let arguments = pairs.map(|(name, text)| {
+            let known = self.parameters(tool).find(|(known, ..)| *known == name || snake_case(known) == name);
+            let kind = known.and_then(|(_, schema, _)| schema["type"].as_str());
+            let value = match kind {
+                Some("integer" | "number" | "boolean") => serde_json::from_str(&text).unwrap_or(json!(text)),
+                _ => json!(text),
+            };
+            (known.map_or_else(|| name.into_owned(), |(known, ..)| known.to_owned()), value)
+        });
+        arguments.collect()
+    }
+
+    async fn run(&self, shared: &Shared, arguments: Value) -> Response {
+        let outcome = match super::call(shared, self.tool, arguments.clone(), None).await {
+            Ok(outcome) => outcome,
+            Err(refusal) => return refusal.into_response(),
+        };
+        let answer = match (outcome.result, self.text) {
+            (Ok(Answer::Text(text)), Some(field)) => {
+                let named = self.named.map(|named| (snake_case(named), arguments[named].clone()));
+                named.into_iter().chain([(field.to_owned(), json!(text))]).collect()
+            }
+            (Ok(answer), _) => snake_cased(answer.into_value()),
+            (Err(error), _) => {
+                let no_browser = shared.server.registry().manager().browser_failure().is_some();
+                return forms::failed(error, no_browser, Some(outcome.ref_id)).into_response();
+            }
+        };
+        (self.success, Json(answer)).into_response()
+    }
+}
