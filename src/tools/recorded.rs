@@ -1,22 +1,16 @@
 //! What the record tells of one call, for faces that list calls by their id.
 
 use super::Registry;
-use crate::{error::Result, store::Record};
+use crate::{
+    error::Result,
+    store::{Record, Summary},
+};
 
 /// A call in the record.
 #[derive(Debug, Clone)]
 pub struct Recorded {
-    pub ref_id: String,
-    pub session_id: Option<String>,
-    pub tool: String,
-    /// Milliseconds since 1970.
-    pub at: u64,
-    /// None while it runs.
-    pub success: Option<bool>,
+    pub call: Summary,
     pub error_message: Option<String>,
-    pub has_snapshot: bool,
-    pub console_messages: usize,
-    pub console_errors: usize,
 }
 
 impl Registry {
@@ -30,16 +24,18 @@ impl Registry {
             return Ok(None);
         };
         let console = store.console_of_record(&ref_id, None).await?;
-        Ok(Some(Recorded {
+        let errors = console.iter().filter(|message| message.level == "error").count();
+        let call = Summary {
             success: answer.as_ref().map(|answer| answer.success),
+            answered_at: answer.as_ref().map(|answer| answer.at),
             has_snapshot: answer.as_ref().is_some_and(|answer| answer.page_snapshot.is_some()),
-            error_message: answer.and_then(|answer| answer.error_message),
-            console_messages: console.len(),
-            console_errors: console.iter().filter(|message| message.level == "error").count(),
+            console_messages: console.len() as u64,
+            console_errors: errors as u64,
             ref_id,
             session_id,
             tool,
             at,
-        }))
+        };
+        Ok(Some(Recorded { call, error_message: answer.and_then(|answer| answer.error_message) }))
     }
 }

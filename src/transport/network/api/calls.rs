@@ -122,17 +122,18 @@ fn arguments(
 }
 
 fn told(recorded: Recorded) -> Exchange {
-    let at = i64::try_from(recorded.at).ok().and_then(DateTime::from_timestamp_millis).unwrap_or_default();
+    let call = &recorded.call;
+    let at = i64::try_from(call.at).ok().and_then(DateTime::from_timestamp_millis).unwrap_or_default();
     Exchange {
-        status: match recorded.success {
+        status: match call.success {
             Some(true) => Status::Success,
             Some(false) => Status::Error,
             None => Status::Running,
         },
         timestamp: iso8601(at),
         metadata: metadata(&recorded),
-        ref_id: recorded.ref_id,
-        session_id: recorded.session_id,
+        ref_id: recorded.call.ref_id,
+        session_id: recorded.call.session_id,
         error: recorded.error_message,
         error_code: None,
         details: Map::new(),
@@ -142,12 +143,12 @@ fn told(recorded: Recorded) -> Exchange {
     }
 }
 
-fn metadata(recorded: &Recorded) -> Metadata {
+fn metadata(Recorded { call, .. }: &Recorded) -> Metadata {
     Metadata {
-        tool: recorded.tool.clone(),
-        has_snapshot: recorded.has_snapshot,
-        has_console_logs: recorded.console_messages > 0,
-        console_error_count: recorded.console_errors,
+        tool: call.tool.clone(),
+        has_snapshot: call.has_snapshot,
+        has_console_logs: call.console_messages > 0,
+        console_error_count: call.console_errors,
     }
 }
 

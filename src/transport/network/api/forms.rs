@@ -65,7 +65,7 @@ pub(super) struct Metadata {
     pub tool: String,
     pub has_snapshot: bool,
     pub has_console_logs: bool,
-    pub console_error_count: usize,
+    pub console_error_count: u64,
 }
 
 /// Why there is no answer to a request.
