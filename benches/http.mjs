@@ -1,7 +1,8 @@
 // What a server on a port costs: one call that does nothing, and a hundred clients at once that each load a page, click and
 // read. Each server gets its own port and is measured alone.
 import { spawn } from 'node:child_process'
-import { createServer, connect } from 'node:net'
+import { connect } from 'node:net'
+import { freePort } from '../__test__/support/ports.mjs'
 import { StepFailed } from '../scripts/run.mjs'
 import { serverMemory } from './memory.mjs'
 
@@ -11,15 +12,6 @@ export const CLIENTS = 100
 const INITIALIZE = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'troupe-bench', version: '0' } }
 /** A peer that does not get to its end is not waited for longer. */
 const PATIENCE = 120_000
-
-/** A port that is free now. @returns {Promise<number>} */
-async function freePort() {
-  const server = createServer()
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 /** Starts a server on a port and waits until it listens. @param {HttpSide} side */
 async function start({ command, env }) {

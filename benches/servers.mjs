@@ -80,7 +80,7 @@ export function httpSides({ browser, addon }) {
         process.execPath,
         join(ROOT, 'bin/troupe.js'),
         ...same,
-        ...['--transport', 'http', '--port', String(port), '--max-sessions', '100']
+        ...['--transport', 'http', '--port', String(port), '--max-sessions', '100', '--store', 'none']
       ],
       env: { NAPI_RS_NATIVE_LIBRARY_PATH: addon },
       idle: 'list_sessions',

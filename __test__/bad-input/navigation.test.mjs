@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
-import { closedPort } from '../support/site.mjs'
+import { freePort } from '../support/ports.mjs'
 import { assertRefusal } from './refusal.mjs'
 
 describe('navigate', { timeout: 60_000 }, () => {
@@ -59,7 +59,7 @@ describe('navigate', { timeout: 60_000 }, () => {
   }
 
   test('to a port where nothing listens says so', async () => {
-    const url = `http://127.0.0.1:${await closedPort()}/`
+    const url = `http://127.0.0.1:${await freePort()}/`
     await assertRefusal(server, 'navigate', { url }, {
       errorCode: 'NAVIGATION_FAILED',
       message: /nothing listens there/,

@@ -8,7 +8,8 @@ import { describe, test } from 'node:test'
 import { HEADLESS_SHELL } from '../support/delayed-browser.mjs'
 import { allEnded, descendants, isAlive, readProcess } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
-import { closedPort, startSite } from '../support/site.mjs'
+import { freePort } from '../support/ports.mjs'
+import { startSite } from '../support/site.mjs'
 import { until, within } from '../support/wait.mjs'
 
 /** A browser of the test's own, which ends with it. */
@@ -84,7 +85,7 @@ describe('attached to a running browser', { skip: process.platform !== 'linux' }
   })
 
   test('where none answers, page tools say so and how to start one', { timeout: 30_000 }, async (t) => {
-    const endpoint = `http://127.0.0.1:${await closedPort()}`
+    const endpoint = `http://127.0.0.1:${await freePort()}`
     for (const given of [endpoint, endpoint.replace('http', 'ws')]) {
       const server = await attach(t, given)
       const { json, text, ms } = await server.call('navigate', { url: 'about:blank' })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { EVERYWHERE } from '../support/everywhere.mjs'
 import { startShared } from '../support/scope.mjs'
-import { closedPort } from '../support/site.mjs'
+import { freePort } from '../support/ports.mjs'
 import { until } from '../support/wait.mjs'
 
 describe('the request log', { timeout: 60_000 }, () => {
@@ -43,7 +43,7 @@ describe('the request log', { timeout: 60_000 }, () => {
   test('filter: part of the URL, type, status, class of status, failed', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/') })
-    const refused = `http://127.0.0.1:${await closedPort()}/none`
+    const refused = `http://127.0.0.1:${await freePort()}/none`
     await run(sessionId, `Promise.all(['/status/404', '/api/x', '${refused}'].map((url) => fetch(url).catch(() => {})))`)
     const paths = async (filter) => {
       const { requests, count } = await log(sessionId, { filter })

@@ -4,7 +4,7 @@ import { before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { inMemoryManager } from '../support/managers.mjs'
 import { startShared } from '../support/scope.mjs'
-import { closedPort } from '../support/site.mjs'
+import { freePort } from '../support/ports.mjs'
 
 const RUNS = { numRuns: 100 }
 
@@ -20,7 +20,7 @@ describe('errors', { timeout: 60_000 }, () => {
   let sessionId
 
   before(async () => {
-    refused = `http://127.0.0.1:${await closedPort()}/`
+    refused = `http://127.0.0.1:${await freePort()}/`
     sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/all') })
   })

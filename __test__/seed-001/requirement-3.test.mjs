@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
 import { UNKNOWN_SESSION, startWithExpiredSession } from '../support/sessions.mjs'
-import { closedPort } from '../support/site.mjs'
+import { freePort } from '../support/ports.mjs'
 import { isPending, within } from '../support/wait.mjs'
 
 describe('requirement 3: navigating', { timeout: 60_000 }, () => {
@@ -48,7 +48,7 @@ describe('requirement 3: navigating', { timeout: 60_000 }, () => {
 
   test('3.4 a navigation that fails or takes too long is NAVIGATION_FAILED with the reason', async () => {
     const cases = [
-      [`http://127.0.0.1:${await closedPort()}/`, 'net::ERR_CONNECTION_REFUSED', false],
+      [`http://127.0.0.1:${await freePort()}/`, 'net::ERR_CONNECTION_REFUSED', false],
       [site.url('/drop'), 'net::ERR_EMPTY_RESPONSE', true],
       [site.url('/hang'), 'timeout', true]
     ]

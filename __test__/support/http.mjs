@@ -1,4 +1,5 @@
 // The product on a port, and a client of Streamable HTTP that does as little as it can.
+import { RpcClient, readJson } from './rpc.mjs'
 import { Server } from './server.mjs'
 import { until, within } from './wait.mjs'
 
@@ -67,13 +68,13 @@ export class HttpServer extends Server {
 }
 
 /** One client: its `Mcp-Session-Id`, and requests that each are a POST. */
-export class HttpClient {
-  #nextId = 1
+export class HttpClient extends RpcClient {
   /** @type {string | null} */
   sessionId = null
 
   /** @param {string} url @param {Record<string, string>} [headers] */
   constructor(url, headers = {}) {
+    super()
     this.url = url
     this.headers = headers
   }
@@ -99,7 +100,7 @@ export class HttpClient {
 
   /** The whole answer, `{ id, result }` or `{ id, error }`; `error.status` where HTTP itself refused.
    * @param {string} method @param {object} [params] @param {{ signal?: AbortSignal, id?: number | string, timeout?: number }} [options] */
-  async request(method, params, { signal, id = this.#nextId++, timeout = 30_000 } = {}) {
+  async request(method, params, { signal, id = this.nextId(), timeout = 30_000 } = {}) {
     const answer = async () => {
       const response = await this.fetch('POST', { body: { jsonrpc: '2.0', id, method, params }, signal })
       this.sessionId ??= response.headers.get('mcp-session-id')
@@ -116,28 +117,6 @@ export class HttpClient {
     const response = await this.fetch('POST', { body: { jsonrpc: '2.0', method, params } })
     await response.arrayBuffer()
     return response.status
-  }
-
-  async initialize(protocolVersion = '2025-06-18') {
-    const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'troupe-test', version: '0' } }
-    const { result, error } = await this.request('initialize', params)
-    if (error) throw new Error(`initialize: ${JSON.stringify(error)}`)
-    await this.notify('notifications/initialized')
-    return result
-  }
-
-  /** As the stdio client's. @param {string} tool @param {object} [args] @param {Parameters<HttpClient['request']>[2]} [options] */
-  async call(tool, args = {}, options) {
-    const { result, error } = await this.request('tools/call', { name: tool, arguments: args }, options)
-    const text = (result?.content ?? []).map((part) => part.text ?? '').join('\n')
-    return { result, error, isError: result?.isError === true, json: readJson(text), text, meta: result?._meta }
-  }
-
-  /** As `call`, for one that must succeed. @param {string} tool @param {object} [args] @returns {Promise<any>} */
-  async ok(tool, args) {
-    const { json, text, isError, error } = await this.call(tool, args)
-    if (error || isError) throw new Error(`${tool}: ${error ? JSON.stringify(error) : text}`)
-    return json ?? text
   }
 
   /** Ends the session, as a client that leaves in order does. */
@@ -168,19 +147,10 @@ export class StatelessClient extends HttpClient {
 }
 
 /** The messages of a stream that has ended. @param {string} text */
-function events(text) {
+export function events(text) {
   return text
     .split(/\r?\n\r?\n/)
     .map((event) => event.split(/\r?\n/).filter((line) => line.startsWith('data:')).map((line) => line.slice(5)).join('\n'))
     .filter((data) => data.trim() !== '')
     .map(readJson)
-}
-
-/** @param {string} text */
-function readJson(text) {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { BROWSER_ARGUMENTS, cleanEnvironment } from './browser.mjs'
-import { note } from './notes.mjs'
 import { allEnded, descendants } from './processes.mjs'
+import { RpcClient } from './rpc.mjs'
 import { within } from './wait.mjs'
 
 export const BIN = fileURLToPath(new URL('../../bin/troupe.js', import.meta.url))
@@ -45,20 +45,12 @@ export async function startServer(t, args = [], options = {}) {
  *   started in place of the bin entry
  */
 
-export class Server {
-  #nextId = 1
-  /** @type {Map<number | string, (message: any) => void>} */
-  #pending = new Map()
+export class Server extends RpcClient {
   #stderr = ''
-  /** Every message that came, and every line on stdout that is none. @type {any[]} */
-  received = []
-  /** @type {string[]} */
-  unparsable = []
-  /** What is answered where the server asks: a ping, a question. @type {(request: any) => object | Promise<object>} */
-  answer = () => ({})
 
   /** One that is yet to be started. @param {string[]} [args] @param {ServerOptions} [options] */
   constructor(args = [], { browser = true, handshake = true, ...options } = {}) {
+    super()
     this.args = [...(browser ? BROWSER_ARGUMENTS : []), ...args]
     this.handshake = handshake
     this.options = options
@@ -81,12 +73,8 @@ export class Server {
     })
     child.stdin.on('error', () => {})
     child.stderr.on('data', (data) => (this.#stderr += data))
-    createInterface({ input: child.stdout }).on('line', (line) => this.#receive(line))
-    this.exit.then(({ code, signal }) => {
-      const error = { code: 'GONE', message: `the server ended with ${signal ?? code}: ${this.#stderr}` }
-      for (const resolve of this.#pending.values()) resolve({ error })
-      this.#pending.clear()
-    })
+    createInterface({ input: child.stdout }).on('line', (line) => this.receive(line))
+    this.exit.then(({ code, signal }) => this.gone(`the server ended with ${signal ?? code}: ${this.#stderr}`))
     t.after(() => this.end())
     if (this.handshake) await this.initialize()
   }
@@ -106,56 +94,10 @@ export class Server {
     this.sendRaw(JSON.stringify({ jsonrpc: '2.0', ...message }))
   }
 
-  /** @param {string} method @param {object} [params] */
-  notify(method, params) {
-    this.send({ method, params })
-  }
-
-  /**
-   * The whole answer, `{ id, result }` or `{ id, error }`; `error.code` is `GONE` if the server ended first.
-   * @param {string} method @param {object} [params] @param {{ timeout?: number, id?: number | string }} [options]
-   */
-  async request(method, params, { timeout = 30_000, id = this.#nextId++ } = {}) {
-    const answer = new Promise((resolve) => this.#pending.set(id, resolve))
-    if (this.child.exitCode === null && this.child.signalCode === null) this.send({ id, method, params })
-    else this.#pending.get(id)?.({ error: { code: 'GONE', message: `the server has ended: ${this.#stderr}` } })
-    return within(answer, `the answer to ${method}`, timeout)
-  }
-
-  /** @param {string} [protocolVersion] @param {object} [capabilities] what this client can do */
-  async initialize(protocolVersion = '2025-06-18', capabilities = {}) {
-    const params = { protocolVersion, capabilities, clientInfo: { name: 'troupe-test', version: '0' } }
-    const { result, error } = await this.request('initialize', params)
-    if (error) throw new Error(`initialize: ${error.message}`)
-    this.notify('notifications/initialized')
-    return result
-  }
-
-  /**
-   * A tool's answer. `json` is its text as JSON (of a success or an error), `text` all its text parts, `meta` its `_meta`,
-   * `ms` how long it took.
-   * @param {string} tool @param {object} [args] @param {{ timeout?: number, id?: number | string }} [options]
-   */
-  async call(tool, args = {}, options) {
-    const begun = performance.now()
-    const { result, error } = await this.request('tools/call', { name: tool, arguments: args }, options)
-    const ms = performance.now() - begun
-    const text = (result?.content ?? []).map((part) => part.text ?? '').join('\n')
-    const answer = { result, error, isError: result?.isError === true, json: readJson(text), text, meta: result?._meta, ms }
-    if (result) note(tool, args, answer)
-    return answer
-  }
-
-  /** As `call`, for one that must succeed: its JSON, or its text. @param {string} tool @param {object} [args] @returns {Promise<any>} */
-  async ok(tool, args) {
-    const { json, text, isError, error } = await this.call(tool, args)
-    if (error || isError) throw new Error(`${tool}: ${error ? JSON.stringify(error) : text}`)
-    return json ?? text
-  }
-
-  /** A new session's id. @param {object} [args] @returns {Promise<string>} */
-  async createSession(args) {
-    return (await this.ok('create_session', args)).sessionId
+  /** @param {string} method @param {object} [params] @param {Parameters<RpcClient['request']>[2]} [options] */
+  async request(method, params, options) {
+    if (this.child.exitCode === null && this.child.signalCode === null) return super.request(method, params, options)
+    return { error: { code: 'GONE', message: `the server has ended: ${this.#stderr}` } }
   }
 
   /** Returns when its browser runs, so that what is timed after holds none of its start. */
@@ -187,34 +129,5 @@ export class Server {
   /** Notifications of a kind that have come. @param {string} method @returns {any[]} their parameters */
   notifications(method) {
     return this.received.filter((message) => message.method === method && message.id === undefined).map(({ params }) => params)
-  }
-
-  /** @param {any} request */
-  async #answer(request) {
-    this.send({ id: request.id, result: await this.answer(request) })
-  }
-
-  /** @param {string} line */
-  #receive(line) {
-    const message = readJson(line)
-    if (!message) {
-      this.unparsable.push(line)
-      return
-    }
-    this.received.push(message)
-    // Whatever the server asks (a ping, the roots) gets an answer, and is not kept waiting.
-    if (message.method && message.id !== undefined) this.#answer(message)
-    if (message.method) return
-    this.#pending.get(message.id)?.(message)
-    this.#pending.delete(message.id)
-  }
-}
-
-/** @param {string} text */
-function readJson(text) {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

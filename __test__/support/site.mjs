@@ -156,15 +156,6 @@ export function openEnded() {
   return { route, opened, closed }
 }
 
-/** A port of this machine on which nothing listens. */
-export async function closedPort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
 /** @param {Response} response @param {string} text @param {number} [status] */
 export function html(response, text, status = 200) {
   response.writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end(text)

@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { RpcClient } from './rpc.mjs'
 import { within } from './wait.mjs'
 
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
@@ -41,23 +42,17 @@ export async function openWebSocket(url, headers = {}) {
   return new WebSocketClient(socket, head, response.headers)
 }
 
-export class WebSocketClient {
+export class WebSocketClient extends RpcClient {
   #bytes = Buffer.alloc(0)
-  #nextId = 1
-  /** @type {Map<number | string, (message: any) => void>} */
-  #pending = new Map()
-  /** Every message that came. @type {any[]} */
-  received = []
   /** The code of the server's closing frame. @type {number | undefined} */
   closeCode
 
   /** @param {import('node:net').Socket} socket @param {Buffer} head @param {import('node:http').IncomingHttpHeaders} headers */
   constructor(socket, head, headers) {
+    super()
     this.socket = socket
     this.headers = headers
-    this.ended = new Promise((resolve) => socket.on('close', resolve)).then(() => {
-      for (const answer of this.#pending.values()) answer({ error: { code: 'GONE' } })
-    })
+    this.ended = new Promise((resolve) => socket.on('close', resolve)).then(() => this.gone('the WebSocket is closed'))
     socket.on('error', () => {})
     socket.on('data', (data) => this.#take(data))
     this.#take(head)
@@ -79,35 +74,6 @@ export class WebSocketClient {
     const mask = randomBytes(4)
     const masked = bytes.map((byte, at) => byte ^ mask[at % 4])
     this.socket.write(Buffer.concat([Buffer.from([0x80 | opcode]), length, mask, masked]))
-  }
-
-  /** @param {string} method @param {object} [params] @param {{ id?: number | string }} [options] */
-  request(method, params, { id = this.#nextId++ } = {}) {
-    const answer = new Promise((resolve) => this.#pending.set(id, resolve))
-    this.send({ id, method, params })
-    return within(answer, `the answer to ${method}`)
-  }
-
-  async initialize(protocolVersion = '2025-06-18') {
-    const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'troupe-test', version: '0' } }
-    const { result, error } = await this.request('initialize', params)
-    if (error) throw new Error(`initialize: ${JSON.stringify(error)}`)
-    this.send({ method: 'notifications/initialized' })
-    return result
-  }
-
-  /** @param {string} tool @param {object} [args] @param {{ id?: number | string }} [options] */
-  async call(tool, args = {}, options) {
-    const { result, error } = await this.request('tools/call', { name: tool, arguments: args }, options)
-    const text = (result?.content ?? []).map((part) => part.text ?? '').join('\n')
-    return { result, error, isError: result?.isError === true, text, json: readJson(text), meta: result?._meta }
-  }
-
-  /** @param {string} tool @param {object} [args] @returns {Promise<any>} */
-  async ok(tool, args) {
-    const { json, text, isError, error } = await this.call(tool, args)
-    if (error || isError) throw new Error(`${tool}: ${error ? JSON.stringify(error) : text}`)
-    return json ?? text
   }
 
   /** Leaves in order. */
@@ -145,22 +111,6 @@ export class WebSocketClient {
       this.closeCode = payload.length > 1 ? payload.readUInt16BE(0) : undefined
       this.socket.end()
     }
-    if (opcode !== TEXT) return
-    const message = readJson(payload.toString())
-    this.received.push(message)
-    if (message?.method && message.id !== undefined) this.send({ id: message.id, result: {} })
-    else if (message && !message.method) {
-      this.#pending.get(message.id)?.(message)
-      this.#pending.delete(message.id)
-    }
-  }
-}
-
-/** @param {string} text */
-function readJson(text) {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
+    if (opcode === TEXT) this.receive(payload.toString())
   }
 }

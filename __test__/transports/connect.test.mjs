@@ -1,8 +1,8 @@
 // `--connect`: a stdio client's face of a server that runs elsewhere, and that may be started again meanwhile.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
 import { before, describe, test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'
+import { freePort } from '../support/ports.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
@@ -11,21 +11,14 @@ import { isPending, until, within } from '../support/wait.mjs'
 /** A stdio client of the server at `url`. @param {any} t @param {string} url @param {any} [options] @param {string[]} [args] */
 const face = (t, url, options, args = []) => startServer(t, ['--connect', url, ...args], { browser: false, ...options })
 
-/** A port that is free now. */
-async function freePort() {
-  const server = createServer()
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
 describe('the face of a server', { timeout: 120_000 }, () => {
   const scope = shared()
   /** @type {Awaited<ReturnType<typeof startSite>>} */
   let site
   before(async () => {
-    site = await startSite(scope)
+    site = await startSite(scope, {
+      '/late': "<title>Late</title><script>fetch('/held').then(() => document.body.append('Here at last'))</script>"
+    })
   })
 
   test('is that server for a stdio client: tools, sessions, order, errors', async (t) => {
@@ -82,8 +75,34 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     const gate = await startGate(t, server.port)
     const client = await face(t, `http://127.0.0.1:${gate.port}`)
     await client.ok('evaluate', { script: 'globalThis.mark = "kept"' })
+    for (let round = 0; round < 20; round++) {
+      gate.cut()
+      // Nobody knows yet that the link is broken: what is sent into it has not arrived, and is sent again.
+      assert.equal((await client.ok('evaluate', { script: 'globalThis.mark' })).value, 'kept')
+    }
+  })
+
+  test('asks again what only reads where the connection broke in its middle, and tells of a call that may have been done', async (t) => {
+    const server = await startHttpServer(t)
+    const gate = await startGate(t, server.port)
+    const client = await face(t, `http://127.0.0.1:${gate.port}`)
+    const late = site.hold('/held')
+    await client.ok('navigate', { url: site.url('/late') })
+    await late.requested
+    const waiting = client.call('wait_for', { text: 'Here at last', timeout: 20_000 })
+    await client.request('ping')
     gate.cut()
-    assert.equal((await client.ok('evaluate', { script: 'globalThis.mark' })).value, 'kept')
+    await client.request('ping')
+    assert.ok(await isPending(waiting))
+    late.release()
+    const { isError, text } = await within(waiting, 'the text', 10_000)
+    assert.ok(!isError, text)
+    const running = client.call('evaluate', { script: 'new Promise(() => {})' })
+    await client.request('ping')
+    gate.cut()
+    const { json } = await within(running, 'the end of the call', 5000)
+    assert.deepEqual([json.errorCode, json.retryable], ['UPSTREAM_UNAVAILABLE', true])
+    assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
   })
 
   test('sends the token, and ends with one line where it is refused', async (t) => {

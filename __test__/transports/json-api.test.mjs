@@ -129,14 +129,13 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     const own = await startHttpServer(t, [], WITH_TOKEN)
     const program = own.program(TOKEN)
     const { session_id } = (await program('POST', '/sessions')).json
-    const running = program('POST', '/requests', evaluate(session_id, 'new Promise(() => {})'))
-    const behind = program('POST', '/requests', evaluate(session_id, '1'))
-    await until(async () => (await program('GET', '/sessions')).json.sessions.length === 1, 'the session')
+    const page = site.hold('/held')
+    const running = program('POST', '/requests', { session_id, tool: 'navigate', params: { url: site.url('/held') } })
+    await page.requested
     assert.equal((await own.end()).code, 0)
-    for (const { status, json } of await Promise.all([running, behind])) {
-      assert.equal(status, 503)
-      assert.equal(json.details.retryable, true)
-    }
+    page.release()
+    const { status, json } = await running
+    assert.deepEqual([status, json.details.retryable], [503, true])
   })
 
   test('brings an expired session back', async (t) => {

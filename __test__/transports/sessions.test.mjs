@@ -2,7 +2,7 @@
 // time after the client has gone, and never under a client that is only slow.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { startHttpServer } from '../support/http.mjs'
+import { HttpClient, events, startHttpServer } from '../support/http.mjs'
 import { descendants } from '../support/processes.mjs'
 import { shared } from '../support/scope.mjs'
 import { startSite } from '../support/site.mjs'
@@ -91,6 +91,33 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     assert.equal(await sessions(server), 0)
   })
 
+  test('a client of 2025-03-26 sends several messages in one body, and one of a later revision does not', async () => {
+    const client = new HttpClient(server.url)
+    await client.initialize('2025-03-26')
+    const call = (id, script) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'evaluate', arguments: { script } } })
+    const batch = [
+      call('one', 'globalThis.list = [1]'),
+      { jsonrpc: '2.0', method: 'notifications/roots/list_changed' },
+      { jsonrpc: '2.0', id: 'wrong', method: 5 },
+      { jsonrpc: '2.0', id: 'begin', method: 'initialize', params: {} },
+      { jsonrpc: '2.0', id: 'two', method: 'ping' },
+      call('three', 'list.push(2) && list')
+    ]
+    const response = await client.fetch('POST', { body: batch })
+    assert.equal(response.status, 200)
+    const answers = new Map(events(await within(response.text(), 'the answers')).map((message) => [message.id, message]))
+    assert.equal(answers.size, 5, 'what wants no answer has none')
+    assert.deepEqual(answers.get('three').result.structuredContent.value, [1, 2])
+    assert.deepEqual(answers.get('two').result, {})
+    for (const id of ['wrong', 'begin']) assert.equal(answers.get(id).error.code, -32600)
+    const news = [{ jsonrpc: '2.0', method: 'notifications/roots/list_changed' }]
+    assert.equal((await client.fetch('POST', { body: news })).status, 202)
+    assert.equal((await client.fetch('POST', { body: [1, 2] })).status, 400)
+    const later = { 'mcp-protocol-version': '2025-06-18' }
+    assert.equal((await client.fetch('POST', { body: batch, headers: later })).status, 400)
+    await client.delete()
+  })
+
   test('calls of a client run in the order in which they came', async () => {
     const client = await server.connect()
     await client.ok('evaluate', { script: 'globalThis.list = []' })
@@ -159,24 +186,72 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     assert.match(await within(again.text(), 'the rest of the stream'), /"late"/)
     await client.delete()
   })
+
+  test('the answer of a call that ended while its client was cut off is there when the client comes back', async () => {
+    const client = await server.connect()
+    const hangUp = new AbortController()
+    const params = { name: 'evaluate', arguments: { script: 'new Promise((done) => setTimeout(done, 300, "kept"))' } }
+    const body = { jsonrpc: '2.0', id: 'kept', method: 'tools/call', params }
+    const response = await client.fetch('POST', { body, signal: hangUp.signal })
+    const first = await /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader().read()
+    const [, lastEventId] = /^id: ?(.+)$/m.exec(new TextDecoder().decode(first.value)) ?? []
+    hangUp.abort()
+    // It has ended when the one behind it has.
+    await client.ok('evaluate', { script: '1' })
+    for (const round of ['once', 'again']) {
+      const rest = await client.fetch('GET', { headers: { 'last-event-id': String(lastEventId), accept: 'text/event-stream' } })
+      assert.match(await within(rest.text(), `the answer, ${round}`), /"kept"/)
+    }
+    const stranger = await client.fetch('GET', { headers: { 'last-event-id': '1/nowhere', accept: 'text/event-stream' } })
+    assert.ok(!(await within(stranger.text(), 'the end of the stream')).includes('kept'))
+    await client.delete()
+  })
+
+  test('nothing of all this is an error in the log', () => {
+    assert.doesNotMatch(server.stderr(), /ERROR/)
+  })
 })
 
 describe('a client that is away', { timeout: 60_000 }, () => {
   const scope = shared()
   /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
   let server
+  /** @type {Awaited<ReturnType<typeof startSite>>} */
+  let site
   before(async () => {
-    server = await startHttpServer(scope, ['--idle-timeout', '400'])
+    site = await startSite(scope)
+    server = await startHttpServer(scope, ['--idle-timeout', '400', '--max-sessions', '2'])
+  })
+  const idle = () => until(async () => (await sessions(server)) === 0, 'the end of the session', 5000)
+
+  test('and only ever POSTs has its session put to rest after the idle time (T-2), and finds its log-in and page again', async () => {
+    const client = await server.connect()
+    await client.ok('navigate', { url: site.url('/set-cookie?whose=mine') })
+    await client.ok('navigate', { url: site.url('/form') })
+    const [{ sessionId }] = (await client.ok('list_sessions')).sessions
+    assert.equal(await sessions(server), 1)
+    await idle()
+    assert.equal((await client.ok('evaluate', { script: 'document.title' })).value, 'Form')
+    assert.equal(await sessions(server), 1)
+    await idle()
+    // By its id as well.
+    const { json, meta } = await client.call('navigate', { sessionId, url: site.url('/cookies') })
+    assert.equal(json.title, 'Cookies')
+    assert.equal(meta.sessionId, sessionId)
+    assert.match(JSON.stringify(await client.ok('get_text', { selector: '#out' })), /whose=mine/)
+    await client.delete()
   })
 
-  test('and only ever POSTs loses its session after the idle time, and its next call has one again (T-2)', async () => {
+  test('waits for a place when it comes back, and has lost nothing then', async () => {
     const client = await server.connect()
-    await client.ok('evaluate', { script: 'globalThis.mark = 1' })
-    assert.equal(await sessions(server), 1)
-    await until(async () => (await sessions(server)) === 0, 'the end of the session', 5000)
-    assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
-    assert.equal(await sessions(server), 1)
-    await client.delete()
+    await client.ok('navigate', { url: site.url('/form') })
+    await idle()
+    const other = await server.connect()
+    const others = [await other.createSession(), await other.createSession()]
+    assert.equal((await client.call('evaluate', { script: '1' })).json.errorCode, 'MAX_SESSIONS_REACHED')
+    for (const sessionId of others) await other.ok('close_session', { sessionId })
+    assert.equal((await client.ok('evaluate', { script: 'document.title' })).value, 'Form')
+    await Promise.all([client.delete(), other.delete()])
   })
 
   test('while a long quiet call runs, or while it holds its stream open, keeps it', async () => {
@@ -200,6 +275,21 @@ describe('a client that is away', { timeout: 60_000 }, () => {
     stream.abort()
     assert.equal((await client.ok('evaluate', { script: script(0) })).value, 'kept')
     await until(async () => (await sessions(server)) === 0, 'the end of both sessions', 5000)
+  })
+
+  test('with a call that runs when the server ends is told that it may try again', async (t) => {
+    const own = await startHttpServer(t)
+    const [client, stateless] = [await own.connect(), own.stateless()]
+    const sessionId = await stateless.createSession()
+    const pages = [site.hold('/held-1'), site.hold('/held-2')]
+    const running = [client.call('navigate', { url: site.url('/held-1') }), stateless.call('navigate', { sessionId, url: site.url('/held-2') })]
+    await Promise.all(pages.map(({ requested }) => requested))
+    assert.equal((await own.end()).code, 0)
+    for (const page of pages) page.release()
+    for (const { json, text, error } of await Promise.all(running)) {
+      assert.deepEqual([json?.errorCode, json?.retryable], ['UPSTREAM_UNAVAILABLE', true], text || JSON.stringify(error))
+    }
+    assert.doesNotMatch(own.stderr(), /ERROR|WARN/)
   })
 
   test('leaves no process behind when the server ends', async (t) => {

@@ -38,7 +38,7 @@ use super::{
     server::Server,
 };
 use crate::{
-    error::TroupeError,
+    error::{ErrorCode as ErrorCodeOfTool, TroupeError},
     session::{Connection, SessionManager, Turn},
     tools::Invocation,
 };
@@ -118,7 +118,10 @@ impl Handler {
         tokio::select! {
             done = work => done,
             () = context.ct.cancelled() => Err(cancelled()),
-            () = self.over.cancelled() => Err(cancelled()),
+            () = self.over.cancelled() => {
+                let error = ended();
+                Err(ErrorData::internal_error(error.message.clone(), serde_json::to_value(error).ok()))
+            }
         }
     }
 
@@ -213,7 +216,13 @@ impl ServerHandler for Handler {
         if let Some(answer) = fixtures::call(&request, &context).await {
             return answer;
         }
-        self.wanted(&context, self.call(request, &context)).await
+        tokio::select! {
+            biased;
+            () = context.ct.cancelled() => Err(cancelled()),
+            // Before its session tells that it has ended: that is not what the client can do something about.
+            () = self.over.cancelled() => Ok(render::failure(&ended()).into()),
+            done = self.call(request, &context) => done,
+        }
     }
 
     async fn list_resources(
@@ -381,4 +390,13 @@ impl ServerHandler for Handler {
 
 fn cancelled() -> ErrorData {
     ErrorData::internal_error("the call was cancelled", None)
+}
+
+/// What is told of a call that did not come to its end with the server, or with its client.
+fn ended() -> TroupeError {
+    TroupeError::new(
+        ErrorCodeOfTool::UpstreamUnavailable,
+        "the call was broken off: the server is stopping, or has ended what belongs to this client",
+    )
+    .suggestion("try again: the server may be back by then; look first whether the call was done")
 }

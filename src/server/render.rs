@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::prompts::Prompt;
 use crate::{
-    error::Result,
+    error::{Result, TroupeError},
     tools::{Answer, Outcome, Picture, Tool},
 };
 
@@ -137,11 +137,14 @@ fn render_whole(result: Result<Answer>) -> CallToolResult {
             rendered
         }
         // No structured content: a strict client takes it for the tool's own.
-        Err(error) => {
-            let text = serde_json::to_string(&error).unwrap_or_else(|_| error.message.clone());
-            CallToolResult::error(vec![ContentBlock::text(text)])
-        }
+        Err(error) => failure(&error),
     }
+}
+
+/// A call that has failed.
+pub(super) fn failure(error: &TroupeError) -> CallToolResult {
+    let text = serde_json::to_string(error).unwrap_or_else(|_| error.message.clone());
+    CallToolResult::error(vec![ContentBlock::text(text)])
 }
 
 fn image(picture: Picture) -> ContentBlock {
@@ -151,10 +154,7 @@ fn image(picture: Picture) -> ContentBlock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        error::{ErrorCode, TroupeError},
-        tools::Registry,
-    };
+    use crate::{error::ErrorCode, tools::Registry};
 
     /// Every agent reads the whole list before its first call.
     #[test]

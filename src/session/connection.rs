@@ -40,6 +40,8 @@ pub struct Connection {
     /// Advanced when it comes to know another session.
     news: Revision,
     presence: watch::Sender<Presence>,
+    /// Held while its own session is put to rest, or brought back.
+    resting: tokio::sync::Mutex<()>,
     /// Each call stands for itself: nothing tells which others are the same client's.
     stateless: AtomicBool,
     /// Whether it may see the sessions of others in lists.
@@ -51,6 +53,8 @@ pub struct Connection {
 #[derive(Default)]
 struct Known {
     own: Option<Arc<Session>>,
+    /// The own session of a client that was away for long: its next call brings it back.
+    resting: Option<Arc<str>>,
     /// The client has gone for good: a call of its that is still on its way gets no session any more.
     ended: bool,
     /// Made by `create_session` and not closed since, in order.
@@ -201,7 +205,7 @@ impl Connection {
         if let Some(turn) = &turn {
             turn.comes().await;
         }
-        let session = manager.resolve(self, requested)?;
+        let session = manager.resolve(self, requested).await?;
         let mut place = pin!(session.turn());
         let first = futures_util::poll!(place.as_mut());
         drop(turn);
@@ -293,8 +297,13 @@ impl Connection {
         self.sees_all || known.named.contains(id) || known.own.as_ref().is_some_and(|own| *own.id == *id)
     }
 
+    /// Whether `id` is its own session, which rests.
+    pub(super) fn rests(&self, id: &str) -> bool {
+        lock(&self.known).resting.as_deref() == Some(id)
+    }
+
     /// The session that it gets without asking for one.
-    pub(super) fn own(&self, manager: &Arc<SessionManager>) -> Result<Arc<Session>> {
+    pub(super) async fn own(&self, manager: &Arc<SessionManager>) -> Result<Arc<Session>> {
         if self.stateless.load(Ordering::Acquire) {
             return Err(TroupeError::new(
                 ErrorCode::InvalidParameters,
@@ -303,30 +312,61 @@ impl Connection {
             .detail("reason", "MISSING_PARAMETER")
             .suggestion("call create_session, and pass its sessionId in each call"));
         }
-        let mut known = lock(&self.known);
-        if let Some(own) = known.own.as_ref().filter(|own| own.end_reason().is_none() && !own.failed()) {
-            return Ok(own.clone());
-        }
-        if known.ended {
+        let _turn = self.resting.lock().await;
+        let resting = {
+            let known = lock(&self.known);
+            if let Some(own) = known.own.as_ref().filter(|own| own.end_reason().is_none() && !own.failed()) {
+                return Ok(own.clone());
+            }
+            known.resting.clone()
+        };
+        let woken = match resting {
+            Some(id) => match manager.resume_own(&id).await {
+                Ok(session) => Some(session),
+                // It may be there later, when there is a place again.
+                Err(error) if error.retryable => return Err(error),
+                Err(error) => {
+                    tracing::warn!(session = &*id, %error, "the session of a client that was away does not come back");
+                    None
+                }
+            },
+            None => None,
+        };
+        let own = {
+            let mut known = lock(&self.known);
+            if !known.ended {
+                known.resting = None;
+                known.own = Some(match &woken {
+                    Some(woken) => woken.clone(),
+                    None => manager.create_own()?,
+                });
+            }
+            known.own.clone()
+        };
+        let Some(own) = own else {
+            if let Some(woken) = woken {
+                manager.end(&woken, EndReason::Released).await;
+            }
             return Err(TroupeError::new(ErrorCode::SessionNotFound, "the client of this call has gone")
                 .detail("reason", "closed"));
-        }
-        let own = manager.create_own()?;
-        known.own = Some(own.clone());
-        drop(known);
+        };
         self.news.advance();
         Ok(own)
     }
 
-    /// Ends the client's own session unless the client has come back by now; its next call makes another.
+    /// Ends the client's own session unless the client has come back by now; its next call brings it back.
     pub async fn rest(&self, manager: &SessionManager) {
+        let _turn = self.resting.lock().await;
         let own = {
             let mut known = lock(&self.known);
             // A call holds the connection before it looks for its session.
             if self.absent_since().is_none() {
                 return;
             }
-            known.own.take()
+            let own = known.own.take();
+            // One that was resting has been left so.
+            known.resting = own.as_ref().map(|own| own.id.clone()).or(known.resting.take());
+            own
         };
         if let Some(own) = own {
             manager.end(&own, EndReason::Released).await;

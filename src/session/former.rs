@@ -48,20 +48,26 @@ impl SessionManager {
 
     /// Brings the session `id` back under its id, and waits until it can be used. One that lives is left as it is.
     pub async fn resume(self: &Arc<Self>, id: &str) -> Result<Arc<Session>> {
-        let session = {
-            let _turn = self.resuming.lock().await;
-            match self.get(id) {
-                Ok(living) => living,
-                Err(missing) => {
-                    let (row, saved) = self.saved(id, missing).await?;
-                    let place = self.place().await?;
-                    // Whoever names it may have it: it has a life of its own now.
-                    self.revive(&row, SavedSession { own: false, ..saved }, place).await?
-                }
-            }
-        };
+        // Whoever names it may have it: it has a life of its own now.
+        let session = self.resume_as(id, false).await?;
         session.run(async { Ok(()) }).await?;
         Ok(session)
+    }
+
+    /// Begins to bring back the own session of a connection: calls to it wait.
+    pub(super) async fn resume_own(self: &Arc<Self>, id: &str) -> Result<Arc<Session>> {
+        self.resume_as(id, true).await
+    }
+
+    async fn resume_as(self: &Arc<Self>, id: &str, own: bool) -> Result<Arc<Session>> {
+        let _turn = self.resuming.lock().await;
+        let missing = match self.get(id) {
+            Ok(living) => return Ok(living),
+            Err(missing) => missing,
+        };
+        let (row, saved) = self.saved(id, missing).await?;
+        let place = self.place().await?;
+        self.revive(&row, SavedSession { own, ..saved }, place).await
     }
 
     /// Begins to bring back what the servers before this one have left, as far as there are places; the newest

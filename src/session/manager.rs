@@ -288,17 +288,21 @@ impl SessionManager {
     }
 
     /// The session that a call of `connection` means.
-    pub(super) fn resolve(
+    pub(super) async fn resolve(
         self: &Arc<Self>,
         connection: &Connection,
         requested: Option<&str>,
     ) -> Result<Arc<Session>> {
         if let Some(id) = requested {
-            return connection.session(self, id);
+            return if connection.rests(id) {
+                connection.own(self).await
+            } else {
+                connection.session(self, id)
+            };
         }
         match &*connection.created() {
             [only] => self.get(only),
-            [] => connection.own(self),
+            [] => connection.own(self).await,
             several => Err(TroupeError::new(
                 ErrorCode::InvalidParameters,
                 format!(

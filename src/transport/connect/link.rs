@@ -21,7 +21,7 @@ use super::memory::Greeting;
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
-    transport::network::Token,
+    transport::network::{MESSAGES_READ, Token},
 };
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -92,6 +92,10 @@ pub(super) struct Link {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     /// The client's name there.
     name: Option<String>,
+    /// How many messages the server had read from the client before; `None` where it did not know the client.
+    pub had: Option<u64>,
+    /// How many were sent since.
+    pub sent: u64,
 }
 
 /// Connects and greets, again and again until it succeeds. An error is one that trying again cannot mend.
@@ -128,7 +132,8 @@ async fn attempt(target: &Target, greeting: &Greeting) -> Result<Established, Er
     let (socket, response) = connect_async_with_config(request, Some(config), true).await?;
     let name = response.headers().get(SESSION_ID).and_then(|name| name.to_str().ok()).map(str::to_owned);
     let known = name.is_some() && name == greeting.name;
-    let mut link = Box::new(Link { socket, name });
+    let read = response.headers().get(MESSAGES_READ).and_then(|read| read.to_str().ok()?.parse().ok());
+    let mut link = Box::new(Link { socket, name, had: read.filter(|_| known), sent: 0 });
     let mut early = Vec::new();
     if let Some(initialize) = &greeting.initialize {
         let mut message: Value = serde_json::from_str(initialize).unwrap_or_default();
@@ -175,6 +180,7 @@ impl Link {
 
     /// Sends; that it cannot is told by `receive`.
     pub async fn send(&mut self, text: String) {
+        self.sent += 1;
         if let Err(error) = self.socket.send(Message::text(text)).await {
             tracing::debug!(%error, "a message could not be sent");
         }

@@ -10,6 +10,11 @@ use serde_json::{Value, value::RawValue};
 use tokio::time::Instant;
 
 use super::unavailable;
+use crate::tools::{Group, Registry};
+
+/// How long a call waits to hear whether it has arrived.
+const DOUBT: Duration = Duration::from_secs(1);
+const UNKNOWN: &str = "the server went away during the call: whether it was done is not known";
 
 /// The parts of a message that a face looks at.
 #[derive(Deserialize)]
@@ -62,12 +67,24 @@ enum Effect {
     None,
 }
 
+/// How far a request has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Unsent,
+    /// As this message of the client.
+    Sent(u64),
+    /// The link broke after it: whether it has arrived, the server tells when it is there again.
+    Doubtful(u64),
+}
+
 /// A request without its answer.
 struct Waiting {
     text: String,
     is_call: bool,
+    /// To do it twice is as good as once.
+    repeatable: bool,
     effect: Effect,
-    sent: bool,
+    way: Way,
     due: Instant,
 }
 
@@ -87,6 +104,8 @@ pub(super) struct Greeting {
 pub(super) struct Memory {
     initialize: Option<(String, String)>,
     greeted: bool,
+    /// How many messages the server has got of this client, if all have arrived.
+    sent: u64,
     /// By number of arrival, so that they are sent in order.
     waiting: BTreeMap<u64, (String, Waiting)>,
     arrived: u64,
@@ -110,18 +129,31 @@ impl Memory {
         }
     }
 
-    /// Takes note of how the server calls the client.
-    pub fn named(&mut self, name: Option<&str>) {
+    /// Takes note of a new link: how the server calls the client, how many of its messages it `had` read before (`None`
+    /// where it does not know the client any more), how many were sent since. Tells what to answer to the calls that had
+    /// arrived; those that had not are sent again.
+    pub fn linked(&mut self, name: Option<&str>, had: Option<u64>, since: u64) -> Vec<Value> {
         self.name = name.map(str::to_owned);
+        self.sent = had.unwrap_or(0) + since;
+        for (_, waiting) in self.waiting.values_mut() {
+            if let (Way::Doubtful(number), Some(had)) = (waiting.way, had)
+                && number > had
+            {
+                waiting.way = Way::Unsent;
+            }
+        }
+        self.give_up(UNKNOWN, |waiting| matches!(waiting.way, Way::Doubtful(_)))
     }
 
-    /// When the first of the requests that were not sent has waited long enough.
+    /// When the first of the requests that wait for a link has waited long enough.
     pub fn due(&self) -> Option<Instant> {
-        self.waiting.values().filter(|(_, waiting)| !waiting.sent).map(|(_, waiting)| waiting.due).min()
+        let linkless = self.waiting.values().filter(|(_, waiting)| !matches!(waiting.way, Way::Sent(_)));
+        linkless.map(|(_, waiting)| waiting.due).min()
     }
 
     /// Takes note of a message; true where it is to be sent now.
     pub fn asks(&mut self, text: &str, open: bool, patience: Duration) -> bool {
+        self.sent += u64::from(open);
         let Ok(shape) = serde_json::from_str::<Shape<'_>>(text) else { return open };
         let params = shape.params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
         match (shape.id, shape.method) {
@@ -130,15 +162,19 @@ impl Memory {
                     self.initialize = Some((id.get().to_owned(), text.to_owned()));
                 }
                 let is_call = method == "tools/call";
-                let effect = if is_call { params.map_or(Effect::None, effect) } else { Effect::None };
+                let params = params.filter(|_| is_call);
+                let tool = params.as_ref().and_then(|params| params.name.as_deref());
+                let repeatable = !is_call || tool.is_some_and(is_repeatable);
+                let effect = params.map_or(Effect::None, effect);
+                let way = if open { Way::Sent(self.sent) } else { Way::Unsent };
                 let due = Instant::now() + patience;
-                let waiting = Waiting { text: text.to_owned(), is_call, effect, sent: open, due };
+                let waiting = Waiting { text: text.to_owned(), is_call, repeatable, effect, way, due };
                 self.arrived += 1;
                 self.waiting.insert(self.arrived, (id.get().to_owned(), waiting));
             }
             (None, Some(method)) if method == "notifications/cancelled" && !open => {
                 let cancelled = params.and_then(|params| Some(params.request_id?.get().to_owned()));
-                self.waiting.retain(|_, (id, waiting)| waiting.sent || Some(&*id) != cancelled.as_ref());
+                self.waiting.retain(|_, (id, _)| Some(&*id) != cancelled.as_ref());
             }
             // Answers to a server that is gone and news for it are of no use to the next.
             _ => {}
@@ -171,19 +207,28 @@ impl Memory {
         }
     }
 
-    /// The link broke: what to answer to the calls that were under way. The rest is asked again.
-    pub fn broken(&mut self) -> Vec<Value> {
-        for (_, waiting) in self.waiting.values_mut().filter(|(_, waiting)| !waiting.is_call) {
-            waiting.sent = false;
+    /// The link broke. What can be asked twice is asked again; whether a call has arrived is not waited for as long as
+    /// for other things: its client should rather look.
+    pub fn broken(&mut self, patience: Duration) {
+        let now = Instant::now();
+        for (_, waiting) in self.waiting.values_mut() {
+            if let Way::Sent(number) = waiting.way {
+                let repeatable = waiting.repeatable;
+                waiting.way = if repeatable { Way::Unsent } else { Way::Doubtful(number) };
+                waiting.due = now + if repeatable { patience } else { DOUBT.min(patience) };
+            }
         }
-        let message = "the server went away during the call: whether it was done is not known";
-        self.give_up(message, |waiting| waiting.sent)
     }
 
     /// What to answer to the requests that have waited long enough.
     pub fn too_late(&mut self) -> Vec<Value> {
         let now = Instant::now();
-        self.give_up("the server did not come back in time", |waiting| !waiting.sent && waiting.due <= now)
+        let mut told =
+            self.give_up(UNKNOWN, |waiting| matches!(waiting.way, Way::Doubtful(_)) && waiting.due <= now);
+        told.extend(self.give_up("the server did not come back in time", |waiting| {
+            waiting.way == Way::Unsent && waiting.due <= now
+        }));
+        told
     }
 
     fn give_up(&mut self, message: &str, which: impl Fn(&Waiting) -> bool) -> Vec<Value> {
@@ -197,14 +242,22 @@ impl Memory {
 
     /// The requests that were not sent yet, in order; they count as sent.
     pub fn unsent(&mut self) -> Vec<String> {
-        let unsent = self.waiting.values_mut().filter(|(_, waiting)| !waiting.sent);
+        let Self { waiting, sent, .. } = self;
+        let unsent = waiting.values_mut().filter(|(_, waiting)| waiting.way == Way::Unsent);
         unsent
             .map(|(_, waiting)| {
-                waiting.sent = true;
+                *sent += 1;
+                waiting.way = Way::Sent(*sent);
                 waiting.text.clone()
             })
             .collect()
     }
+}
+
+/// Whether calling the tool `name` twice is as good as once. What reads the record moves on in it.
+fn is_repeatable(name: &str) -> bool {
+    let rows = Registry::all().iter().filter(|tool| tool.name == name);
+    rows.filter(|tool| tool.group != Group::Record).any(|tool| tool.hints.read_only)
 }
 
 fn effect(params: Params<'_>) -> Effect {
@@ -241,7 +294,9 @@ mod tests {
         let list = r#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#;
         assert!(memory.asks(&call(1, "click", "{}"), true, LONG));
         assert!(memory.asks(list, true, LONG));
-        let told = memory.broken();
+        memory.broken(LONG);
+        tokio::time::sleep_until(memory.due().unwrap()).await;
+        let told = memory.too_late();
         assert_eq!(told.len(), 1);
         assert_eq!(told[0]["id"], 1);
         assert!(told[0]["result"]["content"][0]["text"].as_str().unwrap().contains(r#""retryable":true"#));
@@ -251,6 +306,31 @@ mod tests {
         memory.asks(cancel, false, LONG);
         assert_eq!(memory.unsent(), [list.to_owned(), call(2, "click", "{}")]);
         assert!(memory.due().is_none());
+    }
+
+    #[test]
+    fn a_call_that_has_not_arrived_is_sent_again_and_one_that_only_reads_too() {
+        let mut memory = Memory::default();
+        assert!(memory.linked(Some("client"), None, 2).is_empty());
+        let arrived = call(1, "click", "{}");
+        let reads = call(2, "snapshot", "{}");
+        let lost = call(3, "click", "{}");
+        for text in [&arrived, &reads, &lost] {
+            assert!(memory.asks(text, true, LONG));
+        }
+        memory.broken(LONG);
+        // Two of the greeting, and the first two of these.
+        let told = memory.linked(Some("client"), Some(4), 2);
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0]["id"], 1);
+        assert_eq!(memory.unsent(), [reads.clone(), lost.clone()]);
+        memory.broken(LONG);
+        // The same once more: 4 were read, 2 of the greeting and the two have followed.
+        assert_eq!(memory.linked(Some("client"), Some(7), 2).len(), 0);
+        assert_eq!(memory.unsent(), [reads.clone(), lost]);
+        memory.broken(LONG);
+        assert_eq!(memory.linked(Some("another"), None, 2).len(), 1, "the new server knows nothing of it");
+        assert_eq!(memory.unsent(), [reads]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,8 +3,9 @@
 //!
 //! `link` is the WebSocket to the server, and makes a new one when it breaks; `memory` knows what the client
 //! waits for and which sessions it has. While there is no link, what the client asks waits, for so long; then
-//! it gets an error that says that it may try again. A call that was under way when the link broke may have
-//! been done or not: it gets that error at once.
+//! it gets an error that says that it may try again. A call that was under way when the link broke is sent again
+//! where that does no harm: it only reads, or the server says that it has not arrived. Else it may have been done or
+//! not, and gets that error soon.
 
 mod link;
 mod memory;
@@ -106,14 +107,14 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Face<R, W> {
                 }
                 Event::Message(None) => {
                     tracing::warn!("the server is gone; waiting for it to come back");
-                    for answer in self.memory.broken() {
-                        self.tell(&answer.to_string()).await?;
-                    }
+                    self.memory.broken(PATIENCE);
                     way = Way::Opening(Box::pin(link::open(target.clone(), self.memory.greeting())));
                 }
                 Event::Opened(Ok(Established { link, early })) => {
                     tracing::info!("connected");
-                    self.memory.named(link.name());
+                    for answer in self.memory.linked(link.name(), link.had, link.sent) {
+                        self.tell(&answer.to_string()).await?;
+                    }
                     way = Way::Open(link);
                     for text in early {
                         self.memory.hears(&text);

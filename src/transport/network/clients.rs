@@ -1,13 +1,13 @@
 //! Who is attached, by the id that the client sends with each request: an `Mcp-Session-Id`, or a WebSocket
 //! that may come back.
 //!
-//! A client that is away for `--idle-timeout` with nothing running loses its browser session, but not its id:
-//! its next call finds the client again. Only when there are too many are those forgotten that are away
+//! The browser session of a client that is away for `--idle-timeout` with nothing running is put to rest; the client
+//! keeps its id, and its next call brings the session back. Only when there are too many are those forgotten that are away
 //! longest.
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -22,6 +22,8 @@ use crate::{
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
 /// How long the answers to cancelled calls may take on their way.
 const LAST_ANSWERS: Duration = Duration::from_millis(300);
+/// How long it may take until nothing is read from a WebSocket that another has replaced.
+const LAST_READ: Duration = Duration::from_secs(1);
 
 /// A client that is attached.
 pub(super) struct Client {
@@ -32,17 +34,43 @@ pub(super) struct Client {
     pub closed: CancellationToken,
     /// Answers that are on their way.
     pub answers: TaskTracker,
+    /// Messages that were read from its WebSockets: one that comes back learns what has arrived.
+    pub read: AtomicU64,
+    socket: Mutex<Option<Socket>>,
+}
+
+/// The WebSocket that a client has now.
+#[derive(Clone)]
+pub(super) struct Socket {
+    /// Cancelled when another takes its place, or it is over.
+    pub over: CancellationToken,
+    /// Cancelled when nothing is read from it any more.
+    pub unread: CancellationToken,
 }
 
 impl Client {
-    /// A client that is not attached yet; it ends with `server` at the latest.
-    pub fn new(connection: Connection, server: &CancellationToken) -> Arc<Self> {
+    /// A client that is not attached yet; its calls stop with `stop` at the latest, its streams with `end`.
+    pub fn new(connection: Connection, stop: &CancellationToken, end: &CancellationToken) -> Arc<Self> {
         Arc::new(Self {
             connection: Arc::new(connection),
-            over: server.child_token(),
-            closed: server.child_token(),
+            over: stop.child_token(),
+            closed: end.child_token(),
             answers: TaskTracker::new(),
+            read: AtomicU64::new(0),
+            socket: Mutex::default(),
         })
+    }
+
+    /// A WebSocket in the place of the one before, from which nothing is read any more when this returns; `None` where
+    /// that takes too long.
+    pub async fn new_socket(&self) -> Option<Socket> {
+        let new = Socket { over: self.over.child_token(), unread: CancellationToken::new() };
+        let before = self.socket.lock().unwrap_or_else(PoisonError::into_inner).replace(new.clone());
+        if let Some(before) = before {
+            before.over.cancel();
+            tokio::time::timeout(LAST_READ, before.unread.cancelled()).await.ok()?;
+        }
+        Some(new)
     }
 }
 
@@ -113,7 +141,9 @@ impl Clients {
         loop {
             client.connection.absent_for(self.idle_timeout).await;
             tracing::debug!(id, "the client is idle");
-            client.connection.rest(&self.manager).await;
+            // To its end, also where the client is detached meanwhile.
+            let (connection, manager) = (client.connection.clone(), self.manager.clone());
+            let _ = self.tasks.spawn(async move { connection.rest(&manager).await }).await;
             if tokio::time::timeout(REMEMBERED, client.connection.present()).await.is_err() {
                 // Not by this task, which ends with the client.
                 let (clients, id) = (self.clone(), id.to_owned());
@@ -173,7 +203,8 @@ mod tests {
 
     impl World {
         fn attach(&self, id: &str) -> Result<Arc<Client>, TooMany> {
-            let client = Client::new(Connection::default(), &CancellationToken::new());
+            let client =
+                Client::new(Connection::default(), &CancellationToken::new(), &CancellationToken::new());
             self.clients.attach(&id.into(), client.clone())?;
             Ok(client)
         }

@@ -5,7 +5,9 @@
 //! `streamable` and `websocket` speak MCP with them, `api` serves programs that speak none.
 
 mod api;
+mod batch;
 mod clients;
+mod events;
 mod guard;
 mod listen;
 mod metrics;
@@ -31,8 +33,8 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub(super) use self::token::Token;
-use self::{clients::Clients, guard::Guard, metrics::Metrics, problems::problem};
+use self::{clients::Clients, events::Events, guard::Guard, metrics::Metrics, problems::problem};
+pub(super) use self::{token::Token, websocket::MESSAGES_READ};
 use crate::{
     config::{Config, Transport},
     error::{ErrorCode, Result, TroupeError},
@@ -48,9 +50,12 @@ struct Shared {
     server: Arc<Server>,
     clients: Arc<Clients>,
     protocol: Arc<LocalSessionManager>,
+    events: Arc<Events>,
     metrics: Arc<Metrics>,
-    /// Cancelled when the server is to end.
+    /// Cancelled when the server is to end: calls stop.
     stop: CancellationToken,
+    /// Cancelled when what they were answered may have been sent.
+    end: CancellationToken,
     request_timeout: Duration,
 }
 
@@ -82,12 +87,15 @@ impl NetworkServer {
         let tasks = TaskTracker::new();
         let stop = CancellationToken::new();
         let clients = Clients::new(server.registry().manager().clone(), &config, tasks.clone());
+        let events = Arc::<Events>::default();
         let shared = Shared {
             metrics: Arc::new(Metrics::new(&server, &clients)),
             server,
             clients,
-            protocol: Arc::new(streamable::protocol()),
+            protocol: Arc::new(streamable::protocol(events.clone())),
+            events,
             stop,
+            end: CancellationToken::new(),
             request_timeout: config.request_timeout,
         };
         let routes = routes(config.transport, Arc::new(guard), shared.clone());
@@ -118,6 +126,7 @@ impl NetworkServer {
         if tokio::time::timeout(LAST_WORDS, connections.wait()).await.is_err() {
             tracing::debug!(open = connections.len(), "connections were cut at the end");
         }
+        shared.end.cancel();
         manager.shutdown().await;
         tasks.close();
         tasks.wait().await;

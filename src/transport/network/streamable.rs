@@ -10,7 +10,7 @@ use std::{
 };
 
 use axum::{
-    body::Body,
+    body::{Body, Bytes},
     extract::{Request, State},
     http::{HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
@@ -31,8 +31,9 @@ use rmcp::{
 use serde_json::Value;
 
 use super::{
-    Shared,
+    Shared, batch,
     clients::{Client, Clients, TooMany},
+    events::Events,
     problem, request,
 };
 use crate::{server::Handler, session::Connection, transport::messages};
@@ -63,9 +64,32 @@ pub(super) async fn serve(State(shared): State<Shared>, request: Request) -> Res
         Err(untaken) => return untaken.into_response(),
     };
     let posts = parts.method == Method::POST;
-    let client = known.clone().unwrap_or_else(|| Client::new(Connection::stateless(), &shared.stop));
-    let sessions = Arc::new(Sessions::new(&shared, client));
-    let service = service(&shared, sessions.clone());
+    let client =
+        known.clone().unwrap_or_else(|| Client::new(Connection::stateless(), &shared.stop, &shared.end));
+    let batch = if posts && known.is_some() { batch::of(&parts.headers, &body) } else { None };
+    let response = match batch {
+        Some(batch) => {
+            let one = |body| {
+                let (shared, client, parts) = (shared.clone(), client.clone(), parts.clone());
+                async move { handle(&shared, client, parts, body).await }
+            };
+            batch::answer(batch, one).await
+        }
+        None => handle(&shared, client, parts, body).await,
+    };
+    let answer = known.filter(|_| posts).map(|client| client.answers.token());
+    response.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            let _until_sent = (&hold, &answer);
+            frame
+        }))
+    })
+}
+
+/// Answers one message of `client`.
+async fn handle(shared: &Shared, client: Arc<Client>, parts: Parts, body: Bytes) -> Response {
+    let sessions = Arc::new(Sessions::new(shared, client));
+    let service = service(shared, sessions.clone());
     let response = service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
     if let Some(too_many) = sessions.refused.get() {
         return problem(StatusCode::TOO_MANY_REQUESTS, "too_many_clients", too_many.to_string());
@@ -75,13 +99,7 @@ pub(super) async fn serve(State(shared): State<Shared>, request: Request) -> Res
     {
         return refusal;
     }
-    let answer = known.filter(|_| posts).map(|client| client.answers.token());
-    response.map(|body| {
-        Body::new(body.map_frame(move |frame| {
-            let _until_sent = (&hold, &answer);
-            frame
-        }))
-    })
+    response.map(Body::new)
 }
 
 /// Seed 003 names the session that a DELETE ends in the query.
@@ -122,8 +140,8 @@ fn service(shared: &Shared, sessions: Arc<Sessions>) -> StreamableHttpService<Ha
 }
 
 /// The protocol's own part of all sessions.
-pub(super) fn protocol() -> LocalSessionManager {
-    let mut sessions = LocalSessionManager::default();
+pub(super) fn protocol(events: Arc<Events>) -> LocalSessionManager {
+    let mut sessions = LocalSessionManager::default().with_event_store(events);
     sessions.session_config.keep_alive = None;
     sessions
 }
@@ -131,6 +149,7 @@ pub(super) fn protocol() -> LocalSessionManager {
 /// The sessions of the protocol as one request meets them.
 struct Sessions {
     protocol: Arc<LocalSessionManager>,
+    events: Arc<Events>,
     clients: Arc<Clients>,
     /// Whose request it is.
     client: Arc<Client>,
@@ -142,6 +161,7 @@ impl Sessions {
     fn new(shared: &Shared, client: Arc<Client>) -> Self {
         Self {
             protocol: shared.protocol.clone(),
+            events: shared.events.clone(),
             clients: shared.clients.clone(),
             client,
             refused: OnceLock::new(),
@@ -155,6 +175,8 @@ enum SessionsError {
     Protocol(#[from] LocalSessionManagerError),
     #[error(transparent)]
     TooMany(#[from] TooMany),
+    #[error("nothing is kept any more of that stream")]
+    Forgotten,
 }
 
 impl SessionManager for Sessions {
@@ -186,6 +208,7 @@ impl SessionManager for Sessions {
     /// Called when the protocol's part has ended, whoever ended it.
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
         self.clients.detach(id).await;
+        self.events.forget(id);
         Ok(self.protocol.close_session(id).await?)
     }
 
@@ -210,7 +233,7 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
-        Ok(self.protocol.create_standalone_stream(id).await?)
+        Ok(self.events.beside(id))
     }
 
     async fn resume(
@@ -218,6 +241,6 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
-        Ok(self.protocol.resume(id, last_event_id).await?)
+        self.events.after(id, &last_event_id).ok_or(SessionsError::Forgotten)
     }
 }

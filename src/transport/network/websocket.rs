@@ -1,7 +1,8 @@
 //! The WebSocket at `/ws`: one message a frame, as rmcp's `Transport`.
 //!
-//! The answer to the upgrade names the client (`Mcp-Session-Id`). One that is cut off may come back with that
-//! name within `--idle-timeout` and finds its session; one that says goodbye takes it along.
+//! The answer to the upgrade names the client (`Mcp-Session-Id`). One that is cut off may come back with that name
+//! and finds its session; it is told how many of its messages have arrived (`Troupe-Messages-Read`), so that it can
+//! repeat what has not. One that says goodbye takes the session along.
 
 use std::{
     collections::VecDeque,
@@ -26,9 +27,14 @@ use futures_util::{
 };
 use rmcp::{RoleServer, ServiceExt, service::TxJsonRpcMessage, transport::Transport};
 use tokio::sync::{Mutex, Semaphore};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Shared, clients::Client, problem, request::MAX_BODY};
+use super::{
+    Shared,
+    clients::{Client, Socket},
+    problem,
+    request::MAX_BODY,
+};
 use crate::{
     session::Connection,
     transport::messages::{self, Message},
@@ -36,6 +42,7 @@ use crate::{
 
 const PROTOCOL: &str = "mcp";
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(in crate::transport) const MESSAGES_READ: HeaderName = HeaderName::from_static("troupe-messages-read");
 /// Messages that wait to be written; with so many the client is not read any further.
 const UNWRITTEN: usize = 256;
 
@@ -51,30 +58,43 @@ pub(super) async fn upgrade(
         Some(known) => known,
         None => {
             let id: Arc<str> = uuid::Uuid::new_v4().to_string().into();
-            let client = Client::new(Connection::stateless(), &shared.stop);
+            let client = Client::new(Connection::stateless(), &shared.stop, &shared.end);
             if let Err(too_many) = shared.clients.attach(&id, client.clone()) {
                 return problem(StatusCode::TOO_MANY_REQUESTS, "too_many_clients", too_many.to_string());
             }
             (id, client)
         }
     };
+    let Some(socket) = client.new_socket().await else {
+        let message = "the WebSocket that the client had before is still read; try again";
+        return problem(StatusCode::SERVICE_UNAVAILABLE, "still_read", message);
+    };
+    // A socket that no upgrade makes is not read either.
+    let unread = socket.unread.clone().drop_guard();
+    let read = HeaderValue::from(client.read.load(Ordering::Acquire));
     let name = HeaderValue::from_str(&id);
     let mut response = upgrade
         .protocols([PROTOCOL])
         .max_message_size(MAX_BODY)
         .max_frame_size(MAX_BODY)
-        .on_upgrade(move |socket| serve(shared, id, client, socket))
+        .on_upgrade(move |stream| serve(shared, id, client, socket, unread, stream))
         .into_response();
+    response.headers_mut().insert(MESSAGES_READ, read);
     response.headers_mut().extend(name.map(|name| (SESSION_ID, name)));
     response
 }
 
-async fn serve(shared: Shared, id: Arc<str>, client: Arc<Client>, socket: WebSocket) {
+async fn serve(
+    shared: Shared,
+    id: Arc<str>,
+    client: Arc<Client>,
+    Socket { over, .. }: Socket,
+    unread: DropGuard,
+    stream: WebSocket,
+) {
     let _present = client.connection.hold();
-    // Of this socket; the client itself may come back on another.
-    let over = client.over.child_token();
     let goodbye = Arc::new(AtomicBool::new(false));
-    let frames = Frames::new(socket, client.connection.clone(), over.clone(), goodbye.clone());
+    let frames = Frames::new(stream, client.clone(), over.clone(), unread, goodbye.clone());
     let handler = shared.server.handler(client.connection.clone(), over.clone());
     match handler.serve_with_ct(frames, client.closed.child_token()).await {
         Ok(running) => {
@@ -96,8 +116,11 @@ struct Frames {
     unwritten: Arc<Semaphore>,
     /// Messages of one frame that wait to be taken.
     waiting: VecDeque<Message>,
-    connection: Arc<Connection>,
+    client: Arc<Client>,
+    /// Of this socket; the client itself may come back on another.
     over: CancellationToken,
+    /// Held as long as it is read from.
+    unread: Option<DropGuard>,
     /// Whether the client has closed the socket in order.
     goodbye: Arc<AtomicBool>,
 }
@@ -105,8 +128,9 @@ struct Frames {
 impl Frames {
     fn new(
         socket: WebSocket,
-        connection: Arc<Connection>,
+        client: Arc<Client>,
         over: CancellationToken,
+        unread: DropGuard,
         goodbye: Arc<AtomicBool>,
     ) -> Self {
         let (write, read) = socket.split();
@@ -115,8 +139,9 @@ impl Frames {
             write: Arc::new(Mutex::new(write)),
             unwritten: Arc::new(Semaphore::new(UNWRITTEN)),
             waiting: VecDeque::new(),
-            connection,
+            client,
             over,
+            unread: Some(unread),
             goodbye,
         }
     }
@@ -137,7 +162,8 @@ impl Frames {
 
     /// Takes in what a frame holds.
     fn take(&mut self, text: &[u8]) {
-        for message in messages::read(text, &self.connection) {
+        self.client.read.fetch_add(1, Ordering::AcqRel);
+        for message in messages::read(text, &self.client.connection) {
             match message {
                 Ok(message) => self.waiting.push_back(message),
                 Err(answer) => {
@@ -170,7 +196,12 @@ impl Transport<RoleServer> for Frames {
             // A client that sends without reading is not read either.
             let room = self.unwritten.clone();
             drop(room.acquire().await);
-            match self.read.next().await {
+            let frame = tokio::select! {
+                biased;
+                () = self.over.cancelled() => break,
+                frame = self.read.next() => frame,
+            };
+            match frame {
                 Some(Ok(Frame::Text(text))) => self.take(text.as_bytes()),
                 Some(Ok(Frame::Binary(bytes))) => self.take(&bytes),
                 Some(Ok(Frame::Ping(_) | Frame::Pong(_))) => {}
@@ -190,6 +221,7 @@ impl Transport<RoleServer> for Frames {
         }
         // Nobody is there to read the answers to what still runs.
         self.over.cancel();
+        self.unread = None;
         None
     }
 

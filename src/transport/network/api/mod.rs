@@ -54,8 +54,9 @@ async fn call(
     let connection = Arc::new(Connection::overseer());
     let invocation = Invocation { whole: true, ref_id, ..Invocation::new(connection, tool, arguments) };
     tokio::select! {
-        outcome = shared.server.registry().call(invocation) => Ok(outcome?),
+        biased;
         () = shared.stop.cancelled() => Err(Refusal::Stopping),
+        outcome = shared.server.registry().call(invocation) => Ok(outcome?),
     }
 }
 

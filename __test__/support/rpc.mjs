@@ -1,0 +1,108 @@
+// What clients of every transport have in common: requests, the answers to them, tools that are called by these.
+import { note } from './notes.mjs'
+import { within } from './wait.mjs'
+
+/** A client that sends JSON-RPC by its `send`, and hands what comes to `receive`. */
+export class RpcClient {
+  #nextId = 1
+  /** @type {Map<number | string, (message: any) => void>} */
+  #pending = new Map()
+  /** Every message that came, and every text that is none. @type {any[]} */
+  received = []
+  /** @type {string[]} */
+  unparsable = []
+  /** What is answered where the server asks: a ping, a question. @type {(request: any) => object | Promise<object>} */
+  answer = () => ({})
+
+  /** @param {object} _message without its `jsonrpc` */
+  send(_message) {
+    throw new Error('each transport has its own')
+  }
+
+  /** @param {string} method @param {object} [params] @returns {unknown} */
+  notify(method, params) {
+    return this.send({ method, params })
+  }
+
+  nextId() {
+    return this.#nextId++
+  }
+
+  /**
+   * The whole answer, `{ id, result }` or `{ id, error }`; `error.code` is `GONE` if the server ended first.
+   * @param {string} method @param {object} [params]
+   * @param {{ timeout?: number, id?: number | string, signal?: AbortSignal }} [options]
+   * @returns {Promise<any>}
+   */
+  async request(method, params, { timeout = 30_000, id = this.nextId() } = {}) {
+    const answer = new Promise((resolve) => this.#pending.set(id, resolve))
+    this.send({ id, method, params })
+    return within(answer, `the answer to ${method}`, timeout)
+  }
+
+  /** Nobody answers any more. @param {string} why */
+  gone(why) {
+    for (const answer of this.#pending.values()) answer({ error: { code: 'GONE', message: why } })
+    this.#pending.clear()
+  }
+
+  /** @param {string} text */
+  receive(text) {
+    const message = readJson(text)
+    if (!message) return void this.unparsable.push(text)
+    this.received.push(message)
+    if (message.method && message.id !== undefined) return void this.#respond(message)
+    this.#pending.get(message.id)?.(message)
+    this.#pending.delete(message.id)
+  }
+
+  /** @param {any} request */
+  async #respond(request) {
+    this.send({ id: request.id, result: await this.answer(request) })
+  }
+
+  /** @param {string} [protocolVersion] @param {object} [capabilities] what this client can do */
+  async initialize(protocolVersion = '2025-06-18', capabilities = {}) {
+    const params = { protocolVersion, capabilities, clientInfo: { name: 'troupe-test', version: '0' } }
+    const { result, error } = await this.request('initialize', params)
+    if (error) throw new Error(`initialize: ${JSON.stringify(error)}`)
+    await this.notify('notifications/initialized')
+    return result
+  }
+
+  /**
+   * A tool's answer. `json` is its text as JSON (of a success or an error), `text` all its text parts, `meta` its `_meta`,
+   * `ms` how long it took.
+   * @param {string} tool @param {object} [args] @param {Parameters<RpcClient['request']>[2]} [options]
+   */
+  async call(tool, args = {}, options) {
+    const begun = performance.now()
+    const { result, error } = await this.request('tools/call', { name: tool, arguments: args }, options)
+    const ms = performance.now() - begun
+    const text = (result?.content ?? []).map((part) => part.text ?? '').join('\n')
+    const answer = { result, error, isError: result?.isError === true, json: readJson(text), text, meta: result?._meta, ms }
+    if (result) note(tool, args, answer)
+    return answer
+  }
+
+  /** As `call`, for one that must succeed: its JSON, or its text. @param {string} tool @param {object} [args] @returns {Promise<any>} */
+  async ok(tool, args) {
+    const { json, text, isError, error } = await this.call(tool, args)
+    if (error || isError) throw new Error(`${tool}: ${error ? JSON.stringify(error) : text}`)
+    return json ?? text
+  }
+
+  /** A new session's id. @param {object} [args] @returns {Promise<string>} */
+  async createSession(args) {
+    return (await this.ok('create_session', args)).sessionId
+  }
+}
+
+/** @param {string} text */
+export function readJson(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,90 @@
+//! Several messages in one body, as clients of 2025-03-26 may send them. Later revisions have them no more, and say their
+//! own version with each request.
+
+use axum::{
+    body::{Body, Bytes},
+    http::{HeaderMap, HeaderName, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, value::RawValue};
+
+use crate::{session::Connection, transport::messages};
+
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// The revisions that have them; a client that names none is of one of these.
+const WITH_BATCHES: [&str; 2] = ["2024-11-05", "2025-03-26"];
+
+/// The messages in `body`, where it is a batch that its client may send.
+pub(super) fn of(headers: &HeaderMap, body: &[u8]) -> Option<Vec<Box<RawValue>>> {
+    let has_batches =
+        headers.get(VERSION).is_none_or(|version| WITH_BATCHES.iter().any(|known| version == known));
+    let batch: Vec<Box<RawValue>> = serde_json::from_slice(body).ok().filter(|_| has_batches)?;
+    (!batch.is_empty()).then_some(batch)
+}
+
+/// What to answer to a message of a batch that cannot be handed on; `None` where it can.
+fn refused(message: &RawValue) -> Option<Value> {
+    let text = message.get().as_bytes();
+    if let Some(Err(refusal)) = messages::read(text, &Connection::default()).into_iter().next() {
+        return Some(refusal);
+    }
+    let shape: Value = serde_json::from_slice(text).unwrap_or_default();
+    let begins = shape["method"] == "initialize";
+    begins.then(|| messages::refusal(shape["id"].clone(), -32600, "`initialize` cannot be part of a batch"))
+}
+
+/// Answers each message by `one`, in order; their answers come in one stream, as they are ready.
+pub(super) async fn answer<F: Future<Output = Response>>(
+    batch: Vec<Box<RawValue>>,
+    one: impl Fn(Bytes) -> F,
+) -> Response {
+    let (mut streams, mut refusals) = (Vec::new(), Vec::new());
+    let mut headers = HeaderMap::new();
+    let mut taken = false;
+    for message in batch {
+        if let Some(refusal) = refused(&message) {
+            refusals.push(refusal);
+            continue;
+        }
+        let response = one(Bytes::from(message.get().to_owned())).await;
+        if !response.status().is_success() {
+            return response;
+        }
+        taken = true;
+        if response.status() == StatusCode::OK {
+            let (parts, body) = response.into_parts();
+            headers = parts.headers;
+            streams.push(body.into_data_stream());
+        }
+    }
+    if streams.is_empty() && refusals.is_empty() {
+        return StatusCode::ACCEPTED.into_response();
+    }
+    if !taken {
+        let json = [(header::CONTENT_TYPE, "application/json")];
+        return (StatusCode::BAD_REQUEST, json, Value::from(refusals).to_string()).into_response();
+    }
+    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("text/event-stream"));
+    let refusals =
+        stream::iter(refusals.into_iter().map(|refusal| Ok(Bytes::from(format!("data: {refusal}\n\n")))));
+    (headers, Body::from_stream(refusals.chain(stream::select_all(streams)))).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn only_clients_of_their_time_send_batches() {
+        let body = br#" [{"jsonrpc":"2.0","id":1,"method":"ping"}, 5] "#;
+        let of_version = |version: &'static str| {
+            of(&HeaderMap::from_iter([(VERSION, HeaderValue::from_static(version))]), body)
+        };
+        assert_eq!(of(&HeaderMap::new(), body).unwrap().len(), 2);
+        assert!(of_version("2025-03-26").is_some() && of_version("2025-06-18").is_none());
+        assert!(of(&HeaderMap::new(), b"[]").is_none() && of(&HeaderMap::new(), b"{}").is_none());
+    }
+}
