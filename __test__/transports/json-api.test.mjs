@@ -22,7 +22,9 @@ describe('the JSON API', { timeout: 60_000 }, () => {
   /** @type {Awaited<ReturnType<typeof startSite>>} */
   let site
   before(async () => {
-    site = await startSite(scope)
+    site = await startSite(scope, {
+      '/logs': "<title>Logs</title>Said something<script>console.info('a word'); console.error('a complaint')</script>"
+    })
     server = await startHttpServer(scope, [], WITH_TOKEN)
     ask = server.program(TOKEN)
   })
@@ -62,6 +64,33 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     assert.equal(json.session_id, json.result.sessionId)
     await ask('DELETE', `/sessions/${json.session_id}`)
     assert.equal((await ask('POST', '/requests', { tool: 'list_sessions', request_id: 'mine' })).status, 400)
+    const again = await ask('POST', '/requests', { tool: 'create_session', request_id })
+    assert.deepEqual([again.status, again.json.error], [409, 'request_id_taken'])
+  })
+
+  test('tells later of a call: what it was, what it has read, what changed since, what the page logged', async () => {
+    const { ref_id: opened, session_id } = (await ask('POST', '/requests', { tool: 'create_session' })).json
+    const asked = await ask('POST', '/requests', { session_id, tool: 'navigate', params: { url: site.url('/logs') } })
+    const { ref_id, metadata } = asked.json
+    assert.deepEqual(metadata, { tool: 'navigate', has_snapshot: true, has_console_logs: true, console_error_count: 1 })
+    const told = (await ask('GET', `/requests/${ref_id}`)).json
+    // It may have begun a moment before it was written; what it has answered is its content now.
+    assert.deepEqual({ ...told, timestamp: 0, result: asked.json.result }, { ...asked.json, timestamp: 0 })
+    const content = await ask('GET', `/requests/${ref_id}/content`)
+    assert.equal(content.json.ref_id, ref_id)
+    assert.match(content.json.content, /Said something/)
+    assert.equal((await ask('GET', `/requests/${ref_id}/content`)).json.content, '', 'nothing has changed')
+    assert.match((await ask('GET', `/requests/${ref_id}/content?reset_cursor=true`)).json.content, /Said something/)
+    assert.match((await ask('GET', `/requests/${ref_id}/content?search_for=something`)).json.content, /Said something/)
+    assert.equal((await ask('GET', `/requests/${ref_id}/content?offset=many`)).status, 400)
+    assert.match((await ask('GET', `/requests/${ref_id}/console`)).json.console, /\[info\] a word[^]*\[error\] a complaint/)
+    assert.doesNotMatch((await ask('GET', `/requests/${ref_id}/console?level=error`)).json.console, /a word/)
+    assert.equal((await ask('GET', `/requests/${ref_id}/console?level=loud`)).status, 400)
+    const { requests } = (await ask('GET', `/sessions/${session_id}/requests`)).json
+    assert.deepEqual(requests.map(({ ref_id, tool, status }) => [ref_id, tool, status]), [[ref_id, 'navigate', 'success'], [opened, 'create_session', 'success']])
+    const failed = (await ask('POST', '/requests', evaluate(session_id, 'missing()'))).json
+    assert.equal((await ask('GET', `/requests/${failed.ref_id}`)).json.error, failed.error)
+    await ask('DELETE', `/sessions/${session_id}`)
   })
 
   test('tells of a call that failed as an answer, and of one that could not be made by the status of HTTP', async () => {

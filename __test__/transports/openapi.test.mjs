@@ -15,7 +15,7 @@ const TOKEN = 'correct-horse'
 /** Requests of each kind for an operation; `EXAMPLES=500` for a long run. */
 const EXAMPLES = process.env.EXAMPLES ?? '4'
 /** A schema cannot say which time zones and which URLs there are: what fits it may be refused all the same. */
-const WITHOUT = ['positive_data_acceptance', 'ensure_resource_availability']
+const WITHOUT = ['positive_data_acceptance']
 
 test('Schemathesis finds no fault in the JSON API', { timeout: 600_000, skip: process.platform === 'win32' }, async (t) => {
   assert.ok(existsSync(PROGRAM), `${PROGRAM} is missing: run \`npm run setup\``)

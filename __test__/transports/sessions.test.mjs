@@ -11,6 +11,18 @@ import { isPending, until, within } from '../support/wait.mjs'
 /** How many sessions the server has. @param {import('../support/http.mjs').HttpServer} server */
 const sessions = async (server) => (await (await fetch(server.at('/health'))).json()).sessions
 
+/** Begins a call, and breaks its stream off after the first event: that one's id. @param {HttpClient} client @param {string} script */
+async function cutOff(client, script) {
+  const hangUp = new AbortController()
+  const params = { name: 'evaluate', arguments: { script } }
+  const response = await client.fetch('POST', { body: { jsonrpc: '2.0', id: script, method: 'tools/call', params }, signal: hangUp.signal })
+  const first = await /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader().read()
+  hangUp.abort()
+  const [, id] = /^id: ?(.+)$/m.exec(new TextDecoder().decode(first.value)) ?? []
+  assert.ok(id, 'the stream begins with an id')
+  return id
+}
+
 describe('over HTTP', { timeout: 120_000 }, () => {
   const scope = shared()
   /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
@@ -174,14 +186,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
 
   test('the stream of a client carries on where it broke off', async () => {
     const client = await server.connect()
-    const hangUp = new AbortController()
-    const params = { name: 'evaluate', arguments: { script: 'new Promise((done) => setTimeout(done, 700, "late"))' } }
-    const body = { jsonrpc: '2.0', id: 'resumed', method: 'tools/call', params }
-    const response = await client.fetch('POST', { body, signal: hangUp.signal })
-    const first = await /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader().read()
-    const [, lastEventId] = /^id: ?(.+)$/m.exec(new TextDecoder().decode(first.value)) ?? []
-    assert.ok(lastEventId, 'the stream begins with an id')
-    hangUp.abort()
+    const lastEventId = await cutOff(client, 'new Promise((done) => setTimeout(done, 700, "late"))')
     const again = await client.fetch('GET', { headers: { 'last-event-id': lastEventId, accept: 'text/event-stream' } })
     assert.match(await within(again.text(), 'the rest of the stream'), /"late"/)
     await client.delete()
@@ -189,17 +194,11 @@ describe('over HTTP', { timeout: 120_000 }, () => {
 
   test('the answer of a call that ended while its client was cut off is there when the client comes back', async () => {
     const client = await server.connect()
-    const hangUp = new AbortController()
-    const params = { name: 'evaluate', arguments: { script: 'new Promise((done) => setTimeout(done, 300, "kept"))' } }
-    const body = { jsonrpc: '2.0', id: 'kept', method: 'tools/call', params }
-    const response = await client.fetch('POST', { body, signal: hangUp.signal })
-    const first = await /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader().read()
-    const [, lastEventId] = /^id: ?(.+)$/m.exec(new TextDecoder().decode(first.value)) ?? []
-    hangUp.abort()
+    const lastEventId = await cutOff(client, 'new Promise((done) => setTimeout(done, 300, "kept"))')
     // It has ended when the one behind it has.
     await client.ok('evaluate', { script: '1' })
     for (const round of ['once', 'again']) {
-      const rest = await client.fetch('GET', { headers: { 'last-event-id': String(lastEventId), accept: 'text/event-stream' } })
+      const rest = await client.fetch('GET', { headers: { 'last-event-id': lastEventId, accept: 'text/event-stream' } })
       assert.match(await within(rest.text(), `the answer, ${round}`), /"kept"/)
     }
     const stranger = await client.fetch('GET', { headers: { 'last-event-id': '1/nowhere', accept: 'text/event-stream' } })

@@ -22,8 +22,10 @@ pub(super) fn start(config: &LogConfig) -> Result<(), Usage> {
             BoxMakeWriter::new(Mutex::new(file))
         }
     };
-    // Libraries log for their own authors: of them only warnings. rmcp warns of each answer that is an error.
-    let filter = EnvFilter::new(format!("warn,rmcp=error,troupe={}", config.level.as_str()));
+    // Libraries log for their own authors: of them only warnings. rmcp warns of each answer that is an error, and its
+    // service takes it for an error that a client which has gone cannot be answered any more.
+    let level = config.level.as_str();
+    let filter = EnvFilter::new(format!("warn,rmcp=error,rmcp::service=off,troupe={level}"));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     // A second server in one process keeps the log of the first.
     let _ = match config.format {

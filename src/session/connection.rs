@@ -133,7 +133,7 @@ impl Connection {
     /// The sessions that it has made or named.
     pub fn known(&self) -> Vec<String> {
         let known = lock(&self.known);
-        let own = known.own.iter().map(|own| &own.id);
+        let own = known.own.iter().map(|own| &own.id).chain(&known.resting);
         known.named.iter().chain(own).map(|id| id.to_string()).collect()
     }
 
@@ -294,7 +294,8 @@ impl Connection {
     /// Whether this client has made or named the session, and so may see it in lists.
     pub fn knows(&self, id: &str) -> bool {
         let known = lock(&self.known);
-        self.sees_all || known.named.contains(id) || known.own.as_ref().is_some_and(|own| *own.id == *id)
+        let own = known.own.as_ref().map(|own| &own.id).or(known.resting.as_ref());
+        self.sees_all || known.named.contains(id) || own.is_some_and(|own| **own == *id)
     }
 
     /// Whether `id` is its own session, which rests.

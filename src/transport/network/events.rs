@@ -274,7 +274,7 @@ mod tests {
         let first = events.keep("a", &priming());
         events.keep("other", &answer("no"));
         let second = events.keep("a", &answer("yes"));
-        assert_eq!(all(events.after("s", &first).unwrap()).await, [second.clone()]);
+        assert_eq!(all(events.after("s", &first).unwrap()).await, std::slice::from_ref(&second));
         assert_eq!(all(events.after("s", &second).unwrap()).await, Vec::<String>::new());
         assert!(events.after("s", "1/unknown").is_none() && events.after("s", "junk").is_none());
         tokio::time::advance(KEPT * 2).await;

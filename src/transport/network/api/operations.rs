@@ -81,10 +81,10 @@ static OPERATIONS: &[Operation] = &[
     },
     Operation {
         method: Method::GET,
-        path: super::calls::ALL,
+        path: "/api/sessions/{session_id}/requests",
         tool: "list_requests",
         id: "listRequests",
-        named: None,
+        named: Some("sessionId"),
         given: Given::Query,
         success: StatusCode::OK,
         text: None,
@@ -163,19 +163,26 @@ impl Operation {
         )
     }
 
-    /// The arguments in a query; what is no number or truth value where one is wanted stays text, and is refused as such.
+    /// The arguments in a query. What is no number or truth value where one is wanted stays text, what is given twice is
+    /// a list: both are refused as such.
     fn asked(&self, tool: &'static Tool, query: &str) -> Map<String, Value> {
-        let pairs = url::form_urlencoded::parse(query.as_bytes());
-        let arguments = pairs.map(|(name, text)| {
+        let mut arguments = Map::new();
+        for (name, text) in url::form_urlencoded::parse(query.as_bytes()) {
             let known = self.parameters(tool).find(|(known, ..)| *known == name || snake_case(known) == name);
             let kind = known.and_then(|(_, schema, _)| schema["type"].as_str());
             let value = match kind {
-                Some("integer" | "number" | "boolean") => serde_json::from_str(&text).unwrap_or(json!(text)),
-                _ => json!(text),
+                Some("integer" | "number" | "boolean") => serde_json::from_str(&text).unwrap_or_default(),
+                _ => Value::Null,
             };
-            (known.map_or_else(|| name.into_owned(), |(known, ..)| known.to_owned()), value)
-        });
-        arguments.collect()
+            let value = if value.is_null() { json!(text) } else { value };
+            let name = known.map_or_else(|| name.into_owned(), |(known, ..)| known.to_owned());
+            let value = match arguments.remove(&name) {
+                Some(before) => json!([before, value]),
+                None => value,
+            };
+            arguments.insert(name, value);
+        }
+        arguments
     }
 
     async fn run(&self, shared: &Shared, arguments: Value) -> Response {
@@ -195,5 +202,27 @@ impl Operation {
             }
         };
         (self.success, Json(answer)).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_holds_what_its_tool_takes_and_nothing_is_guessed() {
+        let content = OPERATIONS.iter().find(|operation| operation.tool == "get_content").unwrap();
+        let tool = Registry::all().iter().find(|tool| tool.name == "get_content").unwrap();
+        for (query, arguments) in [
+            (
+                "offset=5&reset_cursor=true&search_for=5",
+                json!({"offset": 5, "resetCursor": true, "searchFor": "5"}),
+            ),
+            ("offset=many&resetCursor=null", json!({"offset": "many", "resetCursor": "null"})),
+            ("offset=1&offset=2&other=%20", json!({"offset": [1, 2], "other": " "})),
+            ("", json!({})),
+        ] {
+            assert_eq!(Value::Object(content.asked(tool, query)), arguments, "{query}");
+        }
     }
 }
