@@ -10,6 +10,7 @@ use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
 use super::usage::Usage;
 use crate::config::{LogConfig, LogFormat};
+use crate::server::LIBRARY_LOG;
 
 pub(super) fn start(config: &LogConfig) -> Result<(), Usage> {
     let writer = match &config.file {
@@ -22,10 +23,8 @@ pub(super) fn start(config: &LogConfig) -> Result<(), Usage> {
             BoxMakeWriter::new(Mutex::new(file))
         }
     };
-    // Libraries log for their own authors: of them only warnings. rmcp warns of each answer that is an error, and its
-    // service takes it for an error that a client which has gone cannot be answered any more.
-    let level = config.level.as_str();
-    let filter = EnvFilter::new(format!("warn,rmcp=error,rmcp::service=off,troupe={level}"));
+    // Libraries log for their own authors: of them only warnings.
+    let filter = EnvFilter::new(format!("warn,{LIBRARY_LOG},troupe={}", config.level.as_str()));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     // A second server in one process keeps the log of the first.
     let _ = match config.format {
