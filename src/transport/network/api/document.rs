@@ -267,9 +267,24 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_described_as_they_were_reviewed() {
+    fn calls_are_described_as_they_were_reviewed() {
         let document = document(Config::default());
-        insta::assert_json_snapshot!([&document["paths"]["/api/sessions"], &document["components"]]);
+        insta::assert_json_snapshot!(document["components"]);
+    }
+
+    #[test]
+    fn what_a_tool_takes_and_answers_is_described_under_the_names_of_the_seed() {
+        let document = document(Config::default());
+        let sessions = &document["paths"]["/api/sessions"];
+        assert_eq!(sessions["get"]["parameters"][0]["name"], "state");
+        let created = &sessions["post"]["responses"]["201"];
+        let answer = &created["content"]["application/json"]["schema"];
+        assert!(answer["properties"]["session_id"].is_object(), "{answer}");
+        assert!(answer["required"].as_array().unwrap().contains(&json!("expires_at")), "{answer}");
+        assert_eq!(
+            created["links"]["closeSession"]["parameters"]["session_id"],
+            "$response.body#/session_id"
+        );
     }
 
     #[test]
