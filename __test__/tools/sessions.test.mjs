@@ -1,8 +1,10 @@
 // create_session and its options, list_sessions, close_session, batch: as a client has them.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { BROWSER } from '../support/browser.mjs'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
+import { html, startSite } from '../support/site.mjs'
 
 describe('sessions', { timeout: 60_000 }, () => {
   const { server, site } = startShared({ args: ['--max-sessions', '50'] })
@@ -31,6 +33,21 @@ describe('sessions', { timeout: 60_000 }, () => {
     assert.equal(site.requests.at(-1).headers['user-agent'], 'tester/1')
     assert.match(site.requests.at(-1).headers['accept-language'], /^de-DE/)
     await server.ok('close_session', { sessionId })
+  })
+
+  test('what create_session asks for holds in the frames of other sites, too', async (t) => {
+    const framed = await startSite(t, {
+      '/top': (request, response) => html(response, `<title>Top</title><iframe src="http://localhost:${request.socket.localPort}/frame"></iframe>
+        <script>const told = new Promise((resolve) => { onmessage = ({ data }) => resolve(data) })</script>`),
+      '/frame': (request, response) => html(response, `<script>
+        parent.postMessage([navigator.userAgent, navigator.language, (1.5).toLocaleString(), Intl.DateTimeFormat().resolvedOptions().timeZone, ${JSON.stringify(request.headers['user-agent'])}], '*')
+      </script>`)
+    })
+    // In processes of their own.
+    const apart = await startServer(t, BROWSER === 'chromium' ? ['--browser-arg=--site-per-process'] : [])
+    await apart.ok('create_session', { userAgent: 'tester/1', locale: 'de-DE', timezone: 'Asia/Tokyo' })
+    await apart.ok('navigate', { url: framed.url('/top') })
+    assert.deepEqual((await apart.ok('evaluate', { script: 'told' })).value, ['tester/1', 'de-DE', '1,5', 'Asia/Tokyo', 'tester/1'])
   })
 
   test('list_sessions tells of those in one state alone', async () => {

@@ -17,8 +17,8 @@ use crate::{
 /// The viewport where nothing else is asked for, in CSS pixels.
 const DEFAULT_VIEWPORT: Viewport = Viewport { width: 1280, height: 720 };
 
-/// Adds what `options` ask for. `windowed`: the page has a window, whose size counts unless another is asked for.
-pub(super) fn apply(
+/// Adds what `options` ask for of a page. `windowed`: it has a window, whose size counts unless another is asked for.
+pub(super) fn apply_to_page(
     batch: &mut CommandBatch<'_>,
     options: &ContextOptions,
     windowed: bool,
@@ -34,11 +34,20 @@ pub(super) fn apply(
             options.is_mobile,
         ))?;
     }
+    // Several pages are in use at once; each must think that it has the focus.
+    batch.add(SetFocusEmulationEnabledParams::new(true))?;
+    if options.ignore_https_errors {
+        batch.add(SetIgnoreCertificateErrorsParams::new(true))?;
+    }
+    Ok(())
+}
+
+/// Adds what each process of a page's must be asked for.
+pub(super) fn apply_to_frames(batch: &mut CommandBatch<'_>, options: &ContextOptions) -> EngineResult<()> {
+    let options = &options.config;
     if options.has_touch {
         batch.add(SetTouchEmulationEnabledParams::new(true))?;
     }
-    // Several pages are in use at once; each must think that it has the focus.
-    batch.add(SetFocusEmulationEnabledParams::new(true))?;
     if options.user_agent.is_some() || options.locale.is_some() {
         let mut params = SetUserAgentOverrideParams::new(options.user_agent.clone().unwrap_or_default());
         params.accept_language.clone_from(&options.locale);
@@ -51,9 +60,6 @@ pub(super) fn apply(
     }
     if let Some(timezone) = &options.timezone {
         batch.add(SetTimezoneOverrideParams::new(timezone))?;
-    }
-    if options.ignore_https_errors {
-        batch.add(SetIgnoreCertificateErrorsParams::new(true))?;
     }
     Ok(())
 }

@@ -55,8 +55,9 @@ pub(super) fn initialise(
         batch.add(InspectorEnable::default())?;
         // No chooser is shown to anybody: the page's wish for files is told instead.
         batch.add(SetInterceptFileChooserDialogParams::new(true))?;
-        emulation::apply(&mut batch, options, windowed)?;
+        emulation::apply_to_page(&mut batch, options, windowed)?;
     }
+    emulation::apply_to_frames(&mut batch, options)?;
     batch.add(RunIfWaitingForDebuggerParams {})?;
     batch.send()
 }
