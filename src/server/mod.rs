@@ -17,9 +17,9 @@ mod resources;
 #[expect(clippy::module_inception, reason = "the noun of the folder is its main file")]
 mod server;
 
-/// What the protocol's library may log. It warns of each answer that is an error, and its service takes it for an error
-/// that a client which has gone cannot be answered any more.
-pub const LIBRARY_LOG: &str = "rmcp=error,rmcp::service=off";
+/// What the protocol's library may log. It warns of each answer that is an error, and takes it for an error that a client
+/// which has gone cannot be answered any more, or goes before it has shaken hands.
+pub const LIBRARY_LOG: &str = "rmcp=error,rmcp::service=off,rmcp::transport::worker=off,rmcp::transport::streamable_http_server::tower=off";
 
 pub use handler::{Handler, TurnSlot};
 pub use once::call_once;
