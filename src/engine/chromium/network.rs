@@ -171,7 +171,7 @@ impl ContextNetwork {
         }
         let told = paused.request.kind(&paused.resource_type);
         let announced = id.as_ref().and_then(|id| state.kinds.get(id).copied());
-        let certain = !matches!(told, ResourceType::Xhr | ResourceType::Other);
+        let certain = possible(told) == [told] && told != ResourceType::Other;
         match (announced, id) {
             (None, Some(id)) if !certain => {
                 let (sender, receiver) = oneshot::channel();
@@ -183,13 +183,11 @@ impl ContextNetwork {
                     let announced = tokio::time::timeout(KIND_TIMEOUT, receiver).await;
                     let mut state = network.state();
                     state.waiting.remove(&id);
-                    let blocked = match (announced, told) {
-                        (Ok(Ok(kind)), _) => state.rules.blocked.contains(&kind),
+                    let is_blocked = |kind: &ResourceType| state.rules.blocked.contains(kind);
+                    let blocked = match announced {
+                        Ok(Ok(kind)) => is_blocked(&kind),
                         // Rather too much is blocked than too little.
-                        (_, ResourceType::Xhr) => [ResourceType::Xhr, ResourceType::Fetch]
-                            .iter()
-                            .any(|kind| state.rules.blocked.contains(kind)),
-                        (_, told) => state.rules.blocked.contains(&told),
+                        _ => possible(told).iter().any(is_blocked),
                     };
                     drop(state);
                     finish(&link, paused, blocked);
@@ -201,6 +199,15 @@ impl ContextNetwork {
                 finish(link, paused, blocked);
             }
         }
+    }
+}
+
+/// What a stopped request may be for: `Fetch` has fewer words than `Network`, which announces it.
+fn possible(told: ResourceType) -> Vec<ResourceType> {
+    match told {
+        ResourceType::Xhr => vec![ResourceType::Xhr, ResourceType::Fetch, ResourceType::EventSource],
+        ResourceType::Media => vec![ResourceType::Media, ResourceType::TextTrack],
+        told => vec![told],
     }
 }
 

@@ -38,13 +38,16 @@ impl Request {
         found.and_then(|(_, value)| value.as_str())
     }
 
-    /// What it is for. Preflights and what links fetch ahead are announced as `Other`: their headers say more.
+    /// What it is for. Preflights and what links fetch ahead are announced as `Other`, and stopped as `Fetch`: their
+    /// headers say more.
     pub fn kind(&self, told: &str) -> ResourceType {
         let asks = self.method == "OPTIONS" && self.header("access-control-request-method").is_some();
         let purpose = self.header("sec-purpose").or_else(|| self.header("purpose"));
         match ResourceType::named(told) {
             ResourceType::Other if asks => ResourceType::Preflight,
-            ResourceType::Other if purpose.is_some_and(|purpose| purpose.starts_with("prefetch")) => {
+            ResourceType::Other | ResourceType::Fetch
+                if purpose.is_some_and(|purpose| purpose.starts_with("prefetch")) =>
+            {
                 ResourceType::Prefetch
             }
             kind => kind,
