@@ -14,8 +14,11 @@ const PROGRAM = fileURLToPath(new URL('../../.cache/venv-openapi/bin/schemathesi
 const TOKEN = 'correct-horse'
 /** Requests of each kind for an operation; `EXAMPLES=500` for a long run. */
 const EXAMPLES = process.env.EXAMPLES ?? '4'
-/** A schema cannot say which time zones and which URLs there are: what fits it may be refused all the same. */
-const WITHOUT = ['positive_data_acceptance']
+/**
+ * A schema cannot say which time zones and which URLs there are: what fits it may be refused all the same. And the record of
+ * a session outlives it: its calls are told of after a DELETE.
+ */
+const WITHOUT = ['positive_data_acceptance', 'use_after_free']
 
 test('Schemathesis finds no fault in the JSON API', { timeout: 600_000, skip: process.platform === 'win32' }, async (t) => {
   assert.ok(existsSync(PROGRAM), `${PROGRAM} is missing: run \`npm run setup\``)
