@@ -14,6 +14,8 @@ use super::{Outgoing, Wire, WireError, lock};
 
 /// More than this unread by the browser means that it hangs.
 const MAX_BACKLOG: usize = 256 << 20;
+/// Nothing that the browser says is longer.
+const LONGEST: usize = 1 << 30;
 /// First size of the read buffer: most messages fit many times.
 const READ_SIZE: usize = 64 << 10;
 
@@ -143,6 +145,10 @@ async fn read(mut pipe: pipe::Receiver, wire: Wire, closed: CancellationToken) {
             }
             buffer.drain(..start);
             searched = buffer.len();
+            if searched > LONGEST {
+                tracing::warn!("the browser does not come to the end of a message: the pipe is closed");
+                return;
+            }
             // One huge picture must not keep its memory for good.
             if buffer.is_empty() && buffer.capacity() > 16 * READ_SIZE {
                 buffer.shrink_to(READ_SIZE);
@@ -154,4 +160,60 @@ async fn read(mut pipe: pipe::Receiver, wire: Wire, closed: CancellationToken) {
         () = closed.cancelled() => {}
     }
     wire.close();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs::File, io::Write, time::Duration};
+
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// What is no message, and what is nearly one.
+    fn junk() -> impl Strategy<Value = Vec<u8>> {
+        let answer = json!({"id": 1, "result": {"answered": true}}).to_string();
+        let cut = (0..answer.len() - 1).prop_map(move |end| [&answer.as_bytes()[..end], &[0]].concat());
+        let others = prop::sample::select(vec![
+            "null\0",
+            "[]\0",
+            "{}\0",
+            "{\"id\":-1}\0",
+            "{\"id\":99,\"result\":{}}\0",
+            "{\"method\":7}\0",
+            "{\"method\":\"Page.x\",\"params\":null,\"sessionId\":\"no\"}\0",
+            "{\"id\":2,\"error\":{}}\0",
+            "\0\0",
+        ]);
+        prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..200),
+            cut,
+            others.prop_map(|text| text.as_bytes().to_vec()),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn whatever_the_browser_says_the_next_answer_arrives(
+            said in prop::collection::vec(junk(), 0..20),
+            chunk in 1usize..64,
+        ) {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let answer: Value = runtime.block_on(async {
+                let (wire, _reads, writes) = PipeEnds::new().unwrap().into_wire();
+                let call = tokio::spawn(async move { wire.call(None, "Browser.getVersion", json!({})).await });
+                tokio::task::yield_now().await;
+                let mut browser = File::from(writes);
+                let answer = json!({"id": 1, "result": {"answered": true}}).to_string();
+                let all = [said.concat(), [b"\0", answer.as_bytes(), b"\0"].concat()].concat();
+                for bytes in all.chunks(chunk) {
+                    browser.write_all(bytes).unwrap();
+                }
+                tokio::time::timeout(Duration::from_secs(5), call).await.unwrap().unwrap().unwrap()
+            });
+            prop_assert_eq!(answer, json!({"answered": true}));
+        }
+    }
 }
