@@ -106,6 +106,7 @@ async function testPrograms() {
     'chromium-headless-shell': 'chromium-headless-shell',
     chromium: 'chromium',
     'firefox-esr': 'firefox-esr',
+    WebKitWebDriver: 'webkit2gtk-driver',
     Xvfb: 'xvfb',
     python3: 'python3-venv'
   }

@@ -30,6 +30,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("rusqlite", &["store"]),
     ("chromiumoxide", &["engine/chromium", "engine/install"]),
+    ("thirtyfour", &["engine/webkit"]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

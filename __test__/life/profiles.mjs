@@ -4,5 +4,5 @@ import { profileOf } from '../support/processes.mjs'
 
 /** Those of these browsers, by their own arguments. @param {import('../support/processes.mjs').Process[]} browsers */
 export function profileFolders(browsers) {
-  return browsers.map(({ command }) => dirname(profileOf(command) ?? ''))
+  return browsers.map((browser) => dirname(profileOf(browser) ?? ''))
 }

@@ -14,6 +14,8 @@
 
 const IN_MEMORY = 'no browser takes part'
 
+const WITHOUT_STATUS = 'WebDriver does not tell the status of an answer'
+
 /** What no other browser than Chromium runs. @type {Row['unsupported']} */
 const ABOUT_CHROMIUM = {
   'package.test.mjs': { '*': IN_MEMORY },
@@ -53,6 +55,49 @@ export const BROWSERS = {
       },
       'page/oracle.test.mjs': { '*': 'Chromium’s accessibility tree is the oracle' },
       'waiting/speed.test.mjs': { '*': 'the limits are for Chromium; `npm run bench` has those for Firefox' }
+    }
+  },
+  webkit: {
+    patience: 6,
+    chosen: [
+      'bad-input/elements.test.mjs',
+      'element/asking.test.mjs',
+      'extraction/data.test.mjs',
+      'interaction/forms.test.mjs',
+      'life/deaths.test.mjs',
+      'seed-000/isolation.test.mjs',
+      'seed-000/operations.test.mjs'
+    ],
+    unsupported: {
+      ...ABOUT_CHROMIUM,
+      'bad-input/dialogs.test.mjs': { '*': 'WebDriver does not tell of which kind a dialog is, nor its default' },
+      'bad-input/elements.test.mjs': {
+        '#moving of /buttons is not clicked: moving': 'frames without a screen come in pairs: what moves stands still between two',
+        'that keeps moving is never taken for one that stands still, however often it is tried':
+          'frames without a screen come in pairs: what moves stands still between two'
+      },
+      'interaction/forms.test.mjs': { 'all of them reach closed shadow roots': 'WebDriver hands over no closed shadow roots' },
+      'interaction/pointer.test.mjs': {
+        'drag_and_drop moves by HTML’s events and by the pointer’s, in frames too': 'WebDriver has no drags of the browser’s own'
+      },
+      'life/deaths.test.mjs': {
+        'between two calls, the next one finds the log-in, the form and the refs': 'its site is mocked, and WebDriver mocks nothing',
+        'its call gets BROWSER_CRASHED, other sessions go on, and its own is of use after a navigation':
+          'the driver does not tell of a renderer that dies',
+        'while the browser starts, it is gone too': 'the browser that starts slowly is a Chromium'
+      },
+      'navigation/navigation.test.mjs': {
+        'go_back stays in a document whose script made the history': 'WebKit passes over what a script made without a click',
+        '*': WITHOUT_STATUS
+      },
+      'network/': { '*': 'WebDriver has no words for the network' },
+      'page/oracle.test.mjs': { '*': 'Chromium’s accessibility tree is the oracle' },
+      'seed-000/browser.test.mjs': { 'Property 8: Headless Mode Configuration': 'it always has a window: headless it is on a display of its own' },
+      'seed-000/isolation.test.mjs': {
+        'Property 11: Shared Browser Instance': 'its driver allows no shared browser: a process for each session'
+      },
+      'seed-000/operations.test.mjs': { 'Property 5: Navigation Returns Complete Response': WITHOUT_STATUS },
+      'waiting/speed.test.mjs': { '*': 'the limits are for Chromium' }
     }
   }
 }

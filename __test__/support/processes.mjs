@@ -33,17 +33,26 @@ export function descendants(pid) {
   return below
 }
 
-/** The profile that a browser of this command line has. @param {string[]} command @returns {string | undefined} */
-export function profileOf(command) {
+/** The profile that a browser has, by its command line, or WebKit's by its environment. @param {Process} process @returns {string | undefined} */
+export function profileOf({ pid, command }) {
   const [, ofChromium] = command.map((argument) => /^--user-data-dir=(.*)/.exec(argument)).find(Boolean) ?? []
   const ofFirefox = command.indexOf('--profile') + 1
-  return ofChromium ?? (ofFirefox > 0 ? command[ofFirefox] : undefined)
+  return ofChromium ?? (ofFirefox > 0 ? command[ofFirefox] : command[0]?.endsWith('/MiniBrowser') ? dataFolder(pid) : undefined)
+}
+
+/** @param {number} pid */
+function dataFolder(pid) {
+  try {
+    return /(?:^|\0)XDG_DATA_HOME=([^\0]*)/.exec(readFileSync(`/proc/${pid}/environ`, 'utf8'))?.[1]
+  } catch {
+    return undefined
+  }
 }
 
 /** The browsers below `pid`: of a browser's many processes the one that is no part of another. @param {number} pid */
 export function browsers(pid) {
   const isPart = (argument) => argument.startsWith('--type=') || argument === '-contentproc'
-  return descendants(pid).filter(({ command }) => profileOf(command) !== undefined && !command.some(isPart))
+  return descendants(pid).filter((process) => profileOf(process) !== undefined && !process.command.some(isPart))
 }
 
 /** @param {Process} process */

@@ -67,6 +67,15 @@ async fn examine(config: &Config) -> Report {
         (Ok(_), true) => check("display", State::Fine, "a window can be shown", None),
         (Ok(_), false) => check("display", State::Limited, "none: the browser runs headless", None),
     });
+    if let Some(program) = install::missing_beside(config.browser, headless) {
+        let found = format!("`{program}` is not on PATH");
+        checks.push(check(
+            "display of its own",
+            State::Missing,
+            &found,
+            Some("npx -y troupe install webkit"),
+        ));
+    }
     let sandbox = sandbox(config);
     let needs_no_sandbox = !config.sandbox || sandbox.state != State::Fine;
     checks.push(sandbox);
@@ -75,8 +84,8 @@ async fn examine(config: &Config) -> Report {
         checks.push(writable("folder for installed browsers", &folder, State::Limited));
     }
     let mut command = "npx -y troupe".to_owned();
-    if config.browser == BrowserKind::Firefox {
-        command.push_str(" --browser firefox");
+    if matches!(config.browser, BrowserKind::Firefox | BrowserKind::Webkit) {
+        command.push_str(&format!(" --browser {}", config.browser));
     }
     if needs_no_sandbox {
         command.push_str(" --no-sandbox");
@@ -103,6 +112,7 @@ async fn browser(name: &'static str, config: &Config, headless: bool, otherwise:
                 let found = format!("{} does not run ({why})", path.display());
                 let advice = match config.browser {
                     BrowserKind::Firefox => "npx -y troupe install firefox, or --executable-path PATH",
+                    BrowserKind::Webkit => "npx -y troupe install webkit, or --executable-path PATH",
                     _ => "npx -y troupe install chromium, or --executable-path PATH",
                 };
                 check(name, otherwise, &found, Some(advice))

@@ -241,13 +241,6 @@ fn the_doctor_tells_what_is_missing_and_what_to_type() {
     assert_eq!((outcome.code, &report["usable"]), (FAILED, &serde_json::json!(false)));
 }
 
-#[test]
-fn what_cannot_be_installed_is_told() {
-    let outcome = troupe(&["install", "webkit"]);
-    assert_eq!((outcome.code, outcome.out.as_str()), (FAILED, ""));
-    assert_eq!(outcome.err, "troupe: webkit is not built yet in this version; use --browser chromium\n");
-}
-
 /// What must hold of any arguments: a mistake is one line. (Those without one would start something.)
 fn is_one_line_at_most(args: Vec<String>) -> bool {
     let screen = Kept::default();

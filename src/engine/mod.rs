@@ -5,6 +5,7 @@
 //! engine tells what happens by [`PageEvent`]s, in the order in which it happened and before the answer of
 //! any later call. Knows `error` and `config`, nothing above.
 
+mod actions;
 mod arrivals;
 pub mod chromium;
 pub mod firefox;
@@ -13,7 +14,9 @@ pub mod install;
 pub mod memory;
 pub mod network;
 mod process;
+mod proxy;
 pub mod url_pattern;
+pub mod webkit;
 pub mod wire;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -386,6 +389,10 @@ pub trait Context: Send + Sync {
     async fn set_network(&self, rules: NetworkRules) -> EngineResult<()>;
     async fn cookies(&self) -> EngineResult<Vec<Cookie>>;
     async fn set_cookies(&self, cookies: &[Cookie]) -> EngineResult<()>;
+    /// Cancelled when what it runs in is gone, where that is a process of its own.
+    fn gone(&self) -> Option<CancellationToken> {
+        None
+    }
     /// Closes its pages and forgets its data.
     async fn close(&self) -> EngineResult<()>;
 }
@@ -459,12 +466,7 @@ pub fn for_config(config: Arc<Config>) -> Result<Arc<dyn Engine>, TroupeError> {
             Ok(Arc::new(chromium::Chromium::new(config)))
         }
         BrowserKind::Firefox => Ok(Arc::new(firefox::Firefox::new(config))),
-        BrowserKind::Webkit => Err(TroupeError::new(
-            ErrorCode::InvalidParameters,
-            format!("`--browser {}` is not built yet in this version", config.browser),
-        )
-        .detail("reason", "notBuilt")
-        .suggestion("use --browser chromium or firefox")),
+        BrowserKind::Webkit => Ok(Arc::new(webkit::Webkit::new(config))),
     }
 }
 

@@ -164,13 +164,14 @@ fn supervise(mut child: Child, folder: Folder, gone: impl FnOnce() + Send + 'sta
     tokio::spawn(async move {
         let mut done = None;
         tokio::select! {
-            status = child.wait() => log_exit(status),
+            biased;
             asked = ended => {
                 done = asked.ok();
                 if tokio::time::timeout(CLOSE_TIMEOUT, child.wait()).await.is_err() {
                     let _ = child.kill().await;
                 }
             }
+            status = child.wait() => log_exit(status),
         }
         if let Some(reading) = reading {
             // Grandchildren may hold the pipe open.

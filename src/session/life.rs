@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
+use tokio_util::sync::CancellationToken;
+
 use super::{
     clock::Millis,
     manager::SessionManager,
@@ -40,11 +42,11 @@ impl<B: ?Sized> Default for Deaths<B> {
 }
 
 impl<B: ?Sized> Deaths<B> {
-    /// Notes that `browser` has died; told several times it counts once. Where too many have, this tells from when
-    /// on another may be tried.
-    fn note(&self, browser: &Arc<B>, now: Millis) -> Option<Millis> {
+    /// Notes that `browser` has died; told several times it counts once, but one that was a session's alone each
+    /// time. Where too many have, this tells from when on another may be tried.
+    fn note(&self, browser: &Arc<B>, alone: bool, now: Millis) -> Option<Millis> {
         let mut deaths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !deaths.iter().any(|(known, _)| std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(browser))) {
+        if alone || !deaths.iter().any(|(known, _)| std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(browser))) {
             deaths.push_back((Arc::downgrade(browser), now));
         }
         while deaths.front().is_some_and(|(_, at)| at + DEATHS_WITHIN <= now) {
@@ -65,7 +67,8 @@ impl SessionManager {
             let lost = match self.bring_up(session, &birth, &mut browser).await {
                 Ok(()) => {
                     was_made = true;
-                    let gone = browser.as_ref().map(|browser| browser.gone());
+                    let gone =
+                        own_process(session).or_else(|| browser.as_ref().map(|browser| browser.gone()));
                     let Some(gone) = gone else { return };
                     session.readiness.send_replace(Readiness::Ready(gone.clone()));
                     gone.cancelled_owned().await;
@@ -77,8 +80,9 @@ impl SessionManager {
                 return;
             }
             let was_up = lost.is_none();
-            let died = browser.as_ref().filter(|browser| browser.gone().is_cancelled());
-            let too_many = died.and_then(|browser| self.deaths.note(browser, self.clock.now()));
+            let alone = own_process(session).is_some_and(|gone| gone.is_cancelled());
+            let died = browser.as_ref().filter(|browser| alone || browser.gone().is_cancelled());
+            let too_many = died.and_then(|browser| self.deaths.note(browser, alone, self.clock.now()));
             match (lost, too_many) {
                 (Some(error), _) if !was_made => return self.could_not_be_made(session, error).await,
                 (Some(error), None) if died.is_none() => {
@@ -158,6 +162,11 @@ impl SessionManager {
     }
 }
 
+/// Cancelled when the process that is this session's alone is gone; nothing where it shares one.
+fn own_process(session: &Session) -> Option<CancellationToken> {
+    session.context.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(|context| context.gone())
+}
+
 fn dies_again(again: Millis) -> TroupeError {
     TroupeError::new(
         ErrorCode::BrowserCrashed,
@@ -176,11 +185,11 @@ mod tests {
     fn three_deaths_within_a_minute_are_too_many() {
         let deaths = Deaths::default();
         let browsers: Vec<Arc<u8>> = (0..5).map(Arc::new).collect();
-        assert_eq!(deaths.note(&browsers[0], 0), None);
-        assert_eq!(deaths.note(&browsers[0], 1), None, "each session tells of it");
-        assert_eq!(deaths.note(&browsers[1], 30_000), None);
-        assert_eq!(deaths.note(&browsers[2], 59_999), Some(60_000));
-        assert_eq!(deaths.note(&browsers[3], 60_001), Some(90_000));
-        assert_eq!(deaths.note(&browsers[4], 200_000), None);
+        assert_eq!(deaths.note(&browsers[0], false, 0), None);
+        assert_eq!(deaths.note(&browsers[0], false, 1), None, "each session tells of it");
+        assert_eq!(deaths.note(&browsers[1], false, 30_000), None);
+        assert_eq!(deaths.note(&browsers[2], false, 59_999), Some(60_000));
+        assert_eq!(deaths.note(&browsers[3], false, 60_001), Some(90_000));
+        assert_eq!(deaths.note(&browsers[4], false, 200_000), None);
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn lines_with(kept: &KeptResult, wanted: &str, offset: usize, budget:
         } else {
             let more = places.len() - 1;
             let more = if more > 0 { format!(" ({more} more in this line)") } else { String::new() };
-            excerpt(line, begin, end) + &more
+            excerpt(line, begin, end) + more.as_str()
         };
         let length = shown.chars().count() + 1;
         if left_out > 0 || used + length + NOTICE > budget.max(2 * NOTICE) {

@@ -6,7 +6,7 @@ use super::Bidi;
 use crate::{
     config::{ContextConfig, Viewport},
     engine::{
-        ContextOptions, EngineError, EngineResult,
+        ContextOptions, EngineError, EngineResult, proxy,
         wire::{Sent, WireError},
     },
 };
@@ -17,31 +17,7 @@ const DEFAULT_VIEWPORT: Viewport = Viewport { width: 1280, height: 720 };
 /// How a user context is made: what it trusts and where its requests go.
 pub(super) fn user_context(config: &ContextConfig) -> EngineResult<Value> {
     let mut params = json!({"acceptInsecureCerts": config.ignore_https_errors});
-    if let Some(server) = &config.proxy_server {
-        let unknown = || EngineError::UnknownSetting { name: "proxy", value: server.clone() };
-        let with_scheme = if server.contains("://") { server.clone() } else { format!("http://{server}") };
-        let url = url::Url::parse(&with_scheme).map_err(|_| unknown())?;
-        let host = url.host_str().ok_or_else(unknown)?;
-        let address = format!("{host}:{}", url.port().unwrap_or(80));
-        let bypass: Vec<&str> = config
-            .proxy_bypass
-            .iter()
-            .flat_map(|list| list.split(','))
-            .map(str::trim)
-            .filter(|domain| !domain.is_empty())
-            .collect();
-        let mut proxy = json!({"proxyType": "manual", "noProxy": bypass});
-        match url.scheme() {
-            "http" | "https" => {
-                proxy["httpProxy"] = address.clone().into();
-                proxy["sslProxy"] = address.into();
-            }
-            "socks5" | "socks" | "socks4" => {
-                proxy["socksProxy"] = address.into();
-                proxy["socksVersion"] = if url.scheme() == "socks4" { 4 } else { 5 }.into();
-            }
-            _ => return Err(unknown()),
-        }
+    if let Some(proxy) = proxy::capability(config)? {
         params["proxy"] = proxy;
     }
     Ok(params)

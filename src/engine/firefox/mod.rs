@@ -7,14 +7,13 @@
 //!
 //! `launch` starts and ends the process with `preferences`, `browser` routes what its pages tell, `page` does what
 //! the traits ask, `events` and `requests` turn BiDi's events into [`PageEvent`](super::PageEvent)s, `network`
-//! keeps the rules of contexts; `input`, `value`, `emulation`, `cookies`, `reasons` translate.
+//! keeps the rules of contexts; `value`, `emulation`, `cookies`, `reasons` translate.
 
 mod browser;
 mod console;
 mod cookies;
 mod emulation;
 mod events;
-mod input;
 mod launch;
 mod network;
 mod page;

@@ -26,6 +26,9 @@ impl InstallError {
             Self::NotFound { kind: BrowserKind::Firefox, .. } => {
                 Some("run `npx -y troupe install firefox`, or name a browser with --executable-path")
             }
+            Self::NotFound { kind: BrowserKind::Webkit, .. } => {
+                Some("run `npx -y troupe install webkit`, or name its driver with --executable-path")
+            }
             Self::NotFound { .. } => {
                 Some("run `npx -y troupe install chromium`, or name a browser with --executable-path")
             }
@@ -36,6 +39,9 @@ impl InstallError {
             Self::NoCacheFolder => Some("set HOME, or name a browser with --executable-path"),
             Self::NoWayWorked { kind: BrowserKind::Firefox, .. } => {
                 Some("install Firefox by other means and name it with --executable-path")
+            }
+            Self::NoWayWorked { kind: BrowserKind::Webkit, .. } => {
+                Some("install WebKitWebDriver (WebKitGTK) and Xvfb by other means")
             }
             Self::NoWayWorked { .. } => {
                 Some("install Chromium by other means and name it with --executable-path")

@@ -30,14 +30,14 @@ pub fn find_in(places: &Places, kind: BrowserKind, headless: bool) -> Result<Bro
 }
 
 fn channels(kind: BrowserKind, headless: bool) -> Result<&'static [Channel], InstallError> {
-    use Channel::{Chrome, Chromium, Firefox, HeadlessShell, MsEdge};
+    use Channel::{Chrome, Chromium, Firefox, HeadlessShell, MsEdge, Webkit};
     match (kind, headless) {
         (BrowserKind::Chromium, true) => Ok(&[HeadlessShell, Chromium, Chrome, MsEdge]),
         (BrowserKind::Chromium, false) => Ok(&[Chromium, Chrome, MsEdge]),
         (BrowserKind::Chrome, _) => Ok(&[Chrome]),
         (BrowserKind::MsEdge, _) => Ok(&[MsEdge]),
         (BrowserKind::Firefox, _) => Ok(&[Firefox]),
-        (BrowserKind::Webkit, _) => Err(InstallError::NotBuilt { kind }),
+        (BrowserKind::Webkit, _) => Ok(&[Webkit]),
     }
 }
 
@@ -53,6 +53,7 @@ fn given(path: &Path) -> Result<Browser, InstallError> {
         name if name.contains("edge") => Channel::MsEdge,
         name if name.contains("google") => Channel::Chrome,
         name if name.contains("firefox") => Channel::Firefox,
+        name if name.contains("webkit") => Channel::Webkit,
         _ => Channel::Chromium,
     };
     Ok(Browser { path, channel, source: Source::Option, is_headless_shell })
@@ -251,8 +252,8 @@ mod tests {
             shells.starts_with("no browser was found for `chromium`: looked for `chromium-headless-shell`"),
             "{shells}"
         );
-        insta::assert_snapshot!(Machine::with(&[]).find(BrowserKind::Webkit, true).unwrap_err(), @"webkit is not built yet in this version");
-        let machine = Machine::with(&["bin/firefox-esr", "bin/chromium"]);
+        let machine = Machine::with(&["bin/firefox-esr", "bin/chromium", "bin/WebKitWebDriver"]);
+        assert_eq!(machine.find(BrowserKind::Webkit, true), found("bin/WebKitWebDriver", Source::Path));
         assert_eq!(machine.find(BrowserKind::Firefox, true), found("bin/firefox-esr", Source::Path));
     }
 

@@ -20,6 +20,9 @@ pub use self::find::{find, find_in};
 pub use self::places::{Places, browsers_folder};
 pub use self::process::version;
 
+/// The display on which WebKit is headless: it has no other way to be.
+pub const XVFB: &str = "Xvfb";
+
 /// A browser on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Browser {
@@ -39,6 +42,8 @@ pub enum Channel {
     Chrome,
     MsEdge,
     Firefox,
+    /// WebKit's driver, which knows its browser.
+    Webkit,
 }
 
 /// Where it was found.
@@ -78,7 +83,7 @@ pub async fn install(
 ) -> Result<Browser, InstallError> {
     let (ways, packages) = ways(kind)?;
     let places = Places::of_this_machine();
-    if let Ok(browser) = find_in(&places, kind, headless) {
+    if let Ok(browser) = whole(&places, kind, headless) {
         progress(&format!("found already: {} ({})", browser.path.display(), browser.source.as_str()));
         return Ok(browser);
     }
@@ -87,7 +92,7 @@ pub async fn install(
     for &way in ways {
         progress(&format!("trying {}…", way.name()));
         let outcome = way.go(folder, headless, packages, progress).await;
-        match outcome.and_then(|()| find_in(&places, kind, headless).map_err(|error| error.to_string())) {
+        match outcome.and_then(|()| whole(&places, kind, headless)) {
             Ok(browser) => match process::version(&browser.path).await {
                 Ok(version) => {
                     progress(&format!("installed {version}: {}", browser.path.display()));
@@ -101,6 +106,21 @@ pub async fn install(
     Err(InstallError::NoWayWorked { kind, failures })
 }
 
+/// The browser with what it needs beside it, or what is missing.
+fn whole(places: &Places, kind: BrowserKind, headless: bool) -> Result<Browser, String> {
+    let browser = find_in(places, kind, headless).map_err(|error| error.to_string())?;
+    match missing_beside(kind, headless) {
+        Some(program) => Err(format!("`{program}` is not on PATH")),
+        None => Ok(browser),
+    }
+}
+
+/// A program that a browser of this kind cannot do without in this mode, where it is not on `PATH`.
+pub fn missing_beside(kind: BrowserKind, headless: bool) -> Option<&'static str> {
+    let needed = (kind == BrowserKind::Webkit && headless).then_some(XVFB)?;
+    which::which(needed).is_err().then_some(needed)
+}
+
 /// The ways to a browser, and Debian's packages of it, the best first; the last one is enough.
 fn ways(kind: BrowserKind) -> Result<(&'static [Way], &'static [&'static str]), InstallError> {
     match kind {
@@ -108,9 +128,8 @@ fn ways(kind: BrowserKind) -> Result<(&'static [Way], &'static [&'static str]), 
             Ok((&[Way::Package, Way::Download, Way::Npm], &["chromium-headless-shell", "chromium"]))
         }
         BrowserKind::Firefox => Ok((&[Way::Package], &["firefox-esr"])),
-        BrowserKind::Chrome | BrowserKind::MsEdge | BrowserKind::Webkit => {
-            Err(InstallError::NotBuilt { kind })
-        }
+        BrowserKind::Webkit => Ok((&[Way::Package], &["xvfb", "webkit2gtk-driver"])),
+        BrowserKind::Chrome | BrowserKind::MsEdge => Err(InstallError::NotBuilt { kind }),
     }
 }
 

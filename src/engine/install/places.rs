@@ -75,6 +75,7 @@ impl Channel {
             Self::Chrome => &["google-chrome-stable", "google-chrome", "chrome"],
             Self::MsEdge => &["microsoft-edge-stable", "microsoft-edge", "msedge"],
             Self::Firefox => &["firefox-esr", "firefox"],
+            Self::Webkit => &["WebKitWebDriver"],
         }
     }
 
@@ -99,6 +100,7 @@ impl Channel {
                     "/Applications/Firefox.app/Contents/MacOS/firefox",
                     "~/Applications/Firefox.app/Contents/MacOS/firefox",
                 ],
+                Self::Webkit => &[],
             }
         } else if cfg!(windows) {
             match self {
@@ -114,6 +116,7 @@ impl Channel {
                     r"%PROGRAMFILES%\Microsoft\Edge\Application\msedge.exe",
                 ],
                 Self::Firefox => &[r"%PROGRAMFILES%\Mozilla Firefox\firefox.exe"],
+                Self::Webkit => &[],
             }
         } else {
             match self {
@@ -129,6 +132,7 @@ impl Channel {
                 Self::Chrome => &["/opt/google/chrome/chrome"],
                 Self::MsEdge => &["/opt/microsoft/msedge/msedge"],
                 Self::Firefox => &["/usr/lib/firefox-esr/firefox-esr", "/usr/lib/firefox/firefox"],
+                Self::Webkit => &["/usr/bin/WebKitWebDriver", "/usr/libexec/webkit2gtk-4.1/WebKitWebDriver"],
             }
         }
     }

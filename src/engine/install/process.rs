@@ -15,8 +15,10 @@ pub async fn version(path: &Path) -> Result<String, String> {
         // There `--version` opens a window instead.
         return Ok("version not told on Windows".to_owned());
     }
+    // WebKit's driver knows no version, but runs to tell how it is used.
+    let untold = path.file_stem().is_some_and(|name| name == "WebKitWebDriver");
     let mut command = Command::new(path);
-    command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);
+    command.arg(if untold { "--help" } else { "--version" }).stdin(Stdio::null()).kill_on_drop(true);
     let output = match tokio::time::timeout(VERSION_PATIENCE, command.output()).await {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => return Err(error.to_string()),
@@ -26,6 +28,7 @@ pub async fn version(path: &Path) -> Result<String, String> {
         String::from_utf8_lossy(bytes).lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
     };
     match first_line(&output.stdout) {
+        _ if untold && output.status.success() => Ok("WebKitWebDriver (it tells no version)".to_owned()),
         Some(version) if output.status.success() => Ok(version),
         _ => Err(first_line(&output.stderr).unwrap_or_else(|| output.status.to_string())),
     }

@@ -22,7 +22,6 @@ pub(super) use script::WORLD;
 use super::{
     Bidi,
     events::{Came, Frames, Happening},
-    input::{self, Typed},
     network::ContextNetwork,
     reasons,
     requests::Step,
@@ -31,7 +30,9 @@ use super::{
 };
 use crate::engine::{
     Area, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
-    NavigationStart, Page, PageEvent, PageObserver, Shot, World, wire::WireError,
+    NavigationStart, Page, PageEvent, PageObserver, Shot, World,
+    actions::{self, Typed},
+    wire::WireError,
 };
 
 /// A picture of a page that is not painted would never be answered.
@@ -353,16 +354,16 @@ impl Page for FirefoxPage {
         self.focus();
         let mut rest = events;
         while let Some(first) = rest.first() {
-            let place = input::place(first);
+            let place = actions::place(first);
             let (frame, corner) = self.frame_at(place).await?;
             let here = if frame == self.id && !lock(&self.state).frames.are_several() {
                 rest.len()
             } else {
                 // What is done at one place is done in one frame.
-                rest.iter().take_while(|event| input::place(event) == place).count()
+                rest.iter().take_while(|event| actions::place(event) == place).count()
             };
             let (now, later) = rest.split_at(here);
-            self.perform(&frame, input::mouse(now, corner)).await?;
+            self.perform(&frame, actions::mouse(now, corner)).await?;
             rest = later;
         }
         Ok(())
@@ -370,7 +371,7 @@ impl Page for FirefoxPage {
 
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {
         self.focus();
-        for part in input::keyboard(events) {
+        for part in actions::keyboard(events) {
             let frame = self.focused_frame().await?;
             match part {
                 Typed::Keys(actions) => self.perform(&frame, actions).await?,

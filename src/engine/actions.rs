@@ -1,10 +1,11 @@
-//! Pointer and key events as BiDi's actions: one message for all that is done in one frame.
+//! Pointer and key events as the actions that WebDriver knows, classic and BiDi alike: one message for all that is
+//! done in one frame.
 
 use serde_json::{Value, json};
 
-use crate::engine::{KeyEvent, Modifiers, MouseButton, MouseEvent};
+use super::{KeyEvent, Modifiers, MouseButton, MouseEvent};
 
-/// `(name, BiDi's character for it)`
+/// `(name, WebDriver’s character for it)`
 const KEYS: &[(&str, char)] = &[
     ("Alt", '\u{e00a}'),
     ("ArrowDown", '\u{e015}'),

@@ -1,0 +1,45 @@
+//! Cookies as WebDriver has them: those of the document that is shown.
+
+use serde_json::Value;
+use thirtyfour::{Cookie as Stored, SameSite as StoredSameSite};
+
+use crate::engine::network::{Cookie, SameSite};
+
+/// The cookies in a driver's answer.
+pub(super) fn read(answer: Value) -> Vec<Cookie> {
+    let stored: Vec<Stored> = serde_json::from_value(answer).unwrap_or_default();
+    let cookie = |stored: Stored| Cookie {
+        name: stored.name,
+        value: stored.value,
+        domain: stored.domain.unwrap_or_default(),
+        path: stored.path.unwrap_or_else(|| "/".to_owned()),
+        expires: stored.expiry.map_or(-1.0, |expiry| expiry as f64),
+        http_only: stored.http_only.unwrap_or_default(),
+        secure: stored.secure.unwrap_or_default(),
+        same_site: match stored.same_site {
+            Some(StoredSameSite::Strict) => Some(SameSite::Strict),
+            Some(StoredSameSite::Lax) => Some(SameSite::Lax),
+            Some(StoredSameSite::None) => Some(SameSite::None),
+            Some(StoredSameSite::Default) | None => None,
+        },
+        partition_key: None,
+        has_cross_site_ancestor: None,
+    };
+    stored.into_iter().map(cookie).collect()
+}
+
+/// `cookie` as the driver takes it.
+pub(super) fn write(cookie: &Cookie) -> Stored {
+    let mut stored = Stored::new(cookie.name.clone(), cookie.value.clone());
+    stored.domain = Some(cookie.domain.clone());
+    stored.path = Some(cookie.path.clone());
+    stored.http_only = Some(cookie.http_only);
+    stored.secure = Some(cookie.secure);
+    stored.expiry = (cookie.expires >= 0.0).then_some(cookie.expires.round() as i64);
+    stored.same_site = cookie.same_site.map(|same_site| match same_site {
+        SameSite::Strict => StoredSameSite::Strict,
+        SameSite::Lax => StoredSameSite::Lax,
+        SameSite::None => StoredSameSite::None,
+    });
+    stored
+}

@@ -1,0 +1,96 @@
+//! The display that windows are on: the user's own, or headless one that we start (Xvfb) and that ends with us. A
+//! browser whose display is gone ends by itself.
+
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio_util::sync::CancellationToken;
+
+use super::launch;
+use crate::{
+    config::{Config, display_present},
+    engine::{
+        EngineError, EngineResult,
+        install::XVFB,
+        process::{self, Ending, Folder, Running},
+    },
+};
+
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// Larger than any window that is asked for: what is outside is not painted.
+const SCREEN: &str = "4096x4096x24";
+
+pub(super) struct Display {
+    /// `:7`; `None`: the one that this process has.
+    name: Option<String>,
+    pid: Option<u32>,
+    /// `None`: it is not ours to end.
+    ending: Option<Ending>,
+    gone: CancellationToken,
+}
+
+impl Display {
+    /// The user's display where a window is wanted, else a new one.
+    pub async fn open(config: &Config) -> EngineResult<Self> {
+        let failed = |reason: String, suggestion: Option<&str>| EngineError::Launch {
+            reason,
+            suggestion: suggestion.map(str::to_owned),
+        };
+        let (headless, warning) =
+            config.effective_headless(display_present()).map_err(|error| failed(error.to_string(), None))?;
+        if let Some(warning) = warning {
+            tracing::warn!("{warning}");
+        }
+        if !headless {
+            let gone = CancellationToken::new();
+            return Ok(Self { name: None, pid: None, ending: None, gone });
+        }
+        const INSTALL: &str = "run `npx -y troupe install webkit`, or give it a display and --headless false";
+        let program = which::which(XVFB).map_err(|_| {
+            failed(
+                "WebKit without a window needs the program `Xvfb`, which is not on PATH".to_owned(),
+                Some(INSTALL),
+            )
+        })?;
+        let mut command = Command::new(program);
+        // The number of the display comes as a line of its own among what else is said on stderr.
+        command.args(["-displayfd", "2", "-screen", "0", SCREEN, "-nolisten", "tcp", "-noreset"]);
+        let folder =
+            Folder::create().map_err(|error| failed(format!("no folder for the display: {error}"), None))?;
+        let running = process::start(command, folder, || ())
+            .map_err(|error| failed(format!("`{XVFB}` could not be started: {error}"), None))?;
+        let Running { pid, stderr, ending } = running;
+        let number = stderr.find(|line| line.trim().parse::<u32>().ok());
+        let number = tokio::select! {
+            number = number => number,
+            () = ending.exited().cancelled() => return Err(failed(format!("`{XVFB}` ended at once: {}", stderr.text()), None)),
+            () = tokio::time::sleep(START_TIMEOUT) => {
+                return Err(failed(format!("`{XVFB}` was not there within {} s", START_TIMEOUT.as_secs()), None));
+            }
+        };
+        let gone = ending.exited().clone();
+        Ok(Self { name: Some(format!(":{number}")), pid, ending: Some(ending), gone })
+    }
+
+    /// Puts what `command` shows on it.
+    pub fn show(&self, command: &mut Command) {
+        if let Some(name) = &self.name {
+            command.env("DISPLAY", name).env("GDK_BACKEND", "x11").env_remove("WAYLAND_DISPLAY");
+        }
+    }
+
+    pub fn pid(&self) -> Option<u32> {
+        self.pid
+    }
+
+    pub fn gone(&self) -> CancellationToken {
+        self.gone.clone()
+    }
+
+    pub async fn close(&self) {
+        match &self.ending {
+            Some(ending) => launch::close(ending, self.pid).await,
+            None => self.gone.cancel(),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Commands to the driver, one after the other. It keeps a place (a window, a frame in it) that commands are for:
+//! whoever has the turn moves it where he wants it.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use http_body_util::{BodyExt, Full};
+use hyper::{
+    Request, Response,
+    body::Bytes,
+    header::{CONTENT_LENGTH, HOST},
+};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use serde_json::{Map, Value};
+use thirtyfour::{
+    Capabilities, WebDriver,
+    common::{
+        command::Command,
+        types::{ElementId, WindowHandle},
+    },
+    error::{WebDriverError, WebDriverErrorInner, WebDriverResult},
+    session::http::{Body, HttpClient},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::{EngineError, EngineResult};
+
+/// The longest that any command may take: a page whose script runs on and on answers nothing.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The session with a driver.
+pub(super) struct Driver {
+    session: WebDriver,
+    pub version: String,
+    place: tokio::sync::Mutex<Option<Place>>,
+    gone: CancellationToken,
+}
+
+/// What commands are for.
+struct Place {
+    window: Arc<str>,
+    /// The iframes on the way to the frame; `None`: not known, after a command that was given up or has failed.
+    frames: Option<Vec<Arc<str>>>,
+}
+
+/// Why a command did not do what it was for.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// A dialog with this text is open.
+    Dialog(String),
+    /// A script that cannot be read, or threw.
+    Script(String),
+    Failed(EngineError),
+}
+
+impl From<EngineError> for Trouble {
+    fn from(error: EngineError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Trouble {
+    /// As an error where a dialog or a script is not what was looked for.
+    pub fn error(self) -> EngineError {
+        match self {
+            Self::Dialog(text) => EngineError::Refused(format!("a dialog is open: {text}")),
+            Self::Script(message) => EngineError::Refused(message),
+            Self::Failed(error) => error,
+        }
+    }
+}
+
+pub(super) type Outcome<T> = Result<T, Trouble>;
+
+impl Driver {
+    /// Asks the driver at `port` for a browser.
+    pub async fn open(port: u16, capabilities: Map<String, Value>) -> Result<Arc<Self>, String> {
+        let address = format!("http://127.0.0.1:{port}");
+        let session = WebDriver::builder(address, Capabilities::from(capabilities)).client(Connection::new());
+        let session = session.connect().await.map_err(|error| error.to_string())?;
+        let version = session.handle().capabilities().get("browserVersion").and_then(Value::as_str);
+        let version = format!("WebKit/{}", version.unwrap_or("unknown"));
+        let (place, gone) = (tokio::sync::Mutex::default(), CancellationToken::new());
+        Ok(Arc::new(Self { session, version, place, gone }))
+    }
+
+    /// Cancelled when the browser is gone.
+    pub fn gone(&self) -> CancellationToken {
+        self.gone.clone()
+    }
+
+    /// Waits until nobody else sends commands.
+    pub async fn turn(&self) -> Turn<'_> {
+        Turn { driver: self, place: self.place.lock().await }
+    }
+
+    /// Ends the browser in good order, if that can be had at once.
+    pub async fn quit(&self) {
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.session.handle().cmd(Command::DeleteSession)).await;
+        self.gone.cancel();
+    }
+
+    async fn send(&self, command: Command) -> Outcome<Value> {
+        if self.gone.is_cancelled() {
+            return Err(EngineError::BrowserGone.into());
+        }
+        let answer = tokio::select! {
+            answer = self.session.handle().cmd(command) => answer.and_then(|answer| answer.value_json()),
+            () = self.gone.cancelled() => return Err(EngineError::BrowserGone.into()),
+            () = tokio::time::sleep(ANSWER_TIMEOUT) => return Err(EngineError::TimedOut(ANSWER_TIMEOUT).into()),
+        };
+        let Err(error) = answer else { return answer.map_err(meaning) };
+        // What a browser that dies leaves unanswered is told in no words of its own.
+        let unknown = matches!(&*error, WebDriverErrorInner::UnknownError(_));
+        let trouble =
+            if unknown && !self.answers().await { EngineError::BrowserGone.into() } else { meaning(error) };
+        if matches!(trouble, Trouble::Failed(EngineError::BrowserGone)) {
+            self.gone.cancel();
+        }
+        Err(trouble)
+    }
+
+    /// Whether the browser answers what it answers at any time.
+    async fn answers(&self) -> bool {
+        let asked = self.session.handle().cmd(Command::GetWindowHandles);
+        tokio::time::timeout(CLOSE_TIMEOUT, asked).await.is_ok_and(|answer| answer.is_ok())
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // Else it would be asked to end once more, and waited for, in the middle of other work.
+        let _ = self.session.clone().leak();
+    }
+}
+
+/// The right to send commands.
+pub(super) struct Turn<'a> {
+    driver: &'a Driver,
+    place: tokio::sync::MutexGuard<'a, Option<Place>>,
+}
+
+impl Turn<'_> {
+    /// Makes the frame that `frames` lead to in `window` what commands are for.
+    pub async fn at(&mut self, window: &Arc<str>, frames: &[Arc<str>]) -> Outcome<()> {
+        self.window(window).await?;
+        let Some(place) = self.place.as_mut() else { return Ok(()) };
+        // Until all is done it is nowhere: whoever waits for this may give up.
+        let before = place.frames.take();
+        if before.as_deref() != Some(frames) {
+            if before.is_none_or(|before| !before.is_empty()) {
+                self.driver.send(Command::SwitchToFrameDefault).await?;
+            }
+            for frame in frames {
+                self.driver.send(Command::SwitchToFrameElement(ElementId::from(frame.to_string()))).await?;
+            }
+        }
+        place.frames = Some(frames.to_vec());
+        Ok(())
+    }
+
+    /// Gives the focus to a frame. It goes with each step into a frame, but not with the way back to the top.
+    pub async fn focus(&mut self, window: &Arc<str>, frames: &[Arc<str>]) -> Outcome<()> {
+        if frames.is_empty() {
+            *self.place = None;
+        } else if let Some(place) = self.place.as_mut() {
+            place.frames = None;
+        }
+        self.at(window, frames).await
+    }
+
+    /// Makes `window` what commands are for. Not to be asked for while a dialog is open: it would not be answered.
+    pub async fn window(&mut self, window: &Arc<str>) -> Outcome<()> {
+        if self.place.as_ref().is_none_or(|place| place.window != *window) {
+            *self.place = None;
+            self.driver.send(Command::SwitchToWindow(WindowHandle::from(window.to_string()))).await?;
+            *self.place = Some(Place { window: window.clone(), frames: None });
+        }
+        Ok(())
+    }
+
+    pub async fn send(&mut self, command: Command) -> Outcome<Value> {
+        let answer = self.driver.send(command).await;
+        match &answer {
+            Err(Trouble::Failed(EngineError::PageGone)) => *self.place = None,
+            // A frame that is gone is no place to be.
+            Err(Trouble::Failed(EngineError::DocumentGone)) => {
+                if let Some(place) = self.place.as_mut() {
+                    place.frames = None;
+                }
+            }
+            _ => {}
+        }
+        answer
+    }
+
+    /// Runs the body of a function.
+    pub async fn script(&mut self, body: String) -> Outcome<Value> {
+        self.send(Command::ExecuteScript(body.into(), Arc::from([]))).await
+    }
+}
+
+/// What a refusal means to the layers above.
+fn meaning(error: WebDriverError) -> Trouble {
+    use WebDriverErrorInner as Inner;
+    let failed = match error.into_inner() {
+        Inner::UnexpectedAlertOpen(info) => {
+            let text = info.value.data.as_ref().and_then(|data| data["text"].as_str());
+            return Trouble::Dialog(text.unwrap_or_default().to_owned());
+        }
+        Inner::JavascriptError(info) => return Trouble::Script(info.value.message),
+        Inner::NoSuchWindow(_) => EngineError::PageGone,
+        Inner::NoSuchFrame(_) | Inner::StaleElementReference(_) | Inner::NoSuchElement(_) => {
+            EngineError::DocumentGone
+        }
+        Inner::InvalidSessionId(_) | Inner::RequestFailed(_) | Inner::HttpError(_) | Inner::IoError(_) => {
+            EngineError::BrowserGone
+        }
+        Inner::ScriptTimeout(_) | Inner::WebDriverTimeout(_) => EngineError::TimedOut(ANSWER_TIMEOUT),
+        other => EngineError::Refused(other.to_string()),
+    };
+    Trouble::Failed(failed)
+}
+
+/// thirtyfour's way to the driver: without what its own would bring along for the web.
+struct Connection(Client<HttpConnector, Full<Bytes>>);
+
+impl Connection {
+    fn new() -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        Self(Client::builder(TokioExecutor::new()).build(connector))
+    }
+}
+
+#[async_trait]
+impl HttpClient for Connection {
+    async fn send(&self, request: Request<Body<'_>>) -> WebDriverResult<Response<Bytes>> {
+        let failed = |error: &dyn std::fmt::Display| WebDriverError::RequestFailed(error.to_string());
+        let (mut parts, body) = request.into_parts();
+        let body = match body {
+            Body::Empty => Bytes::new(),
+            Body::Json(json) => serde_json::to_vec(json).map_err(|error| failed(&error))?.into(),
+        };
+        // The client sets its own.
+        for name in [HOST, CONTENT_LENGTH] {
+            parts.headers.remove(name);
+        }
+        let answer = self.0.request(Request::from_parts(parts, Full::new(body))).await;
+        let (parts, body) = answer.map_err(|error| failed(&error))?.into_parts();
+        let body = body.collect().await.map_err(|error| failed(&error))?.to_bytes();
+        Ok(Response::from_parts(parts, body))
+    }
+
+    async fn new(&self) -> Arc<dyn HttpClient> {
+        Arc::new(Self::new())
+    }
+}
+
+/// What a command of the page's is refused with where its window is gone.
+pub(super) fn plain<T>(outcome: Outcome<T>) -> EngineResult<T> {
+    outcome.map_err(Trouble::error)
+}

@@ -1,0 +1,82 @@
+//! What a session pretends to be. A process of its own can be given a language and a time zone by its environment;
+//! what else the driver has no words for is refused.
+
+use serde_json::Value;
+
+use super::unsupported;
+use crate::{
+    config::Viewport,
+    engine::{ContextOptions, EngineError, EngineResult, proxy},
+};
+
+/// The viewport where nothing else is asked for, in CSS pixels.
+const DEFAULT_VIEWPORT: Viewport = Viewport { width: 1280, height: 720 };
+/// Where the system keeps its time zones.
+const TIME_ZONES: &str = "/usr/share/zoneinfo";
+
+/// What a browser is started as.
+pub(super) struct Wanted {
+    pub viewport: Viewport,
+    timezone: Option<String>,
+    user_agent: Option<String>,
+    proxy: Option<Value>,
+    trusts_all: bool,
+}
+
+/// What `options` ask for, or the first of it that cannot be had.
+pub(super) fn read(options: &ContextOptions) -> EngineResult<Wanted> {
+    let ContextOptions { config, init_scripts, .. } = options;
+    let refused: [(bool, &'static str); 6] = [
+        (!init_scripts.is_empty(), "running scripts before those of a page (--init-script)"),
+        (config.is_mobile, "looking like a phone (--device)"),
+        (config.has_touch, "emulating touch (--device)"),
+        (
+            config.device_scale_factor.is_some_and(|factor| factor != 1.0),
+            "another device pixel ratio (--device)",
+        ),
+        (config.locale.is_some(), "another language (--locale)"),
+        (!config.permissions.is_empty(), "granting permissions (--grant-permissions)"),
+    ];
+    if let Some((_, what)) = refused.into_iter().find(|(asked, _)| *asked) {
+        return Err(unsupported(what));
+    }
+    if let Some(zone) = &config.timezone {
+        let known = !zone.starts_with(['/', '.']) && !zone.contains("..");
+        if !known || !std::path::Path::new(TIME_ZONES).join(zone).is_file() {
+            return Err(EngineError::UnknownSetting { name: "time zone", value: zone.clone() });
+        }
+    }
+    Ok(Wanted {
+        viewport: config.viewport.unwrap_or(DEFAULT_VIEWPORT),
+        timezone: config.timezone.clone(),
+        user_agent: config.user_agent.clone(),
+        proxy: proxy::capability(config)?,
+        trusts_all: config.ignore_https_errors,
+    })
+}
+
+impl Wanted {
+    /// For the process.
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        // Else the language is that of the server, `C` in a container.
+        let mut set = vec![("LANG", "en_US.UTF-8".to_owned()), ("LANGUAGE", "en_US".to_owned())];
+        set.extend(self.timezone.iter().map(|zone| ("TZ", zone.clone())));
+        set
+    }
+
+    /// For the browser's command line.
+    pub fn arguments(&self) -> Vec<String> {
+        self.user_agent.iter().map(|agent| format!("--user-agent={agent}")).collect()
+    }
+
+    /// What the driver is asked for; it is to wait for nothing, and to leave dialogs to us.
+    pub fn capabilities(&self, browser: Value) -> serde_json::Map<String, Value> {
+        let mut asked = serde_json::Map::new();
+        asked.insert("pageLoadStrategy".into(), "none".into());
+        asked.insert("unhandledPromptBehavior".into(), "ignore".into());
+        asked.insert("acceptInsecureCerts".into(), self.trusts_all.into());
+        asked.extend(self.proxy.clone().map(|proxy| ("proxy".to_owned(), proxy)));
+        asked.insert("webkitgtk:browserOptions".into(), browser);
+        asked
+    }
+}

@@ -1,0 +1,291 @@
+//! The frames of a page as they were last seen, and what has happened since by what is seen now.
+
+use std::{collections::HashMap, sync::Arc};
+
+use serde::Deserialize;
+
+use crate::engine::{DocumentId, FrameId, PageEvent};
+
+/// What a script that ran in a frame told of it.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Where {
+    pub document: DocumentId,
+    pub url: String,
+    ready: Ready,
+    /// The numbers of its iframes.
+    frames: Vec<u64>,
+    /// 0 where the browser does not tell.
+    status: u16,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Ready {
+    Loading,
+    Interactive,
+    Complete,
+}
+
+/// What browsers call the page that they show for what could not be had; WebKit's has no name of its own.
+pub(super) const ERROR_PAGE: &str = "about:neterror";
+pub(super) const BLANK: &str = "about:blank";
+
+#[derive(Default)]
+struct Frame {
+    parent: Option<FrameId>,
+    /// The iframe that it is in, by the driver's name, and its number in the document around it.
+    element: Option<(Arc<str>, u64)>,
+    document: Option<DocumentId>,
+    url: String,
+    ready: Option<Ready>,
+    /// Where it is on its way to.
+    target: Option<String>,
+    /// Where what could not be loaded was to come from, where the browser shows its own word for that. It says that
+    /// it is there.
+    failed: Option<String>,
+}
+
+/// The frames of one page.
+pub(super) struct Frames {
+    main: FrameId,
+    known: HashMap<FrameId, Frame>,
+}
+
+impl Frames {
+    pub fn new(main: FrameId) -> Self {
+        Self { known: HashMap::from([(main.clone(), Frame::default())]), main }
+    }
+
+    /// The iframes on the way to `frame`; nothing where it is gone.
+    pub fn way_to(&self, frame: &FrameId) -> Option<Vec<Arc<str>>> {
+        let mut way = Vec::new();
+        let mut at = self.known.get(frame)?;
+        while let (Some(parent), Some((element, _))) = (&at.parent, &at.element) {
+            way.push(element.clone());
+            at = self.known.get(parent)?;
+        }
+        way.reverse();
+        Some(way)
+    }
+
+    /// Whether it has child frames.
+    pub fn are_several(&self) -> bool {
+        self.known.len() > 1
+    }
+
+    /// The frame in the iframe `number` of `parent`, if it is known.
+    pub fn child(&self, parent: &FrameId, number: u64) -> Option<FrameId> {
+        let child = name(self.known.get(parent)?.document.as_ref()?, number);
+        self.known.contains_key(&child).then_some(child)
+    }
+
+    /// Where the page is, or is on its way to.
+    pub fn target(&self) -> String {
+        let main = self.known.get(&self.main);
+        main.map(|main| main.target.clone().unwrap_or_else(|| main.url.clone())).unwrap_or_default()
+    }
+
+    /// Whether the page is on its way elsewhere.
+    pub fn is_heading(&self) -> bool {
+        self.known.get(&self.main).is_some_and(|main| main.target.is_some())
+    }
+
+    /// Whether a navigation of the page is under way, or its document still loads.
+    pub fn is_busy(&self) -> bool {
+        self.known.get(&self.main).is_some_and(|main| {
+            main.target.is_some() || main.ready.is_none_or(|ready| ready < Ready::Complete)
+        })
+    }
+
+    /// Takes in what was seen of `frame`.
+    pub fn seen(&mut self, id: &FrameId, seen: &Where) -> Vec<PageEvent> {
+        let mut events = Vec::new();
+        let Some(frame) = self.known.get_mut(id) else { return events };
+        let document = seen.document.clone();
+        if frame.document.as_ref() != Some(&document) {
+            let first = frame.document.replace(document.clone()).is_none();
+            // A window begins with a blank document, on its way to another one.
+            if first && seen.url == BLANK && frame.target.is_some() {
+                frame.document = None;
+                return events;
+            }
+            frame.failed = frame.target.take().filter(|target| seen.url == BLANK && target != BLANK);
+            frame.url.clone_from(&seen.url);
+            frame.ready = None;
+            let url = if frame.failed.is_some() { ERROR_PAGE } else { &seen.url };
+            if seen.status > 0 {
+                events.push(PageEvent::DocumentResponse { document: document.clone(), status: seen.status });
+            }
+            events.push(PageEvent::Committed {
+                frame: id.clone(),
+                document: document.clone(),
+                url: url.to_owned(),
+            });
+            self.forget_inside(id);
+        } else if frame.url != seen.url {
+            frame.url.clone_from(&seen.url);
+            frame.target = None;
+            events.push(PageEvent::NavigatedWithinDocument { frame: id.clone(), url: seen.url.clone() });
+        }
+        let Some(frame) = self.known.get_mut(id) else { return events };
+        let before = frame.ready.replace(seen.ready);
+        let (frame, document) = (id.clone(), document);
+        if before != Some(Ready::Complete) && seen.ready == Ready::Complete {
+            events.push(PageEvent::Loaded { frame, document });
+        } else if before.is_none_or(|before| before == Ready::Loading) && seen.ready == Ready::Interactive {
+            events.push(PageEvent::DomContentLoaded { frame, document });
+        }
+        events.extend(self.detached(id, &seen.frames));
+        events
+    }
+
+    /// Takes in where the browser says that the page is, or is on its way to.
+    pub fn heading(&mut self, url: &str) -> Option<PageEvent> {
+        let frame = self.known.get_mut(&self.main)?;
+        let there = url.is_empty() || url == frame.url || frame.failed.as_deref() == Some(url);
+        match (there, frame.target.is_some()) {
+            (true, true) => {
+                frame.target = None;
+                Some(PageEvent::LoadingStopped { frame: self.main.clone() })
+            }
+            (false, false) => {
+                frame.target = Some(url.to_owned());
+                Some(PageEvent::NavigationRequested { frame: self.main.clone() })
+            }
+            _ => None,
+        }
+    }
+
+    /// The page was told to go to `url`.
+    pub fn sent_to(&mut self, url: &str) {
+        if let Some(frame) = self.known.get_mut(&self.main) {
+            frame.target = Some(url.to_owned());
+        }
+    }
+
+    /// Whether `seen` has iframes that are not known.
+    pub fn has_unknown(&self, id: &FrameId, seen: &Where) -> bool {
+        seen.frames.iter().any(|number| !self.known.contains_key(&name(&seen.document, *number)))
+            && self.known.contains_key(id)
+    }
+
+    /// The frame in the iframe `number` of `parent`, which the driver calls `element`.
+    pub fn inside(
+        &mut self,
+        parent: &FrameId,
+        number: u64,
+        element: &str,
+    ) -> Option<(FrameId, Option<PageEvent>)> {
+        let document = self.known.get(parent)?.document.as_ref()?;
+        let id = name(document, number);
+        let is_new = !self.known.contains_key(&id);
+        let frame = self.known.entry(id.clone()).or_default();
+        frame.parent = Some(parent.clone());
+        frame.element = Some((element.into(), number));
+        let event = PageEvent::FrameAttached { frame: id.clone(), parent: Some(parent.clone()) };
+        Some((id, is_new.then_some(event)))
+    }
+
+    /// The frames in `parent` that are not among `numbers` any more.
+    fn detached(&mut self, parent: &FrameId, numbers: &[u64]) -> Vec<PageEvent> {
+        let gone = self.known.iter().filter(|(_, frame)| {
+            frame.parent.as_ref() == Some(parent)
+                && frame.element.as_ref().is_some_and(|(_, number)| !numbers.contains(number))
+        });
+        let gone: Vec<FrameId> = gone.map(|(id, _)| id.clone()).collect();
+        for id in &gone {
+            self.forget_inside(id);
+            self.known.remove(id);
+        }
+        gone.into_iter().map(|frame| PageEvent::FrameDetached { frame }).collect()
+    }
+
+    fn forget_inside(&mut self, frame: &FrameId) {
+        let inside = self.known.iter().filter(|(_, inner)| inner.parent.as_ref() == Some(frame));
+        for inner in inside.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.forget_inside(&inner);
+            self.known.remove(&inner);
+        }
+    }
+}
+
+/// The frame in an iframe of a document, for as long as both are there.
+fn name(document: &DocumentId, number: u64) -> FrameId {
+    format!("{document}/{number}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(document: &str, url: &str, ready: Ready, frames: &[u64]) -> Where {
+        Where { document: document.into(), url: url.into(), ready, frames: frames.to_vec(), status: 0 }
+    }
+
+    fn told(events: &[PageEvent]) -> Vec<&'static str> {
+        let word = |event: &PageEvent| match event {
+            PageEvent::Committed { .. } => "committed",
+            PageEvent::DomContentLoaded { .. } => "dom",
+            PageEvent::Loaded { .. } => "loaded",
+            PageEvent::NavigatedWithinDocument { .. } => "within",
+            PageEvent::FrameDetached { .. } => "detached",
+            _ => "other",
+        };
+        events.iter().map(word).collect()
+    }
+
+    #[test]
+    fn what_happened_is_told_once() {
+        let main: FrameId = "m".into();
+        let mut frames = Frames::new(main.clone());
+        assert_eq!(told(&frames.seen(&main, &seen("a", "http://a/", Ready::Loading, &[]))), ["committed"]);
+        assert_eq!(told(&frames.seen(&main, &seen("a", "http://a/", Ready::Interactive, &[]))), ["dom"]);
+        assert_eq!(
+            told(&frames.seen(&main, &seen("a", "http://a/#x", Ready::Complete, &[]))),
+            ["within", "loaded"]
+        );
+        assert!(frames.seen(&main, &seen("a", "http://a/#x", Ready::Complete, &[])).is_empty());
+        assert_eq!(
+            told(&frames.seen(&main, &seen("b", "http://b/", Ready::Complete, &[]))),
+            ["committed", "loaded"]
+        );
+    }
+
+    #[test]
+    fn a_blank_page_in_place_of_another_is_an_error_page() {
+        let main: FrameId = "m".into();
+        let mut frames = Frames::new(main.clone());
+        frames.seen(&main, &seen("a", BLANK, Ready::Complete, &[]));
+        assert!(matches!(frames.heading("http://no/"), Some(PageEvent::NavigationRequested { .. })));
+        assert!(frames.is_busy());
+        let events = frames.seen(&main, &seen("b", BLANK, Ready::Complete, &[]));
+        assert!(matches!(&events[0], PageEvent::Committed { url, .. } if url == ERROR_PAGE));
+        assert!(frames.heading("http://no/").is_none(), "the browser still names what it could not have");
+        assert!(!frames.is_busy());
+    }
+
+    #[test]
+    fn a_navigation_that_comes_to_nothing_is_over() {
+        let main: FrameId = "m".into();
+        let mut frames = Frames::new(main.clone());
+        frames.seen(&main, &seen("a", "http://a/", Ready::Complete, &[]));
+        assert!(frames.heading("http://a/download").is_some());
+        assert!(matches!(frames.heading("http://a/"), Some(PageEvent::LoadingStopped { .. })));
+    }
+
+    #[test]
+    fn frames_go_with_their_iframe_and_with_the_document_around_them() {
+        let main: FrameId = "m".into();
+        let mut frames = Frames::new(main.clone());
+        let parent = seen("a", "http://a/", Ready::Complete, &[1, 2]);
+        frames.seen(&main, &parent);
+        assert!(frames.has_unknown(&main, &parent));
+        let (one, _) = frames.inside(&main, 1, "node-1").unwrap();
+        let (two, _) = frames.inside(&main, 2, "node-2").unwrap();
+        assert_eq!(frames.way_to(&two), Some(vec!["node-2".into()]));
+        assert_eq!(told(&frames.seen(&main, &seen("a", "http://a/", Ready::Complete, &[2]))), ["detached"]);
+        assert_eq!(frames.way_to(&one), None);
+        frames.seen(&main, &seen("b", "http://b/", Ready::Complete, &[]));
+        assert_eq!(frames.way_to(&two), None);
+    }
+}

@@ -1,0 +1,103 @@
+//! WebKit by WebKitWebDriver and its MiniBrowser: the classic protocol, through thirtyfour.
+//!
+//! The driver allows no shared browser: a session is a driver and a browser of its own, and what stands for the
+//! browser here is the display that their windows are on. The protocol tells nothing by itself. What happens is seen
+//! by looking: every script that runs also says which document it ran in, and while something is under way or the
+//! session is in use the page is looked at again and again. Our script runs beside the page's own, which WebDriver
+//! has no world apart from.
+//!
+//! `display` and `launch` start and end processes, `driver` sends commands one after the other, `context` keeps a
+//! session's windows and looks at them, `page` does what the traits ask, `frames` turns what was seen into
+//! [`PageEvent`](super::PageEvent)s; `cookies`, `emulation`, `reasons` translate. What classic WebDriver has no words for
+//! is told as such ([`EngineError::Unsupported`]), never left out silently.
+
+mod context;
+mod cookies;
+mod display;
+mod driver;
+mod emulation;
+mod frames;
+mod launch;
+mod page;
+mod reasons;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+use self::{context::WebkitContext, display::Display};
+use super::{Browser, Context, ContextObserver, ContextOptions, Engine, EngineError, EngineResult, process};
+use crate::config::Config;
+
+/// What to use for what WebKit's driver cannot do.
+const ELSEWHERE: &str = "use --browser chromium or firefox";
+
+/// Starts displays, and on them a browser for each session.
+pub struct Webkit {
+    config: Arc<Config>,
+}
+
+impl Webkit {
+    pub fn new(config: Arc<Config>) -> Self {
+        Self { config }
+    }
+}
+
+#[async_trait]
+impl Engine for Webkit {
+    async fn launch(&self) -> EngineResult<Arc<dyn Browser>> {
+        if self.config.browser_endpoint.is_some() {
+            return Err(unsupported("attaching to a running browser (--browser-endpoint)"));
+        }
+        if self.config.user_data_dir.is_some() {
+            return Err(unsupported("a profile that is kept (--user-data-dir)"));
+        }
+        let programs = launch::programs(&self.config)?;
+        let display = process::beside_sweep(Display::open(&self.config)).await?;
+        let browser =
+            WebkitBrowser { version: "WebKit".to_owned(), config: self.config.clone(), programs, display };
+        Ok(Arc::new(browser))
+    }
+}
+
+fn unsupported(what: &'static str) -> EngineError {
+    EngineError::Unsupported { what, instead: ELSEWHERE }
+}
+
+/// Where the browsers of the sessions are shown.
+struct WebkitBrowser {
+    version: String,
+    config: Arc<Config>,
+    programs: launch::Programs,
+    display: Display,
+}
+
+#[async_trait]
+impl Browser for WebkitBrowser {
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.display.pid()
+    }
+
+    fn gone(&self) -> CancellationToken {
+        self.display.gone()
+    }
+
+    async fn new_context(
+        &self,
+        options: &ContextOptions,
+        observer: Arc<dyn ContextObserver>,
+    ) -> EngineResult<Arc<dyn Context>> {
+        let wanted = emulation::read(options)?;
+        let process = launch::launch(&self.config, &self.programs, &self.display, &wanted).await?;
+        Ok(WebkitContext::open(process, wanted.viewport, observer).await?)
+    }
+
+    async fn close(&self) {
+        self.display.close().await;
+    }
+}

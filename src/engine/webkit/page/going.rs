@@ -1,0 +1,149 @@
+//! Going elsewhere. The driver says at once that it has gone; where it came to is seen by looking.
+
+use std::time::Duration;
+
+use thirtyfour::common::command::Command;
+use tokio::time::Instant;
+
+use super::{Asked, LOOK, WebkitPage, lock};
+use crate::engine::{
+    DocumentId, EngineError, EngineResult, NavigationStart, PageEvent,
+    webkit::{
+        driver::{Turn, plain},
+        frames::BLANK,
+        reasons,
+    },
+};
+
+/// Between two looks at where it is.
+const PAUSE: Duration = Duration::from_millis(5);
+/// A step in the history that leads nowhere is known by nothing that happens within this time.
+const STEP_TIMEOUT: Duration = Duration::from_millis(400);
+/// What the browser says in place of a document.
+const ERROR_TEXT: &str = "return tell(value(document.body?.innerText ?? ''));";
+
+/// Where the page is after a look.
+struct Here {
+    document: DocumentId,
+    url: String,
+    /// Whether the browser says that it is there, and not on its way elsewhere.
+    at_rest: bool,
+}
+
+impl WebkitPage {
+    /// Goes to `url`; returns when it has another document, or has none.
+    pub(super) async fn go(&self, url: &str) -> EngineResult<NavigationStart> {
+        let shared = self.shared()?;
+        shared.used(&self.handle);
+        let before = {
+            let mut turn = shared.free_turn().await;
+            let before = self.here(&mut turn).await?;
+            plain(self.at_top(&mut turn).await)?;
+            lock(&self.frames).sent_to(url);
+            self.emit(PageEvent::NavigationRequested { frame: self.handle.clone() });
+            plain(turn.send(Command::NavigateTo(url.into())).await)?;
+            before
+        };
+        loop {
+            {
+                let mut turn = shared.driver.turn().await;
+                match self.here(&mut turn).await? {
+                    None => {}
+                    Some(here) if before.as_ref().is_none_or(|before| before.document != here.document) => {
+                        if here.url == BLANK && url != BLANK {
+                            let reason = self.error_text(&mut turn).await?;
+                            return Ok(NavigationStart::Failed { reason: reasons::known(&reason) });
+                        }
+                        return Ok(NavigationStart::Document(here.document));
+                    }
+                    Some(here) if here.at_rest => {
+                        let moved = before.as_ref().is_some_and(|before| before.url != here.url);
+                        if moved || here.url == url && url.contains('#') {
+                            return Ok(NavigationStart::SameDocument);
+                        }
+                        // A download, or an answer without a document: WebDriver tells neither. Where it goes to
+                        // where it is, it is always there.
+                        if here.url != url {
+                            return Ok(NavigationStart::Failed { reason: "net::ERR_ABORTED".to_owned() });
+                        }
+                    }
+                    Some(_) => {}
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Where it is now; nothing while that cannot be seen.
+    async fn here(&self, turn: &mut Turn<'_>) -> EngineResult<Option<Here>> {
+        match self.ask(turn, &self.handle, LOOK).await {
+            Ok(Asked::Told(answer)) => {
+                let (document, url) = (answer.place().document.clone(), answer.place().url.clone());
+                let at_rest = !lock(&self.frames).is_heading();
+                Ok(Some(Here { document, url, at_rest }))
+            }
+            Ok(_) | Err(EngineError::DocumentGone) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn error_text(&self, turn: &mut Turn<'_>) -> EngineResult<String> {
+        match self.ask(turn, &self.handle, ERROR_TEXT).await? {
+            Asked::Told(answer) => Ok(answer.value().as_str().unwrap_or_default().to_owned()),
+            _ => Ok(String::new()),
+        }
+    }
+
+    /// Loads the document again; what comes of it is followed.
+    pub(super) async fn load_again(&self) -> EngineResult<()> {
+        let shared = self.shared()?;
+        shared.used(&self.handle);
+        let mut turn = shared.free_turn().await;
+        plain(self.at_top(&mut turn).await)?;
+        let url = lock(&self.frames).target();
+        lock(&self.frames).sent_to(&url);
+        self.emit(PageEvent::NavigationRequested { frame: self.handle.clone() });
+        plain(turn.send(Command::Refresh).await)?;
+        shared.wake();
+        Ok(())
+    }
+
+    /// Goes so many entries forward in the history, or back.
+    pub(super) async fn go_through_history(&self, entries: i64) -> EngineResult<bool> {
+        let shared = self.shared()?;
+        shared.used(&self.handle);
+        for _ in 0..entries.abs() {
+            let before = {
+                let mut turn = shared.free_turn().await;
+                let before = self.here(&mut turn).await?;
+                plain(self.at_top(&mut turn).await)?;
+                let step = if entries < 0 { Command::Back } else { Command::Forward };
+                plain(turn.send(step).await)?;
+                before
+            };
+            let deadline = Instant::now() + STEP_TIMEOUT;
+            loop {
+                let here = {
+                    let mut turn = shared.driver.turn().await;
+                    self.here(&mut turn).await?
+                };
+                // While it is on its way that may take any time.
+                let gone = match (&before, &here) {
+                    (Some(before), Some(here)) => {
+                        !here.at_rest || before.document != here.document || before.url != here.url
+                    }
+                    _ => false,
+                };
+                if gone {
+                    break;
+                }
+                if Instant::now() > deadline {
+                    return Ok(false);
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+        shared.wake();
+        Ok(true)
+    }
+}

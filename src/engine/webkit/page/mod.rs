@@ -1,0 +1,390 @@
+//! A page: what the [`Page`] trait asks of it, in WebDriver's words. `script` runs scripts and takes in what they
+//! tell, `going` goes elsewhere, `picture` takes pictures.
+
+mod going;
+mod picture;
+mod script;
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use self::script::{Asked, LOOK, TURN};
+use super::{
+    context::Shared,
+    driver::{Outcome, Trouble, Turn, plain},
+    frames::Frames,
+    unsupported,
+};
+use crate::engine::{
+    Dialog, EngineError, EngineResult, FileChooser, FrameId, KeyEvent, MouseEvent, NavigationStart, Page,
+    PageEvent, PageObserver, Shot, World,
+    actions::{self, Typed},
+};
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use thirtyfour::{
+    TypingData,
+    common::{
+        command::{Actions, Command},
+        types::ElementId,
+    },
+};
+
+/// Under this name the driver tells of an element.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+pub(super) struct WebkitPage {
+    /// Its window, by the driver's name.
+    handle: Arc<str>,
+    shared: Weak<Shared>,
+    observer: OnceLock<Arc<dyn PageObserver>>,
+    frames: Mutex<Frames>,
+    /// The frame that has the focus, or is to have it.
+    focus: Mutex<FrameId>,
+    title: Mutex<String>,
+    /// Counts the scripts that were run.
+    slots: AtomicU64,
+    /// Whether it is to give up what it loads.
+    stops: AtomicBool,
+    closed: AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl WebkitPage {
+    /// A page in the window `handle`; `introduce` gets it before anything happens in it.
+    pub fn attach(
+        handle: Arc<str>,
+        shared: &Arc<Shared>,
+        introduce: impl FnOnce(Arc<dyn Page>) -> Arc<dyn PageObserver>,
+    ) -> Arc<Self> {
+        let page = Arc::new(Self {
+            frames: Mutex::new(Frames::new(handle.clone())),
+            focus: Mutex::new(handle.clone()),
+            handle: handle.clone(),
+            shared: Arc::downgrade(shared),
+            observer: OnceLock::new(),
+            title: Mutex::default(),
+            slots: AtomicU64::new(0),
+            stops: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+        });
+        let observer = introduce(page.clone());
+        observer.event(PageEvent::FrameAttached { frame: handle, parent: None });
+        let _ = page.observer.set(observer);
+        page
+    }
+
+    pub fn emit(&self, event: PageEvent) {
+        if let Some(observer) = self.observer.get() {
+            observer.event(event);
+        }
+    }
+
+    /// Whether something is under way that only looking tells of.
+    pub fn wants_a_look(&self) -> bool {
+        lock(&self.frames).is_busy() || self.stops.load(Ordering::Acquire)
+    }
+
+    /// Where it is, or is on its way to.
+    pub fn target(&self) -> String {
+        lock(&self.frames).target()
+    }
+
+    /// Its window has closed.
+    pub fn gone(&self) {
+        if !self.closed.swap(true, Ordering::AcqRel) {
+            self.emit(PageEvent::Closed);
+        }
+    }
+
+    fn shared(&self) -> EngineResult<Arc<Shared>> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(EngineError::PageGone);
+        }
+        self.shared.upgrade().ok_or(EngineError::BrowserGone)
+    }
+
+    /// Makes its main frame what commands are for.
+    pub async fn at_top(&self, turn: &mut Turn<'_>) -> Outcome<()> {
+        turn.at(&self.handle, &[]).await
+    }
+
+    /// Looks at what it does now.
+    pub async fn look(&self, turn: &mut Turn<'_>) {
+        let body = if self.stops.swap(false, Ordering::AcqRel) { "window.stop();" } else { "" };
+        match self.ask(turn, &self.handle, &format!("{body}{LOOK}")).await {
+            Ok(_) | Err(EngineError::DocumentGone) => {}
+            Err(error) => tracing::trace!(%error, page = &*self.handle, "the page cannot be looked at"),
+        }
+    }
+
+    /// Looks at what has come of input: what it has begun shows after a turn or two of the page's event loop.
+    async fn look_after(&self, shared: &Arc<Shared>, turn: &mut Turn<'_>) -> EngineResult<()> {
+        let noted = self.note_focus(turn).await;
+        if !matches!(noted, Ok(()) | Err(EngineError::DocumentGone)) {
+            return noted;
+        }
+        for _ in 0..2 {
+            match self.ask(turn, &self.handle, TURN).await {
+                Ok(Asked::Told(_)) => {}
+                // What holds it up, or takes its place, is the outcome.
+                Ok(_) | Err(EngineError::DocumentGone) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        shared.look_for_windows(turn).await
+    }
+
+    /// A dialog holds it up. WebDriver does not tell of which kind.
+    fn dialog_opened(&self, message: &str) {
+        let is_new = self.shared.upgrade().is_some_and(|shared| shared.dialog_opened(&self.handle));
+        if is_new {
+            let kind = "unknown".to_owned();
+            self.emit(PageEvent::DialogOpened(Dialog {
+                kind,
+                message: message.to_owned(),
+                default_value: None,
+            }));
+        }
+    }
+
+    async fn perform(&self, mut actions: Value) -> EngineResult<()> {
+        in_whole_pixels(&mut actions);
+        let shared = self.shared()?;
+        shared.used(&self.handle);
+        let mut turn = shared.free_turn().await;
+        let done = async {
+            self.at_top(&mut turn).await?;
+            turn.send(Command::PerformActions(Actions::from(actions))).await
+        };
+        match done.await {
+            Ok(_) => self.look_after(&shared, &mut turn).await,
+            Err(Trouble::Dialog(text)) => {
+                self.dialog_opened(&text);
+                Ok(())
+            }
+            // A script of the page may have closed it.
+            Err(trouble) => Err(trouble.error()),
+        }
+    }
+
+    /// The element that `expression` gives in `frame`, by the driver's name.
+    async fn element(
+        &self,
+        turn: &mut Turn<'_>,
+        frame: &FrameId,
+        expression: &str,
+    ) -> EngineResult<Option<Value>> {
+        let way = lock(&self.frames).way_to(frame).ok_or(EngineError::DocumentGone)?;
+        let body = format!("return (\n{expression}\n) ?? null;");
+        let asked = async {
+            turn.at(&self.handle, &way).await?;
+            turn.script(body).await
+        };
+        match asked.await {
+            Ok(element) => Ok(Some(element).filter(|element| element[ELEMENT].is_string())),
+            Err(Trouble::Dialog(text)) => {
+                self.dialog_opened(&text);
+                Err(EngineError::Refused(format!("a dialog is open: {text}")))
+            }
+            Err(trouble) => Err(trouble.error()),
+        }
+    }
+}
+
+/// The driver takes whole numbers only.
+fn in_whole_pixels(actions: &mut Value) {
+    for source in actions.as_array_mut().into_iter().flatten() {
+        for action in source["actions"].as_array_mut().into_iter().flatten() {
+            for axis in ["x", "y"] {
+                if let Some(place) = action.get_mut(axis) {
+                    *place = json!(place.as_f64().unwrap_or_default().floor() as i64);
+                }
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Page for WebkitPage {
+    fn id(&self) -> &str {
+        &self.handle
+    }
+
+    fn main_frame(&self) -> FrameId {
+        self.handle.clone()
+    }
+
+    async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
+        self.go(url).await
+    }
+
+    /// Both worlds are one here.
+    async fn evaluate(&self, frame: &FrameId, _world: World, expression: &str) -> EngineResult<Value> {
+        self.run(frame, expression).await
+    }
+
+    async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>> {
+        let number = format!("((element) => (element?.contentWindow ? number(element) : 0))({expression})");
+        let Some(number) = self.run(frame, &number).await?.as_u64().filter(|number| *number > 0) else {
+            return Ok(None);
+        };
+        let shared = self.shared()?;
+        let mut turn = shared.free_turn().await;
+        let Some(element) = self.element(&mut turn, frame, expression).await? else { return Ok(None) };
+        self.enter(&mut turn, frame, number, &element).await
+    }
+
+    async fn title(&self) -> EngineResult<String> {
+        let shared = self.shared()?;
+        let mut turn = shared.driver.turn().await;
+        if shared.is_held_up() {
+            // As it was before the dialog.
+            return Ok(lock(&self.title).clone());
+        }
+        let asked = async {
+            self.at_top(&mut turn).await?;
+            turn.send(Command::GetTitle).await
+        };
+        match asked.await {
+            Ok(title) => {
+                let title = title.as_str().unwrap_or_default();
+                title.clone_into(&mut lock(&self.title));
+                Ok(title.to_owned())
+            }
+            Err(Trouble::Dialog(_)) => Ok(lock(&self.title).clone()),
+            Err(trouble) => Err(trouble.error()),
+        }
+    }
+
+    async fn forget_history(&self) -> EngineResult<()> {
+        Err(unsupported("forgetting the history of a page"))
+    }
+
+    fn stop_loading(&self) {
+        self.stops.store(true, Ordering::Release);
+        if let Some(shared) = self.shared.upgrade() {
+            shared.wake();
+        }
+    }
+
+    /// WebDriver has no way to: the page answers again when the script is over.
+    fn stop_script(&self) {}
+
+    async fn catch_up(&self) {
+        if let Ok(shared) = self.shared() {
+            let mut turn = shared.driver.turn().await;
+            self.look(&mut turn).await;
+        }
+    }
+
+    async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()> {
+        self.perform(actions::mouse(events, (0.0, 0.0))).await
+    }
+
+    async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {
+        for part in actions::keyboard(events) {
+            match part {
+                Typed::Keys(actions) => self.perform(actions).await?,
+                Typed::Text(text) => {
+                    let focus = lock(&self.focus).clone();
+                    let insert = format!("document.execCommand('insertText', false, {})", json!(text));
+                    self.run(&focus, &insert).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What pages do by the pointer's own events needs nothing.
+    async fn intercept_drags(&self, _on: bool) -> EngineResult<()> {
+        Ok(())
+    }
+
+    async fn drag_over(&self, _x: f64, _y: f64, _enters: bool) -> EngineResult<()> {
+        Err(unsupported("dragging with HTML's drag events"))
+    }
+
+    async fn drop_at(&self, _x: f64, _y: f64) -> EngineResult<()> {
+        Err(unsupported("dropping with HTML's drag events"))
+    }
+
+    async fn set_files(&self, frame: &FrameId, expression: &str, files: &[PathBuf]) -> EngineResult<()> {
+        let shared = self.shared()?;
+        let mut turn = shared.free_turn().await;
+        let element = self.element(&mut turn, frame, expression).await?;
+        let name = element
+            .as_ref()
+            .and_then(|element| element[ELEMENT].as_str())
+            .ok_or(EngineError::DocumentGone)?;
+        let paths: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        let typed = TypingData::from(paths.join("\n"));
+        plain(turn.send(Command::ElementSendKeys(ElementId::from(name.to_owned()), typed)).await).map(drop)
+    }
+
+    async fn choose_files(&self, _chooser: &FileChooser, _files: &[PathBuf]) -> EngineResult<()> {
+        Err(EngineError::Unsupported {
+            what: "answering a file chooser that the page opened",
+            instead: "give upload_file the file input itself",
+        })
+    }
+
+    async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
+        if ignore_cache {
+            return Err(EngineError::Unsupported {
+                what: "reloading past the cache",
+                instead: "reload without ignoreCache",
+            });
+        }
+        self.load_again().await
+    }
+
+    async fn travel(&self, entries: i64) -> EngineResult<bool> {
+        self.go_through_history(entries).await
+    }
+
+    async fn screenshot(&self, shot: Shot) -> EngineResult<String> {
+        self.picture(shot).await
+    }
+
+    async fn pdf(&self) -> EngineResult<String> {
+        Err(unsupported("printing a page to PDF"))
+    }
+
+    async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()> {
+        let shared = self.shared()?;
+        shared.used(&self.handle);
+        let mut turn = shared.driver.turn().await;
+        plain(turn.window(&self.handle).await)?;
+        if let Some(text) = prompt_text.filter(|_| accept) {
+            // Only prompts take one.
+            let _ = turn.send(Command::SendAlertText(TypingData::from(text))).await;
+        }
+        let answer = if accept { Command::AcceptAlert } else { Command::DismissAlert };
+        match turn.send(answer).await {
+            Ok(_) => {}
+            // It has closed by itself.
+            Err(Trouble::Failed(EngineError::Refused(why))) => tracing::debug!(why, "the dialog was gone"),
+            Err(trouble) => return Err(trouble.error()),
+        }
+        shared.dialog_closed();
+        self.emit(PageEvent::DialogClosed);
+        self.look_after(&shared, &mut turn).await
+    }
+
+    async fn close(&self) -> EngineResult<()> {
+        match self.shared() {
+            Ok(shared) => shared.close_window(&self.handle).await,
+            // It was gone already.
+            Err(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+/* eslint-disable @typescript-eslint/no-unused-vars -- the scripts that come after it use them */
+// Stands before the body of every script of ours: what it knows of the document that it runs in.
+const KEY = Symbol.for('troupe.webkit');
+let t = globalThis[KEY];
+if (!t || t.document !== document) {
+  t = { document, id: Math.random().toString(36).slice(2) + performance.timeOrigin, slots: new Map(), frames: new WeakMap(), count: 0 };
+  Object.defineProperty(globalThis, KEY, { value: t, configurable: true });
+}
+const windows = () => [...document.querySelectorAll('iframe, frame, object, embed')].filter((element) => element.contentWindow);
+const number = (element) => {
+  if (!t.frames.has(element)) t.frames.set(element, ++t.count);
+  return t.frames.get(element);
+};
+const status = () => performance.getEntriesByType('navigation')[0]?.responseStatus || 0;
+const where = () => ({ document: t.id, url: location.href, ready: document.readyState, frames: windows().map(number), status: status() });
+// As JSON, told by hand: pages redefine how their objects are told.
+const text = (value, above) => {
+  switch (typeof value) {
+    case 'string': return JSON.stringify(value);
+    case 'boolean': return String(value);
+    case 'bigint': return `"${value}n"`;
+    case 'number':
+      if (Number.isFinite(value)) return above.length || !Object.is(value, -0) ? String(value) : '"-0"';
+      return above.length ? 'null' : `"${value}"`;
+    case 'object': break;
+    case 'function': return above.length ? undefined : '{}';
+    default: return undefined;
+  }
+  if (value === null) return 'null';
+  if (value instanceof Date) return isNaN(value) ? 'null' : `"${value.toISOString()}"`;
+  if (above.includes(value) || value === globalThis || above.length > 500) throw KEY;
+  const inside = [...above, value];
+  if (value instanceof Set || value instanceof NodeList || value instanceof HTMLCollection) value = [...value];
+  if (Array.isArray(value)) return `[${Array.from(value, (item) => text(item, inside) ?? 'null').join()}]`;
+  if (value instanceof Node || value instanceof Map) return '{}';
+  const entries = Object.keys(value).map((name) => [name, text(value[name], inside)]).filter(([, told]) => told !== undefined);
+  return `{${entries.map(([name, told]) => `${JSON.stringify(name)}:${told}`).join()}}`;
+};
+// Whether the element with the focus is another one than `before`: then the focus is in this frame.
+const focus = (before) => (document.activeElement !== before && !!document.activeElement && document.activeElement !== document.body ? ',"focused":true' : '');
+const tell = (told) => `{"where":${JSON.stringify(where())}${told}}`;
+const value = (given) => `,"value":${text(given, []) ?? 'null'}`;
+const failure = (thrown) => {
+  const isError = thrown instanceof Error || (typeof thrown === 'object' && thrown !== null && typeof thrown.message === 'string');
+  const message = isError ? String(thrown.name ? `${thrown.name}: ${thrown.message}` : thrown.message) : typeof thrown === 'string' ? thrown : text(thrown, []) ?? String(thrown);
+  return `,"thrown":${JSON.stringify({ message, class: isError ? thrown.name : null, line: thrown?.line ?? 0, column: thrown?.column ?? 0 })}`;
+};
+const attempt = (tells) => {
+  try {
+    return tells();
+  } catch (error) {
+    return error === KEY ? ',"circular":true' : failure(error);
+  }
+};
+// What the slot holds as soon as it holds something, or what there is after a while.
+const told = (slot, wait) => {
+  const taken = () => {
+    if (slot.told !== undefined) t.slots.delete(slot.name);
+    return tell((slot.told ?? ',"pending":true') + focus(slot.active));
+  };
+  if (slot.told !== undefined || !wait) return taken();
+  return new Promise((resolve) => {
+    let over = false;
+    // Taken once: what comes after the while is for the next who asks.
+    const done = () => {
+      if (!over) resolve(taken());
+      over = true;
+    };
+    setTimeout(done, wait);
+    slot.done.then(done, done);
+  });
+};
+const run = (name, wait, work) => {
+  const slot = { name, active: document.activeElement };
+  t.slots.set(name, slot);
+  slot.told = attempt(() => {
+    const given = work();
+    if (!given || typeof given.then !== 'function') return value(given);
+    const set = (tells) => (result) => {
+      slot.told = attempt(() => tells(result));
+    };
+    slot.done = Promise.resolve(given).then(set(value), set(failure));
+  });
+  return told(slot, wait);
+};
+// The number of the iframe that has the focus, 0 where none has.
+const focusedFrame = () => (document.activeElement?.contentWindow ? number(document.activeElement) : 0);
+const poll = (name, wait) => {
+  const slot = t.slots.get(name);
+  return slot ? told(slot, wait) : tell(',"lost":true');
+};

@@ -1,0 +1,86 @@
+//! Pictures. WebDriver takes them of what is in view, as PNG: for more the window is made larger for a moment, less
+//! is cut out.
+
+use std::io::Cursor;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use image::{DynamicImage, ImageFormat as Format, codecs::jpeg::JpegEncoder};
+use thirtyfour::common::command::Command;
+
+use super::WebkitPage;
+use crate::engine::{
+    Area, EngineError, EngineResult, ImageFormat, Shot,
+    webkit::driver::{Turn, plain},
+};
+
+/// No window is larger.
+const LARGEST: f64 = 4000.0;
+const JPEG_QUALITY: u8 = 80;
+/// What is scrolled to, and how large the document is.
+const MEASURE: &str = "const root = document.scrollingElement ?? document.documentElement; \
+                       return [scrollX, scrollY, Math.max(root.scrollWidth, innerWidth), Math.max(root.scrollHeight, innerHeight)];";
+
+impl WebkitPage {
+    pub(super) async fn picture(&self, shot: Shot) -> EngineResult<String> {
+        let shared = self.shared()?;
+        let mut turn = shared.free_turn().await;
+        plain(self.at_top(&mut turn).await)?;
+        let measured = plain(turn.script(MEASURE.to_owned()).await)?;
+        let [left, top, width, height] = [0, 1, 2, 3].map(|at| measured[at].as_f64().unwrap_or_default());
+        let (wide, high) = shared.viewport();
+        let (view_width, view_height) = (wide as f64, high as f64);
+        let whole = Area { x: 0.0, y: 0.0, width, height };
+        let wanted = shot.clip.or(shot.full_page.then_some(whole));
+        let Some(area) = wanted else {
+            return encode(taken(&mut turn).await?, &shot);
+        };
+        let in_view = area.x >= left
+            && area.y >= top
+            && area.x + area.width <= left + view_width
+            && area.y + area.height <= top + view_height;
+        if in_view {
+            return encode(cut(taken(&mut turn).await?, area, (left, top)), &shot);
+        }
+        let size = (width.max(view_width).min(LARGEST) as i64, height.max(view_height).min(LARGEST) as i64);
+        shared.resize(&mut turn, size).await?;
+        let picture = async {
+            // Where a document is larger still it is scrolled.
+            let scroll = format!("scrollTo({}, {}); return [scrollX, scrollY];", area.x, area.y);
+            let at = plain(turn.script(scroll).await)?;
+            let corner = (at[0].as_f64().unwrap_or_default(), at[1].as_f64().unwrap_or_default());
+            Ok::<_, EngineError>(cut(taken(&mut turn).await?, area, corner))
+        };
+        let picture = picture.await;
+        shared.resize(&mut turn, shared.viewport()).await?;
+        plain(turn.script(format!("scrollTo({left}, {top});")).await)?;
+        encode(picture?, &shot)
+    }
+}
+
+async fn taken(turn: &mut Turn<'_>) -> EngineResult<DynamicImage> {
+    let taken = plain(turn.send(Command::TakeScreenshot).await)?;
+    let unreadable = |error: String| EngineError::Refused(format!("the picture cannot be read: {error}"));
+    let bytes =
+        STANDARD.decode(taken.as_str().unwrap_or_default()).map_err(|error| unreadable(error.to_string()))?;
+    image::load_from_memory_with_format(&bytes, Format::Png).map_err(|error| unreadable(error.to_string()))
+}
+
+/// `area` of a document out of a picture whose corner is at `corner` of it.
+fn cut(picture: DynamicImage, area: Area, corner: (f64, f64)) -> DynamicImage {
+    let pixels = |length: f64| length.max(0.0).round() as u32;
+    let (x, y) = (pixels(area.x - corner.0), pixels(area.y - corner.1));
+    picture.crop_imm(x, y, pixels(area.width).max(1), pixels(area.height).max(1))
+}
+
+fn encode(picture: DynamicImage, shot: &Shot) -> EngineResult<String> {
+    let mut bytes = Cursor::new(Vec::new());
+    let written = match shot.format {
+        ImageFormat::Png => picture.write_to(&mut bytes, Format::Png),
+        ImageFormat::Jpeg => {
+            let quality = shot.quality.unwrap_or(JPEG_QUALITY);
+            picture.to_rgb8().write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, quality))
+        }
+    };
+    written.map_err(|error| EngineError::Refused(format!("the picture cannot be written: {error}")))?;
+    Ok(STANDARD.encode(bytes.into_inner()))
+}
