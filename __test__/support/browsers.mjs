@@ -82,8 +82,7 @@ export const BROWSERS = {
       },
       'life/deaths.test.mjs': {
         'between two calls, the next one finds the log-in, the form and the refs': 'its site is mocked, and WebDriver mocks nothing',
-        'its call gets BROWSER_CRASHED, other sessions go on, and its own is of use after a navigation':
-          'the driver does not tell of a renderer that dies',
+        'when a page crashes': 'the driver does not tell of a renderer that dies',
         'while the browser starts, it is gone too': 'the browser that starts slowly is a Chromium'
       },
       'navigation/navigation.test.mjs': {

@@ -84,9 +84,10 @@ pub(super) async fn launch(
     command.args(["--host=127.0.0.1", &format!("--port={port}")]);
     display.show(&mut command);
     // Caches of the system's libraries are shared: made anew they cost a start its second.
-    for name in ["XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
-        command.env(name, folder.path().join(name.to_lowercase()));
-    }
+    let (settings, data) = (folder.path().join("config"), folder.path().join("data"));
+    keep_downloads(&settings, &folder)
+        .map_err(|error| failed(format!("no folder for the browser's settings: {error}")))?;
+    command.env("XDG_CONFIG_HOME", settings).env("XDG_DATA_HOME", data);
     // Its own bus and its accessibility bus are not ours to start.
     command.env("NO_AT_BRIDGE", "1").env("GTK_A11Y", "none");
     command.envs(wanted.environment());
@@ -127,6 +128,15 @@ fn browser_options(config: &Config, programs: &Programs, wanted: &Wanted) -> ser
     arguments.extend(wanted.arguments());
     arguments.extend(config.browser_args.iter().cloned());
     serde_json::json!({"binary": SETPRIV, "args": arguments})
+}
+
+/// The browser downloads without asking or telling: into its own folder, which goes with it, instead of the user's.
+fn keep_downloads(settings: &Path, folder: &Folder) -> std::io::Result<()> {
+    let downloads = folder.downloads();
+    std::fs::create_dir(settings)?;
+    std::fs::create_dir(&downloads)?;
+    let line = format!("XDG_DOWNLOAD_DIR=\"{}\"\n", downloads.display());
+    std::fs::write(settings.join("user-dirs.dirs"), line)
 }
 
 /// One that nobody has now. The driver does not tell the port where it is to choose one itself.
