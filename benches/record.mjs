@@ -20,7 +20,7 @@ export async function recordCosts(start, page) {
     const file = join(folder, 'saved.db')
     // Each changes what is saved of the session.
     const changes = (call) => /** @type {const} */ (['evaluate', { script: `localStorage.count = ${call}` }])
-    const saved = await inTurns(start(file, '--no-persistent-sessions'), start(file), page, changes)
+    const saved = await inTurns(start(file, '--persistent-sessions=false'), start(file), page, changes)
     return {
       recordMedian: recorded.more(0.5),
       recordLate: recorded.more(0.99),

@@ -94,7 +94,7 @@ describe('an element', { timeout: 60_000 }, () => {
     assert.ok(ref, suggestion)
     // The ref of the suggestion can be used as it is.
     assert.equal((await server.ok('type', { selector: ref, text: 'secret' })).success, true)
-    assert.equal((await server.ok('evaluate', { script: 'document.getElementById("password").value' })).value, 'secret')
+    assert.equal((await server.ok('evaluate', { script: 'document.getElementById("password").value === "secret"' })).value, true)
   })
 
   test('that is one of several is asked for by ref', async () => {

@@ -1,7 +1,7 @@
 //! What is never written in clear: passwords that were typed, and (unless the user wants them) what lets others in as
 //! the user: `Authorization`, cookies.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
@@ -9,6 +9,8 @@ use serde_json::Value;
 pub const MASK: &str = "••••";
 /// Texts of a session that are remembered; the oldest go first.
 const MOST: usize = 100;
+/// A longer text is no password.
+const LONGEST_OPEN: usize = 1000;
 /// A shorter one is masked only where it is the whole of a text: every page has an `a` in it.
 const SHORTEST_WITHIN: usize = 6;
 /// Headers, in lower case.
@@ -16,28 +18,43 @@ const HEADERS: &[&str] = &["authorization", "proxy-authorization", "cookie", "se
 
 /// The texts of one session that must not be written.
 #[derive(Debug, Default)]
-pub struct Secrets(Mutex<Vec<String>>);
+pub struct Secrets(Mutex<Texts>);
+
+#[derive(Debug, Default)]
+struct Texts {
+    secret: Vec<String>,
+    /// What has stood in the open: masking it would hide nothing, and puzzle whoever reads.
+    open: Vec<String>,
+}
 
 impl Secrets {
-    /// Remembers a text.
+    /// Remembers a text, unless it was typed in the open, too.
     pub fn add(&self, text: &str) {
-        if text.is_empty() {
+        let mut texts = self.lock();
+        if !texts.open.iter().any(|open| open == text) {
+            remember(&mut texts.secret, text);
+        }
+    }
+
+    /// Remembers that a text is no secret.
+    pub fn add_open(&self, text: &str) {
+        if text.len() > LONGEST_OPEN {
             return;
         }
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !known.iter().any(|known| known == text) {
-            if known.len() == MOST {
-                known.remove(0);
-            }
-            known.push(text.to_owned());
-        }
+        let mut texts = self.lock();
+        texts.secret.retain(|secret| secret != text);
+        remember(&mut texts.open, text);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Texts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `text` without them.
     pub fn mask(&self, text: &str) -> Option<String> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let texts = self.lock();
         let mut masked: Option<String> = None;
-        for secret in known.iter() {
+        for secret in &texts.secret {
             let now = masked.as_deref().unwrap_or(text);
             if now == secret {
                 return Some(MASK.to_owned());
@@ -64,8 +81,18 @@ impl Secrets {
     }
 
     fn is_empty(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.lock().secret.is_empty()
     }
+}
+
+fn remember(texts: &mut Vec<String>, text: &str) {
+    if text.is_empty() || texts.iter().any(|known| known == text) {
+        return;
+    }
+    if texts.len() == MOST {
+        texts.remove(0);
+    }
+    texts.push(text.to_owned());
 }
 
 /// Masks the values of cookies and of headers that let others in.
@@ -122,6 +149,15 @@ mod tests {
         let mut value = json!({"a": "abc", "b": "abcd", "c": ["say correct horse twice: correct horse"]});
         secrets.mask_json(&mut value);
         assert_eq!(value, json!({"a": MASK, "b": "abcd", "c": ["say •••• twice: ••••"]}));
+    }
+
+    #[test]
+    fn what_was_typed_in_the_open_is_no_secret() {
+        let secrets = Secrets::default();
+        secrets.add("said twice");
+        secrets.add_open("said twice");
+        secrets.add("said twice");
+        assert_eq!(secrets.mask("said twice"), None);
     }
 
     #[test]

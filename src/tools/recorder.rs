@@ -107,10 +107,10 @@ impl Recording {
     pub fn typed(&mut self, passwords: Vec<bool>) {
         if let Some(session) = &self.session {
             for (index, value) in typed_values(self.tool.name, &mut self.params).into_iter().enumerate() {
-                if passwords.get(index) == Some(&true)
-                    && let Some(text) = value.as_str()
-                {
-                    session.secrets.add(text);
+                match (passwords.get(index), value.as_str()) {
+                    (Some(true), Some(text)) => session.secrets.add(text),
+                    (Some(false), Some(text)) => session.secrets.add_open(text),
+                    _ => {}
                 }
             }
         }
