@@ -93,6 +93,11 @@ describe('the storage state', { timeout: 120_000 }, () => {
     const setByFrame = `http://localhost:${new URL(framed.url('/')).port}/`
     const cookie = { name: 'inside', value: '1', url: setByFrame, secure: true, sameSite: 'None', partitionKey: new URL(framed.url('/')).origin.replace(/:\d+$/, '') }
     await server.ok('set_cookies', { sessionId: one, cookies: [cookie] })
+    // What is read can be set again as it is.
+    const { cookies } = await server.ok('get_cookies', { sessionId: one })
+    const inside = cookies.find(({ name }) => name === 'inside')
+    assert.deepEqual([inside.partitionKey, inside._crHasCrossSiteAncestor], [cookie.partitionKey, true])
+    await server.ok('set_cookies', { sessionId: one, cookies: [inside] })
     const { state } = await server.ok('save_state', { sessionId: one })
     assert.equal(state.cookies.find(({ name }) => name === 'inside').partitionKey, cookie.partitionKey)
     await server.ok('restore_state', { sessionId: other, state })

@@ -21,10 +21,18 @@ function pointsIn(schema, path) {
   })
 }
 
+/** Actions beside `click` that may lead to another page. */
+const LEADING = ['type', 'fill', 'fill_form', 'select', 'check', 'uncheck', 'hover', 'scroll', 'drag_and_drop', 'upload_file', 'press', 'handle_dialog']
+
 /** What no client of MCP can use or see, with the reason. @type {Record<string, string[]>} */
 export const BEYOND = {
   // Node's form of the picture, which MCP has as a part of its own.
-  compare_screenshots: ['-> image', '-> image.data', '-> image.mimeType']
+  compare_screenshots: ['-> image', '-> image.data', '-> image.mimeType'],
+  // Every tool tells of pages in the same words: `click` shows one that came to a dead server, `pages` one that crashed.
+  ...Object.fromEntries(LEADING.map((tool) => [tool, ['-> page.failure']])),
+  list_sessions: ['-> sessions.pages.crashed'],
+  session_resume: ['-> pages.crashed'],
+  restore_state: ['-> page.crashed']
 }
 
 const POINTER = ['click', 'check', 'uncheck', 'hover', 'drag_and_drop']

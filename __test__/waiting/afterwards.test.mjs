@@ -1,9 +1,9 @@
 // An action returns when what it has started is over, and tells of it; and not a moment later.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { freePort } from '../support/ports.mjs'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { closedPort } from '../support/site.mjs'
 import { isPending, within } from '../support/wait.mjs'
 
 const button = (script, more = '') => `<!doctype html><title>Button</title><button id="go" onclick="${script}">Go</button><div id="out">nothing</div>${more}`
@@ -187,7 +187,7 @@ describe('after an action', { timeout: 60_000 }, () => {
   test('a server that does not answer is told with the URL that was wanted, also of a popup', async (t) => {
     const sessionId = await server.createSession()
     t.after(() => server.ok('close_session', { sessionId }))
-    const dead = `http://127.0.0.1:${await closedPort()}/wanted`
+    const dead = `http://127.0.0.1:${await freePort()}/wanted`
     for (const [target, told] of [['', 'page'], ['_blank', 'newPage']]) {
       await server.ok('navigate', { sessionId, url: site.url('/form') })
       await server.ok('evaluate', { sessionId, script: `document.body.insertAdjacentHTML('afterbegin', '<a id="dead" target="${target}" href="${dead}">Dead</a>')` })
