@@ -8,6 +8,7 @@
 mod actions;
 mod arrivals;
 pub mod chromium;
+mod console;
 pub mod firefox;
 pub mod install;
 #[cfg(feature = "testing")]
@@ -25,6 +26,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use self::console::{ConsoleLevel, ConsoleMessage};
 use self::network::{Cookie, NetworkRules, RequestEvent};
 use crate::{
     config::{BrowserKind, Config, ContextConfig},
@@ -105,39 +107,6 @@ pub struct Dialog {
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_value: Option<String>,
-}
-
-/// How much a message in the console wants to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConsoleLevel {
-    Debug,
-    Info,
-    Warn,
-    Error,
-}
-
-impl ConsoleLevel {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Warn => "warn",
-            Self::Error => "error",
-        }
-    }
-}
-
-/// What a page logged, threw without catching it, or was told by its browser.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConsoleMessage {
-    pub level: ConsoleLevel,
-    pub text: String,
-    /// Milliseconds since 1970.
-    pub at: u64,
-    /// Where it came from; lines and columns count from 1.
-    pub url: Option<String>,
-    pub line: Option<u64>,
-    pub column: Option<u64>,
 }
 
 /// A download that a page began.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::browser::parse;
-use crate::engine::{ConsoleLevel, ConsoleMessage};
+use crate::engine::{ConsoleLevel, ConsoleMessage, console::StackTrace};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -13,7 +13,8 @@ struct Called {
     kind: String,
     args: Vec<Argument>,
     timestamp: f64,
-    stack_trace: Option<StackTrace>,
+    #[serde(default)]
+    stack_trace: StackTrace,
 }
 
 #[derive(Deserialize)]
@@ -44,20 +45,6 @@ struct Property {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct StackTrace {
-    call_frames: Vec<CallFrame>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct CallFrame {
-    url: String,
-    line_number: u64,
-    column_number: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Thrown {
     timestamp: f64,
     exception_details: Details,
@@ -70,7 +57,8 @@ struct Details {
     line_number: u64,
     column_number: u64,
     url: Option<String>,
-    stack_trace: Option<StackTrace>,
+    #[serde(default)]
+    stack_trace: StackTrace,
     exception: Option<Argument>,
 }
 
@@ -116,7 +104,7 @@ fn called(call: Called) -> Option<ConsoleMessage> {
     }
     let text = call.args.iter().map(spoken).collect::<Vec<_>>().join(" ");
     let text = if call.kind == "assert" { format!("Assertion failed: {text}") } else { text };
-    Some(placed(level(&call.kind), text, call.timestamp, call.stack_trace.as_ref()))
+    Some(call.stack_trace.message(level(&call.kind), text, millis(call.timestamp)))
 }
 
 fn thrown(Thrown { timestamp, exception_details: details }: Thrown) -> ConsoleMessage {
@@ -124,25 +112,13 @@ fn thrown(Thrown { timestamp, exception_details: details }: Thrown) -> ConsoleMe
     // The stack follows the message line by line; the place is told apart.
     let what = what.lines().next().unwrap_or_default();
     let text = if what.is_empty() { details.text.clone() } else { format!("{} {what}", details.text) };
-    let mut message = placed(ConsoleLevel::Error, text, timestamp, details.stack_trace.as_ref());
+    let mut message = details.stack_trace.message(ConsoleLevel::Error, text, millis(timestamp));
     if message.url.is_none() {
         message.url = details.url;
         message.line = Some(details.line_number + 1);
         message.column = Some(details.column_number + 1);
     }
     message
-}
-
-fn placed(level: ConsoleLevel, text: String, at: f64, stack: Option<&StackTrace>) -> ConsoleMessage {
-    let top = stack.and_then(|stack| stack.call_frames.first());
-    ConsoleMessage {
-        level,
-        text,
-        at: millis(at),
-        url: top.map(|top| top.url.clone()),
-        line: top.map(|top| top.line_number + 1),
-        column: top.map(|top| top.column_number + 1),
-    }
 }
 
 fn level(name: &str) -> ConsoleLevel {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{events::parse, value::Remote};
-use crate::engine::{ConsoleLevel, ConsoleMessage};
+use crate::engine::{ConsoleLevel, ConsoleMessage, console::StackTrace};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -16,7 +16,7 @@ struct Entry {
     text: Option<String>,
     timestamp: u64,
     #[serde(default)]
-    stack_trace: Stack,
+    stack_trace: StackTrace,
     method: Option<String>,
     #[serde(default)]
     args: Vec<Remote>,
@@ -25,21 +25,6 @@ struct Entry {
 #[derive(Deserialize)]
 struct Source {
     context: Option<Arc<str>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase")]
-struct Stack {
-    #[serde(default)]
-    call_frames: Vec<CallFrame>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct CallFrame {
-    url: String,
-    line_number: u64,
-    column_number: u64,
 }
 
 /// The message of a `log.entryAdded`, with the frame that it comes from.
@@ -55,20 +40,13 @@ pub(super) fn translate(method: &str, params: &RawValue) -> Option<(Arc<str>, Co
         }
         None => format!("Uncaught {}", entry.text.unwrap_or_default()),
     };
-    let top = entry.stack_trace.call_frames.into_iter().next();
-    let message = ConsoleMessage {
-        level: match entry.level.as_str() {
-            "error" => ConsoleLevel::Error,
-            "warn" => ConsoleLevel::Warn,
-            "debug" => ConsoleLevel::Debug,
-            _ => ConsoleLevel::Info,
-        },
-        text,
-        at: entry.timestamp,
-        line: top.as_ref().map(|top| top.line_number + 1),
-        column: top.as_ref().map(|top| top.column_number + 1),
-        url: top.map(|top| top.url),
+    let level = match entry.level.as_str() {
+        "error" => ConsoleLevel::Error,
+        "warn" => ConsoleLevel::Warn,
+        "debug" => ConsoleLevel::Debug,
+        _ => ConsoleLevel::Info,
     };
+    let message = entry.stack_trace.message(level, text, entry.timestamp);
     Some((entry.source.context?, message))
 }
 
