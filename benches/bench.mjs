@@ -15,11 +15,12 @@ import { serverMemory } from './memory.mjs'
 import { pageTimes } from './page-time.mjs'
 import { bytesRead } from './reading.mjs'
 import { recordCosts } from './record.mjs'
-import { findBrowser, httpSides, recording, servers } from './servers.mjs'
+import { findBrowser, httpSides, passing, recording, servers } from './servers.mjs'
 import { ROWS } from './rows.mjs'
 import { serveSite } from './site.mjs'
 import { textOf } from './stdio-client.mjs'
 import { Samples, table } from './table.mjs'
+import { passingCosts } from './upstream.mjs'
 
 /** @typedef {import('./servers.mjs').Server} Server */
 /** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
@@ -52,6 +53,11 @@ await runScript(async () => {
     if (rows.some(({ id }) => id.startsWith('record'))) {
       progress('calls with and without a record')
       const costs = await recordCosts(recording({ browser, addon }), `${site.url}/form`)
+      for (const [id, cost] of Object.entries(costs)) samples.add(id, compared[0].name, cost)
+    }
+    if (rows.some(({ id }) => id.startsWith('upstream'))) {
+      progress('calls to @playwright/mcp, and through Troupe')
+      const costs = await passingCosts(passing({ browser, addon }), `${site.url}/form`)
       for (const [id, cost] of Object.entries(costs)) samples.add(id, compared[0].name, cost)
     }
     await measureHttp(rows, httpSides({ browser, addon }), samples, site.url)

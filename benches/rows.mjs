@@ -39,6 +39,8 @@ export const ROWS = [
   { id: 'recordLate', title: '… to the slowest in a hundred', unit: 'ms', bounds: {}, limit: 3 },
   { id: 'recordSaving', title: 'saving a session adds', unit: 'ms', bounds: {}, limit: 0.1 },
   { id: 'recordStream', title: '2,000 calls into one record', unit: 's', bounds: {}, limit: 1 },
+  { id: 'upstreamMedian', title: 'passing a call through adds', unit: 'ms', bounds: {}, limit: 1 },
+  { id: 'upstreamLate', title: '… to the slowest in a hundred', unit: 'ms', bounds: {} },
   { id: 'http', title: 'HTTP call that does nothing', unit: 'ms', bounds: {}, limit: 0.2 },
   { id: 'hundred', title: '100 clients: load, click, read', unit: 's', bounds: { peer: 0.35 } },
   { id: 'hundredMemory', title: '… memory of the server', unit: 'MiB', bounds: { peer: 0.15 } },

@@ -31,6 +31,15 @@ export function recording({ browser, addon }) {
   return (store, ...flags) => new StdioClient([...program, '--store', store, ...flags], { NAPI_RS_NATIVE_LIBRARY_PATH: addon })
 }
 
+/** The peer itself, and the same behind Troupe, which records what is called. @param {{ browser: string, addon: string }} options */
+export function passing({ browser, addon }) {
+  const peer = [process.execPath, join(ROOT, 'node_modules/@playwright/mcp/cli.js'), ...browserFlags(browser), '--isolated']
+  const through = [process.execPath, join(ROOT, 'bin/troupe.js'), '--upstream', peer.map((word) => `'${word}'`).join(' ')]
+  const folder = record().replace(/record\.db$/, '')
+  const env = { NAPI_RS_NATIVE_LIBRARY_PATH: addon, TROUPE_STORE: join(folder, 'record.db'), TROUPE_OUTPUT_DIR: folder }
+  return { direct: () => new StdioClient([...peer, '--output-dir', join(folder, 'direct')]), through: () => new StdioClient(through, env) }
+}
+
 /** @param {{ browser: string, addon: string }} options @returns {Server[]} */
 export function servers({ browser, addon }) {
   const same = browserFlags(browser)

@@ -8,6 +8,7 @@
 //! - [`engine`]: browsers behind traits; a folder for each family, and the wire they are spoken to over.
 //! - [`page`]: what a page is and can do, the same in every browser.
 //! - [`store`]: the record of every call, and what sessions are resumed from.
+//! - [`upstream`]: other MCP servers, supervised, in place of the engine.
 //! - [`session`]: isolated contexts, their life and their order.
 //! - [`tools`]: the list of tools; each a row of data and a function.
 //! - [`server`]: MCP over the tools.
@@ -24,6 +25,7 @@ pub mod session;
 pub mod store;
 pub mod tools;
 pub mod transport;
+pub mod upstream;
 
 pub mod cli;
 

@@ -20,6 +20,7 @@ pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken
     // Better said now than by every call.
     if config.browser_endpoint.is_none()
         && config.connect.is_none()
+        && config.upstream.command.is_none()
         && let Err(error) = config.effective_headless(display_present())
     {
         return misused(screen, &error.into());

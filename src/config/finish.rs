@@ -113,6 +113,9 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
     if config.connect.is_some() && config.transport != Transport::Stdio {
         return refuse("connect", "transport", "the face of another server speaks stdio");
     }
+    if config.upstream.command.is_some() && config.connect.is_some() {
+        return refuse("upstream", "connect", "the server that is connected to has its own");
+    }
     let has_token = config.auth_token.is_some() || config.auth_token_file.is_some();
     if config.transport != Transport::Stdio && !config.binds_loopback() && !has_token {
         return Err(ConfigError::Needs {

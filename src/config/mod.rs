@@ -110,8 +110,7 @@ pub struct Config {
     pub retention: Retention,
     /// Whether `Authorization`, cookies and their like are kept in clear.
     pub record_headers: bool,
-    pub upstream: Option<String>,
-    pub upstream_transport: UpstreamTransport,
+    pub upstream: UpstreamConfig,
     pub security: SecurityConfig,
     pub output_dir: Option<PathBuf>,
     pub log: LogConfig,
@@ -165,6 +164,53 @@ pub struct SecurityConfig {
     /// Bytes.
     pub max_screenshot_size: u64,
     pub secrets: Option<PathBuf>,
+}
+
+/// The server that is supervised in place of the built-in engine, and with how much patience.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UpstreamConfig {
+    /// `None`: the built-in engine serves.
+    pub command: Option<String>,
+    pub transport: UpstreamTransport,
+    #[serde(with = "types::millis")]
+    pub start_timeout: Duration,
+    #[serde(with = "types::millis")]
+    pub ping_interval: Duration,
+    #[serde(with = "types::millis")]
+    pub ping_timeout: Duration,
+    /// Pings in a row without an answer after which it counts as hung.
+    pub ping_misses: u32,
+    /// Before the first restart; before each further one twice as long.
+    #[serde(with = "types::millis")]
+    pub restart_pause: Duration,
+    /// Restarts within the window.
+    pub restarts: usize,
+    #[serde(with = "types::millis")]
+    pub restart_window: Duration,
+    #[serde(with = "types::millis")]
+    pub close_timeout: Duration,
+    #[serde(with = "types::millis")]
+    pub term_timeout: Duration,
+}
+
+impl Default for UpstreamConfig {
+    fn default() -> Self {
+        Self {
+            command: None,
+            transport: UpstreamTransport::Stdio,
+            // `npx` may have to fetch it first.
+            start_timeout: Duration::from_millis(60_000),
+            ping_interval: Duration::from_millis(30_000),
+            ping_timeout: Duration::from_millis(10_000),
+            ping_misses: 3,
+            restart_pause: Duration::from_millis(1_000),
+            restarts: 3,
+            restart_window: Duration::from_millis(300_000),
+            close_timeout: Duration::from_millis(5_000),
+            term_timeout: Duration::from_millis(2_000),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -223,8 +269,7 @@ impl Default for Config {
             store: None,
             retention: Retention::default(),
             record_headers: false,
-            upstream: None,
-            upstream_transport: UpstreamTransport::Stdio,
+            upstream: UpstreamConfig::default(),
             security: SecurityConfig {
                 allowed_domains: Vec::new(),
                 blocked_domains: Vec::new(),

@@ -81,6 +81,7 @@ const BROWSER: &str = "Browser";
 const CONTEXT: &str = "Pages";
 const SESSION: &str = "Sessions and times";
 const SERVER: &str = "Server";
+const UPSTREAM: &str = "Upstream";
 const TOOLS: &str = "Tools and answers";
 const RECORD: &str = "Record";
 const SAFETY: &str = "Safety";
@@ -389,18 +390,81 @@ pub static OPTIONS: &[ConfigOption] = &[
         "Be the stdio face of a running Troupe server",
     ),
     row(
-        SERVER,
+        UPSTREAM,
         "upstream",
-        "upstream",
+        "upstream.command",
         Kind::Text,
-        "Supervise this MCP server instead of the built-in engine",
+        "Supervise this MCP server, one for each session, instead of the built-in engine",
     ),
     row(
-        SERVER,
+        UPSTREAM,
         "upstream-transport",
-        "upstreamTransport",
+        "upstream.transport",
         Kind::Choice(&["stdio", "http"]),
-        "How the upstream server is spoken to",
+        "How it is spoken to",
+    ),
+    row(
+        UPSTREAM,
+        "upstream-start-timeout",
+        "upstream.startTimeout",
+        Kind::Millis { min: 1 },
+        "How long its start may take, in ms",
+    ),
+    row(
+        UPSTREAM,
+        "upstream-ping-interval",
+        "upstream.pingInterval",
+        Kind::Millis { min: 1 },
+        "How often it is asked whether it is there, in ms",
+    ),
+    row(
+        UPSTREAM,
+        "upstream-ping-timeout",
+        "upstream.pingTimeout",
+        Kind::Millis { min: 1 },
+        "How long its answer to that may take, in ms",
+    ),
+    row(
+        UPSTREAM,
+        "upstream-ping-misses",
+        "upstream.pingMisses",
+        Kind::Number { min: 1, max: 1_000 },
+        "So many answers missed in a row, and it is started again",
+    ),
+    row(
+        UPSTREAM,
+        "upstream-restart-pause",
+        "upstream.restartPause",
+        Kind::Millis { min: 1 },
+        "Before it is started again, in ms; doubled each time",
+    ),
+    row(
+        UPSTREAM,
+        "upstream-restarts",
+        "upstream.restarts",
+        Kind::Number { min: 0, max: 1_000 },
+        "How often it is started again within the window below",
+    ),
+    row(
+        UPSTREAM,
+        "upstream-restart-window",
+        "upstream.restartWindow",
+        Kind::Millis { min: 1 },
+        "That window, in ms",
+    ),
+    row(
+        UPSTREAM,
+        "upstream-close-timeout",
+        "upstream.closeTimeout",
+        Kind::Millis { min: 0 },
+        "How long it may take to end by itself, in ms; then SIGTERM",
+    ),
+    row(
+        UPSTREAM,
+        "upstream-term-timeout",
+        "upstream.termTimeout",
+        Kind::Millis { min: 0 },
+        "How long it may take after SIGTERM, in ms; then SIGKILL",
     ),
     row(
         TOOLS,
@@ -511,8 +575,6 @@ pub static NOT_BUILT: &[&str] = &[
     "pool-max-browsers",
     "pool-idle-timeout",
     "warm-contexts",
-    "upstream",
-    "upstream-transport",
     "caps",
     "allowed-domains",
     "blocked-domains",

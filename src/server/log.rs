@@ -39,7 +39,7 @@ impl Level {
         millis: u128,
     ) {
         let Some(wanted) = self.of(context) else { return };
-        let level = if outcome.result.is_ok() { LoggingLevel::Info } else { LoggingLevel::Warning };
+        let level = if outcome.is_success() { LoggingLevel::Info } else { LoggingLevel::Warning };
         if severity(level) < severity(wanted) {
             return;
         }

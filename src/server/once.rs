@@ -34,6 +34,7 @@ pub async fn call_once(
         Answer::Json(value) => pretty(value),
         Answer::Text(text) => text,
         Answer::Image(Picture { data, mime_type }) => format!("data:{mime_type};base64,{data}"),
+        passed @ Answer::Passed(_) => pretty(passed.into_value()),
         pictured @ Answer::Pictured { .. } => pretty(pictured.into_value()),
     })
 }

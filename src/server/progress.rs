@@ -15,11 +15,13 @@ use crate::tools::{Progress, Stage};
 /// How often a call without stages is told to be running still. Clients that give up on a silent call wait longer.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// Tells of `progress` until the call is `over`, or the client has gone; what has been reached by then is told.
+/// Tells of `progress` until the call is `over`, or the client has gone; what has been reached by then is told. With
+/// `beats` also that it is running still, as long as it tells nothing itself.
 pub(super) async fn tell(
     peer: &Peer<RoleServer>,
     token: ProgressToken,
     tool: &str,
+    beats: bool,
     progress: &Progress,
     over: &CancellationToken,
 ) {
@@ -29,7 +31,7 @@ pub(super) async fn tell(
     stages.mark_changed();
     let mut beat = tokio::time::interval_at(begun + BEAT, BEAT);
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-    let mut told: Option<usize> = None;
+    let mut told: Option<f64> = None;
     loop {
         let params = tokio::select! {
             biased;
@@ -38,17 +40,16 @@ pub(super) async fn tell(
                 match stage {
                     Some(Stage { done, total, now }) if told.is_none_or(|told| done > told) => {
                         told = Some(done);
-                        #[expect(clippy::cast_precision_loss, reason = "no call has that many stages")]
-                        ProgressNotificationParam::new(token.clone(), done as f64)
-                            .with_total(total as f64)
-                            .with_message(now)
+                        let mut params = ProgressNotificationParam::new(token.clone(), done);
+                        (params.total, params.message) = (total, now);
+                        params
                     }
                     _ => continue,
                 }
             }
             () = over.cancelled() => return,
             // Progress must grow: a call that tells its stages has those alone.
-            _ = beat.tick(), if told.is_none() => {
+            _ = beat.tick(), if beats && told.is_none() => {
                 let seconds = begun.elapsed().as_secs_f64().round();
                 ProgressNotificationParam::new(token.clone(), seconds)
                     .with_message(format!("{tool} has been running for {seconds} s"))

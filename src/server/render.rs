@@ -6,6 +6,7 @@ use rmcp::model::{
     CallToolResult, ContentBlock, JsonObject, MetaObject, Prompt as McpPrompt, PromptArgument,
     Tool as McpTool, ToolAnnotations,
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::prompts::Prompt;
@@ -16,6 +17,12 @@ use crate::{
 
 /// A row as `tools/list` shows it.
 pub(super) fn tool(row: &Tool) -> McpTool {
+    if let Some(listed) = &row.listed {
+        // Its own words, but for what the session is named by.
+        if let Ok(listed) = serde_json::from_value(listed.clone()) {
+            return listed;
+        }
+    }
     let mut input: JsonObject = row.input.as_object().cloned().unwrap_or_default();
     brief(&mut input);
     // Only what differs from MCP's defaults is told: every byte of the list is read by every agent.
@@ -24,7 +31,7 @@ pub(super) fn tool(row: &Tool) -> McpTool {
     } else {
         ToolAnnotations::new().destructive(row.hints.destructive)
     };
-    McpTool::new(row.name, row.description, Arc::new(input)).with_annotations(hints)
+    McpTool::new(row.name.clone(), row.description.clone(), Arc::new(input)).with_annotations(hints)
 }
 
 /// Parameters whose names say to an agent what they are; who writes code reads more in the generated types.
@@ -105,7 +112,7 @@ pub(super) fn result(outcome: Outcome) -> CallToolResult {
         }
         (result, None) => render_whole(result),
     };
-    let mut meta = JsonObject::new();
+    let mut meta = rendered.meta.take().map(|meta| meta.0).unwrap_or_default();
     meta.insert("refId".into(), json!(ref_id));
     meta.extend(session_id.map(|id| ("sessionId".to_owned(), Value::from(id))));
     meta.extend(page_id.map(|id| ("pageId".to_owned(), Value::from(id))));
@@ -136,9 +143,31 @@ fn render_whole(result: Result<Answer>) -> CallToolResult {
             rendered.structured_content = structured;
             rendered
         }
+        Ok(Answer::Passed(result)) => passed(result),
         // No structured content: a strict client takes it for the tool's own.
         Err(error) => failure(&error),
     }
+}
+
+/// The upstream server's own result. A part of it that the protocol does not know is told as the JSON that it is.
+fn passed(mut result: Value) -> CallToolResult {
+    let parts = match result["content"].take() {
+        Value::Array(parts) => parts,
+        _ => Vec::new(),
+    };
+    let parts = parts.into_iter().map(|part| match ContentBlock::deserialize(&part) {
+        Ok(part) => part,
+        Err(_) => ContentBlock::text(part.to_string()),
+    });
+    let mut rendered = CallToolResult::success(parts.collect());
+    rendered.is_error = result["isError"].as_bool();
+    rendered.structured_content =
+        result.as_object_mut().and_then(|result| result.remove("structuredContent"));
+    rendered.meta = match result["_meta"].take() {
+        Value::Object(meta) => Some(MetaObject(meta)),
+        _ => None,
+    };
+    rendered
 }
 
 /// A call that has failed.

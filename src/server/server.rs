@@ -12,8 +12,8 @@ use crate::{config::Config, error::Result, session::Connection, tools::Registry}
 pub struct Server {
     pub(super) registry: Registry,
     pub(super) prompts: Prompts,
-    /// As `tools/list` shows them.
-    pub(super) tools: Vec<Tool>,
+    /// Those of the tools that are always there, as `tools/list` shows them.
+    tools: Vec<Tool>,
 }
 
 impl Server {
@@ -26,6 +26,16 @@ impl Server {
         let listed = listed.chain(super::fixtures::tools());
         let tools = listed.collect();
         Ok(Arc::new(Self { registry, prompts, tools }))
+    }
+
+    /// What `tools/list` shows. Where the upstream server is not to be had, ours are: what it said before can be read.
+    pub(super) async fn tools(&self) -> Vec<Tool> {
+        let passed = self.registry.passed_tools().await;
+        if let Err(error) = &passed {
+            tracing::warn!(%error, "the tools of the upstream server are not listed");
+        }
+        let passed = passed.unwrap_or_default();
+        self.tools.iter().cloned().chain(passed.iter().map(|tool| render::tool(tool))).collect()
     }
 
     pub fn registry(&self) -> &Registry {

@@ -50,7 +50,7 @@ impl SessionManager {
     pub async fn resume(self: &Arc<Self>, id: &str) -> Result<Arc<Session>> {
         // Whoever names it may have it: it has a life of its own now.
         let session = self.resume_as(id, false).await?;
-        session.run(async { Ok(()) }).await?;
+        session.run(session.wake()).await?;
         Ok(session)
     }
 

@@ -148,6 +148,11 @@ impl Keeper {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// It was seen so.
+    pub fn note(&self, saved: Arc<SavedSession>) {
+        self.memory().last = Some(saved);
+    }
+
     /// As it was last seen.
     pub fn last(&self) -> Option<Arc<SavedSession>> {
         self.memory().last.clone()
@@ -222,7 +227,7 @@ impl Session {
     }
 
     /// Saves what is other than before.
-    fn write_down(&self, saved: &SavedSession) {
+    pub(super) fn write_down(&self, saved: &SavedSession) {
         let text = saved.text();
         let mut memory = self.keeper.memory();
         if memory.written != text {
@@ -255,6 +260,9 @@ impl Session {
 
     /// Reads everything, and saves it. Where the browser is gone, what it told on its way down is not to be trusted.
     async fn look(&self, thorough: bool) {
+        if let Some(upstream) = &self.upstream {
+            return self.look_upstream(upstream).await;
+        }
         let _turn = self.keeper.turn.lock().await;
         let changes = self.keeper.changes.load(Ordering::Acquire);
         let due = self.keeper.memory().databases_due;

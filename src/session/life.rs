@@ -60,6 +60,9 @@ impl<B: ?Sized> Deaths<B> {
 impl SessionManager {
     /// Makes `session`, and again after each death of its browser; returns where it cannot be made at all.
     pub(super) async fn live(self: &Arc<Self>, session: &Arc<Session>, first: Birth) {
+        if let Some(upstream) = &session.upstream {
+            return session.live_upstream(upstream, first).await;
+        }
         let mut birth = first;
         let mut was_made = matches!(birth, Birth::Again(_));
         loop {

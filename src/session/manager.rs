@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
+    behind::Behind,
     clock::Clock,
     connection::Connection,
     ended::{EndReason, Ended},
@@ -21,7 +22,7 @@ use super::{
 };
 use crate::{
     config::{Config, ContextConfig},
-    engine::{Browser, Engine},
+    engine::Browser,
     error::{ErrorCode, Result, TroupeError},
     store::{NewSession, SessionState, Store},
 };
@@ -40,7 +41,7 @@ pub struct CreateOptions {
 /// The sessions of a server.
 pub struct SessionManager {
     pub(super) config: Arc<Config>,
-    engine: Arc<dyn Engine>,
+    pub(super) behind: Behind,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) store: Store,
     state: Mutex<State>,
@@ -65,7 +66,7 @@ struct State {
 impl SessionManager {
     pub fn new(
         config: Arc<Config>,
-        engine: Arc<dyn Engine>,
+        behind: impl Into<Behind>,
         clock: Arc<dyn Clock>,
         store: Store,
     ) -> Arc<Self> {
@@ -74,7 +75,7 @@ impl SessionManager {
         Arc::new(Self {
             places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             config,
-            engine,
+            behind: behind.into(),
             clock,
             store,
             state: Mutex::default(),
@@ -95,9 +96,12 @@ impl SessionManager {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts the browser if none runs.
+    /// Starts the browser if none runs; upstream servers are started when they are called.
     pub async fn initialize(&self) -> Result<()> {
-        self.browser().await.map(drop)
+        match &self.behind {
+            Behind::Browsers(_) => self.browser().await.map(drop),
+            Behind::Upstreams(_) => Ok(()),
+        }
     }
 
     /// Starts the browser in the background; a failure is told by the first call that needs it.
@@ -125,7 +129,13 @@ impl SessionManager {
         if self.stop.is_cancelled() {
             return Err(TroupeError::new(ErrorCode::BrowserError, "the server is stopping"));
         }
-        let launched = self.engine.launch().await.map_err(engine_error);
+        let Behind::Browsers(engine) = &self.behind else {
+            return Err(TroupeError::new(
+                ErrorCode::BrowserError,
+                "the browsers are those of the upstream servers",
+            ));
+        };
+        let launched = engine.launch().await.map_err(engine_error);
         *self.browser_failure.lock().unwrap_or_else(PoisonError::into_inner) =
             launched.as_ref().err().cloned();
         let browser = launched?;
@@ -133,8 +143,11 @@ impl SessionManager {
         Ok(browser)
     }
 
-    /// Why no browser could be started when one was last wanted.
+    /// Why no browser, or no upstream server, could be started when one was last wanted.
     pub fn browser_failure(&self) -> Option<TroupeError> {
+        if let Behind::Upstreams(upstreams) = &self.behind {
+            return upstreams.failure();
+        }
         self.browser_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -160,7 +173,7 @@ impl SessionManager {
     ) -> Arc<Session> {
         let now = self.clock.now();
         let identity = Identity {
-            id: uuid::Uuid::new_v4().to_string().into(),
+            id: self.behind.next_id(),
             created_at: now,
             lives_from: expires.then_some(now),
             options: options.context.unwrap_or_else(|| self.config.context.clone()),
@@ -209,7 +222,8 @@ impl SessionManager {
             metadata: self.metadata(&identity),
         });
         let (config, clock, store) = (self.config.clone(), self.clock.clone(), self.store.clone());
-        let session = Arc::new(Session::new(identity, keeper, config, clock, store, place));
+        let upstream = self.behind.attend(&identity.id);
+        let session = Arc::new(Session::new(identity, upstream, keeper, config, clock, store, place));
         self.state().sessions.insert(session.id.clone(), session.clone());
         let manager = self.clone();
         let living = session.clone();
@@ -360,6 +374,9 @@ impl SessionManager {
             }
         }
         Self::close_context(session).await;
+        if let Some(upstream) = &session.upstream {
+            upstream.close().await;
+        }
         // The browser's folder may go next.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, session.pages.downloads().finish()).await;
         drop(session.place.lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -385,10 +402,15 @@ impl SessionManager {
     pub async fn shutdown(&self) {
         self.stop.cancel();
         let sessions = self.list();
-        futures_util::future::join_all(sessions.iter().map(|session| self.end(session, EndReason::Released)))
-            .await;
+        let ends = futures_util::future::join_all(
+            sessions.iter().map(|session| self.end(session, EndReason::Released)),
+        );
+        tokio::join!(ends, self.behind.end_spare());
         if let Some(browser) = self.browser.lock().await.take() {
             browser.close().await;
+        }
+        if let Behind::Upstreams(upstreams) = &self.behind {
+            upstreams.shutdown().await;
         }
         self.tasks.close();
         self.tasks.wait().await;

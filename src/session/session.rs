@@ -28,6 +28,7 @@ use crate::{
     page::{ConsoleLog, Page, Revision, unsupported},
     policy::redaction::Secrets,
     store::Store,
+    upstream::Upstream,
 };
 
 /// Whether a session can be used yet.
@@ -101,6 +102,8 @@ pub struct Session {
     pub(super) pages: Arc<Pages>,
     /// In the browser that runs now.
     pub(super) context: Mutex<Option<Arc<dyn Context>>>,
+    /// Its server, where it has one of its own in place of a context.
+    pub(super) upstream: Option<Arc<Upstream>>,
     /// What its contexts are made with.
     pub(super) options: ContextConfig,
     /// What it is resumed from.
@@ -130,6 +133,7 @@ pub struct Session {
 impl Session {
     pub(super) fn new(
         identity: Identity,
+        upstream: Option<Arc<Upstream>>,
         keeper: Keeper,
         config: Arc<Config>,
         clock: Arc<dyn Clock>,
@@ -147,6 +151,7 @@ impl Session {
             lifetime,
             pages: Arc::new(Pages::new(config.clone(), clock.clone(), news.clone())),
             context: Mutex::default(),
+            upstream,
             options,
             keeper,
             store,
@@ -364,14 +369,17 @@ impl Session {
 
     /// What is told of it in a list.
     pub fn info(&self) -> SessionInfo {
-        let pages = self.pages.all();
+        let pages = match &self.upstream {
+            Some(upstream) => super::behind::pages(upstream),
+            None => self.pages.all().iter().map(|page| PageInfo::of(page)).collect(),
+        };
         SessionInfo {
             session_id: self.id.to_string(),
             state: "active".to_owned(),
             created_at: self.created_at,
             expires_at: self.expires_at(),
             saved_at: None,
-            pages: pages.iter().map(|page| PageInfo::of(page)).collect(),
+            pages,
         }
     }
 }

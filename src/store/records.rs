@@ -1,7 +1,8 @@
 //! Requests and their answers.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ pub struct NewRequest {
     pub ref_id: Arc<str>,
     pub session_id: Option<Arc<str>>,
     pub connection_id: Arc<str>,
-    pub tool: &'static str,
+    pub tool: Cow<'static, str>,
     /// JSON.
     pub params: String,
     /// Milliseconds since 1970.
@@ -65,6 +66,13 @@ impl std::fmt::Display for Message {
 pub struct Picture {
     pub mime_type: String,
     pub data: Vec<u8>,
+}
+
+impl Picture {
+    /// One that is written in base64; `None` where it is not.
+    pub fn decoded(mime_type: &str, data: &str) -> Option<Self> {
+        Some(Self { mime_type: mime_type.to_owned(), data: BASE64_STANDARD.decode(data).ok()? })
+    }
 }
 
 /// A call in the record.

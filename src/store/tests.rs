@@ -52,7 +52,7 @@ fn request(ref_id: &str, session: Option<&str>) -> Arc<NewRequest> {
         ref_id: ref_id.into(),
         session_id: session.map(Into::into),
         connection_id: "c".into(),
-        tool: "click",
+        tool: "click".into(),
         params: "{}".into(),
         at: now(),
     })

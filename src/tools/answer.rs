@@ -24,6 +24,8 @@ pub enum Answer {
         facts: Value,
         pictures: Vec<Picture>,
     },
+    /// A whole result of MCP, as the upstream server gave it.
+    Passed(Value),
 }
 
 /// A picture, base64.
@@ -46,7 +48,13 @@ impl Answer {
                 }
                 facts
             }
+            Self::Passed(result) => result,
         }
+    }
+
+    /// Whether it tells of a failure: only the upstream server's own answers do.
+    pub fn is_failure(&self) -> bool {
+        matches!(self, Self::Passed(result) if result["isError"] == true)
     }
 }
 
@@ -67,12 +75,21 @@ pub struct Outcome {
     pub reference: Option<Value>,
 }
 
+impl Outcome {
+    /// Whether the tool did what it was called for.
+    pub fn is_success(&self) -> bool {
+        self.result.as_ref().is_ok_and(|answer| !answer.is_failure())
+    }
+}
+
 /// In which form a tool answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerKind {
     Json,
     Text,
     Image,
+    /// In its own.
+    Passed,
 }
 
 impl AnswerKind {
@@ -81,6 +98,7 @@ impl AnswerKind {
             Self::Json => "json",
             Self::Text => "text",
             Self::Image => "image",
+            Self::Passed => "passed",
         }
     }
 }

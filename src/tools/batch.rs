@@ -102,7 +102,9 @@ pub(super) async fn run(
     let mut answer = BatchAnswer { success: true, results: Vec::with_capacity(count), skipped: 0 };
     let mut pictures = Vec::new();
     for (done, step) in given.steps.into_iter().enumerate() {
-        progress.reach(Stage { done, total: count, now: step.tool.clone() });
+        #[expect(clippy::cast_precision_loss, reason = "no batch has that many steps")]
+        let (done, total) = (done as f64, count as f64);
+        progress.reach(Stage { done, total: Some(total), now: Some(step.tool.clone()) });
         let seen = pictures.len();
         let mut arguments = step.arguments.unwrap_or_default();
         for (name, id) in [("sessionId", &given.session_id), ("pageId", &given.page_id)] {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::Answer;
+use super::{answer::Answer, passed};
 use crate::{
     error::TroupeError,
     session::{KeptResult, Results},
@@ -26,6 +26,7 @@ pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &Results
             let text = part(&results.keep(ref_id, facts.to_string()), 0, budget);
             return Answer::Pictured { facts: Value::String(text), pictures };
         }
+        Answer::Passed(result) => return Answer::Passed(passed::fit(result, ref_id, budget, results)),
         Answer::Json(value) => {
             let text = value.to_string();
             if text.chars().count() <= budget {

@@ -1,6 +1,7 @@
 //! How many calls there were of each tool, how they ended and how long they took.
 
 use std::{
+    borrow::Cow,
     sync::atomic::AtomicU64,
     time::{Duration, Instant},
 };
@@ -22,14 +23,14 @@ const BOUNDS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1
 /// What a call is counted under.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Called {
-    tool: &'static str,
-    /// `ok`, or the error's code.
+    tool: Cow<'static, str>,
+    /// `ok`, the error's code, or `failed` where the upstream server says no more.
     outcome: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct OfTool {
-    tool: &'static str,
+    tool: Cow<'static, str>,
 }
 
 #[derive(Debug, Clone)]
@@ -55,9 +56,13 @@ impl Default for Calls {
 }
 
 impl Calls {
-    pub(super) fn count(&self, tool: &'static str, outcome: &Outcome, begun: Instant) {
-        let how = outcome.result.as_ref().map_or_else(|error| error.code.as_str(), |_| "ok");
-        self.counts.get_or_create(&Called { tool, outcome: how }).inc();
+    pub(super) fn count(&self, tool: Cow<'static, str>, outcome: &Outcome, begun: Instant) {
+        let how = match &outcome.result {
+            Ok(answer) if answer.is_failure() => "failed",
+            Ok(_) => "ok",
+            Err(error) => error.code.as_str(),
+        };
+        self.counts.get_or_create(&Called { tool: tool.clone(), outcome: how }).inc();
         let took: Duration = begun.elapsed();
         self.seconds.get_or_create(&OfTool { tool }).observe(took.as_secs_f64());
     }

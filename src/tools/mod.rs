@@ -1,5 +1,5 @@
 //! What a client can ask for. A tool is a row of data and a typed function; listing, checking, the Node
-//! methods and the README's table all read the same rows. Knows `session` and `page`, not MCP.
+//! methods and the README's table all read the same rows. Knows `session`, `page` and `upstream`, not MCP.
 //!
 //! `tool` says what a row is, `registry` runs one, `answer` is what comes out; the rows stand in one file a
 //! group, in the order in which they are listed.
@@ -14,6 +14,7 @@ mod interaction;
 mod navigation;
 mod network;
 mod parameters;
+mod passed;
 mod person;
 mod progress;
 mod record;
@@ -32,4 +33,4 @@ pub use person::{Nobody, Person, Question, Reply};
 pub use progress::{Progress, Stage};
 pub use recorded::Recorded;
 pub use registry::{Invocation, Registry, UnknownTool};
-pub use tool::{Group, Hints, Tool};
+pub use tool::{Callable, Group, Hints, Tool};

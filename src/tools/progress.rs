@@ -5,13 +5,13 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 /// A part of a call that has begun.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stage {
     /// Parts that are over.
-    pub done: usize,
-    pub total: usize,
+    pub done: f64,
+    pub total: Option<f64>,
     /// What is done now.
-    pub now: String,
+    pub now: Option<String>,
 }
 
 /// Where a call tells its stages; only the last counts, so that a slow listener holds nothing up.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value, json};
 
 use super::{
     answer::{Answer, Outcome, Picture},
-    tool::{Group, Tool},
+    passed,
+    tool::{Callable, Group},
 };
 use crate::{
     engine::ConsoleMessage,
@@ -19,12 +19,21 @@ use crate::{
 };
 
 /// Where a tool's parameters hold what goes into a field, which may be one for a password.
-const TYPED: &[(&str, &str)] = &[("type", "/text"), ("fill", "/value"), ("fill_form", "/fields/*/value")];
+const TYPED: &[(&str, &str)] = &[
+    ("type", "/text"),
+    ("fill", "/value"),
+    ("fill_form", "/fields/*/value"),
+    // Of upstream servers, of which nobody tells what kind of field it is.
+    ("browser_type", "/text"),
+    ("browser_fill_form", "/fields/*/value"),
+    ("type_text", "/text"),
+    ("fill_form", "/elements/*/value"),
+];
 
 /// One call in the record. Dropped before it is finished, the call is one that was cancelled.
 pub(super) struct Recording {
     store: Store,
-    tool: &'static Tool,
+    tool: Callable,
     params: Value,
     request: Option<NewRequest>,
     keep_credentials: bool,
@@ -47,7 +56,7 @@ impl Recording {
     /// Of a call to `tool`; nothing is written where it reads the record itself, or nothing is recorded at all.
     pub fn new(
         store: &Store,
-        tool: &'static Tool,
+        tool: Callable,
         ref_id: &str,
         connection: &Connection,
         arguments: &Value,
@@ -58,7 +67,7 @@ impl Recording {
             ref_id: ref_id.into(),
             session_id: None,
             connection_id: connection.id().clone(),
-            tool: tool.name,
+            tool: tool.name.clone(),
             params: String::new(),
             at: now(),
         });
@@ -106,7 +115,7 @@ impl Recording {
     /// The fields that the call typed into: whether each is for a password.
     pub fn typed(&mut self, passwords: Vec<bool>) {
         if let Some(session) = &self.session {
-            for (index, value) in typed_values(self.tool.name, &mut self.params).into_iter().enumerate() {
+            for (index, value) in typed_values(&self.tool.name, &mut self.params).into_iter().enumerate() {
                 match (passwords.get(index), value.as_str()) {
                     (Some(true), Some(text)) => session.secrets.add(text),
                     (Some(false), Some(text)) => session.secrets.add_open(text),
@@ -123,7 +132,9 @@ impl Recording {
         match result {
             Ok(mut answer) => {
                 match &mut answer {
-                    Answer::Json(value) | Answer::Pictured { facts: value, .. } => secrets.mask_json(value),
+                    Answer::Json(value) | Answer::Pictured { facts: value, .. } | Answer::Passed(value) => {
+                        secrets.mask_json(value);
+                    }
                     Answer::Text(text) => secrets.mask_text(text),
                     Answer::Image(_) => {}
                 }
@@ -152,7 +163,7 @@ impl Recording {
             result,
             page_snapshot: self.page_snapshot.take().map(|text| self.masked(text)),
             content: whole.map(|text| self.masked(text)),
-            error_message: outcome.result.as_ref().err().map(|error| self.masked_text(error.message.clone())),
+            error_message: self.error_message(outcome),
             console: console.into_iter().map(message).map(|logged| self.masked_message(logged)).collect(),
             pictures,
         };
@@ -166,11 +177,26 @@ impl Recording {
         Some(noted)
     }
 
+    /// The page as the upstream server's answer shows it.
+    pub fn passed(&mut self, snapshot: Option<String>) {
+        self.page_snapshot = snapshot.map(Into::into);
+    }
+
+    /// What failed, in words.
+    fn error_message(&self, outcome: &Outcome) -> Option<String> {
+        let message = match &outcome.result {
+            Err(error) => error.message.clone(),
+            Ok(Answer::Passed(result)) if result["isError"] == true => passed::text_of(result),
+            Ok(_) => return None,
+        };
+        Some(self.masked_text(message))
+    }
+
     /// The request as it is known now.
     fn current(&self, session_id: Option<Arc<str>>) -> Option<Arc<NewRequest>> {
         let mut request = self.request.clone()?;
         let mut params = self.params.clone();
-        for (index, value) in typed_values(self.tool.name, &mut params).into_iter().enumerate() {
+        for (index, value) in typed_values(&self.tool.name, &mut params).into_iter().enumerate() {
             let known = self.passwords.as_ref().and_then(|passwords| passwords.get(index));
             if known != Some(&false) && value.is_string() {
                 *value = MASK.into();
@@ -189,6 +215,14 @@ impl Recording {
 
     /// The answer as it is sent, its text, and its pictures.
     fn result(&self, outcome: &Outcome) -> (String, Option<String>, Vec<store::Picture>) {
+        if let Ok(Answer::Passed(result)) = &outcome.result {
+            let (mut result, pictures) = passed::without_pictures(result);
+            let mut params = self.params.clone();
+            let typed = typed_values(&self.tool.name, &mut params);
+            let typed: Vec<&str> = typed.iter().filter_map(|value| value.as_str()).collect();
+            passed::mask_typed(&mut result, &typed, MASK);
+            return (self.masked_json(&result), None, pictures);
+        }
         let (text, pictures) = match &outcome.result {
             Ok(Answer::Json(value)) => (Some(self.masked_json(value)), Vec::new()),
             Ok(Answer::Text(text)) => (Some(self.masked_text(text.clone())), Vec::new()),
@@ -199,6 +233,7 @@ impl Recording {
             Ok(Answer::Pictured { facts, pictures }) => {
                 (Some(self.masked_json(facts)), pictures.iter().collect())
             }
+            Ok(Answer::Passed(_)) => (None, Vec::new()),
             Err(error) => {
                 let error = serde_json::to_value(error).unwrap_or_default();
                 (Some(self.masked_json(&error)), Vec::new())
@@ -259,7 +294,7 @@ impl Noted {
         let mut reference = json!({
             "ref_id": outcome.ref_id,
             "session_id": outcome.session_id,
-            "status": if outcome.result.is_ok() { "success" } else { "error" },
+            "status": if outcome.is_success() { "success" } else { "error" },
             "timestamp": iso8601(self.at),
             "metadata": {
                 "tool": tool,
@@ -282,7 +317,9 @@ fn typed_values<'a>(tool: &str, params: &'a mut Value) -> Vec<&'a mut Value> {
         // What each field was for is known to the steps' own records alone.
         return steps.into_iter().flatten().flat_map(typed_in_step).collect();
     }
-    let Some((_, path)) = TYPED.iter().find(|(name, _)| *name == tool) else { return Vec::new() };
+    let has = |params: &Value, path: &str| params.pointer(path.split("/*").next().unwrap_or(path)).is_some();
+    let row = TYPED.iter().find(|(name, path)| *name == tool && has(params, path));
+    let Some((_, path)) = row else { return Vec::new() };
     match path.split_once("/*") {
         None => params.pointer_mut(path).into_iter().collect(),
         Some((list, inner)) => {
@@ -298,8 +335,7 @@ fn typed_in_step(step: &mut Value) -> Vec<&mut Value> {
 }
 
 fn decoded(picture: &Picture) -> Option<store::Picture> {
-    let data = BASE64_STANDARD.decode(&picture.data).ok()?;
-    Some(store::Picture { mime_type: picture.mime_type.to_owned(), data })
+    store::Picture::decoded(picture.mime_type, &picture.data)
 }
 
 /// As the record has it.

@@ -2,7 +2,7 @@
 //! the tool itself.
 
 use std::{
-    sync::{Arc, LazyLock, OnceLock},
+    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
     time::Instant,
 };
 
@@ -14,20 +14,21 @@ use super::{
     batch::{self, BatchParameters},
     budget,
     calls::Calls,
-    element, extraction, interaction, navigation, network, parameters,
+    element, extraction, interaction, navigation, network, parameters, passed,
     person::{self, Person},
     progress::Progress,
     record,
     recorder::Recording,
     sessions,
-    tool::{Group, PageCall, Run, ServerCall, SessionCall, Tool},
+    tool::{Callable, Group, PageCall, Run, ServerCall, SessionCall, Tool},
 };
 use crate::{
     config::{Config, Responses},
     engine,
     error::{ErrorCode, Result, TroupeError},
-    session::{Connection, Session, SessionManager, SystemClock, Turn},
+    session::{Behind, Connection, Session, SessionManager, SystemClock, Turn},
     store::Store,
+    upstream::{Offered, Upstreams},
 };
 
 /// Every native tool, in the order in which they are listed.
@@ -95,20 +96,36 @@ impl Invocation {
 pub struct Registry {
     manager: Arc<SessionManager>,
     listed: Vec<&'static Tool>,
+    upstreams: Option<Arc<Upstreams>>,
+    passed: Mutex<PassedTools>,
     calls: Calls,
+}
+
+/// The upstream server's tools as rows, and the list that they were made of.
+#[derive(Default)]
+struct PassedTools {
+    offered: Arc<Vec<Offered>>,
+    rows: Vec<Arc<Tool>>,
 }
 
 impl Registry {
     /// A server's whole inside: the engine, the sessions, the tools that the configuration lists.
     pub fn open(config: Arc<Config>) -> Result<Self> {
-        let engine = engine::for_config(config.clone())?;
+        let upstreams = Upstreams::open(&config)?;
+        let behind = match &upstreams {
+            Some(upstreams) => Behind::Upstreams(upstreams.clone()),
+            None => engine::for_config(config.clone())?.into(),
+        };
         let store = Store::open(&config)?;
-        Self::new(SessionManager::new(config, engine, Arc::new(SystemClock), store))
+        let registry = Self::new(SessionManager::new(config, behind, Arc::new(SystemClock), store))?;
+        Ok(Self { upstreams, ..registry })
     }
 
     /// What is wrong with a configuration, without starting anything.
     pub fn check(config: &Arc<Config>) -> Result<()> {
-        engine::for_config(config.clone())?;
+        if Upstreams::open(config)?.is_none() {
+            engine::for_config(config.clone())?;
+        }
         select(config).map(drop)
     }
 
@@ -122,7 +139,12 @@ impl Registry {
     /// The tools that the configuration lists.
     pub fn new(manager: Arc<SessionManager>) -> Result<Self> {
         let listed = select(manager.config())?;
-        Ok(Self { manager, listed, calls: Calls::default() })
+        Ok(Self { manager, listed, upstreams: None, passed: Mutex::default(), calls: Calls::default() })
+    }
+
+    /// The servers that serve the sessions, where no engine of ours does.
+    pub fn upstreams(&self) -> Option<&Arc<Upstreams>> {
+        self.upstreams.as_ref()
     }
 
     pub fn manager(&self) -> &Arc<SessionManager> {
@@ -134,9 +156,32 @@ impl Registry {
         &self.calls
     }
 
-    /// What `tools/list` shows.
+    /// Those of the tools that are always there.
     pub fn tools(&self) -> &[&'static Tool] {
         &self.listed
+    }
+
+    /// Those of the upstream server, which is started where it has not told them yet. A name that is one of ours means
+    /// ours.
+    pub async fn passed_tools(&self) -> Result<Vec<Arc<Tool>>> {
+        if let Some(upstreams) = &self.upstreams {
+            upstreams.tools().await?;
+        }
+        Ok(self.known_passed_tools())
+    }
+
+    /// The same, as far as they are known by now.
+    fn known_passed_tools(&self) -> Vec<Arc<Tool>> {
+        let Some(upstreams) = &self.upstreams else { return Vec::new() };
+        let offered = upstreams.known_tools();
+        let config = self.manager.config();
+        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&passed.offered, &offered) {
+            let tools = offered.iter().map(Tool::passed_through);
+            let tools = tools.filter(|tool| is_chosen(config, tool) && self.native(&tool.name).is_none());
+            *passed = PassedTools { rows: tools.map(Arc::new).collect(), offered: offered.clone() };
+        }
+        passed.rows.clone()
     }
 
     /// Every native tool, whatever is listed.
@@ -146,25 +191,50 @@ impl Registry {
 
     /// Whether the tool `name` takes `parameter`.
     pub fn takes(&self, name: &str, parameter: &str) -> bool {
-        self.find(name).is_ok_and(|tool| !tool.input["properties"][parameter].is_null())
+        self.known(name).is_some_and(|tool| !tool.input["properties"][parameter].is_null())
+    }
+
+    /// Whether the tool `name` is the upstream server's.
+    pub fn is_passed(&self, name: &str) -> bool {
+        self.upstreams.is_some() && self.native(name).is_none()
     }
 
     /// Whether the tool `name` works in a session.
     pub(super) fn is_in_session(&self, name: &str) -> bool {
-        self.find(name).is_ok_and(Tool::is_in_session)
+        self.known(name).is_some_and(|tool| tool.is_in_session())
     }
 
-    fn find(&self, name: &str) -> Result<&'static Tool, UnknownTool> {
+    fn native(&self, name: &str) -> Option<&'static Tool> {
         let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
-        self.listed.iter().find(|tool| tool.name == name).copied().ok_or_else(|| {
-            let near = crate::config::nearest(name, self.listed.iter().map(|tool| tool.name));
-            UnknownTool { name: name.to_owned(), near: near.map(str::to_owned) }
-        })
+        self.listed.iter().find(|tool| tool.name == name).copied()
+    }
+
+    /// The tool `name`, as far as tools are known by now.
+    fn known(&self, name: &str) -> Option<Callable> {
+        let passed = || self.known_passed_tools().into_iter().find(|tool| tool.name == name);
+        self.native(name).map(Callable::Native).or_else(|| passed().map(Callable::Passed))
+    }
+
+    /// The tool `name`; where the upstream server's are not to be had, any other name may be one of them.
+    async fn find(&self, name: &str) -> Result<Result<Callable>, UnknownTool> {
+        if let Some(known) = self.known(name) {
+            return Ok(Ok(known));
+        }
+        let passed = match self.passed_tools().await {
+            Ok(passed) => passed,
+            Err(error) => return Ok(Err(error)),
+        };
+        if let Some(tool) = passed.iter().find(|tool| tool.name == name) {
+            return Ok(Ok(Callable::Passed(tool.clone())));
+        }
+        let names = self.listed.iter().map(|tool| &*tool.name).chain(passed.iter().map(|tool| &*tool.name));
+        let near = crate::config::nearest(name, names);
+        Err(UnknownTool { name: name.to_owned(), near: near.map(str::to_owned) })
     }
 
     /// Runs one call to its end. Dropped, it stops where it is.
     pub async fn call(&self, invocation: Invocation) -> Result<Outcome, UnknownTool> {
-        let tool = self.find(&invocation.tool)?;
+        let found = self.find(&invocation.tool).await?;
         let begun = Instant::now();
         let config = self.manager.config();
         let mut outcome = Outcome {
@@ -174,6 +244,13 @@ impl Registry {
             result: Err(TroupeError::new(ErrorCode::InternalError, "the call was not run")),
             reference: None,
         };
+        let tool = match found {
+            Ok(tool) => tool,
+            Err(error) => {
+                invocation.connection.pass(invocation.turn).await;
+                return Ok(Outcome { result: Err(error), ..outcome });
+            }
+        };
         let budget = if invocation.whole { usize::MAX } else { config.result_budget };
         // What the client asks of the server itself is told in any case.
         let by_reference =
@@ -181,7 +258,7 @@ impl Registry {
         let connection = invocation.connection.clone();
         let mut recording = Recording::new(
             self.manager.store(),
-            tool,
+            tool.clone(),
             &outcome.ref_id,
             &connection,
             &invocation.arguments,
@@ -190,7 +267,7 @@ impl Registry {
         let mut whole = None;
         // A program (in Node, in a shell) reads its own page as it is.
         let redacts = !invocation.whole;
-        let result = self.run(tool, invocation, &mut outcome, &mut recording).await;
+        let result = self.run(&tool, invocation, &mut outcome, &mut recording).await;
         outcome.result = match if redacts { recording.redact(result) } else { result } {
             Ok(answer) => {
                 let session = outcome.session_id.as_deref().and_then(|id| self.manager.get(id).ok());
@@ -204,18 +281,18 @@ impl Registry {
         if let (Err(error), Some(session)) = (&mut outcome.result, &outcome.session_id) {
             error.session_id.get_or_insert_with(|| session.clone());
         }
-        self.calls.count(tool.name, &outcome, begun);
+        self.calls.count(tool.name.clone(), &outcome, begun);
         if let Some(noted) = recording.finish(&outcome, whole).await
             && by_reference
         {
-            outcome.reference = Some(noted.reference(tool.name, &outcome));
+            outcome.reference = Some(noted.reference(&tool.name, &outcome));
         }
         Ok(outcome)
     }
 
     async fn run(
         &self,
-        tool: &'static Tool,
+        tool: &Tool,
         invocation: Invocation,
         outcome: &mut Outcome,
         recording: &mut Recording,
@@ -224,7 +301,26 @@ impl Registry {
         // Told in every answer, also where the rest of the arguments is wrong.
         let named = ["sessionId", "session_id"].iter().find_map(|name| arguments[*name].as_str());
         outcome.session_id = named.map(str::to_owned);
-        let mut given = match parameters::check(tool.name, &tool.input, arguments) {
+        if let Run::Upstream { session } = &tool.run {
+            let mut given = match arguments {
+                Value::Object(given) => given,
+                _ => Map::new(),
+            };
+            // Under one name, whichever it was given by.
+            let named = session.iter().filter_map(|name| given.remove(*name)).next();
+            recording.called_with(&given);
+            let mut place = Map::from_iter(named.map(|named| ("sessionId".to_owned(), named)));
+            let (session, _place) = self.admit(&mut place, &connection, turn, held, outcome).await?;
+            recording.begin(Some(session.clone())).await;
+            for secret in passed::secrets(&given) {
+                session.secrets.add(&secret);
+            }
+            let passed = session.pass_through(&tool.name, given, passed::telling(progress));
+            let passed = session.run(passed).await?;
+            recording.passed(passed.found.snapshot);
+            return Ok(Answer::Passed(passed.result));
+        }
+        let mut given = match parameters::check(&tool.name, &tool.input, arguments) {
             Ok(given) => given,
             Err(error) => {
                 connection.pass(turn).await;
@@ -246,7 +342,7 @@ impl Registry {
                 Ok(answer)
             }
             Run::Batch => {
-                let given: BatchParameters = parameters::read(tool.name, Value::Object(given))?;
+                let given: BatchParameters = parameters::read(&tool.name, Value::Object(given))?;
                 let Some(named) = given.session(self) else {
                     connection.pass(turn).await;
                     recording.begin(None).await;
@@ -264,6 +360,9 @@ impl Registry {
                 let call = SessionCall { session: session.clone(), config: self.manager.config().clone() };
                 let _change = change(tool, &session);
                 session.run(async { run(call, Value::Object(given))?.await }).await
+            }
+            Run::Upstream { .. } => {
+                Err(TroupeError::new(ErrorCode::InternalError, "the call was passed through"))
             }
             Run::Page(run) => {
                 let page_id = given.remove("pageId");
@@ -338,15 +437,33 @@ impl Drop for Change {
     }
 }
 
-/// The rows that `--tools` and `--no-tools` leave: names, groups (`group:session`), `native`, `all`.
-fn select(config: &Config) -> Result<Vec<&'static Tool>> {
-    let means = |word: &str, tool: &Tool| match word {
+/// Whether a word of `--tools` means `tool`: its name, its group (`group:session`), `native`, `all`.
+fn means(word: &str, tool: &Tool) -> bool {
+    match word {
         "native" | "all" => true,
         _ => word.strip_prefix("group:").map_or(word == tool.name, |group| group == tool.group.as_str()),
-    };
+    }
+}
+
+/// Whether `--tools` and `--no-tools` leave it.
+fn is_chosen(config: &Config, tool: &Tool) -> bool {
+    config.tools.iter().any(|word| means(word, tool)) && !config.no_tools.iter().any(|word| means(word, tool))
+}
+
+/// Whether a tool has something to do where the upstream server serves the sessions.
+fn is_beside_upstream(tool: &Tool) -> bool {
+    matches!(tool.group, Group::Session | Group::Record) && matches!(tool.run, Run::Server(_))
+}
+
+/// The rows that `--tools` and `--no-tools` leave. Words may also be the upstream server's, of which nobody knows yet.
+fn select(config: &Config) -> Result<Vec<&'static Tool>> {
+    if config.upstream.command.is_some() {
+        let chosen = TOOLS.iter().filter(|tool| is_beside_upstream(tool) && is_chosen(config, tool));
+        return Ok(chosen.collect());
+    }
     for word in config.tools.iter().chain(&config.no_tools) {
         if !TOOLS.iter().any(|tool| means(word, tool)) {
-            let near = crate::config::nearest(word, TOOLS.iter().map(|tool| tool.name));
+            let near = crate::config::nearest(word, TOOLS.iter().map(|tool| &*tool.name));
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             return Err(TroupeError::new(
                 ErrorCode::InvalidParameters,
@@ -354,11 +471,7 @@ fn select(config: &Config) -> Result<Vec<&'static Tool>> {
             ));
         }
     }
-    Ok(TOOLS
-        .iter()
-        .filter(|tool| config.tools.iter().any(|word| means(word, tool)))
-        .filter(|tool| !config.no_tools.iter().any(|word| means(word, tool)))
-        .collect())
+    Ok(TOOLS.iter().filter(|tool| is_chosen(config, tool)).collect())
 }
 
 #[cfg(test)]
@@ -371,7 +484,7 @@ mod tests {
     fn names_are_unique_and_each_tool_says_in_a_line_when_to_use_it() {
         let mut names = HashSet::new();
         for tool in TOOLS.iter() {
-            assert!(names.insert(tool.name), "`{}` is there twice", tool.name);
+            assert!(names.insert(&*tool.name), "`{}` is there twice", tool.name);
             assert!(!tool.description.contains('\n') && tool.description.len() > 20, "{}", tool.name);
             assert_eq!(tool.input["type"], "object", "{}", tool.name);
         }
@@ -396,7 +509,7 @@ mod tests {
         let names = |tools: &[&str], no_tools: &[&str]| -> Result<Vec<&str>> {
             let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
             let config = Config { tools: owned(tools), no_tools: owned(no_tools), ..Config::default() };
-            Ok(select(&config)?.iter().map(|tool| tool.name).collect())
+            Ok(select(&config)?.iter().map(|tool| &*tool.name).collect())
         };
         assert_eq!(names(&["navigate", "click"], &[]).unwrap(), ["navigate", "click"]);
         assert!(!names(&["native"], &["evaluate"]).unwrap().contains(&"evaluate"));

@@ -16,6 +16,7 @@ use crate::{
     policy::files,
     session::{CreateOptions, PageInfo, SessionInfo, StorageState},
     store::SessionState,
+    upstream::Replayed,
 };
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -100,7 +101,16 @@ struct Created {
 }
 
 async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
-    let mut context = call.manager.config().context.clone();
+    let config = call.manager.config();
+    let other = given.viewport.is_some() || given.locale.is_some() || given.timezone.is_some();
+    if config.upstream.command.is_some() && (other || given.user_agent.is_some()) {
+        return Err(TroupeError::new(
+            ErrorCode::InvalidParameters,
+            "what pages are like is said to the upstream server by its own command, the same for all sessions",
+        )
+        .suggestion("create the session with storageState at most"));
+    }
+    let mut context = config.context.clone();
     if let Some(ViewportParameters { width, height }) = given.viewport {
         context.viewport = Some(Viewport { width, height });
     }
@@ -214,8 +224,20 @@ async fn resume(call: ServerCall, given: ResumeParameters) -> Result<ResumedAnsw
     let session = call.manager.resume(&given.session_id).await?;
     call.connection.note_created(session.id.clone());
     let SessionInfo { session_id, expires_at, pages, .. } = session.info();
-    let message = "The session is back. Refs of elements that are still there go on working.".to_owned();
+    let message = match session.replayed().await {
+        Some(replayed) => replayed_message(&replayed),
+        None => "The session is back. Refs of elements that are still there go on working.".to_owned(),
+    };
     Ok(ResumedAnswer { session_id, expires_at, pages, message })
+}
+
+/// What came back by the upstream server's own tools, and what did not.
+fn replayed_message(Replayed { done, missing }: &Replayed) -> String {
+    let done = if done.is_empty() { "nothing".to_owned() } else { done.join(", ") };
+    let missing = if missing.is_empty() { "nothing".to_owned() } else { missing.join("; ") };
+    format!(
+        "The session is back with an upstream server of its own. Brought back: {done}. Not brought back: {missing}."
+    )
 }
 
 #[derive(Deserialize, JsonSchema)]

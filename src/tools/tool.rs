@@ -1,7 +1,9 @@
 //! What a tool is: a row.
 
 use std::{
+    borrow::Cow,
     future::Future,
+    ops::Deref,
     pin::Pin,
     sync::{Arc, OnceLock},
 };
@@ -20,6 +22,7 @@ use crate::{
     error::Result,
     page::Page,
     session::{Connection, Session, SessionManager},
+    upstream::Offered,
 };
 
 /// Tools that belong together; `--tools group:network` names one.
@@ -35,6 +38,8 @@ pub enum Group {
     Element,
     Record,
     Person,
+    /// Those of the upstream server.
+    Upstream,
 }
 
 impl Group {
@@ -50,6 +55,7 @@ impl Group {
             Self::Element => "element",
             Self::Record => "record",
             Self::Person => "person",
+            Self::Upstream => "upstream",
         }
     }
 }
@@ -94,20 +100,26 @@ pub(super) enum Run {
     Page(Box<dyn Fn(PageCall, Value) -> Result<Work> + Send + Sync>),
     /// The steps are calls themselves: the registry runs them.
     Batch,
+    /// By the upstream server of its session, which a call names by any of these parameters.
+    Upstream {
+        session: Vec<&'static str>,
+    },
 }
 
 /// A row of the list.
 pub struct Tool {
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     pub group: Group,
     /// One line: what it does and when to use it.
-    pub description: &'static str,
+    pub description: Cow<'static, str>,
     pub hints: Hints,
     /// JSON Schema of the parameters.
     pub input: Value,
     pub answer: AnswerKind,
     /// JSON Schema of the answer, where it is JSON.
     pub output: Option<Value>,
+    /// As the upstream server lists it, if it is one of that.
+    pub listed: Option<Value>,
     /// Whether it works while a dialog holds the page up.
     pub(super) works_in_dialog: bool,
     pub(super) run: Run,
@@ -116,7 +128,54 @@ pub struct Tool {
 impl Tool {
     /// Whether it works in a session.
     pub fn is_in_session(&self) -> bool {
-        matches!(self.run, Run::Session(_) | Run::Page(_))
+        matches!(self.run, Run::Session(_) | Run::Page(_) | Run::Upstream { .. })
+    }
+
+    /// A tool of the upstream server. It takes `sessionId` too, unless that is a parameter of its own.
+    pub(super) fn passed_through(offered: &Offered) -> Self {
+        let mut listed = offered.listed.clone();
+        let mut input = listed["inputSchema"].take();
+        if !input.is_object() {
+            input = json!({"type": "object"});
+        }
+        let mut session = vec!["sessionId", "session_id"];
+        session.retain(|name| input["properties"][name].is_null());
+        if let Some(name) = session.first() {
+            input["properties"][name] = json!({"type": "string"});
+        }
+        let destructive = listed["annotations"]["destructiveHint"] == true;
+        let description = listed["description"].as_str().unwrap_or_default().to_owned();
+        listed["inputSchema"] = input.clone();
+        Self {
+            name: offered.name.clone().into(),
+            group: Group::Upstream,
+            description: description.into(),
+            hints: Hints { read_only: offered.read_only, destructive },
+            input,
+            answer: AnswerKind::Passed,
+            output: None,
+            listed: Some(listed),
+            works_in_dialog: true,
+            run: Run::Upstream { session },
+        }
+    }
+}
+
+/// A tool that can be called: a row of the list, or one of the upstream server.
+#[derive(Clone)]
+pub enum Callable {
+    Native(&'static Tool),
+    Passed(Arc<Tool>),
+}
+
+impl Deref for Callable {
+    type Target = Tool;
+
+    fn deref(&self) -> &Tool {
+        match self {
+            Self::Native(tool) => tool,
+            Self::Passed(tool) => tool,
+        }
     }
 }
 
@@ -220,6 +279,7 @@ impl Row {
         }
         let Self { name, group, description, hints, works_in_dialog } = self;
         let (answer, output) = (A::KIND, A::schema());
-        Tool { name, group, description, hints, input, answer, output, works_in_dialog, run }
+        let (name, description) = (name.into(), description.into());
+        Tool { name, group, description, hints, input, answer, output, listed: None, works_in_dialog, run }
     }
 }

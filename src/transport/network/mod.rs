@@ -39,6 +39,7 @@ use crate::{
     config::{Config, Transport},
     error::{ErrorCode, Result, TroupeError},
     server::Server,
+    upstream::Vitals,
 };
 
 /// How long the answers that are on their way may take once the server is to end.
@@ -163,12 +164,23 @@ async fn health(State(shared): State<Shared>) -> Response {
     } else {
         manager.browser_failure().map(|error| error.message)
     };
-    let version = env!("CARGO_PKG_VERSION");
+    let mut body = json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "sessions": sessions});
+    if let Some(upstreams) = shared.server.registry().upstreams() {
+        let vitals = upstreams.vitals();
+        for name in &vitals {
+            let count = body["upstreams"][name.as_str()].as_u64().unwrap_or_default();
+            body["upstreams"][name.as_str()] = (count + 1).into();
+        }
+        // Others are served.
+        if vitals.contains(&Vitals::Degraded) {
+            body["status"] = "degraded".into();
+        }
+    }
     match failure {
-        None => Json(json!({"status": "ok", "version": version, "sessions": sessions})).into_response(),
+        None => Json(body).into_response(),
         Some(reason) => {
-            let body =
-                json!({"status": "unavailable", "version": version, "sessions": sessions, "reason": reason});
+            body["status"] = "unavailable".into();
+            body["reason"] = reason.into();
             (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
         }
     }

@@ -61,6 +61,8 @@ async fn exchange(shared: &Shared, given: Value) -> Result<Exchange, Refusal> {
             return Err(Refusal::Taken(id.clone()));
         }
     }
+    // What they take must be known; where they are not to be had the call says so.
+    let _ = registry.passed_tools().await;
     let arguments =
         arguments(registry, &tool, session_id.clone(), params.unwrap_or_default()).map_err(unreadable)?;
     let begun: DateTime<Utc> = SystemTime::now().into();
@@ -84,6 +86,10 @@ async fn exchange(shared: &Shared, given: Value) -> Result<Exchange, Refusal> {
     };
     match outcome.result {
         Ok(answer) => {
+            if answer.is_failure() {
+                exchange.status = Status::Error;
+                exchange.error = recorded.and_then(|recorded| recorded.error_message);
+            }
             let full = registry.manager().config().responses == Responses::Full;
             exchange.result = full.then(|| answer.into_value());
         }

@@ -1,0 +1,108 @@
+// How an upstream server ends: asked first, then told, then made to, with everything that it has started; and whatever
+// becomes of the server that started it.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { allEnded, descendants, readProcess } from '../support/processes.mjs'
+import { startUpstream, until } from './upstream.mjs'
+
+const who = async (server, args) => JSON.parse((await server.call('who', args)).text)
+const TIMES = ['--upstream-close-timeout', '400', '--upstream-term-timeout', '400']
+
+describe('the end of a session', { timeout: 60_000 }, () => {
+  test('asks its server to close the browser, and closes its stdin', async (t) => {
+    const { server, noted } = await startUpstream(t, { args: [] })
+    const sessionId = await server.createSession()
+    const { pid } = await who(server, { sessionId })
+    await server.ok('close_session', { sessionId })
+    assert.equal(readProcess(pid), null)
+    assert.deepEqual([noted('tools/call', { pid, tool: 'browser_close' }).length, noted('eof', { pid }).length], [1, 1])
+  })
+
+  test('tells a server that does not go by itself to end', async (t) => {
+    const { server, noted } = await startUpstream(t, { options: ['--ignore-eof'], args: TIMES })
+    const sessionId = await server.createSession()
+    const { pid } = await who(server, { sessionId })
+    const begun = performance.now()
+    await server.ok('close_session', { sessionId })
+    assert.equal(readProcess(pid), null)
+    assert.equal(noted('eof', { pid }).length, 1)
+    const took = performance.now() - begun
+    assert.ok(took > 400, `SIGTERM comes after 400 ms, not ${took}`)
+  })
+
+  test('ends one that ignores that too, and what it has started', async (t) => {
+    const { server, noted } = await startUpstream(t, { options: ['--ignore-eof', '--ignore-sigterm'], args: TIMES })
+    const sessionId = await server.createSession()
+    const { pid } = await who(server, { sessionId })
+    const child = JSON.parse((await server.call('start_child', { sessionId })).text).pid
+    await server.ok('close_session', { sessionId })
+    assert.equal(readProcess(pid), null)
+    // Its parent is not ours any more: that one may look after it later.
+    assert.ok((readProcess(child)?.state ?? 'Z') === 'Z')
+    assert.equal(noted('SIGTERM', { pid }).length, 1)
+  })
+
+  test('ends one that hangs', async (t) => {
+    const { server, noted } = await startUpstream(t, { args: TIMES })
+    const sessionId = await server.createSession()
+    const { pid } = await who(server, { sessionId })
+    const hanging = server.call('hang', { sessionId })
+    await until(() => noted('tools/call', { tool: 'hang' }).length === 1, 'the hang')
+    await server.ok('close_session', { sessionId })
+    assert.equal((await hanging).json.errorCode, 'SESSION_NOT_FOUND')
+    assert.equal(readProcess(pid), null)
+  })
+})
+
+describe('the end of Troupe', { timeout: 60_000 }, () => {
+  const ended = async (server) => {
+    const { code, signal } = await server.exit
+    return code ?? signal
+  }
+
+  test('ends all servers within 8 s, whatever they ignore, and exits with 0', async (t) => {
+    const { server, noted } = await startUpstream(t, { options: ['--ignore-eof', '--ignore-sigterm'], args: [] })
+    const sessions = [await server.createSession(), await server.createSession()]
+    await Promise.all(sessions.map((sessionId) => who(server, { sessionId })))
+    const below = descendants(server.child.pid)
+    const begun = performance.now()
+    server.askToEnd()
+    assert.equal(await ended(server), 0)
+    const took = performance.now() - begun
+    assert.ok(took < 8_500, `${took} ms`)
+    assert.ok(took > 6_900, 'they had their 5 and 2 seconds')
+    assert.equal(noted('SIGTERM').length >= 2, true)
+    await allEnded(below)
+  })
+
+  test('by SIGTERM is in good order too', async (t) => {
+    const { server, noted } = await startUpstream(t)
+    await who(server)
+    server.child.kill('SIGTERM')
+    assert.equal(await ended(server), 0)
+    assert.equal(noted('tools/call', { tool: 'browser_close' }).length, 1)
+  })
+
+  test('ends a server that was started for its list alone', async (t) => {
+    const { server, noted } = await startUpstream(t)
+    await server.request('tools/list')
+    const [{ pid }] = noted('start')
+    assert.ok(readProcess(pid))
+    server.askToEnd()
+    assert.equal(await ended(server), 0)
+    assert.equal(readProcess(pid), null)
+  })
+
+  for (const options of [[], ['--ignore-eof', '--ignore-sigterm']]) {
+    test(`by kill -9 leaves nothing behind${options.length > 0 ? ', whatever its servers ignore' : ''}`, async (t) => {
+      const { server } = await startUpstream(t, { options })
+      const sessionId = await server.createSession()
+      await who(server)
+      await server.call('start_child', { sessionId })
+      const below = descendants(server.child.pid)
+      assert.ok(below.length >= 4, 'two servers, a child, the shell that watches')
+      server.child.kill('SIGKILL')
+      await allEnded(below)
+    })
+  }
+})

@@ -1,0 +1,102 @@
+// Seed 003: a server by HTTP for each conversation, at a port of its own. T-1, T-2 and T-3 are its test plan.
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { describe, test } from 'node:test'
+import { startHttpServer } from '../support/http.mjs'
+import { allEnded, isAlive, readProcess } from '../support/processes.mjs'
+import { QUICK, scripted, startUpstream, until } from './upstream.mjs'
+
+const HTTP = [...QUICK, '--upstream-transport', 'http']
+const portOf = (sessionId) => 20000 + (parseInt(createHash('sha256').update(sessionId).digest('hex').slice(0, 4), 16) % 20000)
+const who = async (client, args) => JSON.parse((await client.call('who', args)).text)
+
+describe('an upstream server by HTTP', { timeout: 60_000 }, () => {
+  test('has the port that its session stands for, and all that one by stdio has', async (t) => {
+    const { server, noted } = await startUpstream(t, { args: HTTP })
+    const { session, port, pid } = await who(server)
+    assert.equal(Number(port), portOf(session))
+    const meta = { _meta: { progressToken: 1 } }
+    await server.request('tools/call', { name: 'step', arguments: { of: 3 }, ...meta })
+    assert.equal(server.notifications('notifications/progress').at(-1).progress, 3)
+    const id = server.nextId()
+    server.send({ id, method: 'tools/call', params: { name: 'wait', arguments: {} } })
+    await until(() => noted('tools/call', { tool: 'wait' }).length === 1, 'the call')
+    server.notify('notifications/cancelled', { requestId: id })
+    await until(() => noted('notifications/cancelled').length === 1, 'the cancellation')
+    const { meta: { refId } } = await server.call('browser_navigate', { url: 'http://a/' })
+    assert.match(await server.ok('get_content', { refId }), /http:\/\/a\//)
+    const broken = await server.call('die')
+    assert.equal(broken.json.errorCode, 'UPSTREAM_UNAVAILABLE')
+    const again = await who(server)
+    assert.notEqual(again.pid, pid)
+    assert.equal(again.port, port)
+    assert.equal((await server.call('hang')).json.errorCode, 'UPSTREAM_UNAVAILABLE')
+    assert.equal((await server.call('echo', { a: 1 })).json.a, 1)
+    const sessionId = await server.createSession()
+    await who(server, { sessionId })
+    await server.ok('close_session', { sessionId })
+    assert.equal(noted('DELETE').length, 1)
+  })
+
+  test('has the next free port where its own is taken', async (t) => {
+    const { server } = await startUpstream(t, { args: HTTP })
+    const sessionId = await server.createSession()
+    const taken = createServer((_, response) => void response.end('not yours'))
+    t.after(() => taken.close())
+    taken.listen(portOf(sessionId), '127.0.0.1')
+    await once(taken, 'listening')
+    assert.equal(Number((await who(server, { sessionId })).port), portOf(sessionId) + 1)
+  })
+})
+
+describe('seed 003', { timeout: 120_000 }, () => {
+  const startFront = async (t, args = []) => {
+    const journal = scripted()
+    const server = await startHttpServer(t, [...journal.args, ...HTTP, ...args], { browser: false })
+    return { server, ...journal }
+  }
+
+  test('T-1: two conversations have ids, servers and ports of their own', async (t) => {
+    const { server } = await startFront(t)
+    const [one, two] = await Promise.all([server.connect(), server.connect()])
+    assert.notEqual(one.sessionId, two.sessionId)
+    const [first, second] = await Promise.all([who(one), who(two)])
+    assert.notEqual(first.pid, second.pid)
+    assert.notEqual(first.port, second.port)
+    assert.deepEqual([first.port, second.port].map(Number), [first.session, second.session].map(portOf))
+  })
+
+  test('T-2: the server of a conversation that is over ends after its time, the other stays', async (t) => {
+    const { server } = await startFront(t, ['--idle-timeout', '600'])
+    const [one, two] = await Promise.all([server.connect(), server.connect()])
+    // The one says nothing any more; the other holds its stream open.
+    const { pid } = await who(one)
+    const process = readProcess(pid)
+    const stop = new AbortController()
+    t.after(() => stop.abort())
+    await two.fetch('GET', { signal: stop.signal, headers: { accept: 'text/event-stream' } })
+    const left = performance.now()
+    const other = await who(two)
+    assert.ok(process)
+    await allEnded([process])
+    assert.ok(performance.now() - left > 400, 'it is kept for a while')
+    assert.equal((await who(two)).pid, other.pid)
+    // Whoever comes back goes on where he was, with another server.
+    assert.notEqual((await who(one)).pid, pid)
+    const gone = await who(two)
+    await two.fetch('DELETE')
+    await until(() => !readProcess(gone.pid), 'the end with DELETE')
+  })
+
+  test('T-3: many conversations at once share no port', async (t) => {
+    const { server } = await startFront(t, ['--max-sessions', '40'])
+    const clients = await Promise.all(Array.from({ length: 30 }, () => server.connect()))
+    const told = await Promise.all(clients.map((client) => who(client)))
+    assert.equal(new Set(told.map(({ port }) => port)).size, clients.length)
+    assert.equal(new Set(told.map(({ pid }) => pid)).size, clients.length)
+    const processes = told.map(({ pid }) => readProcess(pid))
+    assert.ok(processes.every((process) => process && isAlive(process)))
+  })
+})

@@ -1,0 +1,194 @@
+// What an agent has of tools that are passed through: all that their server gives, beside Troupe's sessions and record.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { isAlive, readProcess } from '../support/processes.mjs'
+import { quoted, scripted, startUpstream, until } from './upstream.mjs'
+
+const OURS = ['create_session', 'close_session', 'list_sessions', 'session_resume', 'get_content', 'get_console_content', 'list_requests']
+
+describe('a tool of an upstream server', { timeout: 60_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startUpstream>>} */
+  let up
+  before(async () => {
+    up = await startUpstream(scope)
+  })
+  const who = async (sessionId) => JSON.parse(await up.server.call('who', { sessionId }).then(({ text }) => text))
+
+  test('is listed under its name beside those of sessions and the record, in its own words', async () => {
+    const { result } = await up.server.request('tools/list')
+    const names = result.tools.map(({ name }) => name)
+    assert.deepEqual(names.slice(0, OURS.length), OURS)
+    const kinds = result.tools.find(({ name }) => name === 'kinds')
+    assert.equal(kinds.title, 'The tool kinds')
+    assert.deepEqual(kinds.outputSchema, { type: 'object', properties: { words: { type: 'integer' } } })
+    assert.deepEqual(kinds.annotations, { readOnlyHint: true })
+    assert.deepEqual(kinds.inputSchema.properties, { sessionId: { type: 'string' } })
+  })
+
+  test('is served by the process that the list was asked of, in the first session', async () => {
+    await up.server.request('tools/list')
+    const { pid, session } = JSON.parse((await up.server.call('who')).text)
+    assert.deepEqual(up.noted('start').map(({ pid }) => pid), [pid])
+    assert.equal((await up.server.call('echo')).meta.sessionId, session)
+  })
+
+  test('gives all kinds of content, structured content and its own _meta', async () => {
+    const { result } = await up.server.call('kinds')
+    assert.deepEqual(
+      result.content.map(({ type }) => type),
+      ['text', 'image', 'audio', 'resource', 'resource_link']
+    )
+    assert.deepEqual(result.content[0], { type: 'text', text: 'words', annotations: { priority: 1 } })
+    assert.equal(result.content[3].resource.text, 'inside')
+    assert.deepEqual(result.structuredContent, { words: 1 })
+    assert.equal(result._meta.theirs, true)
+    assert.match(result._meta.refId, /^[0-9a-f-]{36}$/)
+  })
+
+  test('gets its arguments as they are, without what names the session', async () => {
+    const sessionId = await up.server.createSession()
+    const args = { a: [1, null, { b: 'ü' }], pageId: 7, snake_case: true }
+    assert.deepEqual((await up.server.call('echo', { ...args, sessionId })).json, args)
+    assert.deepEqual((await up.server.call('echo', { ...args, session_id: sessionId })).json, args)
+    await up.server.ok('close_session', { sessionId })
+  })
+
+  test('fails as it fails there, and what is refused there is told with the reason', async () => {
+    const failed = await up.server.call('fail')
+    assert.equal(failed.isError, true)
+    assert.equal(failed.text, '### Error\nthere is no such button')
+    const refused = await up.server.call('refuse')
+    assert.equal(refused.json.errorCode, 'INVALID_PARAMETERS')
+    assert.match(refused.json.message, /`x` is missing/)
+    const unknown = await up.server.call('eccho')
+    assert.equal(unknown.error.code, -32602)
+    assert.match(unknown.error.message, /did you mean `echo`/)
+  })
+
+  test('tells its progress to who has asked for it', async () => {
+    const meta = { _meta: { progressToken: 'mine' } }
+    const { result } = await up.server.request('tools/call', { name: 'step', arguments: { of: 5 }, ...meta })
+    assert.equal(result.content[0].text, 'stepped')
+    const told = up.server.notifications('notifications/progress')
+    assert.deepEqual(told.at(-1), { progressToken: 'mine', progress: 5, total: 5, message: 'step 5' })
+  })
+
+  test('is cancelled there when its client cancels it', async () => {
+    const id = up.server.nextId()
+    up.server.send({ id, method: 'tools/call', params: { name: 'wait', arguments: {} } })
+    await until(() => up.noted('tools/call', { tool: 'wait' }).length === 1, 'the call')
+    up.server.notify('notifications/cancelled', { requestId: id })
+    await until(() => up.noted('notifications/cancelled').length === 1, 'the cancellation')
+    assert.equal((await up.server.call('echo', { again: 1 })).json.again, 1)
+  })
+
+  test('runs in its own process in each session, and the process goes with the session', async () => {
+    const [one, two] = await Promise.all([up.server.createSession(), up.server.createSession()])
+    assert.equal(up.noted('start', { session: one }).length, 0, 'it is started by its first call')
+    const [first, second] = await Promise.all([who(one), who(two)])
+    assert.notEqual(first.pid, second.pid)
+    assert.notEqual(first.folder, second.folder)
+    assert.deepEqual([first.session, second.session], [one, two])
+    const process = readProcess(first.pid)
+    await up.server.ok('close_session', { sessionId: one })
+    assert.ok(process && !isAlive(process))
+    assert.equal(up.noted('tools/call', { session: one, tool: 'browser_close' }).length, 1)
+    assert.equal((await who(two)).pid, second.pid)
+    await up.server.ok('close_session', { sessionId: two })
+  })
+
+  test('is listed anew when its server says so', async () => {
+    await up.server.ok('more_tools')
+    await until(() => up.server.notifications('notifications/tools/list_changed').length > 0, 'the notification')
+    assert.ok((await up.server.request('tools/list')).result.tools.some(({ name }) => name === 'later'))
+    assert.equal((await up.server.call('later')).text, 'late')
+  })
+
+  test('may be one of few that are chosen', async (t) => {
+    const { server } = await startUpstream(t, { args: ['--tools', 'group:session,echo,who', '--no-tools', 'who,session_resume'] })
+    const { result } = await server.request('tools/list')
+    assert.deepEqual(
+      result.tools.map(({ name }) => name),
+      ['create_session', 'close_session', 'list_sessions', 'echo']
+    )
+  })
+
+  test('has no room for what only a browser of ours can be told', async () => {
+    const { json } = await up.server.call('create_session', { locale: 'de-DE' })
+    assert.equal(json.errorCode, 'INVALID_PARAMETERS')
+  })
+})
+
+describe('the record of calls that are passed through', { timeout: 60_000 }, () => {
+  test('has the snapshot and the messages that the answer links', async (t) => {
+    const { server } = await startUpstream(t)
+    const { meta, text } = await server.call('browser_navigate', { url: 'http://a/' })
+    assert.match(text, /\[Snapshot\]\(.*page-1\.yml\)/)
+    assert.equal(await server.ok('get_content', { refId: meta.refId }), '- heading "http://a/" [ref=e1]')
+    assert.match(await server.ok('get_console_content', { refId: meta.refId }), /error.*failed 1.*http:\/\/a\/b\.js:1/i)
+    await server.call('browser_navigate', { url: 'http://b/' })
+    assert.match(await server.ok('get_content', {}), /http:\/\/b\//)
+    const { requests } = await server.ok('list_requests', {})
+    assert.deepEqual(
+      requests.map(({ tool, hasSnapshot, consoleErrorCount }) => [tool, hasSnapshot, consoleErrorCount]),
+      [
+        ['browser_navigate', true, 1],
+        ['browser_navigate', true, 1]
+      ]
+    )
+    const { sessions } = await server.ok('list_sessions')
+    assert.deepEqual(sessions[0].pages, [{ pageId: 'page-1', url: 'http://b/' }])
+  })
+
+  test('stands for the answer with --responses ref', async (t) => {
+    const { server } = await startUpstream(t, { args: ['--responses', 'ref'] })
+    const answer = await server.ok('browser_navigate', { url: 'http://a/' })
+    assert.equal(answer.status, 'success')
+    assert.deepEqual(answer.metadata, { tool: 'browser_navigate', has_snapshot: true, has_console_logs: true, console_error_count: 1 })
+    assert.match(await server.ok('get_content', { ref_id: answer.ref_id }), /http:\/\/a\//)
+    const failed = await server.call('fail')
+    assert.equal(failed.json.status, 'error')
+  })
+
+  test('has the rest of what is over the result budget', async (t) => {
+    const { server } = await startUpstream(t, { args: ['--result-budget', '2000'] })
+    const { text, meta } = await server.call('long', { length: 10_000 })
+    assert.ok(text.length <= 2000)
+    const [, offset] = /"offset":(\d+)/.exec(text) ?? []
+    assert.match(await server.ok('get_content', { refId: meta.refId, offset: Number(offset) }), /^line\nline/)
+  })
+
+  test('has no value that was typed', async (t) => {
+    const { server } = await startUpstream(t)
+    const { meta } = await server.call('browser_type', { element: 'Name', target: 'e1', text: 'open sesame' })
+    assert.doesNotMatch(await server.ok('get_content', { refId: meta.refId }), /sesame/)
+    const { text } = await server.call('browser_type', { element: 'Password', target: 'e1', text: 'hunter2' })
+    assert.doesNotMatch(text, /hunter2/, 'what is called a password is not told again either')
+  })
+})
+
+test('a server of the modern era is spoken to in its own', async (t) => {
+  const { server, noted } = await startUpstream(t, { options: ['--modern'] })
+  assert.deepEqual((await server.call('echo', { a: 1 })).json, { a: 1 })
+  await until(() => noted('server/discover').length > 2, 'requests that stand for pings')
+})
+
+test('a command that cannot be read stops the start, one that is not there is told by the calls', async (t) => {
+  const server = await startServer(t, ['--upstream', "npx 'a", '--upstream-transport', 'stdio'], { browser: false, handshake: false })
+  assert.equal((await server.exit).code, 2)
+  assert.match(server.stderr(), /a quote is not closed/)
+  const { folder } = scripted()
+  const args = ['--upstream', quoted(`${folder}/nothing`), '--upstream-restarts', '1', '--upstream-restart-pause', '10']
+  const missing = await startServer(t, args, { browser: false })
+  const { result } = await missing.request('tools/list')
+  assert.deepEqual(
+    result.tools.map(({ name }) => name),
+    OURS
+  )
+  const { json } = await missing.call('echo')
+  assert.equal(json.errorCode, 'UPSTREAM_UNAVAILABLE')
+  assert.match(json.message, /cannot be started/)
+})

@@ -1,0 +1,192 @@
+// An MCP server that does what it is told to, good or bad: on its stdin and stdout, or by HTTP where it is given a port.
+// What happens to it is a line in its journal.
+//   --journal FILE     where that is
+//   --ignore-sigterm   --ignore-eof   --modern (2026-07-28 alone)   --storage (has tools for it)   --port N
+import { spawn } from 'node:child_process'
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join, relative } from 'node:path'
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+
+const flag = /** @type {const} */ ({ type: 'boolean', default: false })
+const text = /** @type {const} */ ({ type: 'string' })
+const { values: options } = parseArgs({
+  options: { journal: text, port: text, 'ignore-sigterm': flag, 'ignore-eof': flag, modern: flag, storage: flag }
+})
+const folder = process.env.TROUPE_UPSTREAM_OUTPUT_DIR ?? '.'
+
+function note(event) {
+  if (options.journal) appendFileSync(options.journal, `${JSON.stringify({ pid: process.pid, session: process.env.TROUPE_UPSTREAM_SESSION_ID, ...event })}\n`)
+}
+
+note({ event: 'start', port: options.port })
+if (options['ignore-sigterm']) process.on('SIGTERM', () => note({ event: 'SIGTERM' }))
+
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
+const said = (said) => ({ content: [{ type: 'text', text: typeof said === 'string' ? said : JSON.stringify(said) }] })
+let state = { cookies: [], origins: [] }
+let url = ''
+let lines = 0
+
+/** The page as @playwright/mcp tells it: links to files in its folder. */
+function page(content) {
+  const file = join(folder, `page-${++lines}.yml`)
+  writeFileSync(file, content)
+  appendFileSync(join(folder, 'console.log'), `[ ${lines}ms] [ERROR] failed ${lines} @ http://a/b.js:${lines}\n`)
+  const link = (path) => relative(process.cwd(), path)
+  return said(`### Page\n- Page URL: ${url}\n### Snapshot\n- [Snapshot](${link(file)})\n### Events\n- New console entries: ${link(join(folder, 'console.log'))}#L${lines}`)
+}
+
+/** By name: what a tool does. `tell` sends a notification. @type {Record<string, (args: any, call: { id: unknown, token: unknown, tell: (message: object) => void }) => any>} */
+const TOOLS = {
+  echo: (args) => said(args),
+  kinds: () => ({
+    content: [
+      { type: 'text', text: 'words', annotations: { priority: 1 } },
+      { type: 'image', data: PIXEL, mimeType: 'image/png' },
+      { type: 'audio', data: 'UklGRg==', mimeType: 'audio/wav' },
+      { type: 'resource', resource: { uri: 'file:///a.txt', mimeType: 'text/plain', text: 'inside' } },
+      { type: 'resource_link', uri: 'file:///b.txt', name: 'b' }
+    ],
+    structuredContent: { words: 1 },
+    _meta: { theirs: true }
+  }),
+  fail: () => ({ ...said('### Error\nthere is no such button'), isError: true }),
+  refuse: () => {
+    throw Object.assign(new Error('`x` is missing'), { code: -32602 })
+  },
+  long: ({ length }) => said('line\n'.repeat(length / 5)),
+  who: () => said({ pid: process.pid, session: process.env.TROUPE_UPSTREAM_SESSION_ID, folder, port: options.port }),
+  step: ({ of }, { token, tell }) => {
+    for (let done = 1; done <= of; done++) tell({ method: 'notifications/progress', params: { progressToken: token, progress: done, total: of, message: `step ${done}` } })
+    return said('stepped')
+  },
+  wait: () => new Promise(() => {}),
+  browser_navigate: (args) => {
+    url = args.url
+    return page(`- heading "${args.url}" [ref=e1]`)
+  },
+  browser_type: ({ text }) => said(`### Ran Playwright code\nawait page.fill('${text}');`),
+  browser_close: () => said('closed'),
+  die: () => process.kill(process.pid, 'SIGKILL'),
+  exit: () => process.exit(4),
+  hang: () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0),
+  garbage: () => {
+    process.stdout.write('Debugger attached.\n{"jsonrpc": \n\u0000\u0001\n\n{"jsonrpc":"2.0","id":987654,"result":{}}\n[]\n')
+    return said('clean')
+  },
+  flood: async ({ lines }) => {
+    for (let line = 0; line < lines; line++) {
+      if (!process.stderr.write(`${line} ${'x'.repeat(1000)}\n`)) await new Promise((resolve) => process.stderr.once('drain', resolve))
+    }
+    return said('dry')
+  },
+  close_input: () => {
+    process.stdin.destroy()
+    return said('deaf')
+  },
+  start_child: () => {
+    const child = spawn('/bin/sh', ['-c', "trap '' TERM; echo up; while :; do sleep 1; done"], { stdio: ['ignore', 'pipe', 'ignore'] })
+    return new Promise((resolve) => child.stdout.once('data', () => resolve(said({ pid: child.pid }))))
+  },
+  more_tools: (_, { tell }) => {
+    TOOLS.later = () => said('late')
+    tell({ method: 'notifications/tools/list_changed' })
+    return said('more')
+  }
+}
+if (options.storage) {
+  TOOLS.browser_set_storage_state = ({ filename }) => {
+    state = JSON.parse(readFileSync(filename, 'utf8'))
+    return said('set')
+  }
+  TOOLS.browser_storage_state = ({ filename }) => {
+    writeFileSync(filename, JSON.stringify(state))
+    return said('saved')
+  }
+  TOOLS.log_in = () => {
+    state = { cookies: [{ name: 'user', value: 'me', domain: 'a', path: '/', expires: -1, httpOnly: true, secure: false, sameSite: 'Lax' }], origins: [] }
+    return said('in')
+  }
+}
+
+const READS = ['echo', 'kinds', 'who']
+const listed = () =>
+  Object.keys(TOOLS).map((name) => ({
+    name,
+    title: `The tool ${name}`,
+    description: `Does what ${name} does`,
+    inputSchema: { type: 'object', properties: name === 'refuse' ? { x: { type: 'string' } } : {}, additionalProperties: name === 'echo' },
+    annotations: { readOnlyHint: READS.includes(name) },
+    ...(name === 'kinds' && { outputSchema: { type: 'object', properties: { words: { type: 'integer' } } } })
+  }))
+
+/** @param {any} message @param {(message: object) => void} tell @returns {Promise<object | undefined>} the answer */
+async function answer({ id, method, params }, tell) {
+  note({ event: method, ...(method === 'tools/call' && { tool: params.name }), ...(method === 'notifications/cancelled' && { id: params.requestId }) })
+  if (id === undefined) return undefined
+  const revision = params?._meta?.['io.modelcontextprotocol/protocolVersion']
+  try {
+    if (options.modern !== (revision === '2026-07-28')) throw Object.assign(new Error('another era'), { code: -32601 })
+    return { id, result: await result(method, params, { id, token: params?._meta?.progressToken, tell }) }
+  } catch (error) {
+    return { id, error: { code: error.code ?? -32603, message: error.message } }
+  }
+}
+
+function result(method, params, call) {
+  if (method === 'initialize') return { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true } }, serverInfo: { name: 'scripted', version: '1' } }
+  if (method === 'server/discover') return { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } }
+  if (method === 'ping') return {}
+  if (method === 'tools/list') return { tools: listed() }
+  if (method === 'tools/call' && params.name in TOOLS) return TOOLS[params.name](params.arguments ?? {}, call)
+  throw Object.assign(new Error(`unknown: ${method} ${params?.name}`), { code: -32601 })
+}
+
+const line = (message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`
+
+function serveStdio() {
+  const tell = (message) => process.stdout.write(line(message))
+  createInterface({ input: process.stdin })
+    .on('line', async (text) => {
+      const answered = await answer(JSON.parse(text), tell)
+      if (answered) tell(answered)
+    })
+    .on('close', () => {
+      note({ event: 'eof' })
+      if (!options['ignore-eof'] && !process.stdin.destroyed) process.exit(0)
+    })
+  if (options['ignore-eof']) setInterval(() => {}, 1e9)
+}
+
+function serveHttp(port) {
+  const server = createServer(async (request, response) => {
+    if (request.method === 'DELETE') {
+      note({ event: 'DELETE', id: request.headers['mcp-session-id'] })
+      response.writeHead(200).end()
+      return void (!options['ignore-eof'] && process.exit(0))
+    }
+    if (request.method === 'GET') return void response.writeHead(405).end()
+    let body = ''
+    for await (const part of request) body += part
+    const message = JSON.parse(body)
+    if (message.id === undefined) {
+      await answer(message, () => {})
+      return void response.writeHead(202).end()
+    }
+    const events = (message) => response.write(`event: message\ndata: ${line(message)}\n`)
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'mcp-session-id': `s-${process.pid}` })
+    response.flushHeaders()
+    events(await answer(message, events))
+    response.end()
+  })
+  server.on('error', (error) => {
+    console.error(error.message)
+    process.exit(5)
+  })
+  server.listen(Number(port), '127.0.0.1')
+}
+
+if (options.port) serveHttp(options.port)
+else serveStdio()

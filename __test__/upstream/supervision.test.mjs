@@ -1,0 +1,163 @@
+// What a session lives through with its server: deaths, hangs, garbage and floods, and a server that never comes.
+import assert from 'node:assert/strict'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { startHttpServer } from '../support/http.mjs'
+import { isAlive, readProcess } from '../support/processes.mjs'
+import { startServer } from '../support/server.mjs'
+import { QUICK, quoted, scripted, startUpstream, until } from './upstream.mjs'
+
+const pidOf = async (server, args) => JSON.parse((await server.call('who', args)).text).pid
+
+describe('an upstream server', { timeout: 60_000 }, () => {
+  for (const [end, how] of [
+    ['die', 'is killed'],
+    ['exit', 'exits'],
+    ['close_input', 'does not read any more']
+  ]) {
+    test(`that ${how} is started again, and the session goes on`, async (t) => {
+      const { server, noted } = await startUpstream(t)
+      const before = await pidOf(server)
+      const broken = await server.call(end)
+      if (end !== 'close_input') {
+        assert.equal(broken.json.errorCode, 'UPSTREAM_UNAVAILABLE')
+        assert.equal(broken.json.retryable, true)
+      }
+      await until(async () => ![before, undefined].includes(await pidOf(server)), 'another server')
+      assert.equal(noted('start').length, 2)
+      assert.equal(readProcess(before), null, 'nothing is left of it, not even a zombie')
+    })
+  }
+
+  test('that hangs is found by its pings, ended and started again', async (t) => {
+    const { server, noted } = await startUpstream(t)
+    const before = await pidOf(server)
+    const hung = await server.call('hang')
+    assert.equal(hung.json.errorCode, 'UPSTREAM_UNAVAILABLE')
+    assert.notEqual(await pidOf(server), before)
+    assert.equal(noted('start').length, 2)
+    assert.match(server.stderr(), /left a ping unanswered[^]*hangs/)
+  })
+
+  test('that runs a call for long is left alone as long as it answers pings', async (t) => {
+    const { server, noted } = await startUpstream(t)
+    await pidOf(server)
+    server.send({ id: 'long', method: 'tools/call', params: { name: 'wait', arguments: {} } })
+    await until(() => noted('ping').length > 5, 'pings')
+    assert.equal(noted('start').length, 1)
+  })
+
+  test('serves calls that came while it was started again', async (t) => {
+    const { server } = await startUpstream(t, { args: [...QUICK, '--upstream-restart-pause', '500'] })
+    const sessionId = await server.createSession()
+    await server.call('die', { sessionId })
+    const answers = await Promise.all([1, 2, 3, 4].map((n) => server.call('echo', { sessionId, n })))
+    assert.deepEqual(
+      answers.map(({ json }) => json.n),
+      [1, 2, 3, 4]
+    )
+  })
+
+  test('that writes garbage, or floods its stderr, serves on', async (t) => {
+    const { server, noted } = await startUpstream(t)
+    assert.equal((await server.call('garbage')).text, 'clean')
+    assert.equal((await server.call('flood', { lines: 20_000 })).text, 'dry')
+    assert.equal((await server.call('echo', { a: 1 })).json.a, 1)
+    assert.equal(noted('start').length, 1)
+    assert.ok(server.stderr().length < 1_000_000, 'what is logged of it has a bound')
+    assert.match(server.stderr(), /0 xxx/)
+  })
+
+  test('that dies leaves the sessions of others alone', async (t) => {
+    const { server } = await startUpstream(t)
+    const [one, two] = [await server.createSession(), await server.createSession()]
+    const other = await pidOf(server, { sessionId: two })
+    await server.call('die', { sessionId: one })
+    assert.equal(await pidOf(server, { sessionId: two }), other)
+  })
+
+  test('that dies is led back to where it was', async (t) => {
+    const { server, noted } = await startUpstream(t)
+    await server.call('browser_navigate', { url: 'http://a/' })
+    await server.call('die')
+    await server.call('echo')
+    assert.equal(noted('tools/call', { tool: 'browser_navigate' }).length, 2)
+  })
+})
+
+describe('an upstream server that does not come', { timeout: 60_000 }, () => {
+  /** Servers that end at once as long as they are told to, by a shell: how long that takes counts. */
+  const failing = (args = []) => {
+    const { folder, noted, args: given, command } = scripted()
+    const broken = join(folder, 'broken')
+    const script = `if [ -e ${broken} ]; then echo "{\\"event\\":\\"start\\"}" >> ${folder}/journal; echo there is no display >&2; exit 3; fi; exec "$0" "$@"`
+    const upstream = ['--upstream', `/bin/sh -c ${quoted(script)} ${command}`, ...given.slice(2)]
+    return { noted, args: [...upstream, ...QUICK, ...args], set: (on) => (on ? writeFileSync(broken, '') : rmSync(broken)) }
+  }
+
+  test('is tried again three times, then given up, and comes back by itself', async (t) => {
+    const { noted, args, set } = failing(['--upstream-restart-window', '5000'])
+    const server = await startHttpServer(t, args, { browser: false })
+    const client = await server.connect()
+    const health = async () => {
+      const response = await fetch(server.at('/health'))
+      return { status: response.status, body: await response.json() }
+    }
+    assert.equal((await client.call('echo')).isError, false)
+    assert.deepEqual((await health()).body.upstreams, { healthy: 1 })
+    set(true)
+    const before = noted('start').length
+    await client.call('die')
+    const { json } = await client.call('echo')
+    assert.equal(json.errorCode, 'UPSTREAM_UNAVAILABLE')
+    assert.equal(json.details.reason, 'degraded')
+    assert.ok(json.details.retryAt > Date.now())
+    assert.match(json.message, /failed 4 times.*there is no display/)
+    assert.equal(noted('start').length, before + 3)
+    const again = await client.call('echo')
+    assert.equal(again.json.details.reason, 'degraded', 'it is not tried for each call')
+    assert.equal(noted('start').length, before + 3)
+    const told = await health()
+    assert.equal(told.status, 503, 'no other session could be served either')
+    assert.deepEqual(told.body.upstreams, { degraded: 1 })
+    set(false)
+    // Another session has a server at once.
+    const other = await client.createSession()
+    assert.equal((await client.call('echo', { sessionId: other })).isError, false)
+    assert.deepEqual(await health().then(({ status, body }) => [status, body.status]), [200, 'degraded'])
+    await until(async () => (await health()).body.status === 'ok', 'its return', 10_000)
+    assert.deepEqual((await client.call('echo', { a: 1, sessionId: json.sessionId })).json, { a: 1 })
+  })
+
+  test('waits longer before each further attempt', async (t) => {
+    const { noted, args, set } = failing(['--upstream-restart-pause', '150'])
+    set(true)
+    const server = await startServer(t, args, { browser: false })
+    const { json } = await server.call('echo')
+    assert.equal(json.errorCode, 'UPSTREAM_UNAVAILABLE', 'nobody knows its tools')
+    set(false)
+    await server.call('echo')
+    set(true)
+    const before = noted('start').length
+    const begun = performance.now()
+    await server.call('die')
+    assert.equal((await server.call('echo')).json.details.reason, 'degraded')
+    assert.equal(noted('start').length, before + 3)
+    assert.ok(performance.now() - begun > 150 + 300 + 600)
+  })
+})
+
+test('a process that ends leaves no zombie behind', async (t) => {
+  const { server } = await startUpstream(t)
+  const sessionId = await server.createSession()
+  const child = JSON.parse((await server.call('start_child', { sessionId })).text).pid
+  const below = [await pidOf(server, { sessionId }), child].map((pid) => readProcess(pid))
+  await server.call('die', { sessionId })
+  await server.call('echo', { sessionId })
+  assert.deepEqual(
+    below.filter((process) => process && isAlive(process)),
+    [],
+    'what it had started ends with it'
+  )
+})

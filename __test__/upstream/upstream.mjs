@@ -1,0 +1,51 @@
+// A server whose sessions are served by upstream servers, and what their journal tells.
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startServer } from '../support/server.mjs'
+import { until } from '../support/wait.mjs'
+
+const SCRIPTED = fileURLToPath(new URL('scripted.mjs', import.meta.url))
+
+/** Faster than a person would have it: a hang is found, and a restart made, within a second. */
+export const QUICK = [
+  ...['--upstream-ping-interval', '100', '--upstream-ping-timeout', '200'],
+  ...['--upstream-restart-pause', '50', '--upstream-close-timeout', '300', '--upstream-term-timeout', '300']
+]
+
+/** A shell's word. @param {string} word */
+export const quoted = (word) => `'${word}'`
+
+/** A folder that is gone with this process: what a test ends writes to its last moment. */
+export function outputFolder() {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-upstream-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+  return folder
+}
+
+/**
+ * A folder, a journal in it, and the command of a scripted server that writes there.
+ * @param {string[]} [options] of the scripted server
+ */
+export function scripted(options = []) {
+  const folder = outputFolder()
+  const journal = join(folder, 'journal')
+  const command = [process.execPath, SCRIPTED, '--journal', journal, ...options].map(quoted).join(' ')
+  /** @returns {any[]} */
+  const events = () => (existsSync(journal) ? readFileSync(journal, 'utf8').trim().split('\n').filter(Boolean).map((line) => JSON.parse(line)) : [])
+  const noted = (name, what = {}) => events().filter(({ event, ...more }) => event === name && Object.entries(what).every(([key, value]) => more[key] === value))
+  return { folder, command, events, noted, args: ['--upstream', command, '--output-dir', folder] }
+}
+
+/**
+ * A Troupe server with scripted servers behind it.
+ * @param {{ after: (end: () => unknown) => void }} t @param {{ args?: string[], options?: string[], env?: Record<string, string>, handshake?: boolean }} [setting]
+ */
+export async function startUpstream(t, { args = QUICK, options, ...more } = {}) {
+  const journal = scripted(options)
+  const server = await startServer(t, [...journal.args, ...args], { browser: false, ...more })
+  return { server, ...journal }
+}
+
+export { until }

@@ -1,0 +1,142 @@
+//! What goes through to the upstream server and comes back from it: for the record without pictures and without what was
+//! typed, for the client within the budget.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    budget,
+    progress::{Progress, Stage},
+};
+use crate::{
+    session::Results,
+    store,
+    upstream::{OnProgress, Told},
+};
+
+/// Whoever's words for a field hold one of these calls it secret. The server does not tell what kind of field it is.
+const SECRET_WORDS: [&str; 6] = ["passw", "passphrase", "secret", "token", "pin", "one-time"];
+/// Typed values that are shorter are everywhere.
+const SHORTEST: usize = 3;
+
+/// Tells the stages that the server tells.
+pub(super) fn telling(progress: Progress) -> OnProgress {
+    Box::new(move |Told { progress: done, total, message }| {
+        progress.reach(Stage { done, total, now: message });
+    })
+}
+
+/// The result without the data of its pictures, and the pictures.
+pub(super) fn without_pictures(result: &Value) -> (Value, Vec<store::Picture>) {
+    let mut result = result.clone();
+    let mut pictures = Vec::new();
+    for part in result["content"].as_array_mut().into_iter().flatten().filter(|part| part["type"] == "image")
+    {
+        let mime_type = part["mimeType"].as_str().unwrap_or("image/png").to_owned();
+        let Some(picture) = store::Picture::decoded(&mime_type, part["data"].as_str().unwrap_or_default())
+        else {
+            continue;
+        };
+        pictures.push(picture);
+        *part = json!({"type": "image", "mimeType": mime_type, "picture": pictures.len()});
+    }
+    (result, pictures)
+}
+
+/// The text of a result.
+pub(super) fn text_of(result: &Value) -> String {
+    let parts = result["content"].as_array().into_iter().flatten();
+    parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+}
+
+/// Cuts the text of a result to the budget. One that has the same as structured content stays whole: half of it would
+/// break what the tool's own schema promises.
+pub(super) fn fit(mut result: Value, ref_id: &str, budget: usize, results: &Results) -> Value {
+    let text = text_of(&result);
+    if !result["structuredContent"].is_null() || text.chars().count() <= budget {
+        return result;
+    }
+    let mut cut = Some(budget::part(&results.keep(ref_id, text), 0, budget));
+    if let Some(content) = result["content"].as_array_mut() {
+        content.retain_mut(|part| {
+            if !part["text"].is_string() {
+                return true;
+            }
+            cut.take().is_some_and(|cut| {
+                part["text"] = cut.into();
+                true
+            })
+        });
+    }
+    result
+}
+
+/// Puts `mask` in the place of what was typed, wherever a text of the result holds it: a server repeats it as code.
+pub(super) fn mask_typed(result: &mut Value, typed: &[&str], mask: &str) {
+    match result {
+        Value::String(text) => {
+            for typed in typed.iter().filter(|typed| typed.len() >= SHORTEST) {
+                *text = text.replace(typed, mask);
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(|part| mask_typed(part, typed, mask)),
+        Value::Object(map) => map.values_mut().for_each(|part| mask_typed(part, typed, mask)),
+        _ => {}
+    }
+}
+
+/// What a call types into fields that its own words call secret.
+pub(super) fn secrets(arguments: &Map<String, Value>) -> Vec<String> {
+    let lists = ["fields", "elements"].iter().filter_map(|name| arguments.get(*name)?.as_array()).flatten();
+    let fields = lists.filter_map(Value::as_object).chain([arguments]);
+    let secret = fields.filter(|field| {
+        let words = ["element", "name", "target", "ref"].iter().filter_map(|name| field.get(*name)?.as_str());
+        words.map(str::to_lowercase).any(|words| SECRET_WORDS.iter().any(|secret| words.contains(secret)))
+    });
+    let values = secret.filter_map(|field| field.get("text").or_else(|| field.get("value"))?.as_str());
+    values.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_over_the_budget_is_cut_in_one_place_and_pictures_stay() {
+        let results = Results::default();
+        let picture = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
+        let text = |text: String| json!({"type": "text", "text": text});
+        let long = json!({"content": [text("a".repeat(900)), picture, text("b".repeat(900))]});
+        let fitted = fit(long.clone(), "r", 1000, &results);
+        let content = fitted["content"].as_array().unwrap();
+        assert_eq!(content.len(), 2);
+        assert!(content[0]["text"].as_str().unwrap().contains("get_content"));
+        assert_eq!(content[1], picture);
+        assert_eq!(results.get(Some("r")).unwrap().text.len(), 1801);
+        let mut structured = long;
+        structured["structuredContent"] = json!({"a": 1});
+        assert_eq!(fit(structured.clone(), "r", 1000, &results), structured);
+    }
+
+    #[test]
+    fn pictures_are_kept_beside_the_result() {
+        let result = json!({"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}], "_meta": {"a": 1}});
+        let (without, pictures) = without_pictures(&result);
+        assert_eq!(
+            without,
+            json!({"content": [{"type": "image", "mimeType": "image/png", "picture": 1}], "_meta": {"a": 1}})
+        );
+        assert_eq!(pictures[0].data, [0, 0, 0]);
+    }
+
+    #[test]
+    fn what_is_typed_into_a_field_that_is_called_secret_is_a_secret() {
+        let arguments = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let typed = arguments(json!({"element": "Password field", "target": "e5", "text": "hunter2"}));
+        assert_eq!(secrets(&typed), ["hunter2"]);
+        let form = arguments(json!({"fields": [
+            {"name": "User", "target": "e4", "value": "me"}, {"name": "API token", "target": "e5", "value": "t0k3n"},
+        ]}));
+        assert_eq!(secrets(&form), ["t0k3n"]);
+        assert!(secrets(&arguments(json!({"element": "Search", "text": "x"}))).is_empty());
+    }
+}

@@ -1,0 +1,415 @@
+//! The client's half of MCP, as much as a supervisor needs: requests, their answers and progress, pings, cancellation.
+//! Answers stay the JSON that they are: what is passed through loses nothing that a typed client would not know.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// Messages on their way out.
+const QUEUE: usize = 64;
+/// The revision that is asked for; a server answers with its own.
+const REVISION: &str = "2025-11-25";
+/// The revision without a handshake.
+const MODERN: &str = "2026-07-28";
+/// Pages of a list; none is that long.
+const MOST_PAGES: usize = 100;
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// How far a call has come, as its server tells it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Told {
+    pub progress: f64,
+    pub total: Option<f64>,
+    pub message: Option<String>,
+}
+
+/// Who is told of it.
+pub type OnProgress = Box<dyn Fn(Told) + Send + Sync>;
+
+/// Why a request has no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(super) enum Failure {
+    #[error("the server is gone")]
+    Gone,
+    #[error("there was no answer within {0:?}")]
+    TimedOut(Duration),
+    #[error("it was refused: {message} ({code})")]
+    Refused { code: i64, message: String, data: Option<Value> },
+}
+
+/// A message on its way to the server.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Outgoing {
+    pub text: String,
+    /// Of a request.
+    pub id: Option<u64>,
+    /// What a modern server by HTTP is told in headers too.
+    pub method: String,
+    pub name: Option<String>,
+}
+
+/// A server as its client sees it.
+pub(super) struct Client {
+    outgoing: mpsc::Sender<Outgoing>,
+    pending: Mutex<HashMap<u64, Pending>>,
+    next: AtomicU64,
+    /// The revision that the server speaks, once it is known.
+    revision: OnceLock<String>,
+    gone: CancellationToken,
+    shut: CancellationToken,
+    /// The list of its tools has changed.
+    pub list_changed: Notify,
+}
+
+struct Pending {
+    answer: oneshot::Sender<Result<Value, Failure>>,
+    on_progress: Option<OnProgress>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    #[serde(default)]
+    id: Value,
+    method: Option<String>,
+    #[serde(default)]
+    params: Value,
+    #[serde(default)]
+    result: Value,
+    error: Option<ErrorObject>,
+}
+
+#[derive(Deserialize)]
+struct ErrorObject {
+    #[serde(default)]
+    code: i64,
+    #[serde(default)]
+    message: String,
+    data: Option<Value>,
+}
+
+impl Client {
+    /// A client, and what is to be sent for it.
+    pub fn new() -> (Arc<Self>, mpsc::Receiver<Outgoing>) {
+        let (outgoing, queue) = mpsc::channel(QUEUE);
+        let client = Self {
+            outgoing,
+            pending: Mutex::default(),
+            next: AtomicU64::new(1),
+            revision: OnceLock::new(),
+            gone: CancellationToken::new(),
+            shut: CancellationToken::new(),
+            list_changed: Notify::new(),
+        };
+        (Arc::new(client), queue)
+    }
+
+    fn pending(&self) -> MutexGuard<'_, HashMap<u64, Pending>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cancelled when the server cannot be spoken to any more.
+    pub fn gone(&self) -> &CancellationToken {
+        &self.gone
+    }
+
+    /// Cancelled when nothing more is to be sent.
+    pub fn shut(&self) -> &CancellationToken {
+        &self.shut
+    }
+
+    /// The revision that the server speaks, once it is known.
+    pub fn revision(&self) -> Option<&str> {
+        self.revision.get().map(String::as_str)
+    }
+
+    pub fn is_modern(&self) -> bool {
+        self.revision() == Some(MODERN)
+    }
+
+    /// The way on which the answer to a request would have come has ended.
+    pub fn unanswered(&self, id: u64) {
+        if let Some(pending) = self.pending().remove(&id) {
+            let message = "its connection ended before the answer".to_owned();
+            let _ = pending.answer.send(Err(Failure::Refused { code: 0, message, data: None }));
+        }
+    }
+
+    /// Shakes hands, in the era that the server knows.
+    pub async fn handshake(&self, patience: Duration) -> Result<(), Failure> {
+        let params = json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client_info()});
+        match self.request("initialize", params, Some(patience), None).await {
+            Ok(answer) => {
+                let revision = answer["protocolVersion"].as_str().unwrap_or(REVISION);
+                let _ = self.revision.set(revision.to_owned());
+                self.notify("notifications/initialized", json!({}));
+                Ok(())
+            }
+            Err(refused @ Failure::Refused { .. }) => {
+                let _ = self.revision.set(MODERN.to_owned());
+                let discovered = self.request("server/discover", json!({}), Some(patience), None).await;
+                // That it speaks neither is best told in the words of the first.
+                discovered.map(drop).map_err(|_| refused)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Asks what costs nothing, to see whether it answers. An error is an answer too.
+    pub async fn ping(&self, patience: Duration) -> bool {
+        let method = if self.is_modern() { "server/discover" } else { "ping" };
+        let answered = self.request(method, json!({}), Some(patience), None).await;
+        matches!(answered, Ok(_) | Err(Failure::Refused { .. }))
+    }
+
+    /// Everything that it lists as its tools.
+    pub async fn list_tools(&self, patience: Duration) -> Result<Vec<Value>, Failure> {
+        let (mut tools, mut cursor) = (Vec::new(), None::<Value>);
+        for _ in 0..MOST_PAGES {
+            let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
+            let mut page = self.request("tools/list", params, Some(patience), None).await?;
+            if let Value::Array(listed) = page["tools"].take() {
+                tools.extend(listed);
+            }
+            cursor = Some(page["nextCursor"].take()).filter(Value::is_string);
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(tools)
+    }
+
+    /// Calls a tool. Dropped, the call is cancelled there too.
+    pub async fn call_tool(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        patience: Option<Duration>,
+        on_progress: Option<OnProgress>,
+    ) -> Result<Value, Failure> {
+        let params = json!({"name": name, "arguments": arguments});
+        self.request("tools/call", params, patience, on_progress).await
+    }
+
+    /// Sends a request and waits for its answer, for ever where no patience is given.
+    async fn request(
+        &self,
+        method: &str,
+        mut params: Value,
+        patience: Option<Duration>,
+        on_progress: Option<OnProgress>,
+    ) -> Result<Value, Failure> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        if on_progress.is_some() {
+            params["_meta"]["progressToken"] = id.into();
+        }
+        let (answer, mut answered) = oneshot::channel();
+        self.pending().insert(id, Pending { answer, on_progress });
+        let asked = Asked { client: self, id, method };
+        let message = self.message(method, params, Some(id));
+        let work = async {
+            self.outgoing.send(message).await.map_err(|_| Failure::Gone)?;
+            (&mut answered).await.unwrap_or(Err(Failure::Gone))
+        };
+        let late = async {
+            match patience {
+                Some(patience) => tokio::time::sleep(patience).await,
+                None => std::future::pending().await,
+            }
+        };
+        let outcome = tokio::select! {
+            biased;
+            outcome = work => outcome,
+            () = self.gone.cancelled() => Err(Failure::Gone),
+            () = late => Err(Failure::TimedOut(patience.unwrap_or_default())),
+        };
+        drop(asked);
+        outcome
+    }
+
+    fn notify(&self, method: &str, params: Value) {
+        // Where so much waits to be sent, what needs no answer is not missed.
+        let _ = self.outgoing.try_send(self.message(method, params, None));
+    }
+
+    fn message(&self, method: &str, mut params: Value, id: Option<u64>) -> Outgoing {
+        if self.is_modern() {
+            params["_meta"]["io.modelcontextprotocol/protocolVersion"] = MODERN.into();
+            params["_meta"]["io.modelcontextprotocol/clientInfo"] = client_info();
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+        }
+        let name = params["name"].as_str().map(str::to_owned);
+        let mut message = json!({"jsonrpc": "2.0"});
+        if let Some(id) = id {
+            message["id"] = id.into();
+        }
+        message["method"] = method.into();
+        message["params"] = params;
+        Outgoing { text: message.to_string(), id, method: method.to_owned(), name }
+    }
+
+    /// Takes what the server has sent: one message, or several in a list. What is none is left aside.
+    pub fn receive(&self, text: &[u8]) {
+        if let Ok(message) = serde_json::from_slice::<Message>(text) {
+            return self.take(message);
+        }
+        match serde_json::from_slice::<Vec<Message>>(text) {
+            Ok(messages) => messages.into_iter().for_each(|message| self.take(message)),
+            Err(error) if !text.trim_ascii().is_empty() => {
+                let begin = String::from_utf8_lossy(&text[..text.len().min(200)]).into_owned();
+                tracing::debug!(%error, begin, "the upstream server wrote what is no message");
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn take(&self, message: Message) {
+        let Message { id, method, params, result, error } = message;
+        match method {
+            Some(method) if id.is_null() => self.told(&method, params),
+            Some(method) => {
+                let answer = match method.as_str() {
+                    "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
+                    _ => json!({"jsonrpc": "2.0", "id": id,
+                        "error": {"code": METHOD_NOT_FOUND, "message": format!("unknown method `{method}`")}}),
+                };
+                let (text, method) = (answer.to_string(), String::new());
+                let answer = Outgoing { text, id: None, method, name: None };
+                let _ = self.outgoing.try_send(answer);
+            }
+            None => {
+                let Some(pending) = id.as_u64().and_then(|id| self.pending().remove(&id)) else { return };
+                let _ = pending.answer.send(match error {
+                    Some(ErrorObject { code, message, data }) => {
+                        Err(Failure::Refused { code, message, data })
+                    }
+                    None => Ok(result),
+                });
+            }
+        }
+    }
+
+    fn told(&self, method: &str, params: Value) {
+        match method {
+            "notifications/progress" => {
+                let Some(id) = params["progressToken"].as_u64() else { return };
+                let Ok(told) = serde_json::from_value(params) else { return };
+                if let Some(Pending { on_progress: Some(tell), .. }) = self.pending().get(&id) {
+                    tell(told);
+                }
+            }
+            "notifications/tools/list_changed" => self.list_changed.notify_one(),
+            "notifications/message" => {
+                tracing::debug!(target: "troupe::upstream", "{}", params["data"]);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A request that waits for its answer. Given up, the server is told.
+struct Asked<'a> {
+    client: &'a Client,
+    id: u64,
+    method: &'a str,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        let waited = self.client.pending().remove(&self.id).is_some();
+        // A handshake cannot be cancelled.
+        if waited && self.method == "tools/call" && !self.client.gone.is_cancelled() {
+            let params = json!({"requestId": self.id, "reason": "the client has given the call up"});
+            self.client.notify("notifications/cancelled", params);
+        }
+    }
+}
+
+fn client_info() -> Value {
+    json!({"name": "troupe", "version": env!("CARGO_PKG_VERSION")})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn sent(queue: &mut mpsc::Receiver<Outgoing>) -> Value {
+        serde_json::from_str(&queue.recv().await.unwrap().text).unwrap()
+    }
+
+    #[tokio::test]
+    async fn answers_find_their_requests_in_any_order_and_garbage_hurts_nobody() {
+        let (client, mut queue) = Client::new();
+        let call = |name: &'static str| {
+            let client = client.clone();
+            async move { client.call_tool(name, Map::new(), None, None).await }
+        };
+        let calls = async { tokio::join!(call("a"), call("b")) };
+        let server = async {
+            let (one, two) = (sent(&mut queue).await, sent(&mut queue).await);
+            client.receive(b"Debugger listening on ws://");
+            client.receive(b"{\"jsonrpc\": 2}\xff");
+            client.receive(json!({"id": 999, "result": {}}).to_string().as_bytes());
+            for request in [two, one] {
+                let answer = json!({"id": request["id"], "result": request["params"]["name"]});
+                client.receive(answer.to_string().as_bytes());
+            }
+        };
+        let ((a, b), ()) = tokio::join!(calls, server);
+        assert_eq!((a, b), (Ok("a".into()), Ok("b".into())));
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_given_up_is_cancelled_there() {
+        let (client, mut queue) = Client::new();
+        let call = client.call_tool("slow", Map::new(), Some(Duration::from_millis(1)), None).await;
+        assert!(matches!(call, Err(Failure::TimedOut(_))), "{call:?}");
+        let request = sent(&mut queue).await;
+        let cancelled = sent(&mut queue).await;
+        assert_eq!(cancelled["method"], "notifications/cancelled");
+        assert_eq!(cancelled["params"]["requestId"], request["id"]);
+        assert!(client.pending().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_server_without_a_handshake_is_spoken_to_in_its_own_era() {
+        let (client, mut queue) = Client::new();
+        let server = async {
+            let initialize = sent(&mut queue).await;
+            let error = json!({"id": initialize["id"], "error": {"code": METHOD_NOT_FOUND, "message": "no"}});
+            client.receive(error.to_string().as_bytes());
+            let discover = sent(&mut queue).await;
+            assert_eq!(discover["method"], "server/discover");
+            assert_eq!(discover["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], MODERN);
+            client.receive(json!({"id": discover["id"], "result": {}}).to_string().as_bytes());
+            let ping = sent(&mut queue).await;
+            assert_eq!(
+                ping["method"], "server/discover",
+                "a cheap request stands for the ping that it has not"
+            );
+            client.receive(json!({"id": ping["id"], "result": {}}).to_string().as_bytes());
+        };
+        let us = async {
+            client.handshake(Duration::from_secs(5)).await.unwrap();
+            assert!(client.ping(Duration::from_secs(5)).await);
+        };
+        tokio::join!(us, server);
+    }
+
+    #[tokio::test]
+    async fn who_waits_learns_at_once_that_it_is_gone() {
+        let (client, _queue) = Client::new();
+        let call = client.call_tool("slow", Map::new(), None, None);
+        let end = async { client.gone().cancel() };
+        assert_eq!(tokio::join!(call, end).0, Err(Failure::Gone));
+    }
+}

@@ -1,0 +1,166 @@
+//! Ends upstream servers where nobody else can any more: after `kill -9` of this process, a shell that has waited for the
+//! end of its input ends the process groups that were left. A pipe's end alone would not: a child may ignore it.
+
+#[cfg(unix)]
+pub(super) use unix::Guardian;
+
+#[cfg(not(unix))]
+pub(super) use elsewhere::Guardian;
+
+#[cfg(unix)]
+mod unix {
+    use std::{
+        collections::BTreeSet,
+        io::{self, Write},
+        os::unix::process::CommandExt,
+        process::{Child, Command, Stdio},
+        sync::{Arc, Mutex, MutexGuard, PoisonError},
+    };
+
+    /// Reads which groups begin (`+ 12`) and end (`- 12`). At the end of input it asks those that are left to end, and
+    /// a second later makes them.
+    const SCRIPT: &str = r#"
+trap '' HUP INT QUIT TERM
+all=
+while read -r sign group; do
+  rest=
+  for one in $all; do [ "$one" = "$group" ] || rest="$rest $one"; done
+  all=$rest
+  [ "$sign" = + ] && all="$all $group"
+done
+for group in $all; do kill -TERM -- "-$group"; done
+tries=0
+while [ $tries -lt 5 ]; do
+  left=
+  for group in $all; do kill -0 -- "-$group" && left=1; done
+  [ -z "$left" ] && exit 0
+  sleep 0.2
+  tries=$((tries + 1))
+done
+for group in $all; do kill -KILL -- "-$group"; done
+"#;
+
+    /// The shell, started with the first group.
+    #[derive(Debug, Clone, Default)]
+    pub struct Guardian(Arc<Mutex<Watch>>);
+
+    #[derive(Debug, Default)]
+    struct Watch {
+        shell: Option<Child>,
+        groups: BTreeSet<u32>,
+    }
+
+    impl Guardian {
+        fn lock(&self) -> MutexGuard<'_, Watch> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        /// The group is to be ended with this process.
+        pub fn watch(&self, group: u32) {
+            let mut watch = self.lock();
+            watch.groups.insert(group);
+            watch.tell('+', group);
+        }
+
+        /// The group is over.
+        pub fn forget(&self, group: u32) {
+            let mut watch = self.lock();
+            if watch.groups.remove(&group) {
+                watch.tell('-', group);
+            }
+        }
+
+        /// Ends the shell, which has nothing to watch any more.
+        pub fn close(&self) {
+            let Some(mut shell) = self.lock().shell.take() else { return };
+            drop(shell.stdin.take());
+            let _ = shell.wait();
+        }
+    }
+
+    impl Watch {
+        fn tell(&mut self, sign: char, group: u32) {
+            let said = |shell: &mut Child| match &mut shell.stdin {
+                Some(input) => writeln!(input, "{sign} {group}").and_then(|()| input.flush()),
+                None => Err(io::ErrorKind::BrokenPipe.into()),
+            };
+            if self.shell.as_mut().is_some_and(|shell| said(shell).is_ok()) {
+                return;
+            }
+            if let Some(mut dead) = self.shell.take() {
+                let _ = dead.kill();
+                let _ = dead.wait();
+            }
+            // Another one is told everything again.
+            match start(&self.groups) {
+                Ok(shell) => self.shell = Some(shell),
+                Err(error) => {
+                    tracing::warn!(%error, "there is no shell that would end upstream servers after us");
+                }
+            }
+        }
+    }
+
+    fn start(groups: &BTreeSet<u32>) -> io::Result<Child> {
+        let mut shell = Command::new("/bin/sh")
+            .args(["-c", SCRIPT])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        if let Some(input) = &mut shell.stdin {
+            groups.iter().try_for_each(|group| writeln!(input, "+ {group}"))?;
+        }
+        Ok(shell)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        /// A group that ignores what it is asked for.
+        fn stubborn() -> Child {
+            let script = "trap '' TERM HUP; echo ready; while :; do sleep 1; done";
+            let mut child = Command::new("/bin/sh")
+                .args(["-c", script])
+                .stdout(Stdio::piped())
+                .process_group(0)
+                .spawn()
+                .unwrap();
+            let mut ready = [0; 6];
+            std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+            child
+        }
+
+        #[test]
+        fn groups_that_are_left_are_ended_whatever_they_ignore_and_others_are_not() {
+            let guardian = Guardian::default();
+            let (mut left, mut over) = (stubborn(), stubborn());
+            guardian.watch(left.id());
+            guardian.watch(over.id());
+            // One that dies is replaced.
+            guardian.lock().shell.as_mut().unwrap().kill().unwrap();
+            guardian.lock().shell.as_mut().unwrap().wait().unwrap();
+            guardian.forget(over.id());
+            guardian.close();
+            assert_eq!(std::os::unix::process::ExitStatusExt::signal(&left.wait().unwrap()), Some(9));
+            assert!(over.try_wait().unwrap().is_none());
+            over.kill().unwrap();
+            over.wait().unwrap();
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod elsewhere {
+    /// There are no process groups: children end with their pipes.
+    #[derive(Debug, Clone, Default)]
+    pub struct Guardian;
+
+    impl Guardian {
+        pub fn watch(&self, _group: u32) {}
+        pub fn forget(&self, _group: u32) {}
+        pub fn close(&self) {}
+    }
+}

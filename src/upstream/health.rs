@@ -1,0 +1,263 @@
+//! When a server counts as hung, when it is started again, and when that is given up for a while: seed 002's policy as a
+//! plain machine, which knows no process and no clock.
+//!
+//! healthy → unhealthy → restarting → healthy, and where it was restarted too often, degraded → restarting.
+
+use std::{collections::VecDeque, time::Duration};
+
+use crate::config::UpstreamConfig;
+
+/// How patient a supervisor is.
+#[derive(Debug, Clone)]
+pub(super) struct Policy {
+    /// Pings in a row that may be missed, less one.
+    pub misses: u32,
+    /// Before the first restart; before each further one in the window twice as long.
+    pub pause: Duration,
+    /// Restarts in the window.
+    pub restarts: usize,
+    pub window: Duration,
+}
+
+impl From<&UpstreamConfig> for Policy {
+    fn from(config: &UpstreamConfig) -> Self {
+        Self {
+            misses: config.ping_misses,
+            pause: config.restart_pause,
+            restarts: config.restarts,
+            window: config.restart_window,
+        }
+    }
+}
+
+/// How it stands with a server. Times are since the machine was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Starting,
+    /// It answers; so many pings in a row it has not.
+    Healthy {
+        missed: u32,
+    },
+    /// It is there and does not answer: it must be ended.
+    Unhealthy,
+    /// It is started again then.
+    Restarting {
+        at: Duration,
+    },
+    /// It was started again too often; that is tried once more then.
+    Degraded {
+        until: Duration,
+    },
+}
+
+/// What has happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// It is started, and has shaken hands.
+    Started,
+    /// A ping was answered.
+    Answered,
+    /// A ping was not.
+    Missed,
+    /// It is gone, or could not be started.
+    Gone,
+    /// The time to start it again has come.
+    Due,
+}
+
+/// The machine.
+#[derive(Debug, Clone)]
+pub(super) struct Health {
+    policy: Policy,
+    state: State,
+    /// When it was restarted, within the window.
+    restarted: VecDeque<Duration>,
+}
+
+impl Health {
+    pub fn new(policy: Policy) -> Self {
+        Self { policy, state: State::Starting, restarted: VecDeque::new() }
+    }
+
+    /// The state after `event`. What cannot happen in a state changes nothing.
+    pub fn on(&mut self, event: Event, now: Duration) -> State {
+        self.state = match (self.state, event) {
+            (State::Starting, Event::Started) | (State::Healthy { .. }, Event::Answered) => {
+                State::Healthy { missed: 0 }
+            }
+            (State::Healthy { missed }, Event::Missed) if missed + 1 < self.policy.misses => {
+                State::Healthy { missed: missed + 1 }
+            }
+            (State::Healthy { .. }, Event::Missed) => State::Unhealthy,
+            (State::Starting | State::Healthy { .. } | State::Unhealthy, Event::Gone) => self.after_end(now),
+            (State::Restarting { at } | State::Degraded { until: at }, Event::Due) if at <= now => {
+                self.forget_old(now);
+                self.restarted.push_back(now);
+                State::Starting
+            }
+            (unchanged, _) => unchanged,
+        };
+        self.state
+    }
+
+    fn after_end(&mut self, now: Duration) -> State {
+        self.forget_old(now);
+        let already = self.restarted.len();
+        if already < self.policy.restarts {
+            let doubled = u32::try_from(already).ok().and_then(|times| 2_u32.checked_pow(times));
+            let pause = self.policy.pause.saturating_mul(doubled.unwrap_or(u32::MAX));
+            return State::Restarting { at: now.saturating_add(pause) };
+        }
+        let first = self.restarted.front().copied().unwrap_or(now);
+        State::Degraded { until: first.saturating_add(self.policy.window) }
+    }
+
+    fn forget_old(&mut self, now: Duration) {
+        while self.restarted.front().is_some_and(|at| at.saturating_add(self.policy.window) <= now) {
+            self.restarted.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn seed_002() -> Policy {
+        Policy::from(&UpstreamConfig::default())
+    }
+
+    #[test]
+    fn the_policy_is_that_of_seed_002() {
+        let mut health = Health::new(seed_002());
+        assert_eq!(health.on(Event::Started, seconds(0)), State::Healthy { missed: 0 });
+        assert_eq!(health.on(Event::Missed, seconds(30)), State::Healthy { missed: 1 });
+        assert_eq!(health.on(Event::Missed, seconds(60)), State::Healthy { missed: 2 });
+        assert_eq!(health.on(Event::Missed, seconds(90)), State::Unhealthy);
+        let mut now = seconds(90);
+        for pause in [1, 2, 4] {
+            let due = now + seconds(pause);
+            assert_eq!(health.on(Event::Gone, now), State::Restarting { at: due });
+            assert_eq!(health.on(Event::Due, due), State::Starting);
+            assert_eq!(health.on(Event::Started, due), State::Healthy { missed: 0 });
+            now = due;
+        }
+        // 5 minutes after the first of the three.
+        assert_eq!(health.on(Event::Gone, now), State::Degraded { until: seconds(391) });
+        assert_eq!(health.on(Event::Due, seconds(390)), State::Degraded { until: seconds(391) });
+        assert_eq!(health.on(Event::Due, seconds(391)), State::Starting);
+        assert_eq!(health.on(Event::Started, seconds(392)), State::Healthy { missed: 0 });
+    }
+
+    #[test]
+    fn an_answer_forgives_what_was_missed() {
+        let mut health = Health::new(seed_002());
+        health.on(Event::Started, seconds(0));
+        health.on(Event::Missed, seconds(30));
+        health.on(Event::Missed, seconds(60));
+        health.on(Event::Answered, seconds(90));
+        assert_eq!(health.on(Event::Missed, seconds(120)), State::Healthy { missed: 1 });
+    }
+
+    fn any_event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            Just(Event::Started),
+            Just(Event::Answered),
+            Just(Event::Missed),
+            Just(Event::Gone),
+            Just(Event::Due),
+        ]
+    }
+
+    prop_compose! {
+        fn any_policy()(
+            misses in 1..5_u32,
+            pause in 1..5_000_u64,
+            restarts in 0..5_usize,
+            window in 1..400_000_u64,
+        ) -> Policy {
+            Policy {
+                misses, restarts, pause: Duration::from_millis(pause), window: Duration::from_millis(window),
+            }
+        }
+    }
+
+    proptest! {
+        /// Whatever happens: no more restarts in any window than the policy has, and never before they are due.
+        #[test]
+        fn it_is_never_restarted_too_often_or_too_soon(
+            policy in any_policy(),
+            steps in proptest::collection::vec((any_event(), 0..120_000_u64), 0..200),
+        ) {
+            let (window, most) = (policy.window, policy.restarts.max(1));
+            let mut health = Health::new(policy);
+            let (mut now, mut state, mut restarts) = (Duration::ZERO, State::Starting, Vec::new());
+            for (event, passed) in steps {
+                now += Duration::from_millis(passed);
+                let after = health.on(event, now);
+                if let (State::Restarting { at } | State::Degraded { until: at }, State::Starting) = (state, after) {
+                    prop_assert!(at <= now && event == Event::Due);
+                    restarts.push(now);
+                }
+                state = after;
+            }
+            for (place, from) in restarts.iter().enumerate() {
+                let within = restarts[place..].iter().filter(|at| **at < *from + window).count();
+                prop_assert!(within <= most, "{within} restarts within {window:?} from {from:?}");
+            }
+        }
+
+        /// It counts as hung after exactly so many misses in a row as the policy has.
+        #[test]
+        fn only_misses_in_a_row_make_it_hung(
+            policy in any_policy(),
+            answered in proptest::collection::vec(any::<bool>(), 0..100),
+        ) {
+            let most = policy.misses;
+            let mut health = Health::new(policy);
+            health.on(Event::Started, Duration::ZERO);
+            let mut row = 0;
+            for answered in answered {
+                let state = health.on(if answered { Event::Answered } else { Event::Missed }, Duration::ZERO);
+                row = if answered { 0 } else { row + 1 };
+                if row == most {
+                    prop_assert_eq!(state, State::Unhealthy);
+                    break;
+                }
+                prop_assert_eq!(state, State::Healthy { missed: row });
+            }
+        }
+
+        /// From wherever it has come to, it gets healthy again by itself once the server can be started.
+        #[test]
+        fn it_comes_back_by_itself(
+            policy in any_policy(),
+            steps in proptest::collection::vec((any_event(), 0..120_000_u64), 0..100),
+        ) {
+            let mut health = Health::new(policy);
+            let (mut now, mut state) = (Duration::ZERO, State::Starting);
+            for (event, passed) in steps {
+                now += Duration::from_millis(passed);
+                state = health.on(event, now);
+            }
+            for _ in 0..4 {
+                state = match state {
+                    State::Healthy { .. } => break,
+                    State::Starting => health.on(Event::Started, now),
+                    State::Unhealthy => health.on(Event::Gone, now),
+                    State::Restarting { at } | State::Degraded { until: at } => {
+                        now = now.max(at);
+                        health.on(Event::Due, now)
+                    }
+                };
+            }
+            prop_assert!(matches!(state, State::Healthy { .. }), "{state:?}");
+        }
+    }
+}

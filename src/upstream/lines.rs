@@ -1,0 +1,73 @@
+//! Lines of a pipe, of bounded length: what a child writes is its own affair.
+
+use std::io;
+
+use tokio::io::{AsyncBufRead, AsyncBufReadExt};
+
+/// A line, and whether it is whole.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub text: Vec<u8>,
+    pub cut: bool,
+}
+
+/// The next line without its end; of one that is longer than `longest` the beginning. `None` at the end.
+pub(super) async fn next_line(
+    from: &mut (impl AsyncBufRead + Unpin),
+    longest: usize,
+) -> io::Result<Option<Line>> {
+    let mut line = Line { text: Vec::new(), cut: false };
+    let mut any = false;
+    loop {
+        let read = from.fill_buf().await?;
+        if read.is_empty() {
+            return Ok(any.then_some(line));
+        }
+        any = true;
+        let end = read.iter().position(|byte| *byte == b'\n');
+        let part = &read[..end.unwrap_or(read.len())];
+        let room = longest - line.text.len();
+        line.text.extend_from_slice(&part[..part.len().min(room)]);
+        line.cut |= part.len() > room;
+        let used = end.map_or(read.len(), |end| end + 1);
+        from.consume(used);
+        if end.is_some() {
+            return Ok(Some(line));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tokio::io::BufReader;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn lines_are_those_of_the_text_up_to_their_length(
+            text in proptest::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..200),
+            longest in 1..20_usize,
+            buffer in 1..10_usize,
+        ) {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let read = runtime.block_on(async {
+                let mut from = BufReader::with_capacity(buffer, text.as_slice());
+                let mut lines = Vec::new();
+                while let Some(line) = next_line(&mut from, longest).await.unwrap() {
+                    lines.push(line);
+                }
+                lines
+            });
+            let mut expected: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+            // What follows the last end is a line only where something is there.
+            expected.pop_if(|last| last.is_empty());
+            let expected: Vec<Line> = expected
+                .into_iter()
+                .map(|line| Line { text: line[..line.len().min(longest)].to_vec(), cut: line.len() > longest })
+                .collect();
+            prop_assert_eq!(read, expected);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Seed 003's ports: each session's server has the one that the hash of the session's id names, or the next free one.
+
+use std::{
+    collections::HashSet,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use sha2::{Digest, Sha256};
+
+const BASE: u16 = 20_000;
+const SPAN: u16 = 20_000;
+
+/// Where the search for a session's port begins: 20000 and the first two bytes of SHA-256 of its id, modulo 20000.
+pub(super) fn first_choice(session_id: &str) -> u16 {
+    let hash = Sha256::digest(session_id.as_bytes());
+    BASE + u16::from_be_bytes([hash[0], hash[1]]) % SPAN
+}
+
+/// The ports that servers of ours have.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ports(Arc<Mutex<HashSet<u16>>>);
+
+/// A port as long as it is used.
+#[derive(Debug)]
+pub(super) struct Port {
+    pub number: u16,
+    all: Ports,
+}
+
+impl Port {
+    /// Whether nobody listens there.
+    pub fn is_free(&self) -> bool {
+        is_free(self.number)
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        self.all.taken().remove(&self.number);
+    }
+}
+
+impl Ports {
+    fn taken(&self) -> MutexGuard<'_, HashSet<u16>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A port for the session that nobody has; `None` where all are taken.
+    pub fn take(&self, session_id: &str) -> Option<Port> {
+        self.take_free(session_id, is_free)
+    }
+
+    fn take_free(&self, session_id: &str, is_free: impl Fn(u16) -> bool) -> Option<Port> {
+        let first = first_choice(session_id) - BASE;
+        let mut taken = self.taken();
+        let number = (0..SPAN)
+            .map(|step| BASE + (first + step) % SPAN)
+            .find(|port| !taken.contains(port) && is_free(*port))?;
+        taken.insert(number);
+        Some(Port { number, all: self.clone() })
+    }
+}
+
+/// Whether a server could have it, whichever of the two addresses of this machine it binds.
+fn is_free(port: u16) -> bool {
+    let can_bind = |address: SocketAddr| match TcpListener::bind(address) {
+        Ok(_) => true,
+        // A machine without IPv6 has no such address to take.
+        Err(error) => error.kind() != std::io::ErrorKind::AddrInUse,
+    };
+    can_bind((Ipv4Addr::LOCALHOST, port).into()) && can_bind((Ipv6Addr::LOCALHOST, port).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_port_is_that_of_seed_003() {
+        // sha256('abc') begins with ba78: 47736 % 20000.
+        assert_eq!(first_choice("abc"), 27_736);
+    }
+
+    #[test]
+    fn a_port_that_somebody_else_has_is_left_to_him() {
+        let ports = Ports::default();
+        let theirs = ports.take("somebody").unwrap().number;
+        let _held = TcpListener::bind((Ipv4Addr::LOCALHOST, theirs)).unwrap();
+        assert_ne!(ports.take("somebody").unwrap().number, theirs);
+    }
+
+    #[test]
+    fn a_port_is_free_again_with_the_end_of_its_server() {
+        let ports = Ports::default();
+        let first = ports.take_free("a", |_| true).unwrap();
+        let number = first.number;
+        assert_ne!(ports.take_free("a", |_| true).unwrap().number, number);
+        drop(first);
+        assert_eq!(ports.take_free("a", |_| true).unwrap().number, number);
+    }
+
+    #[test]
+    fn there_are_as_many_as_the_span_and_then_none() {
+        let ports = Ports::default();
+        let all: Vec<Port> = (0..SPAN).map_while(|_| ports.take_free("a", |_| true)).collect();
+        assert_eq!(all.len(), usize::from(SPAN));
+        assert!(ports.take_free("a", |_| true).is_none());
+    }
+
+    proptest! {
+        /// T-3 of seed 003: many sessions, whichever ports others have, and no port twice.
+        #[test]
+        fn sessions_never_share_a_port(
+            ids in proptest::collection::hash_set("[0-9a-f]{8}", 100),
+            busy in proptest::collection::hash_set(BASE..BASE + SPAN, 0..500),
+        ) {
+            let ports = Ports::default();
+            let held: Vec<Port> =
+                ids.iter().map(|id| ports.take_free(id, |port| !busy.contains(&port)).unwrap()).collect();
+            let numbers: HashSet<u16> = held.iter().map(|port| port.number).collect();
+            prop_assert_eq!(numbers.len(), ids.len());
+            prop_assert!(numbers.iter().all(|port| (BASE..BASE + SPAN).contains(port) && !busy.contains(port)));
+        }
+    }
+}

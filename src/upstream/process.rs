@@ -1,0 +1,244 @@
+//! A server's process and everything that it starts: a group that is ended as a whole.
+
+use std::{
+    collections::VecDeque,
+    io,
+    process::Stdio,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, BufReader},
+    process::{ChildStdin, ChildStdout, Command},
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{guardian::Guardian, lines::next_line};
+
+/// Bytes of a line in the log.
+const LONGEST_LINE: usize = 4_096;
+/// Lines that a failed start is explained with.
+const KEPT_LINES: usize = 10;
+/// Lines in a second that are logged; what is more is counted.
+const LINES_A_SECOND: u32 = 50;
+/// How long the system may take to take a killed group away.
+const AFTER_KILL: Duration = Duration::from_secs(1);
+/// Nobody tells when the last process of a group is gone: it is looked for so often.
+const FIRST_POLL: Duration = Duration::from_millis(5);
+const LAST_POLL: Duration = Duration::from_millis(80);
+
+/// A process that runs, or has run. Dropped, its group is killed.
+pub(super) struct Process {
+    pub pid: u32,
+    exited: CancellationToken,
+    kill: CancellationToken,
+    status: Arc<OnceLock<String>>,
+    last_lines: Arc<Mutex<VecDeque<String>>>,
+    guardian: Guardian,
+}
+
+/// The pipes of a process whose stdout carries the protocol.
+pub(super) struct Pipes {
+    pub input: ChildStdin,
+    pub output: ChildStdout,
+}
+
+/// Starts `command` as the leader of a group; `name` is what its lines are logged under. Where it is not `piped`, its
+/// stdout is logged too.
+pub(super) fn start(
+    mut command: Command,
+    name: &str,
+    piped: bool,
+    guardian: &Guardian,
+) -> io::Result<(Process, Option<Pipes>)> {
+    command
+        .stdin(if piped { Stdio::piped() } else { Stdio::null() })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    #[cfg(unix)]
+    command.process_group(0);
+    let mut child = command.spawn()?;
+    let pid = child.id().unwrap_or_default();
+    guardian.watch(pid);
+    let last_lines = Arc::<Mutex<VecDeque<String>>>::default();
+    if let Some(stderr) = child.stderr.take() {
+        // Owned by the pipe: ends with its last writer.
+        tokio::spawn(log_lines(stderr, name.to_owned(), last_lines.clone()));
+    }
+    let pipes = match (child.stdin.take(), child.stdout.take()) {
+        (Some(input), Some(output)) => Some(Pipes { input, output }),
+        (_, Some(output)) => {
+            tokio::spawn(log_lines(output, name.to_owned(), last_lines.clone()));
+            None
+        }
+        _ => None,
+    };
+    let (exited, kill) = (CancellationToken::new(), CancellationToken::new());
+    let status = Arc::<OnceLock<String>>::default();
+    let process =
+        Process { pid, exited, kill, status: status.clone(), last_lines, guardian: guardian.clone() };
+    let (exited, kill) = (process.exited.clone(), process.kill.clone());
+    // Owned by the process: reaps it, so that no zombie is left.
+    tokio::spawn(async move {
+        let ended = tokio::select! {
+            ended = child.wait() => ended,
+            () = kill.cancelled() => {
+                let _ = child.start_kill();
+                child.wait().await
+            }
+        };
+        let _ = status.set(match ended {
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        });
+        exited.cancel();
+    });
+    Ok((process, pipes))
+}
+
+impl Process {
+    /// Cancelled when it is gone.
+    pub fn exited(&self) -> &CancellationToken {
+        &self.exited
+    }
+
+    /// How it ended and what it said last, for a message.
+    pub fn last_words(&self) -> String {
+        let lines = self.last_lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let said: Vec<&str> = lines.iter().map(String::as_str).collect();
+        match (self.status.get(), said.is_empty()) {
+            (Some(status), true) => format!("it ended with {status}"),
+            (Some(status), false) => format!("it ended with {status}: {}", said.join(" | ")),
+            (None, true) => "it said nothing".to_owned(),
+            (None, false) => format!("it said: {}", said.join(" | ")),
+        }
+    }
+
+    /// Ends the group: it may end by itself while `asked` asks it to, for as long as `patience`; then it is told to,
+    /// and after `term` made to.
+    pub async fn end(&self, asked: impl Future<Output = ()>, patience: Duration, term: Duration) {
+        let by_itself = async {
+            asked.await;
+            self.all_gone().await;
+        };
+        if tokio::time::timeout(patience, by_itself).await.is_err() {
+            self.signal(Signal::Term);
+            if tokio::time::timeout(term, self.all_gone()).await.is_err() {
+                tracing::warn!(pid = self.pid, "the upstream server did not end when it was told to");
+                self.signal(Signal::Kill);
+                if tokio::time::timeout(AFTER_KILL, self.all_gone()).await.is_err() {
+                    tracing::warn!(pid = self.pid, "the upstream server cannot be killed");
+                    return;
+                }
+            }
+        }
+        self.guardian.forget(self.pid);
+    }
+
+    /// Returns when nothing of the group is left.
+    async fn all_gone(&self) {
+        self.exited.cancelled().await;
+        let mut pause = FIRST_POLL;
+        while self.has_group() {
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LAST_POLL);
+        }
+    }
+
+    #[cfg(unix)]
+    fn has_group(&self) -> bool {
+        let Some(group) = group(self.pid) else { return false };
+        nix::sys::signal::killpg(group, None).is_ok() && has_living(self.pid)
+    }
+
+    #[cfg(not(unix))]
+    fn has_group(&self) -> bool {
+        false
+    }
+
+    fn signal(&self, signal: Signal) {
+        #[cfg(unix)]
+        if let Some(group) = group(self.pid) {
+            let signal = match signal {
+                Signal::Term => nix::sys::signal::Signal::SIGTERM,
+                Signal::Kill => nix::sys::signal::Signal::SIGKILL,
+            };
+            let _ = nix::sys::signal::killpg(group, signal);
+        }
+        if matches!(signal, Signal::Kill) || cfg!(not(unix)) {
+            self.kill.cancel();
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Signal {
+    Term,
+    Kill,
+}
+
+/// Whether a process of the group lives. One that has ended and waits for a parent that does not look is no process.
+#[cfg(target_os = "linux")]
+fn has_living(group: u32) -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return true };
+    processes.flatten().any(|process| {
+        let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+        // The name stands in parentheses, and may hold anything.
+        let mut fields = stat.rsplit_once(") ").map(|(_, rest)| rest.split(' ')).into_iter().flatten();
+        let (state, of) = (fields.next(), fields.nth(1));
+        state.is_some_and(|state| !matches!(state, "Z" | "X")) && of == Some(group.to_string().as_str())
+    })
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn has_living(_group: u32) -> bool {
+    true
+}
+
+/// Never our own group, which 0 would mean.
+#[cfg(unix)]
+fn group(pid: u32) -> Option<nix::unistd::Pid> {
+    i32::try_from(pid).ok().filter(|pid| *pid > 1).map(nix::unistd::Pid::from_raw)
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Once it was reaped and its group is gone, the number may be somebody else's.
+        if !self.exited.is_cancelled() || self.has_group() {
+            self.signal(Signal::Kill);
+        }
+        self.guardian.forget(self.pid);
+    }
+}
+
+/// Logs what a server writes beside the protocol. A flood of it is counted and not written.
+async fn log_lines(pipe: impl AsyncRead + Unpin, name: String, kept: Arc<Mutex<VecDeque<String>>>) {
+    let mut pipe = BufReader::new(pipe);
+    let (mut since, mut logged, mut left_out) = (Instant::now(), 0_u32, 0_u64);
+    while let Ok(Some(line)) = next_line(&mut pipe, LONGEST_LINE).await {
+        let text = String::from_utf8_lossy(&line.text).trim_end().to_owned();
+        if since.elapsed() >= Duration::from_secs(1) {
+            if left_out > 0 {
+                tracing::warn!(session = name, left_out, "the upstream server writes more than is logged");
+            }
+            (since, logged, left_out) = (Instant::now(), 0, 0);
+        }
+        if logged < LINES_A_SECOND {
+            logged += 1;
+            tracing::info!(target: "troupe::upstream", session = name, "{text}");
+        } else {
+            left_out += 1;
+        }
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == KEPT_LINES {
+            kept.pop_front();
+        }
+        kept.push_back(text);
+    }
+    if left_out > 0 {
+        tracing::warn!(session = name, left_out, "the upstream server wrote more than was logged");
+    }
+}

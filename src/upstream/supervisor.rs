@@ -1,0 +1,379 @@
+//! One session's server: started when it is first wanted, watched, started again by the rules of `health`, led back to
+//! where it was, and ended.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::{Map, Value};
+use tokio::{sync::watch, time::Instant};
+
+use super::{
+    client::{Client, Failure, OnProgress},
+    content::{self, Files, Found},
+    health::{Event, Health, Policy, State},
+    state::{Kept, Replayed, Talk},
+    upstreams::{Running, Upstreams},
+};
+use crate::error::{ErrorCode, Result, TroupeError};
+
+/// The server's answer as it came, and what the record keeps of it.
+pub struct Passed {
+    pub result: Value,
+    pub found: Found,
+}
+
+/// How it stands with a server, for whoever watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vitals {
+    Asleep,
+    Starting,
+    Healthy,
+    Unhealthy,
+    Restarting,
+    Degraded,
+}
+
+impl Vitals {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Asleep => "asleep",
+            Self::Starting => "starting",
+            Self::Healthy => "healthy",
+            Self::Unhealthy => "unhealthy",
+            Self::Restarting => "restarting",
+            Self::Degraded => "degraded",
+        }
+    }
+}
+
+#[derive(Clone)]
+enum Status {
+    /// Nobody has called it yet.
+    Asleep,
+    Starting,
+    Up(Arc<Client>),
+    Unhealthy,
+    Restarting,
+    Degraded(TroupeError),
+    Ended,
+}
+
+/// A session's server.
+pub struct Upstream {
+    shared: Arc<Upstreams>,
+    id: Arc<str>,
+    /// Where it writes files.
+    folder: PathBuf,
+    status: watch::Sender<Status>,
+    wanted: watch::Sender<bool>,
+    /// What runs now, so that it can be ended whoever else has given up.
+    running: tokio::sync::Mutex<Option<Running>>,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Default)]
+struct Memory {
+    kept: Kept,
+    /// Whether something may have been stored since that was last read.
+    changed: bool,
+    /// The last numbered message of the console.
+    seen: u64,
+    replayed: Option<Replayed>,
+}
+
+impl Upstream {
+    pub(super) fn new(shared: Arc<Upstreams>, id: Arc<str>) -> Self {
+        Self {
+            folder: shared.folder(&id),
+            shared,
+            id,
+            status: watch::Sender::new(Status::Asleep),
+            wanted: watch::Sender::new(false),
+            running: tokio::sync::Mutex::default(),
+            memory: Mutex::default(),
+        }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// Whether nobody has called it yet.
+    pub(super) fn is_asleep(&self) -> bool {
+        !*self.wanted.borrow() && matches!(*self.status.borrow(), Status::Asleep)
+    }
+
+    /// What it is led to when it starts.
+    pub fn restore(&self, kept: Kept) {
+        self.memory().kept = kept;
+    }
+
+    /// Calls a tool; the server is started if it does not run.
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        on_progress: OnProgress,
+    ) -> Result<Passed> {
+        let client = self.ready().await?;
+        let result = client.call_tool(tool, arguments, None, Some(on_progress)).await;
+        let result = result.map_err(|failure| self.failed(tool, failure))?;
+        let files = Files { folder: self.folder.clone(), base: self.shared.working_folder().to_owned() };
+        let mut seen = self.memory().seen;
+        let mut found = content::find(&result, &files, &mut seen).await;
+        let reads = self.shared.known_tools().iter().any(|known| known.name == tool && known.read_only);
+        let mut memory = self.memory();
+        memory.seen = seen;
+        memory.kept.take_in(std::mem::take(&mut found.places));
+        memory.changed |= !reads;
+        drop(memory);
+        Ok(Passed { result, found })
+    }
+
+    /// Waits until it can be called.
+    async fn ready(&self) -> Result<Arc<Client>> {
+        self.wanted.send_replace(true);
+        let mut status = self.status.subscribe();
+        let settled = status
+            .wait_for(|status| matches!(status, Status::Up(_) | Status::Degraded(_) | Status::Ended))
+            .await
+            .map(|status| status.clone());
+        match settled {
+            Ok(Status::Up(client)) => Ok(client),
+            Ok(Status::Degraded(error)) => Err(error),
+            _ => Err(unavailable("the upstream server of this session has been ended")),
+        }
+    }
+
+    /// Starts it if it does not run, and tells what came back of what was kept.
+    pub async fn wake(&self) -> Result<Replayed> {
+        self.ready().await?;
+        Ok(self.memory().replayed.clone().unwrap_or_default())
+    }
+
+    /// What is known of the session's pages without asking.
+    pub fn kept(&self) -> Kept {
+        self.memory().kept.clone()
+    }
+
+    /// The same, with what its pages have stored by now, if that may be other than before.
+    pub async fn look(&self) -> Kept {
+        let up = match &*self.status.borrow() {
+            Status::Up(client) => Some(client.clone()),
+            _ => None,
+        };
+        let due = {
+            let mut memory = self.memory();
+            // A server without a page would open one to tell what it has stored.
+            let due = memory.changed && up.is_some() && !memory.kept.urls.is_empty();
+            memory.changed &= !due;
+            due
+        };
+        if let Some(client) = up.filter(|_| due)
+            && let Some(storage) = self.talk(&client, &self.shared.known_tools()).read_storage().await
+        {
+            self.memory().kept.storage = Some(storage);
+        }
+        self.kept()
+    }
+
+    fn talk<'a, T>(&'a self, client: &'a Client, tools: &'a [T]) -> Talk<'a, T> {
+        Talk { client, tools, folder: &self.folder }
+    }
+
+    pub fn vitals(&self) -> Vitals {
+        match &*self.status.borrow() {
+            Status::Asleep | Status::Ended => Vitals::Asleep,
+            Status::Starting => Vitals::Starting,
+            Status::Up(_) => Vitals::Healthy,
+            Status::Unhealthy => Vitals::Unhealthy,
+            Status::Restarting => Vitals::Restarting,
+            Status::Degraded(_) => Vitals::Degraded,
+        }
+    }
+
+    /// Keeps it alive from its first call on; to be run beside everything else, and given up with the session.
+    pub async fn supervise(&self) {
+        let _ = self.wanted.subscribe().wait_for(|wanted| *wanted).await;
+        let begun = Instant::now();
+        let config = self.shared.config();
+        let mut health = Health::new(Policy::from(config));
+        let mut state = State::Starting;
+        let mut last_error = unavailable("the upstream server is not there");
+        loop {
+            let event = match state {
+                State::Starting => {
+                    self.status.send_replace(Status::Starting);
+                    match self.start().await {
+                        Ok(client) => {
+                            self.status.send_replace(Status::Up(client));
+                            Event::Started
+                        }
+                        Err(error) => {
+                            tracing::warn!(session = &*self.id, %error, "the upstream server does not start");
+                            last_error = error;
+                            Event::Gone
+                        }
+                    }
+                }
+                State::Healthy { .. } => match self.watch().await {
+                    Event::Gone => {
+                        last_error = self.bury().await;
+                        tracing::warn!(session = &*self.id, error = %last_error, "the upstream server has died");
+                        Event::Gone
+                    }
+                    event => event,
+                },
+                State::Unhealthy => {
+                    tracing::warn!(session = &*self.id, "the upstream server hangs: it is ended");
+                    self.status.send_replace(Status::Unhealthy);
+                    last_error = unavailable(format!(
+                        "it left {} pings unanswered, and was ended",
+                        config.ping_misses
+                    ));
+                    self.end_running(Duration::ZERO).await;
+                    Event::Gone
+                }
+                State::Restarting { at } => {
+                    let pause = at.saturating_sub(begun.elapsed());
+                    tracing::warn!(session = &*self.id, ?pause, "the upstream server is started again");
+                    self.status.send_replace(Status::Restarting);
+                    tokio::time::sleep_until(begun + at).await;
+                    Event::Due
+                }
+                State::Degraded { until } => {
+                    let wait = until.saturating_sub(begun.elapsed());
+                    tracing::warn!(session = &*self.id, ?wait, "the upstream server fails again and again");
+                    self.status.send_replace(Status::Degraded(self.degraded(&last_error, wait)));
+                    tokio::time::sleep_until(begun + until).await;
+                    Event::Due
+                }
+            };
+            state = health.on(event, begun.elapsed());
+        }
+    }
+
+    /// Starts it, and leads it to where it was.
+    async fn start(&self) -> Result<Arc<Client>> {
+        let running = match self.shared.take_spare(&self.id).await {
+            Some(spare) => spare,
+            None => self.shared.launch(&self.id).await?,
+        };
+        let client = running.client.clone();
+        *self.running.lock().await = Some(running);
+        let kept = self.kept();
+        let replayed = self.talk(&client, &self.shared.known_tools()).replay(&kept).await;
+        let mut memory = self.memory();
+        memory.seen = 0;
+        memory.replayed = Some(replayed);
+        Ok(client)
+    }
+
+    /// Returns with what happens next to one that runs.
+    async fn watch(&self) -> Event {
+        let client = match &*self.status.borrow() {
+            Status::Up(client) => client.clone(),
+            _ => return Event::Gone,
+        };
+        let config = self.shared.config();
+        let ping_due = tokio::time::sleep(config.ping_interval);
+        tokio::pin!(ping_due);
+        loop {
+            tokio::select! {
+                biased;
+                () = client.gone().cancelled() => return Event::Gone,
+                () = client.list_changed.notified() => self.shared.list_again(&client).await,
+                () = &mut ping_due => {
+                    let answered = client.ping(config.ping_timeout).await;
+                    if client.gone().is_cancelled() {
+                        return Event::Gone;
+                    }
+                    if !answered {
+                        tracing::warn!(session = &*self.id, "the upstream server left a ping unanswered");
+                    }
+                    return if answered { Event::Answered } else { Event::Missed };
+                }
+            }
+        }
+    }
+
+    /// Ends what is left of one that is gone, and tells how it went.
+    async fn bury(&self) -> TroupeError {
+        self.status.send_replace(Status::Restarting);
+        let Some(running) = self.running.lock().await.take() else {
+            return unavailable("the upstream server has ended");
+        };
+        running.end(async {}, Duration::ZERO, self.shared.config().term_timeout).await;
+        unavailable(running.last_words())
+    }
+
+    async fn end_running(&self, patience: Duration) {
+        let Some(running) = self.running.lock().await.take() else { return };
+        let client = running.client.clone();
+        let tools = self.shared.known_tools();
+        let asked = async {
+            if let Err(failure) = self.talk(&client, &tools).close_browser().await {
+                tracing::debug!(%failure, "the browser of the upstream server was not closed");
+            }
+            client.shut().cancel();
+        };
+        running.end(asked, patience, self.shared.config().term_timeout).await;
+        client.gone().cancel();
+    }
+
+    /// Ends it in good order: its browser, itself, what it has started.
+    pub async fn close(&self) {
+        self.status.send_replace(Status::Ended);
+        let spare = async {
+            if let Some(spare) = self.shared.take_spare(&self.id).await {
+                self.shared.end(&spare).await;
+            }
+        };
+        tokio::join!(spare, self.end_running(self.shared.config().close_timeout));
+        // Where nothing was written there is nothing to keep.
+        let _ = tokio::fs::remove_dir(&self.folder).await;
+    }
+
+    fn failed(&self, tool: &str, failure: Failure) -> TroupeError {
+        match failure {
+            Failure::Refused { code, message, data } => {
+                let kind =
+                    if code == -32602 { ErrorCode::InvalidParameters } else { ErrorCode::InternalError };
+                let mut upstream = serde_json::json!({"code": code});
+                if let Some(data) = data {
+                    upstream["data"] = data;
+                }
+                TroupeError::new(kind, format!("the upstream server refused `{tool}`: {message}"))
+                    .detail("upstream", upstream)
+            }
+            failure => died(&failure),
+        }
+    }
+
+    fn degraded(&self, last: &TroupeError, wait: Duration) -> TroupeError {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let retry_at = u64::try_from((now + wait).as_millis()).unwrap_or(u64::MAX);
+        let failed = self.shared.config().restarts + 1;
+        unavailable(format!("the upstream server has failed {failed} times; the last time: {}", last.message))
+            .detail("reason", "degraded")
+            .detail("retryAt", retry_at)
+            .suggestion("it is started again by itself at retryAt; the server's log tells what it said")
+    }
+}
+
+pub(super) fn unavailable(message: impl Into<String>) -> TroupeError {
+    TroupeError::new(ErrorCode::UpstreamUnavailable, message)
+}
+
+fn died(failure: &Failure) -> TroupeError {
+    unavailable(format!("the upstream server did not answer: {failure}"))
+        .detail("reason", "died")
+        .suggestion("look whether the call was done, then repeat it: the server is started again, and led back to its page")
+}

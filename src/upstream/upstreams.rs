@@ -1,0 +1,357 @@
+//! What the upstream servers of all sessions share: how one is started, what tools they have, which ports are theirs.
+
+use std::{
+    future::Future,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
+};
+
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::{
+    client::Client,
+    command::{Command, Place},
+    guardian::Guardian,
+    http,
+    ports::{Port, Ports},
+    process::{self, Process},
+    stdio,
+    supervisor::{Upstream, Vitals, unavailable},
+};
+use crate::{
+    config::{Config, UpstreamConfig, UpstreamTransport},
+    error::{ErrorCode, Result, TroupeError},
+    policy::files,
+};
+
+/// The folder of the sessions' folders, below the one for output.
+const FOLDER: &str = "upstream";
+/// Ports that are tried where somebody takes one before our server can.
+const PORT_ATTEMPTS: usize = 5;
+
+/// A tool of the upstream server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offered {
+    pub name: String,
+    pub read_only: bool,
+    /// As the server lists it.
+    pub listed: Value,
+}
+
+impl AsRef<str> for Offered {
+    fn as_ref(&self) -> &str {
+        &self.name
+    }
+}
+
+/// A server that runs and has shaken hands.
+pub(super) struct Running {
+    process: Process,
+    pub client: Arc<Client>,
+    _port: Option<Port>,
+}
+
+impl Running {
+    pub fn last_words(&self) -> String {
+        self.process.last_words()
+    }
+
+    pub async fn end(&self, asked: impl Future<Output = ()>, patience: Duration, term: Duration) {
+        self.process.end(asked, patience, term).await;
+    }
+}
+
+/// A server that was started to ask for its tools, and waits for the session of its id.
+struct Spare {
+    id: Arc<str>,
+    running: Running,
+}
+
+/// What upstream servers have in common.
+pub struct Upstreams {
+    config: UpstreamConfig,
+    command: Command,
+    root: PathBuf,
+    working_folder: PathBuf,
+    ports: Ports,
+    guardian: Guardian,
+    tools: watch::Sender<Option<Arc<Vec<Offered>>>>,
+    /// Held while a server is started for the list of its tools.
+    listing: tokio::sync::Mutex<()>,
+    spare: Mutex<Option<Spare>>,
+    /// The id of the spare server, for the next new session.
+    promised: Mutex<Option<Arc<str>>>,
+    /// Why the last start failed, until one succeeds.
+    failure: Mutex<Option<TroupeError>>,
+    all: Mutex<Vec<Weak<Upstream>>>,
+}
+
+impl Upstreams {
+    /// What the configuration names; `None` where the built-in engine serves.
+    pub fn open(config: &Config) -> Result<Option<Arc<Self>>> {
+        if config.upstream.command.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Arc::new(Self {
+            command: Command::read(&config.upstream)?,
+            config: config.upstream.clone(),
+            root: files::output_folder(config).join(FOLDER),
+            working_folder: std::env::current_dir().unwrap_or_default(),
+            ports: Ports::default(),
+            guardian: Guardian::default(),
+            tools: watch::Sender::new(None),
+            listing: tokio::sync::Mutex::default(),
+            spare: Mutex::default(),
+            promised: Mutex::default(),
+            failure: Mutex::default(),
+            all: Mutex::default(),
+        })))
+    }
+
+    pub(super) fn config(&self) -> &UpstreamConfig {
+        &self.config
+    }
+
+    pub(super) fn working_folder(&self) -> &Path {
+        &self.working_folder
+    }
+
+    /// Where the server of a session writes files.
+    pub(super) fn folder(&self, id: &str) -> PathBuf {
+        self.root.join(id)
+    }
+
+    /// The id that the next new session should have: that of a server which waits for one.
+    pub fn next_id(&self) -> Arc<str> {
+        let promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner).take();
+        promised.unwrap_or_else(new_id)
+    }
+
+    /// The server of the session `id`, yet to be called.
+    pub fn attend(self: &Arc<Self>, id: Arc<str>) -> Arc<Upstream> {
+        let upstream = Arc::new(Upstream::new(self.clone(), id));
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|known| known.strong_count() > 0);
+        all.push(Arc::downgrade(&upstream));
+        upstream
+    }
+
+    /// How it stands with the servers of all sessions.
+    pub fn vitals(&self) -> Vec<Vitals> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().filter_map(Weak::upgrade).map(|upstream| upstream.vitals()).collect()
+    }
+
+    /// Why the last start failed, until one succeeds.
+    pub fn failure(&self) -> Option<TroupeError> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Its tools, as far as they are known by now.
+    pub fn known_tools(&self) -> Arc<Vec<Offered>> {
+        self.tools.borrow().clone().unwrap_or_default()
+    }
+
+    /// Tells when the list of its tools is another.
+    pub fn tools_changes(&self) -> watch::Receiver<Option<Arc<Vec<Offered>>>> {
+        self.tools.subscribe()
+    }
+
+    /// Its tools. Where no server has told them yet one is started, which then serves a session that has none yet, or the first
+    /// new one.
+    pub async fn tools(&self) -> Result<Arc<Vec<Offered>>> {
+        let known = || self.tools.borrow().clone();
+        if let Some(known) = known() {
+            return Ok(known);
+        }
+        let _turn = self.listing.lock().await;
+        if let Some(known) = known() {
+            return Ok(known);
+        }
+        let sleeping = self.sleeping();
+        let id = sleeping.clone().unwrap_or_else(new_id);
+        let running = self.launch(&id).await?;
+        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(Spare { id: id.clone(), running });
+        if sleeping.is_none() {
+            *self.promised.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+        }
+        Ok(self.known_tools())
+    }
+
+    /// A session whose server was not called yet.
+    fn sleeping(&self) -> Option<Arc<str>> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut living = all.iter().filter_map(Weak::upgrade);
+        living.find(|upstream| upstream.is_asleep()).map(|upstream| upstream.id().clone())
+    }
+
+    /// The server that was started for the session `id` before there was one, if it still runs.
+    pub(super) async fn take_spare(&self, id: &str) -> Option<Running> {
+        let spare = {
+            let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+            spare.take_if(|spare| *spare.id == *id)?
+        };
+        if spare.running.client.gone().is_cancelled() {
+            spare.running.end(async {}, Duration::ZERO, self.config.term_timeout).await;
+            return None;
+        }
+        Some(spare.running)
+    }
+
+    /// Starts a server for the session `id`.
+    pub(super) async fn launch(&self, id: &str) -> Result<Running> {
+        let started = tokio::time::timeout(self.config.start_timeout, self.start(id)).await;
+        let started = started.unwrap_or_else(|_| {
+            let patience = self.config.start_timeout;
+            Err(unavailable(format!("`{}` was not ready within {patience:?}", self.command.program()))
+                .suggestion("if it must be fetched first, raise --upstream-start-timeout"))
+        });
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = started.as_ref().err().cloned();
+        started
+    }
+
+    async fn start(&self, id: &str) -> Result<Running> {
+        let folder = self.folder(id);
+        make_private(&folder).map_err(|error| {
+            let message = format!("the folder `{}` cannot be made: {error}", folder.display());
+            TroupeError::new(ErrorCode::InternalError, message).suggestion("give another --output-dir")
+        })?;
+        let (process, client, port) = match self.config.transport {
+            UpstreamTransport::Stdio => self.start_stdio(id, &folder)?,
+            UpstreamTransport::Http => self.start_http(id, &folder).await?,
+        };
+        let (exited, gone) = (process.exited().clone(), client.gone().clone());
+        // Owned by the process: ends with it, or with the client.
+        tokio::spawn(async move {
+            tokio::select! {
+                () = exited.cancelled() => gone.cancel(),
+                () = gone.cancelled() => {}
+            }
+        });
+        let ready = async {
+            client.handshake(self.config.start_timeout).await?;
+            if self.tools.borrow().is_none() {
+                self.take_tools(client.list_tools(self.config.start_timeout).await?);
+            }
+            Ok::<_, super::client::Failure>(())
+        };
+        if let Err(failure) = ready.await {
+            process.end(async {}, Duration::ZERO, self.config.term_timeout).await;
+            let program = self.command.program();
+            return Err(unavailable(format!(
+                "`{program}` did not shake hands: {failure}; {}",
+                process.last_words()
+            )));
+        }
+        let port_number = port.as_ref().map(|port| port.number);
+        tracing::info!(session = id, pid = process.pid, port = port_number, "an upstream server is started");
+        Ok(Running { process, client, _port: port })
+    }
+
+    fn spawn(&self, id: &str, folder: &Path, port: Option<u16>) -> Result<(Process, Option<process::Pipes>)> {
+        let command = self.command.process(&Place { session_id: id, folder, port });
+        process::start(command, id, port.is_none(), &self.guardian).map_err(|error| {
+            unavailable(format!("`{}` cannot be started: {error}", self.command.program()))
+                .suggestion("--upstream names a program that is found on the PATH")
+        })
+    }
+
+    fn start_stdio(&self, id: &str, folder: &Path) -> Result<(Process, Arc<Client>, Option<Port>)> {
+        let (process, pipes) = self.spawn(id, folder, None)?;
+        let (client, queue) = Client::new();
+        if let Some(pipes) = pipes {
+            stdio::connect(&client, queue, pipes);
+        }
+        Ok((process, client, None))
+    }
+
+    async fn start_http(&self, id: &str, folder: &Path) -> Result<(Process, Arc<Client>, Option<Port>)> {
+        let mut last_words = String::new();
+        for _ in 0..PORT_ATTEMPTS {
+            let none = || unavailable("no port of 20000 to 39999 is free");
+            let port = self.ports.take(id).ok_or_else(none)?;
+            let (process, _) = self.spawn(id, folder, Some(port.number))?;
+            tokio::select! {
+                () = http::listens(port.number) => {
+                    let (client, queue) = Client::new();
+                    http::connect(&client, queue, port.number);
+                    return Ok((process, client, Some(port)));
+                }
+                () = process.exited().cancelled() => {}
+            }
+            process.end(async {}, Duration::ZERO, self.config.term_timeout).await;
+            last_words = process.last_words();
+            // Where its port is still free, that was not why it ended.
+            if port.is_free() {
+                break;
+            }
+        }
+        let program = self.command.program();
+        Err(unavailable(format!("`{program}` ended before it listened at its port: {last_words}")))
+    }
+
+    fn take_tools(&self, listed: Vec<Value>) {
+        let tools = listed.into_iter().filter_map(|listed| {
+            let name = listed["name"].as_str()?.to_owned();
+            let read_only = listed["annotations"]["readOnlyHint"] == true;
+            Some(Offered { name, read_only, listed })
+        });
+        let tools = Arc::new(tools.collect::<Vec<_>>());
+        self.tools.send_if_modified(|known| {
+            let other = known.as_ref() != Some(&tools);
+            if other {
+                *known = Some(tools);
+            }
+            other
+        });
+    }
+
+    /// Asks a server anew for the list of its tools, which has changed.
+    pub(super) async fn list_again(&self, client: &Client) {
+        match client.list_tools(self.config.ping_timeout).await {
+            Ok(listed) => self.take_tools(listed),
+            Err(failure) => tracing::debug!(%failure, "the upstream server does not tell its tools"),
+        }
+    }
+
+    /// Ends a server that was never called.
+    pub(super) async fn end(&self, running: &Running) {
+        let asked = async { running.client.shut().cancel() };
+        running.end(asked, self.config.close_timeout, self.config.term_timeout).await;
+    }
+
+    /// Ends the server that no session has.
+    pub async fn end_spare(&self) {
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Spare { running, .. }) = spare {
+            self.end(&running).await;
+        }
+    }
+
+    /// Ends the shell that would end servers after us: there are none any more.
+    pub async fn shutdown(&self) {
+        let guardian = self.guardian.clone();
+        let _ = tokio::task::spawn_blocking(move || guardian.close()).await;
+    }
+}
+
+fn new_id() -> Arc<str> {
+    uuid::Uuid::new_v4().to_string().into()
+}
+
+/// Makes a folder that only its owner can enter: what a session has stored passes through it.
+fn make_private(folder: &Path) -> std::io::Result<()> {
+    if let Some(root) = folder.parent() {
+        if let Some(output) = root.parent() {
+            files::make_folder(output)?;
+        }
+        files::make_folder(root)?;
+    }
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
