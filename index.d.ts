@@ -98,6 +98,28 @@ export interface Config {
   idleTimeout?: number
   /** Be the stdio face of a running Troupe server */
   connect?: string
+  /** Supervise this MCP server, one for each session, instead of the built-in engine */
+  upstream?: string
+  /** How it is spoken to. Default: stdio */
+  upstreamTransport?: 'stdio' | 'http'
+  /** How long its start may take, in ms. Default: 60000 */
+  upstreamStartTimeout?: number
+  /** How often it is asked whether it is there, in ms. Default: 30000 */
+  upstreamPingInterval?: number
+  /** How long its answer to that may take, in ms. Default: 10000 */
+  upstreamPingTimeout?: number
+  /** So many answers missed in a row, and it is started again. Default: 3 */
+  upstreamPingMisses?: number
+  /** Before it is started again, in ms; doubled each time. Default: 1000 */
+  upstreamRestartPause?: number
+  /** How often it is started again within the window below. Default: 3 */
+  upstreamRestarts?: number
+  /** That window, in ms. Default: 300000 */
+  upstreamRestartWindow?: number
+  /** How long it may take to end by itself, in ms; then SIGTERM. Default: 5000 */
+  upstreamCloseTimeout?: number
+  /** How long it may take after SIGTERM, in ms; then SIGKILL. Default: 2000 */
+  upstreamTermTimeout?: number
   /** native, playwright, all, or names and groups, as navigate,group:network. Default: ["native"] */
   tools?: string[]
   /** Tools and groups to take away */

@@ -14,7 +14,7 @@ test('chrome-devtools-mcp serves sessions, its snapshots and messages are in the
   const { result } = await server.request('tools/list')
   assert.ok(result.tools.some(({ name }) => name === 'take_snapshot'))
   const opened = await server.call('new_page', { url: site.url('/shop') })
-  const [, pageId] = /(\d+): \S+ \[selected\]/.exec(opened.text) ?? []
+  const [, pageId] = /(\d+): .* \[selected\]/.exec(opened.text) ?? []
   const snapshot = await server.call('take_snapshot', { pageId: Number(pageId) })
   assert.equal(snapshot.isError, false, snapshot.text)
   const recorded = await server.ok('get_content', { refId: snapshot.meta.refId })

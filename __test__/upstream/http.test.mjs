@@ -54,7 +54,7 @@ describe('an upstream server by HTTP', { timeout: 60_000 }, () => {
 describe('seed 003', { timeout: 120_000 }, () => {
   const startFront = async (t, args = []) => {
     const journal = scripted()
-    const server = await startHttpServer(t, [...journal.args, ...HTTP, ...args], { browser: false })
+    const server = await startHttpServer(t, [...journal.args, '--upstream-transport', 'http', ...args], { browser: false })
     return { server, ...journal }
   }
 

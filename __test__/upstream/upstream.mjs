@@ -17,11 +17,15 @@ export const QUICK = [
 /** A shell's word. @param {string} word */
 export const quoted = (word) => `'${word}'`
 
-/** A folder that is gone with this process: what a test ends writes to its last moment. */
+let made = ''
+
+/** A folder that is gone with this process, not with its test: what that ends may write to its last moment. */
 export function outputFolder() {
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-upstream-'))
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
-  return folder
+  if (made === '') {
+    made = mkdtempSync(join(tmpdir(), 'troupe-upstream-'))
+    process.on('exit', () => rmSync(made, { recursive: true, force: true }))
+  }
+  return mkdtempSync(join(made, 'test-'))
 }
 
 /**

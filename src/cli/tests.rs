@@ -89,7 +89,7 @@ fn every_mistake_is_one_line_and_exit_code_2() {
         &["--session-timeout="],
         &["--headless=maybe"],
         &["--browser", "opera"],
-        &["--upstream", "npx -y @playwright/mcp"],
+        &["--caps", "vision"],
         &["--config", "/nowhere.json"],
         &["serv"],
         &["instal"],

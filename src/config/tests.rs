@@ -226,7 +226,7 @@ fn every_wrong_setting_gets_one_clear_line() {
         ("max-screenshot-size", "10 apples"),
         ("session-expiry", "never\never"),
         ("config", "/nowhere/troupe.json"),
-        ("upstream", "npx -y @playwright/mcp"),
+        ("caps", "vision"),
         ("transport", "pigeon"),
         ("no-boundaries", "true"),
         ("proxy-bypass", ".example.com"),

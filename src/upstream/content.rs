@@ -237,7 +237,7 @@ fn tabs(lines: &[&str]) -> Option<Place> {
     (!urls.is_empty()).then_some(Place::All { urls, current })
 }
 
-/// `1: url [selected]`.
+/// `1: url [selected]`, or `1: title (url) [selected]`.
 fn pages(lines: &[&str]) -> Option<Place> {
     let (mut urls, mut current) = (Vec::new(), 0);
     for line in lines {
@@ -249,7 +249,9 @@ fn pages(lines: &[&str]) -> Option<Place> {
         if selected.is_some() {
             current = urls.len();
         }
-        urls.push(selected.unwrap_or(url).to_owned());
+        let url = selected.unwrap_or(url);
+        let titled = url.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
+        urls.push(titled.map_or(url, |(_, url)| url).to_owned());
     }
     (!urls.is_empty()).then_some(Place::All { urls, current })
 }
@@ -315,7 +317,7 @@ mod tests {
     #[test]
     fn answers_of_devtools_are_read_and_their_messages_counted_once() {
         let (base, files) = folder();
-        let answer = "# list_console_messages response\n## Pages\n1: about:blank\n2: http://a/ [selected]\n## Console messages\nmsgid=1 [warn] w (1 args)\nmsgid=2 [log] hello (0 args)\n## Latest page snapshot\nuid=1_0 RootWebArea \"T\"\n  uid=1_1 button \"Go\"";
+        let answer = "# list_console_messages response\n## Pages\n1: about:blank\n2: A (shop) (http://a/) [selected]\n## Console messages\nmsgid=1 [warn] w (1 args)\nmsgid=2 [log] hello (0 args)\n## Latest page snapshot\nuid=1_0 RootWebArea \"T\"\n  uid=1_1 button \"Go\"";
         let mut seen = 0;
         let found = read(answer, &files, &mut seen);
         assert_eq!(found.snapshot.as_deref(), Some("uid=1_0 RootWebArea \"T\"\n  uid=1_1 button \"Go\""));

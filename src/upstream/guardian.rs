@@ -28,16 +28,16 @@ while read -r sign group; do
   all=$rest
   [ "$sign" = + ] && all="$all $group"
 done
-for group in $all; do kill -TERM -- "-$group"; done
+for group in $all; do kill -s TERM -- "-$group"; done
 tries=0
 while [ $tries -lt 5 ]; do
   left=
-  for group in $all; do kill -0 -- "-$group" && left=1; done
+  for group in $all; do kill -s 0 -- "-$group" && left=1; done
   [ -z "$left" ] && exit 0
   sleep 0.2
   tries=$((tries + 1))
 done
-for group in $all; do kill -KILL -- "-$group"; done
+for group in $all; do kill -s KILL -- "-$group"; done
 "#;
 
     /// The shell, started with the first group.

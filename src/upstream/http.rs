@@ -60,7 +60,10 @@ pub(super) fn connect(client: &Arc<Client>, mut queue: mpsc::Receiver<Outgoing>,
                 () = link.client.shut().cancelled() => None,
                 () = link.client.gone().cancelled() => return,
             };
-            let Some(message) = message else { return link.leave().await };
+            let Some(message) = message else {
+                link.leave().await;
+                return link.client.gone().cancel();
+            };
             let opens = message.method == "notifications/initialized";
             if message.id.is_some() {
                 let link = link.clone();

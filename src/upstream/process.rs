@@ -118,13 +118,16 @@ impl Process {
     }
 
     /// Ends the group: it may end by itself while `asked` asks it to, for as long as `patience`; then it is told to,
-    /// and after `term` made to.
-    pub async fn end(&self, asked: impl Future<Output = ()>, patience: Duration, term: Duration) {
+    /// and after `term` made to. `asked` tells whether it was asked to end itself, or only what it has started.
+    pub async fn end(&self, asked: impl Future<Output = bool>, patience: Duration, term: Duration) {
         let by_itself = async {
-            asked.await;
-            self.all_gone().await;
+            if asked.await || !self.has_group() {
+                self.all_gone().await;
+                return true;
+            }
+            false
         };
-        if tokio::time::timeout(patience, by_itself).await.is_err() {
+        if !tokio::time::timeout(patience, by_itself).await.unwrap_or(false) {
             self.signal(Signal::Term);
             if tokio::time::timeout(term, self.all_gone()).await.is_err() {
                 tracing::warn!(pid = self.pid, "the upstream server did not end when it was told to");

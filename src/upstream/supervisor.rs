@@ -322,10 +322,8 @@ impl Upstream {
             if let Err(failure) = self.talk(&client, &tools).close_browser().await {
                 tracing::debug!(%failure, "the browser of the upstream server was not closed");
             }
-            client.shut().cancel();
         };
         running.end(asked, patience, self.shared.config().term_timeout).await;
-        client.gone().cancel();
     }
 
     /// Ends it in good order: its browser, itself, what it has started.

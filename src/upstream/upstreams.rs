@@ -50,7 +50,8 @@ impl AsRef<str> for Offered {
 pub(super) struct Running {
     process: Process,
     pub client: Arc<Client>,
-    _port: Option<Port>,
+    /// Where it listens, if it is spoken to by HTTP.
+    port: Option<Port>,
 }
 
 impl Running {
@@ -58,8 +59,17 @@ impl Running {
         self.process.last_words()
     }
 
+    /// Ends it and all that it has started. While `asked` runs it may tidy up; then nothing more is said to it, which
+    /// one by stdio takes as the word to go.
     pub async fn end(&self, asked: impl Future<Output = ()>, patience: Duration, term: Duration) {
+        let asked = async {
+            asked.await;
+            self.client.shut().cancel();
+            self.client.gone().cancelled().await;
+            self.port.is_none()
+        };
         self.process.end(asked, patience, term).await;
+        self.client.gone().cancel();
     }
 }
 
@@ -238,7 +248,7 @@ impl Upstreams {
             Ok::<_, super::client::Failure>(())
         };
         if let Err(failure) = ready.await {
-            process.end(async {}, Duration::ZERO, self.config.term_timeout).await;
+            process.end(async { true }, Duration::ZERO, self.config.term_timeout).await;
             let program = self.command.program();
             return Err(unavailable(format!(
                 "`{program}` did not shake hands: {failure}; {}",
@@ -247,7 +257,7 @@ impl Upstreams {
         }
         let port_number = port.as_ref().map(|port| port.number);
         tracing::info!(session = id, pid = process.pid, port = port_number, "an upstream server is started");
-        Ok(Running { process, client, _port: port })
+        Ok(Running { process, client, port })
     }
 
     fn spawn(&self, id: &str, folder: &Path, port: Option<u16>) -> Result<(Process, Option<process::Pipes>)> {
@@ -281,7 +291,7 @@ impl Upstreams {
                 }
                 () = process.exited().cancelled() => {}
             }
-            process.end(async {}, Duration::ZERO, self.config.term_timeout).await;
+            process.end(async { true }, Duration::ZERO, self.config.term_timeout).await;
             last_words = process.last_words();
             // Where its port is still free, that was not why it ended.
             if port.is_free() {
@@ -318,8 +328,7 @@ impl Upstreams {
 
     /// Ends a server that was never called.
     pub(super) async fn end(&self, running: &Running) {
-        let asked = async { running.client.shut().cancel() };
-        running.end(asked, self.config.close_timeout, self.config.term_timeout).await;
+        running.end(async {}, self.config.close_timeout, self.config.term_timeout).await;
     }
 
     /// Ends the server that no session has.
