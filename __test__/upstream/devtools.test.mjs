@@ -27,7 +27,7 @@ test('chrome-devtools-mcp serves sessions, its snapshots and messages are in the
   const { sessions } = await server.ok('list_sessions')
   assert.ok(sessions[0].pages.some(({ url }) => url === site.url('/shop')))
   // It dies, and another one is led to its page.
-  const isServer = ({ command }) => command.some((word) => word.endsWith('chrome-devtools-mcp.js'))
+  const isServer = ({ parent, command }) => parent === server.child.pid && command[0] !== '/bin/sh'
   const [{ pid }] = descendants(server.child.pid).filter(isServer)
   process.kill(pid, 'SIGKILL')
   const open = async () => (await server.call('list_pages')).text.includes(site.url('/shop'))
