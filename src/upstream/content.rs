@@ -152,7 +152,7 @@ async fn logged_in_file(link: &str, files: &Files) -> Vec<ConsoleMessage> {
 /// no such way belongs to the one before.
 fn messages(lines: &[&str]) -> Vec<ConsoleMessage> {
     let mut found: Vec<ConsoleMessage> = Vec::new();
-    for line in lines {
+    for line in lines.iter().filter(|line| !line.trim().is_empty()) {
         let rest = line.strip_prefix("- ").unwrap_or(line);
         let rest = match rest.strip_prefix('[').and_then(|rest| rest.split_once("ms] ")) {
             Some((time, rest)) if time.trim().bytes().all(|byte| byte.is_ascii_digit()) => rest,
