@@ -51,6 +51,17 @@ describe('prompts', { timeout: 60_000 }, () => {
     assert.match(await get('fill_form', { url: 'http://a/', form_data: '{}', submit_button: '#go' }), /submit button: #go$/m)
   })
 
+  test('print an argument as it was given, also where it looks like JSON, and number the entries of a list', async () => {
+    for (const said of ['{"a":1}', '[1,  2]', '{"a"', 'null', '7']) {
+      const scenario = await get('e2e_test', { test_scenario: said, start_url: 'http://a/' })
+      assert.ok(scenario.startsWith(`Execute this E2E test scenario: ${said}\n`), scenario)
+      const logIn = await get('authenticate', { url: 'http://a/', username: said, password: 'x' })
+      assert.ok(logIn.includes(`input[type='email']): ${said}\n`), logIn)
+    }
+    assert.match(await get('scrape_website', { url: 'http://a/', selectors: '["h1", ".p"]' }), /^ {3}- 0: h1\n {3}- 1: \.p$/m)
+    assert.match(await get('fill_form', { url: 'http://a/', form_data: '{"address":{"town":"Ulm"}}' }), /^ {3}- address: \{"town":"Ulm"\}$/m)
+  })
+
   test('never show a password', async () => {
     const text = await get('authenticate', { url: 'http://a/', username: 'ada', password: 'correct horse' })
     assert.match(text, /username field \(input\[name='username'\], input\[type='email'\]\): ada/)

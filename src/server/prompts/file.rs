@@ -9,6 +9,8 @@ use handlebars::{
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
+use super::print;
+
 /// A larger file is no prompt.
 const LARGEST: usize = 256 * 1024;
 /// What holds a template in place of its name: errors tell it.
@@ -106,7 +108,7 @@ impl Prompt {
                 return Err(FileError::at(at, format!("the argument `{name}` is there twice")));
             }
         }
-        let compiled = Template::compile(&written.template.value).map_err(|error| {
+        let mut compiled = Template::compile(&written.template.value).map_err(|error| {
             // A block begins in the line after its key.
             let begin = line(&written.template.referenced);
             let is_block =
@@ -123,6 +125,7 @@ impl Prompt {
             )
         })?;
         let iterated = iterated(&compiled);
+        print::prepare(&mut compiled);
         let mut template = Handlebars::new();
         // It is text for a model, not HTML.
         template.register_escape_fn(handlebars::no_escape);

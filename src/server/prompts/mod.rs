@@ -2,8 +2,13 @@
 //! written in the same YAML as those that `--prompts` adds.
 
 mod file;
+mod print;
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+    path::Path,
+};
 
 use handlebars::RenderErrorReason;
 use serde_json::{Map, Value};
@@ -101,8 +106,9 @@ fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
 impl Prompt {
     /// The text for these arguments.
     pub fn render(&self, given: Map<String, Value>) -> Result<String> {
-        let data = self.data(given)?;
-        let text = self.template.render(file::TEMPLATE, &data).map_err(|error| {
+        let (data, texts) = self.data(given)?;
+        let rendered = print::printing(&self.template, texts).render(file::TEMPLATE, &data);
+        let text = rendered.map_err(|error| {
             let reason = match error.reason() {
                 RenderErrorReason::NestedError(inner) => inner.to_string(),
                 reason => reason.to_string(),
@@ -119,8 +125,9 @@ impl Prompt {
         TroupeError::new(ErrorCode::InvalidParameters, format!("prompt `{}`: {problem}", self.name))
     }
 
-    /// What the template is filled in with: checked, with defaults, without passwords.
-    fn data(&self, mut given: Map<String, Value>) -> Result<Map<String, Value>> {
+    /// What the template is filled in with: checked, with defaults, without passwords. And of arguments that were given
+    /// as texts what they said.
+    fn data(&self, mut given: Map<String, Value>) -> Result<(Map<String, Value>, HashMap<String, String>)> {
         // A form that a user leaves empty sends an empty text.
         given.retain(|_, value| !value.is_null() && value.as_str() != Some(""));
         let names = || self.arguments.iter().map(|argument| argument.name.as_str());
@@ -130,7 +137,7 @@ impl Prompt {
                 self.refusal(&format!("there is no argument `{unknown}`{}", near.unwrap_or_default()))
             );
         }
-        let mut data = Map::new();
+        let (mut data, mut texts) = (Map::new(), HashMap::new());
         let mut missing = Vec::new();
         for argument in &self.arguments {
             let value = given.remove(&argument.name).or_else(|| argument.default.clone().map(Value::String));
@@ -139,6 +146,7 @@ impl Prompt {
                     data.insert(argument.name.clone(), REDACTED.into());
                 }
                 Some(value) => {
+                    texts.extend(value.as_str().map(|text| (argument.name.clone(), text.to_owned())));
                     data.insert(argument.name.clone(), self.value(argument, value)?);
                 }
                 None if argument.required => missing.push(format!("`{}`", argument.name)),
@@ -146,7 +154,7 @@ impl Prompt {
             }
         }
         if missing.is_empty() {
-            return Ok(data);
+            return Ok((data, texts));
         }
         let (word, verb) = if missing.len() == 1 { ("argument", "is") } else { ("arguments", "are") };
         Err(self.refusal(&format!("the {word} {} {verb} missing", missing.join(", "))))
@@ -241,7 +249,41 @@ mod tests {
         insta::assert_snapshot!(told.join("\n"));
     }
 
+    #[test]
+    fn what_looks_like_json_is_printed_as_it_was_given() {
+        let ours = |template: &str, given: Value| {
+            let arguments_ = "arguments:\n  - name: x\n  - name: y\n    default: '[1]'\n";
+            let quoted = serde_json::to_string(template).unwrap();
+            let prompt = Prompt::parse(&format!("name: a\n{arguments_}template: {quoted}\n")).unwrap();
+            prompt.render(arguments(given)).unwrap()
+        };
+        let text = "{\"b\": [1,  {\"c\": null}], \"a\": \"<\"}";
+        for (template, expected) in [
+            ("{{x}}", text),
+            ("{{{x}}} {{y}}", &format!("{text} [1]")),
+            ("{{#if y}}{{x}}{{else}}{{/if}}{{#unless y}}{{else}}{{x}}{{/unless}}", &format!("{text}{text}")),
+            ("{{#each y}}{{../x}}{{/each}}", text),
+            ("{{x.a}} {{x.b}} {{x.b.[1].c}}.", "< [1,{\"c\":null}] ."),
+            ("{{#each x}}{{@key}}={{this}};{{/each}}", "b=[1,{\"c\":null}];a=<;"),
+            ("{{#each x.b}}{{@key}}={{this}};{{/each}}", "0=1;1={\"c\":null};"),
+            ("{{#each x}}{{#if @first}}{{#each this}}{{@key}}{{/each}}{{/if}}{{@key}}{{/each}}", "01ba"),
+            ("{{z}}{{#with x}}{{a}}{{x}}{{/with}}{{len x}}", "<2"),
+        ] {
+            assert_eq!(ours(template, json!({"x": text})), expected, "{template}");
+        }
+        let entries = json!([1]);
+        assert_eq!(ours("{{x}}", json!({"x": entries})), "[1]");
+        assert_eq!(ours("{{x}}", json!({"x": 7})), "7");
+    }
+
     proptest! {
+        #[test]
+        fn a_text_is_printed_as_it_is(text in "[ \\[{]*[^\u{0}]+") {
+            let printed = render("e2e_test", json!({"test_scenario": text.clone(), "start_url": "http://a/"}));
+            let begins = format!("Execute this E2E test scenario: {text}\n");
+            prop_assert!(printed.unwrap().starts_with(&begins));
+        }
+
         #[test]
         fn no_file_makes_it_panic(text in any::<String>(), template in any::<String>()) {
             let _ = Prompt::parse(&text);

@@ -1,0 +1,75 @@
+//! How a template prints a value. Handlebars itself writes `[object]` for one with entries, which helps no reader.
+
+use std::collections::HashMap;
+
+use handlebars::{
+    Context, Handlebars, Helper, HelperDef, HelperResult, JsonRender, Output, RenderContext, Template,
+    template::{Parameter, TemplateElement},
+};
+use serde_json::Value;
+
+/// No argument can have this name, and nobody calls it: `{{value}}` is made `{{(print) value}}` when it is read.
+const NAME: &str = "(print)";
+
+/// Lets each `{{value}}` of `template` be printed by us.
+pub(super) fn prepare(template: &mut Template) {
+    for element in &mut template.elements {
+        match element {
+            TemplateElement::Expression(expression) | TemplateElement::HtmlExpression(expression) => {
+                let is_value = expression.params.is_empty()
+                    && expression.hash.is_empty()
+                    && matches!(expression.name, Parameter::Path(_));
+                if is_value {
+                    let value = std::mem::replace(&mut expression.name, Parameter::Name(NAME.to_owned()));
+                    expression.params.push(value);
+                }
+            }
+            TemplateElement::HelperBlock(block) => {
+                block.template.iter_mut().chain(&mut block.inverse).for_each(prepare);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `handlebars` with what prints values; an argument that was given as a text is printed as that one of `texts`.
+pub(super) fn printing<'a>(
+    handlebars: &'a Handlebars<'static>,
+    texts: HashMap<String, String>,
+) -> Handlebars<'a> {
+    let mut handlebars: Handlebars<'a> = handlebars.clone();
+    handlebars.register_helper(NAME, Box::new(Print(texts)));
+    handlebars
+}
+
+struct Print(HashMap<String, String>);
+
+impl HelperDef for Print {
+    fn call<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        _: &'reg Handlebars<'reg>,
+        context: &'rc Context,
+        render: &mut RenderContext<'reg, 'rc>,
+        out: &mut dyn Output,
+    ) -> HelperResult {
+        let Some(value) = helper.param(0) else { return Ok(()) };
+        if let Some([name]) = value.context_path().map(Vec::as_slice)
+            && let Some(text) = self.0.get(name)
+        {
+            out.write(text)?;
+            return Ok(());
+        }
+        // As Handlebars has it in JavaScript: the key of an array's entry is its index.
+        let is_key = value.relative_path().is_some_and(|path| path == "@key");
+        if is_key && value.value().is_null() {
+            out.write(&render.evaluate(context, "@index")?.render())?;
+            return Ok(());
+        }
+        match value.value() {
+            entries @ (Value::Object(_) | Value::Array(_)) => out.write(&entries.to_string())?,
+            single => out.write(&single.render())?,
+        }
+        Ok(())
+    }
+}
