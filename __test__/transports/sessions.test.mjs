@@ -52,6 +52,38 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     assert.equal(await sessions(server), before)
   })
 
+  test('the own session of a client is to others as if it were not there; one that was created is reached by who knows its id', async () => {
+    const [one, other] = await Promise.all([server.connect(), server.connect()])
+    await one.ok('navigate', { url: site.url('/form') })
+    const [{ sessionId }] = (await one.ok('list_sessions')).sessions
+    const { meta } = await one.call('snapshot')
+    const uri = `playwright:///page/${sessionId}/page-1`
+    for (const client of [other, server.stateless()]) {
+      const all = { navigate: { url: site.url('/') }, snapshot: {}, evaluate: { script: '1' }, get_cookies: {}, close_session: {}, session_resume: {} }
+      const record = { get_content: {}, get_console_content: {}, list_requests: {} }
+      for (const [tool, args] of Object.entries({ ...all, ...record })) {
+        const { json, text } = await client.call(tool, { sessionId, ...args })
+        assert.deepEqual([json?.errorCode, json?.details?.reason], ['SESSION_NOT_FOUND', 'unknown'], `${tool}: ${text}`)
+      }
+      const { text } = await client.call('batch', { steps: [{ tool: 'get_cookies', arguments: { sessionId } }] })
+      assert.match(text, /SESSION_NOT_FOUND/)
+      assert.equal((await client.call('get_content', { refId: meta.refId })).json?.errorCode, 'RECORD_NOT_FOUND')
+      assert.match((await client.request('resources/read', { uri })).error?.message, /there is no session/)
+      assert.ok(!JSON.stringify((await client.request('resources/list')).result).includes(sessionId))
+      assert.ok(!JSON.stringify(await client.ok('list_sessions')).includes(sessionId))
+    }
+    assert.match((await other.request('resources/subscribe', { uri })).error?.message, /there is no session/)
+    // It has noticed nothing of all that.
+    assert.equal((await one.ok('evaluate', { sessionId, script: 'document.title' })).value, 'Form')
+    assert.ok((await one.request('resources/read', { uri })).result)
+    const { requests } = await one.ok('list_requests', { sessionId })
+    assert.deepEqual([...new Set(requests.map(({ status }) => status))], ['success'])
+    const created = await one.createSession()
+    assert.equal((await other.ok('evaluate', { sessionId: created, script: '6 * 7' })).value, 42)
+    await other.ok('close_session', { sessionId: created })
+    await Promise.all([one.delete(), other.delete()])
+  })
+
   test('an id that is unknown or was deleted gets 404, and a request without one 400', async () => {
     const client = await server.connect()
     assert.equal(await client.delete(), 204)
@@ -225,6 +257,34 @@ describe('a client that is away', { timeout: 60_000 }, () => {
     assert.equal(meta.sessionId, sessionId)
     assert.match(JSON.stringify(await client.ok('get_text', { selector: '#out' })), /whose=mine/)
     await client.delete()
+  })
+
+  test('keeps its session to itself while it rests, and leaves it to who knows its id when it has gone', async () => {
+    const client = await server.connect()
+    await client.ok('navigate', { url: site.url('/form') })
+    const [{ sessionId }] = (await client.ok('list_sessions')).sessions
+    await idle()
+    const other = server.stateless()
+    for (const tool of ['session_resume', 'close_session', 'get_cookies']) {
+      const { json, text } = await other.call(tool, { sessionId })
+      assert.deepEqual([json?.errorCode, json?.details?.reason], ['SESSION_NOT_FOUND', 'unknown'], `${tool}: ${text}`)
+    }
+    // A resource of it brings it back, and so does the tool; it stays the client's own.
+    const uri = `playwright:///page/${sessionId}/page-1`
+    const { result } = await client.request('resources/read', { uri })
+    assert.equal(JSON.parse(result.contents[0].text).metadata.title, 'Form')
+    await idle()
+    assert.equal((await client.ok('session_resume', { sessionId })).expiresAt, undefined)
+    await idle()
+    await client.ok('close_session', { sessionId })
+    assert.equal((await client.call('session_resume', { sessionId })).json.errorCode, 'SESSION_NOT_FOUND')
+
+    await client.ok('navigate', { url: site.url('/form') })
+    const [{ sessionId: left }] = (await client.ok('list_sessions')).sessions
+    await client.delete()
+    assert.ok((await other.ok('session_resume', { sessionId: left })).expiresAt > Date.now())
+    assert.equal((await other.ok('evaluate', { sessionId: left, script: 'document.title' })).value, 'Form')
+    await other.ok('close_session', { sessionId: left })
   })
 
   test('waits for a place when it comes back, and has lost nothing then', async () => {

@@ -283,7 +283,7 @@ impl ServerHandler for Handler {
         if fixtures::is_resource(&request.uri) {
             return Ok(());
         }
-        self.subscriptions.add(&self.connection, self.manager(), request.uri)
+        self.subscriptions.add(&self.connection, self.manager(), request.uri).await
     }
 
     async fn unsubscribe(

@@ -1,7 +1,7 @@
 //! One client attached: which sessions it made, and the order in which its calls came.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::HashSet,
     pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -11,18 +11,24 @@ use std::{
 };
 
 use tokio::{
-    sync::{Notify, OwnedMutexGuard, watch},
+    sync::{OwnedMutexGuard, watch},
     time::Instant,
 };
 
-use super::{ended::EndReason, manager::SessionManager, results::Results, session::Session};
+use super::{
+    ended::{EndReason, unknown},
+    manager::SessionManager,
+    order::{Order, Turn},
+    results::Results,
+    session::Session,
+};
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::Revision,
 };
 
 /// What tells a client's calls from others' in the record.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionId(Arc<str>);
 
 impl Default for ConnectionId {
@@ -44,7 +50,7 @@ pub struct Connection {
     resting: tokio::sync::Mutex<()>,
     /// Each call stands for itself: nothing tells which others are the same client's.
     stateless: AtomicBool,
-    /// Whether it may see the sessions of others in lists.
+    /// Whether it may see the sessions of others in lists, and reach those that are their own.
     sees_all: bool,
     /// What was too long for one answer, of calls that were in no session.
     pub results: Results,
@@ -60,6 +66,12 @@ struct Known {
     /// Made by `create_session` and not closed since, in order.
     created: Vec<Arc<str>>,
     named: HashSet<Arc<str>>,
+}
+
+impl Known {
+    fn is_own(&self, id: &str) -> bool {
+        self.own.as_ref().map(|own| &own.id).or(self.resting.as_ref()).is_some_and(|own| **own == *id)
+    }
 }
 
 /// What of a client is there now: its open requests and streams, its calls that run.
@@ -83,40 +95,6 @@ impl Drop for Hold {
         self.0.presence.send_modify(|presence| {
             *presence = Presence { holds: presence.holds.saturating_sub(1), since: Instant::now() };
         });
-    }
-}
-
-/// Calls that have arrived and not been admitted to their session's queue yet.
-#[derive(Default)]
-struct Order {
-    waiting: Mutex<(u64, BTreeSet<u64>)>,
-    changed: Notify,
-}
-
-/// A call's place among those of its connection, taken when it arrives. Dropped it is given up.
-pub struct Turn {
-    number: u64,
-    order: Arc<Order>,
-}
-
-impl Turn {
-    /// Waits until every call that came before is admitted or gone.
-    async fn comes(&self) {
-        loop {
-            let mut changed = pin!(self.order.changed.notified());
-            changed.as_mut().enable();
-            if lock(&self.order.waiting).1.first().is_none_or(|first| *first >= self.number) {
-                return;
-            }
-            changed.await;
-        }
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        lock(&self.order.waiting).1.remove(&self.number);
-        self.order.changed.notify_waiters();
     }
 }
 
@@ -187,11 +165,7 @@ impl Connection {
 
     /// Takes the next place in the order of arrival; to be called as a message is read.
     pub fn arrive(&self) -> Turn {
-        let mut waiting = lock(&self.order.waiting);
-        waiting.0 += 1;
-        let number = waiting.0;
-        waiting.1.insert(number);
-        Turn { number, order: self.order.clone() }
+        self.order.arrive()
     }
 
     /// Finds the session that a call means and waits for its turn in it. `turn` is given up once the call
@@ -230,7 +204,9 @@ impl Connection {
     pub fn note_created(&self, id: Arc<str>) {
         let mut known = lock(&self.known);
         known.named.insert(id.clone());
-        known.created.push(id);
+        if !known.created.contains(&id) {
+            known.created.push(id);
+        }
         drop(known);
         self.news.advance();
     }
@@ -246,18 +222,51 @@ impl Connection {
         known.named.extend(resumed.iter().map(|resumed| resumed.session.id.clone()));
         let own = resumed.iter().find(|resumed| resumed.own);
         known.own = own.map(|resumed| resumed.session.clone());
+        if let Some(own) = &known.own {
+            manager.owners.claim(&own.id, &self.id);
+        }
         let created = resumed.iter().rev().filter(|resumed| !resumed.own);
         known.created.extend(created.map(|resumed| resumed.session.id.clone()));
     }
 
-    /// Notes that this client has closed a session.
-    pub fn note_closed(&self, id: &str) {
-        let mut known = lock(&self.known);
-        known.created.retain(|created| **created != *id);
-        known.own = known.own.take().filter(|own| *own.id != *id);
+    /// Takes the session `id` for its own, which was so on a server before this one: it rests until the next call. Not
+    /// where it lives here or is another's; then the client gets a new one.
+    pub fn claim(&self, manager: &SessionManager, id: &str) {
+        let id: Arc<str> = id.into();
+        if manager.find(&id).is_some() || !manager.owners.claim(&id, &self.id) {
+            tracing::warn!(session = &*id, "the own session of a client that comes back is taken");
+            return;
+        }
+        lock(&self.known).resting = Some(id);
     }
 
-    pub(super) fn named(&self, id: &Arc<str>) {
+    /// Closes the session `id`, whoever has made it.
+    pub async fn close(&self, manager: &SessionManager, id: &str) -> Result<()> {
+        self.check_reach(manager, id)?;
+        manager.close(id).await?;
+        let mut known = lock(&self.known);
+        known.created.retain(|created| **created != *id);
+        if known.is_own(id) {
+            (known.own, known.resting) = (None, None);
+            manager.owners.release(&self.id);
+        }
+        Ok(())
+    }
+
+    /// Brings the session `id` back, and waits until it can be used. What is not its own is as if it had made it.
+    pub async fn resume(&self, manager: &Arc<SessionManager>, id: &str) -> Result<Arc<Session>> {
+        if lock(&self.known).is_own(id) {
+            let own = self.session(manager, id).await?;
+            own.run(async { Ok(()) }).await?;
+            return Ok(own);
+        }
+        self.check_reach(manager, id)?;
+        let session = manager.resume(id).await?;
+        self.note_created(session.id.clone());
+        Ok(session)
+    }
+
+    fn named(&self, id: &Arc<str>) {
         if lock(&self.known).named.insert(id.clone()) {
             self.news.advance();
         }
@@ -274,17 +283,38 @@ impl Connection {
             let known = lock(&self.known);
             known.named.iter().chain(known.own.as_ref().map(|own| &own.id)).cloned().collect()
         };
-        let mut sessions: Vec<_> = ids.iter().filter_map(|id| manager.find(id)).collect();
+        let mut sessions: Vec<_> = ids.iter().filter_map(|id| self.find(manager, id)).collect();
         sessions.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
         sessions.dedup_by(|one, other| one.id == other.id);
         sessions
     }
 
-    /// The session `id`, which this client names by it.
-    pub fn session(&self, manager: &SessionManager, id: &str) -> Result<Arc<Session>> {
+    /// The session `id`, which this client names by it; its own is brought back where it rests.
+    pub async fn session(&self, manager: &Arc<SessionManager>, id: &str) -> Result<Arc<Session>> {
+        if self.rests(id) {
+            let own = self.own(manager).await?;
+            // One that did not come back has been replaced; that one was not named.
+            return if *own.id == *id { Ok(own) } else { manager.get(id) };
+        }
+        self.check_reach(manager, id)?;
         let session = manager.get(id)?;
         self.named(&session.id);
         Ok(session)
+    }
+
+    /// The session `id` if it lives and this client may reach it.
+    pub fn find(&self, manager: &SessionManager, id: &str) -> Option<Arc<Session>> {
+        self.reaches(manager, id).then(|| manager.find(id))?
+    }
+
+    /// Whether this client may reach the session `id`, where there is one: all but the own sessions of others.
+    pub fn reaches(&self, manager: &SessionManager, id: &str) -> bool {
+        self.sees_all || !manager.owners.are_others(id, &self.id)
+    }
+
+    /// As `reaches`; the own session of another is told as one that is not there.
+    pub fn check_reach(&self, manager: &SessionManager, id: &str) -> Result<()> {
+        if self.reaches(manager, id) { Ok(()) } else { Err(unknown(id)) }
     }
 
     pub(super) fn created(&self) -> Vec<Arc<str>> {
@@ -294,12 +324,11 @@ impl Connection {
     /// Whether this client has made or named the session, and so may see it in lists.
     pub fn knows(&self, id: &str) -> bool {
         let known = lock(&self.known);
-        let own = known.own.as_ref().map(|own| &own.id).or(known.resting.as_ref());
-        self.sees_all || known.named.contains(id) || own.is_some_and(|own| **own == *id)
+        self.sees_all || known.named.contains(id) || known.is_own(id)
     }
 
     /// Whether `id` is its own session, which rests.
-    pub(super) fn rests(&self, id: &str) -> bool {
+    fn rests(&self, id: &str) -> bool {
         lock(&self.known).resting.as_deref() == Some(id)
     }
 
@@ -341,6 +370,9 @@ impl Connection {
                     Some(woken) => woken.clone(),
                     None => manager.create_own()?,
                 });
+                if let Some(own) = &known.own {
+                    manager.owners.claim(&own.id, &self.id);
+                }
             }
             known.own.clone()
         };
@@ -384,5 +416,6 @@ impl Connection {
         if let Some(own) = own {
             manager.end(&own, EndReason::Released).await;
         }
+        manager.owners.release(&self.id);
     }
 }

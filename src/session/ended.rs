@@ -39,6 +39,18 @@ fn expired(id: &str) -> TroupeError {
         .session(id)
 }
 
+fn missing(id: &str, what: String, reason: &str) -> TroupeError {
+    TroupeError::new(ErrorCode::SessionNotFound, what)
+        .detail("reason", reason)
+        .suggestion("create a new session with create_session")
+        .session(id)
+}
+
+/// What a call is told that names a session that never was here, or that it may not know of.
+pub(super) fn unknown(id: &str) -> TroupeError {
+    missing(id, format!("there is no session `{id}`"), "unknown")
+}
+
 /// The sessions that ended in the last hour.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
@@ -63,18 +75,12 @@ impl Ended {
     pub fn error(&mut self, id: &str, now: Millis) -> TroupeError {
         self.forget_old(now);
         let found = self.list.iter().rev().find(|(ended, ..)| **ended == *id).map(|(.., reason)| *reason);
-        let missing = |what: String, reason: &str| {
-            TroupeError::new(ErrorCode::SessionNotFound, what)
-                .detail("reason", reason)
-                .suggestion("create a new session with create_session")
-                .session(id)
-        };
         match found {
             Some(EndReason::Expired) => expired(id),
             Some(EndReason::Closed | EndReason::Released) => {
-                missing(format!("session `{id}` was closed"), "closed")
+                missing(id, format!("session `{id}` was closed"), "closed")
             }
-            None => missing(format!("there is no session `{id}`"), "unknown"),
+            None => unknown(id),
         }
     }
 

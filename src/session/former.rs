@@ -47,7 +47,7 @@ impl SessionManager {
     }
 
     /// Brings the session `id` back under its id, and waits until it can be used. One that lives is left as it is.
-    pub async fn resume(self: &Arc<Self>, id: &str) -> Result<Arc<Session>> {
+    pub(super) async fn resume(self: &Arc<Self>, id: &str) -> Result<Arc<Session>> {
         // Whoever names it may have it: it has a life of its own now.
         let session = self.resume_as(id, false).await?;
         session.run(session.wake()).await?;
@@ -147,11 +147,14 @@ impl SessionManager {
         Ok(saved.map(|saved| saved.state).unwrap_or_default())
     }
 
-    /// Forgets what is kept of a session of a server that is gone; false where there is none.
+    /// Forgets what is kept of a session that was not closed and is no living server's; false where there is none.
     pub(super) async fn forget_former(&self, id: &str) -> bool {
         let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
         let rows = self.store.sessions(filter).await.unwrap_or_default();
-        let left = |row: &SessionRow| matches!(row.state, SessionState::Recoverable | SessionState::Stale);
+        // An active one that does not live here is another server's, or its client has gone or is away.
+        let left = |row: &SessionRow| {
+            matches!(row.state, SessionState::Active | SessionState::Recoverable | SessionState::Stale)
+        };
         if !rows.first().is_some_and(left) || !self.store.claim_session(id).await.unwrap_or(false) {
             return false;
         }

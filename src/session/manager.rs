@@ -17,6 +17,7 @@ use super::{
     ended::{EndReason, Ended},
     keeper::Keeper,
     life::{Birth, Deaths},
+    owners::Owners,
     session::{Identity, Session, engine_error},
     storage_state::StorageState,
 };
@@ -45,6 +46,7 @@ pub struct SessionManager {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) store: Store,
     state: Mutex<State>,
+    pub(super) owners: Owners,
     pub(super) places: Arc<Semaphore>,
     /// The running browser; the lock is held while one starts.
     browser: tokio::sync::Mutex<Option<Arc<dyn Browser>>>,
@@ -79,6 +81,7 @@ impl SessionManager {
             clock,
             store,
             state: Mutex::default(),
+            owners: Owners::default(),
             browser: tokio::sync::Mutex::new(None),
             browser_failure: Mutex::default(),
             deaths: Deaths::default(),
@@ -308,11 +311,7 @@ impl SessionManager {
         requested: Option<&str>,
     ) -> Result<Arc<Session>> {
         if let Some(id) = requested {
-            return if connection.rests(id) {
-                connection.own(self).await
-            } else {
-                connection.session(self, id)
-            };
+            return connection.session(self, id).await;
         }
         match &*connection.created() {
             [only] => self.get(only),
@@ -342,7 +341,7 @@ impl SessionManager {
     }
 
     /// Closes the session `id`; a call that runs in it is aborted.
-    pub async fn close(&self, id: &str) -> Result<()> {
+    pub(super) async fn close(&self, id: &str) -> Result<()> {
         let session = match self.get(id) {
             Ok(session) => session,
             Err(error) => return if self.forget_former(id).await { Ok(()) } else { Err(error) },

@@ -105,7 +105,11 @@ async fn find_record(
             store.newest_record(sessions).await?
         }
     };
-    let found = found.filter(|record| session_id.is_none_or(|id| record.session_id.as_deref() == Some(id)));
+    let found = found.filter(|record| {
+        let of = record.session_id.as_deref();
+        session_id.is_none_or(|id| of == Some(id))
+            && of.is_none_or(|id| call.connection.reaches(&call.manager, id))
+    });
     match &found {
         Some(Record { answer: None, ref_id, tool, .. }) => Err(TroupeError::new(
             ErrorCode::RecordNotFound,
@@ -119,7 +123,10 @@ async fn find_record(
 /// What is kept without a record: in the session that is named, or in those of this client and its other calls.
 fn find_kept(call: &ServerCall, session_id: Option<&str>, ref_id: Option<&str>) -> Result<KeptResult> {
     let mut found = match session_id {
-        Some(id) => vec![call.manager.get(id)?.results.get(ref_id)],
+        Some(id) => {
+            call.connection.check_reach(&call.manager, id)?;
+            vec![call.manager.get(id)?.results.get(ref_id)]
+        }
         None => {
             let sessions = call.manager.list();
             let known = sessions.iter().filter(|session| call.connection.knows(&session.id));
@@ -247,6 +254,7 @@ fn newest_that_fit(lines: &[String], budget: usize) -> String {
 
 /// One that is over can be read; one that never was is an error.
 async fn check_session(call: &ServerCall, id: &str) -> Result<()> {
+    call.connection.check_reach(&call.manager, id)?;
     let Err(unknown) = call.manager.get(id) else { return Ok(()) };
     let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
     if call.manager.store().sessions(filter).await?.is_empty() { Err(unknown) } else { Ok(()) }

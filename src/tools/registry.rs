@@ -300,6 +300,8 @@ impl Registry {
         let Invocation { arguments, connection, turn, held, whole, person, progress, .. } = invocation;
         // Told in every answer, also where the rest of the arguments is wrong.
         let named = ["sessionId", "session_id"].iter().find_map(|name| arguments[*name].as_str());
+        // What is another's own gets no trace of the call.
+        let named = named.filter(|id| connection.reaches(&self.manager, id));
         outcome.session_id = named.map(str::to_owned);
         if let Run::Upstream { session } = &tool.run {
             let mut given = match arguments {

@@ -142,8 +142,7 @@ struct Closed {
 }
 
 async fn close(call: ServerCall, given: CloseParameters) -> Result<Closed> {
-    call.manager.close(&given.session_id).await?;
-    call.connection.note_closed(&given.session_id);
+    call.connection.close(&call.manager, &given.session_id).await?;
     Ok(Closed { success: true, message: format!("Session {} is closed.", given.session_id) })
 }
 
@@ -187,16 +186,19 @@ async fn list(call: ServerCall, given: ListParameters) -> Result<Sessions> {
     let mut sessions = Vec::new();
     if given.state.is_none_or(|state| state == StateParameter::Active) {
         let active = call.manager.list();
-        let known = active.iter().filter(|session| call.connection.knows(&session.id));
+        let known = active.iter().filter(|session| {
+            call.connection.knows(&session.id) && call.connection.reaches(&call.manager, &session.id)
+        });
         sessions.extend(known.map(|session| session.info()));
     }
     if given.state != Some(StateParameter::Active) {
         let former = call.manager.former(given.state.map(Into::into)).await?;
         // Several clients share a server over HTTP: what it has ended itself is told to those who know of it.
         let mine = |info: &SessionInfo| {
-            call.manager.config().transport == Transport::Stdio
+            let listed = call.manager.config().transport == Transport::Stdio
                 || ["recoverable", "stale"].contains(&&*info.state)
-                || call.connection.knows(&info.session_id)
+                || call.connection.knows(&info.session_id);
+            listed && call.connection.reaches(&call.manager, &info.session_id)
         };
         sessions.extend(former.into_iter().filter(mine));
     }
@@ -221,8 +223,7 @@ struct ResumedAnswer {
 }
 
 async fn resume(call: ServerCall, given: ResumeParameters) -> Result<ResumedAnswer> {
-    let session = call.manager.resume(&given.session_id).await?;
-    call.connection.note_created(session.id.clone());
+    let session = call.connection.resume(&call.manager, &given.session_id).await?;
     let SessionInfo { session_id, expires_at, pages, .. } = session.info();
     let message = match session.replayed().await {
         Some(replayed) => replayed_message(&replayed),

@@ -46,12 +46,12 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 /// Reads one; naming its session is enough to see it.
 pub(super) async fn read(
     connection: &Connection,
-    manager: &SessionManager,
+    manager: &Arc<SessionManager>,
     uri: &str,
 ) -> Result<ReadResourceResult, ErrorData> {
     let parsed = ResourceUri::parse(uri).map_err(|error| not_found(uri, &error.to_string()))?;
     let refused = |error: TroupeError| refusal(uri, &error);
-    let session = connection.session(manager, &parsed.session).map_err(refused)?;
+    let session = connection.session(manager, &parsed.session).await.map_err(refused)?;
     let contents = match read::read(&session, &parsed).await.map_err(refused)? {
         Content::Json(value) => {
             ResourceContents::text(value.to_string(), uri).with_mime_type("application/json")
@@ -99,20 +99,20 @@ impl Subscriptions {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn add(
+    pub async fn add(
         &self,
         connection: &Connection,
-        manager: &SessionManager,
+        manager: &Arc<SessionManager>,
         uri: String,
     ) -> Result<(), ErrorData> {
         let parsed = ResourceUri::parse(&uri).map_err(|error| not_found(&uri, &error.to_string()))?;
-        connection.session(manager, &parsed.session).map_err(|error| refusal(&uri, &error))?;
+        connection.session(manager, &parsed.session).await.map_err(|error| refusal(&uri, &error))?;
+        let state = state(connection, manager, &uri);
         let mut watched = self.lock();
         if watched.len() >= MOST_SUBSCRIPTIONS && !watched.contains_key(&uri) {
             let problem = format!("{MOST_SUBSCRIPTIONS} resources are subscribed to; that is the limit");
             return Err(ErrorData::invalid_params(problem, None));
         }
-        let state = state(manager, &uri);
         watched.entry(uri).or_insert(state);
         drop(watched);
         self.news.advance();
@@ -210,14 +210,15 @@ pub(super) async fn serve_listener(
     context: &SubscriptionContext,
 ) {
     let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
-    let watched = uris.into_iter().map(|uri| {
+    let mut watched = HashMap::with_capacity(uris.len());
+    for uri in uris {
         // Naming a session is knowing it.
         if let Ok(parsed) = ResourceUri::parse(&uri) {
-            let _ = connection.session(manager, &parsed.session);
+            let _ = connection.session(manager, &parsed.session).await;
         }
-        let state = state(manager, &uri);
-        (uri, state)
-    });
-    let listener = Listener { context, watched: watched.collect(), news: Revision::default() };
+        let state = state(connection, manager, &uri);
+        watched.insert(uri, state);
+    }
+    let listener = Listener { context, watched, news: Revision::default() };
     watch(connection, manager, &listener).await;
 }

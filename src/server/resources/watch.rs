@@ -52,7 +52,7 @@ pub(super) async fn watch(connection: &Connection, manager: &Arc<SessionManager>
         let subscribed = outlet.subscribed();
         told.retain(|uri, _| subscribed.contains_key(uri));
         for (uri, at_first) in subscribed {
-            let now = state(manager, &uri);
+            let now = state(connection, manager, &uri);
             let before = told.insert(uri.clone(), now).unwrap_or(at_first);
             if before != now && !outlet.updated(uri).await {
                 return;
@@ -77,10 +77,10 @@ fn uris(connection: &Connection, manager: &SessionManager) -> Vec<String> {
     list::all(connection, manager).into_iter().map(|resource| resource.uri).collect()
 }
 
-/// A number that is another when the resource is.
-pub(super) fn state(manager: &SessionManager, uri: &str) -> State {
+/// A number that is another when the resource is, as far as the client of `connection` may know of it.
+pub(super) fn state(connection: &Connection, manager: &SessionManager, uri: &str) -> State {
     let uri = ResourceUri::parse(uri).ok()?;
-    let session = manager.find(&uri.session)?;
+    let session = connection.find(manager, &uri.session)?;
     match &uri.kind {
         ResourceKind::Session | ResourceKind::Pages | ResourceKind::Screenshots => Some(session.news().now()),
         // A picture never changes.
