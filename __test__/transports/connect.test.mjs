@@ -4,8 +4,10 @@ import { before, describe, test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'
 import { freePort } from '../support/ports.mjs'
 import { shared } from '../support/scope.mjs'
+import { META, MODERN, modernRequest } from '../support/modern.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
+import { beMember, formOf, HALF_FILLED, kill, lossLimit, memberSite, recordFor } from '../support/state.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
 /** A stdio client of the server at `url`. @param {any} t @param {string} url @param {any} [options] @param {string[]} [args] */
@@ -68,6 +70,87 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     const [called, again] = await within(Promise.all(meanwhile), 'the answers', 20_000)
     assert.equal(called.json.value, 42, called.text)
     assert.ok(again.result.tools.length > 10)
+  })
+
+  test('gives its client everything back after kill -9 of the server: both sessions, what it watches, its log level', async (t) => {
+    const members = await memberSite(t)
+    const [port, record] = [await freePort(), recordFor(t)]
+    const serve = () => startHttpServer(t, ['--port', String(port), '--store', record])
+    const first = await serve()
+    const client = await face(t, `http://127.0.0.1:${port}`)
+    await beMember(client, members)
+    const [{ sessionId: own }] = (await client.ok('list_sessions')).sessions
+    const [, save] = /button "Save".*?\[ref=(e\d+)\]/.exec(await client.ok('snapshot')) ?? []
+    const created = await client.createSession()
+    await client.ok('navigate', { url: members.url('/plain') })
+    const uri = (/** @type {string} */ sessionId) => `playwright:///page/${sessionId}/page-1`
+    for (const sessionId of [own, created]) assert.ok((await client.request('resources/subscribe', { uri: uri(sessionId) })).result)
+    assert.ok((await client.request('logging/setLevel', { level: 'info' })).result)
+    await lossLimit()
+    await kill(first)
+    const before = client.received.length
+    await serve()
+
+    assert.deepEqual(await formOf(client, own), HALF_FILLED)
+    assert.equal((await client.ok('get_cookies', { sessionId: own })).cookies.find(({ name }) => name === 'sid')?.httpOnly, true)
+    assert.match((await client.ok('click', { sessionId: own, selector: save })).message, /Save/)
+    // The one that it has created is the one that is meant, and expires; its own does not.
+    assert.equal((await client.ok('evaluate', { script: 'document.title' })).value, 'Plain')
+    const { sessions } = await client.ok('list_sessions')
+    const lives = sessions.map(({ sessionId, expiresAt }) => [sessionId, typeof expiresAt])
+    assert.deepEqual(new Map(lives), new Map([[own, 'undefined'], [created, 'number']]))
+
+    const since = (/** @type {string} */ method) => client.received.slice(before).filter((message) => message.method === method)
+    const updates = (/** @type {string} */ sessionId) => since('notifications/resources/updated').filter(({ params }) => params.uri === uri(sessionId)).length
+    // Nobody has seen what has changed meanwhile: the client is told to look.
+    assert.ok(updates(own) > 0 && updates(created) > 0)
+    const told = updates(created)
+    await client.ok('navigate', { url: members.url('/inner') })
+    await until(() => updates(created) > told, 'the update')
+    const logged = () => since('notifications/message').map(({ params }) => [params.data.tool, params.data.sessionId])
+    await until(() => logged().some(([tool, id]) => tool === 'navigate' && id === created), 'what is logged')
+    await client.ok('close_session', { sessionId: created })
+    assert.equal((await client.ok('evaluate', { script: 'document.title' })).value, 'Saved Ann')
+  })
+
+  test(`gives a client of ${MODERN} back its session, and what it listens to`, async (t) => {
+    const [port, record] = [await freePort(), recordFor(t)]
+    const serve = () => startHttpServer(t, ['--port', String(port), '--store', record])
+    const first = await serve()
+    const client = await face(t, `http://127.0.0.1:${port}`, { handshake: false })
+    const call = (/** @type {string} */ name, /** @type {object} */ args) => modernRequest(client, 'tools/call', { name, arguments: args })
+    const { sessionId } = (await call('navigate', { url: site.url('/form') }))._meta
+    const uri = `playwright:///page/${sessionId}/page-1`
+    client.send({ id: 'listening', method: 'subscriptions/listen', params: { notifications: { resourceSubscriptions: [uri] }, _meta: META } })
+    const acknowledged = () => client.notifications('notifications/subscriptions/acknowledged').length
+    await until(() => acknowledged() === 1, 'the acknowledgment')
+    await lossLimit()
+    await kill(first)
+    await serve()
+    await until(() => acknowledged() === 2, 'the acknowledgment of the next server', 20_000)
+    const updates = () => client.notifications('notifications/resources/updated').filter((update) => update.uri === uri).length
+    const before = updates()
+    const { _meta, structuredContent } = await call('evaluate', { script: 'location.reload(), document.title' })
+    assert.deepEqual([_meta.sessionId, structuredContent.value], [sessionId, 'Form'])
+    await until(() => updates() > before, 'the update')
+  })
+
+  test('keeps what its client watches, and its log level, where only the connection broke', async (t) => {
+    const server = await startHttpServer(t)
+    const gate = await startGate(t, server.port)
+    const client = await face(t, `http://127.0.0.1:${gate.port}`)
+    const { meta } = await client.call('navigate', { url: site.url('/form') })
+    const uri = `playwright:///page/${meta.sessionId}/page-1`
+    for (const each of [uri, `playwright:///session/${meta.sessionId}`]) await client.request('resources/subscribe', { uri: each })
+    await client.request('resources/unsubscribe', { uri: `playwright:///session/${meta.sessionId}` })
+    await client.request('logging/setLevel', { level: 'info' })
+    gate.cut()
+    await client.request('ping')
+    const before = client.received.length
+    await client.ok('navigate', { url: site.url('/late') })
+    const since = () => client.received.slice(before).map(({ method, params }) => (method ? [method, params.uri ?? params.data?.tool] : []).join(' '))
+    await until(() => since().includes(`notifications/resources/updated ${uri}`) && since().includes('notifications/message navigate'), 'what it is told')
+    assert.ok(!since().some((told) => told.includes('playwright:///session/')), since().join('\n'))
   })
 
   test('keeps its session where only the connection broke', async (t) => {

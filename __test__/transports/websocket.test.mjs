@@ -66,6 +66,27 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     await until(async () => (await sessions()) === 0, 'the end of the session', 5000)
   })
 
+  test('claims no session that lives, is another client’s own, or has a name that is none', async () => {
+    const [one, other] = await Promise.all([open(), open()])
+    const own = (await one.call('evaluate', { script: 'globalThis.mark = "mine"' })).meta.sessionId
+    const created = await other.createSession()
+    for (const claimed of [own, created, crypto.randomUUID(), 'nonsense']) {
+      const claimant = await open({ 'troupe-own-session': claimed })
+      const { json, meta } = await claimant.call('evaluate', { script: 'globalThis.mark ?? "nothing"' })
+      assert.equal(json.value, 'nothing')
+      assert.notEqual(meta.sessionId, claimed)
+      await claimant.close()
+    }
+    assert.equal((await one.ok('evaluate', { script: 'globalThis.mark' })).value, 'mine')
+    // What one that has gone has left is taken up by who knows its id.
+    await one.close()
+    const heir = await open({ 'troupe-own-session': own })
+    assert.equal((await heir.call('evaluate', { script: '1' })).meta.sessionId, own)
+    assert.equal((await heir.ok('list_sessions')).sessions[0].expiresAt, undefined)
+    await other.ok('close_session', { sessionId: created })
+    await Promise.all([other.close(), heir.close()])
+  })
+
   test('400 calls sent at once run in order', async () => {
     const client = await open()
     const numbers = Array.from({ length: 400 }, (_, number) => number)

@@ -17,11 +17,14 @@ use tokio_tungstenite::{
 };
 use url::Url;
 
-use super::memory::Greeting;
+use super::{
+    memory::{Greeting, Linked},
+    standing::Wish,
+};
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
-    transport::network::{MESSAGES_READ, Token},
+    transport::network::{MESSAGES_READ, OWN_SESSION, Token},
 };
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -34,6 +37,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 /// What saying goodbye may take.
 const GOODBYE: Duration = Duration::from_millis(500);
+/// So many requests of our own are under way at once: a server that waits for us to read does not read.
+const AT_ONCE: usize = 64;
 /// Ids of our own requests; a client would have to mean it.
 const OUR_IDS: &str = "troupe-connect-";
 
@@ -73,11 +78,12 @@ impl Target {
         Ok(Self { url, headers })
     }
 
-    fn request(&self, name: Option<&str>) -> Result<Request, Error> {
+    fn request(&self, name: Option<&str>, own: Option<&str>) -> Result<Request, Error> {
         let mut request = self.url.as_str().into_client_request()?;
         request.headers_mut().extend(self.headers.clone());
-        let name = name.and_then(|name| HeaderValue::from_str(name).ok());
-        request.headers_mut().extend(name.map(|name| (SESSION_ID, name)));
+        let named = [(SESSION_ID, name), (OWN_SESSION, own)].into_iter();
+        let named = named.filter_map(|(header, id)| Some((header, HeaderValue::from_str(id?).ok()?)));
+        request.headers_mut().extend(named);
         Ok(request)
     }
 }
@@ -92,17 +98,21 @@ pub(super) struct Link {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     /// The client's name there.
     name: Option<String>,
-    /// How many messages the server had read from the client before; `None` where it did not know the client.
-    pub had: Option<u64>,
+    /// Whether it is the server that the link before led to.
+    known: bool,
+    /// How many messages it had read of the client before.
+    read: u64,
     /// How many were sent since.
-    pub sent: u64,
+    sent: u64,
 }
 
 /// Connects and greets, again and again until it succeeds. An error is one that trying again cannot mend.
 pub(super) async fn open(target: Target, greeting: Greeting) -> Result<Established> {
     let mut pause = FIRST_PAUSE;
+    // An attempt that fails half-way has a name there already, to which the client's own session belongs.
+    let mut name = greeting.name.clone();
     loop {
-        match tokio::time::timeout(ATTEMPT, attempt(&target, &greeting)).await {
+        match tokio::time::timeout(ATTEMPT, attempt(&target, &greeting, &mut name)).await {
             Ok(Ok(established)) => return Ok(established),
             Ok(Err(Error::Http(response))) if response.status().is_client_error() => {
                 let body = response.body().as_deref().unwrap_or_default();
@@ -124,42 +134,49 @@ pub(super) async fn open(target: Target, greeting: Greeting) -> Result<Establish
     }
 }
 
-async fn attempt(target: &Target, greeting: &Greeting) -> Result<Established, Error> {
+async fn attempt(
+    target: &Target,
+    greeting: &Greeting,
+    name: &mut Option<String>,
+) -> Result<Established, Error> {
     let config = WebSocketConfig::default()
         .max_message_size(Some(LONGEST_ANSWER))
         .max_frame_size(Some(LONGEST_ANSWER));
-    let request = target.request(greeting.name.as_deref())?;
+    let request = target.request(name.as_deref(), greeting.standing.own())?;
     let (socket, response) = connect_async_with_config(request, Some(config), true).await?;
-    let name = response.headers().get(SESSION_ID).and_then(|name| name.to_str().ok()).map(str::to_owned);
-    let known = name.is_some() && name == greeting.name;
+    *name = response.headers().get(SESSION_ID).and_then(|name| name.to_str().ok()).map(str::to_owned);
+    let known = name.is_some() && *name == greeting.name;
     let read = response.headers().get(MESSAGES_READ).and_then(|read| read.to_str().ok()?.parse().ok());
-    let mut link = Box::new(Link { socket, name, had: read.filter(|_| known), sent: 0 });
+    let mut link =
+        Box::new(Link { socket, name: name.clone(), known, read: read.unwrap_or_default(), sent: 0 });
     let mut early = Vec::new();
     if let Some(initialize) = &greeting.initialize {
         let mut message: Value = serde_json::from_str(initialize).unwrap_or_default();
         message["id"] = json!(format!("{OUR_IDS}initialize"));
-        link.ask(&message, &mut early).await?;
+        link.ask(&[message], &mut early).await?;
         link.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string()).await;
     }
-    // A server that still knows the client has its sessions too.
-    for session in greeting.sessions.iter().filter(|_| !known) {
-        let message = json!({
-            "jsonrpc": "2.0",
-            "id": format!("{OUR_IDS}{session}"),
-            "method": "tools/call",
-            "params": {"name": "session_resume", "arguments": {"sessionId": session}},
-        });
-        let answer = link.ask(&message, &mut early).await?;
-        if answer["result"]["isError"] == true || answer["error"].is_object() {
-            tracing::warn!(session, %answer, "a session could not be resumed");
+    for wishes in greeting.standing.wishes(known, greeting.initialize.is_some()) {
+        for wishes in wishes.chunks(AT_ONCE) {
+            let numbered = wishes.iter().enumerate();
+            let messages: Vec<Value> = numbered
+                .map(|(number, Wish { method, params })| {
+                    json!({"jsonrpc": "2.0", "id": format!("{OUR_IDS}{number}"), "method": method, "params": params})
+                })
+                .collect();
+            for (wish, answer) in wishes.iter().zip(link.ask(&messages, &mut early).await?) {
+                if answer["result"]["isError"] == true || answer["error"].is_object() {
+                    tracing::warn!(method = wish.method, params = %wish.params, %answer, "it could not be repeated");
+                }
+            }
         }
     }
     Ok(Established { link, early })
 }
 
 impl Link {
-    pub fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+    pub fn linked(&self) -> Linked<'_> {
+        Linked { name: self.name.as_deref(), known: self.known, read: self.read, sent: self.sent }
     }
 
     /// The next message; `None` when the server has gone.
@@ -186,17 +203,22 @@ impl Link {
         }
     }
 
-    /// Sends a request of our own and waits for its answer; what else comes goes to `early`.
-    async fn ask(&mut self, message: &Value, early: &mut Vec<String>) -> Result<Value, Error> {
-        self.send(message.to_string()).await;
-        while let Some(text) = self.receive().await {
-            let answer: Value = serde_json::from_str(&text).unwrap_or_default();
-            if answer["id"] == message["id"] && answer["method"].is_null() {
-                return Ok(answer);
-            }
-            early.push(text);
+    /// Sends requests of our own and waits for their answers; what else comes goes to `early`.
+    async fn ask(&mut self, messages: &[Value], early: &mut Vec<String>) -> Result<Vec<Value>, Error> {
+        for message in messages {
+            self.send(message.to_string()).await;
         }
-        Err(Error::ConnectionClosed)
+        let mut answers = vec![Value::Null; messages.len()];
+        while answers.iter().any(Value::is_null) {
+            let text = self.receive().await.ok_or(Error::ConnectionClosed)?;
+            let answer: Value = serde_json::from_str(&text).unwrap_or_default();
+            let asked = messages.iter().position(|message| answer["id"] == message["id"]);
+            match asked.filter(|_| answer["method"].is_null()) {
+                Some(at) => answers[at] = answer,
+                None => early.push(text),
+            }
+        }
+        Ok(answers)
     }
 
     /// Leaves in order, so that the server ends what ends with the client.

@@ -1,15 +1,15 @@
-//! What a face remembers: the handshake, the requests that wait for answers, the sessions that the client has.
+//! What a face remembers: the handshake, the requests that wait for answers; what follows from those is in `standing`.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use tokio::time::Instant;
 
-use super::unavailable;
+use super::{
+    standing::{Answered, Effect, Params, Standing},
+    unavailable,
+};
 use crate::tools::{Group, Registry};
 
 /// How long a call waits to hear whether it has arrived.
@@ -30,22 +30,7 @@ struct Shape<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Params<'a> {
-    name: Option<String>,
-    arguments: Option<Arguments>,
-    #[serde(borrow)]
-    request_id: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Arguments {
-    #[serde(rename = "sessionId", alias = "session_id")]
-    session: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Answered {
+struct Outcome {
     #[serde(rename = "_meta")]
     meta: Option<Meta>,
     #[serde(default)]
@@ -56,15 +41,6 @@ struct Answered {
 #[serde(rename_all = "camelCase")]
 struct Meta {
     session_id: Option<String>,
-}
-
-/// What a call does to the sessions that the client has.
-enum Effect {
-    Creates,
-    Closes(String),
-    /// It works in the session that is the client's own, or the one that it has created.
-    Implicit,
-    None,
 }
 
 /// How far a request has come.
@@ -93,10 +69,22 @@ struct Waiting {
 pub(super) struct Greeting {
     /// The client's `initialize`, once it has been answered.
     pub initialize: Option<String>,
-    /// The sessions to bring back.
-    pub sessions: Vec<String>,
+    /// What the client has there.
+    pub standing: Standing,
     /// The name of the client at the server.
     pub name: Option<String>,
+}
+
+/// A link that has been made.
+pub(super) struct Linked<'a> {
+    /// How the server calls the client.
+    pub name: Option<&'a str>,
+    /// Whether it is the server that the link before led to.
+    pub known: bool,
+    /// How many messages it had read of the client before.
+    pub read: u64,
+    /// How many were sent since.
+    pub sent: u64,
 }
 
 /// The state of a face.
@@ -109,8 +97,7 @@ pub(super) struct Memory {
     /// By number of arrival, so that they are sent in order.
     waiting: BTreeMap<u64, (String, Waiting)>,
     arrived: u64,
-    created: BTreeSet<String>,
-    own: Option<String>,
+    standing: Standing,
     name: Option<String>,
 }
 
@@ -120,29 +107,29 @@ impl Memory {
     }
 
     pub fn greeting(&self) -> Greeting {
-        // The server takes the one session that a client has created for the one that it means.
-        let own = self.own.iter().filter(|_| self.created.is_empty());
         Greeting {
             initialize: self.initialize.as_ref().filter(|_| self.greeted).map(|(_, text)| text.clone()),
-            sessions: self.created.iter().chain(own).cloned().collect(),
+            standing: self.standing.clone(),
             name: self.name.clone(),
         }
     }
 
-    /// Takes note of a new link: how the server calls the client, how many of its messages it `had` read before (`None`
-    /// where it does not know the client any more), how many were sent since. Tells what to answer to the calls that had
-    /// arrived; those that had not are sent again.
-    pub fn linked(&mut self, name: Option<&str>, had: Option<u64>, since: u64) -> Vec<Value> {
-        self.name = name.map(str::to_owned);
-        self.sent = had.unwrap_or(0) + since;
+    /// Takes note of a new link. Tells what to answer to the calls that had arrived, or may have; those that had not are
+    /// sent again. And that what the client watches may have changed.
+    pub fn linked(&mut self, link: Linked<'_>) -> Vec<Value> {
+        self.name = link.name.map(str::to_owned);
+        self.sent = link.read + link.sent;
         for (_, waiting) in self.waiting.values_mut() {
-            if let (Way::Doubtful(number), Some(had)) = (waiting.way, had)
-                && number > had
+            if let Way::Doubtful(number) = waiting.way
+                && link.known
+                && number > link.read
             {
                 waiting.way = Way::Unsent;
             }
         }
-        self.give_up(UNKNOWN, |waiting| matches!(waiting.way, Way::Doubtful(_)))
+        let mut told = self.give_up(UNKNOWN, |waiting| matches!(waiting.way, Way::Doubtful(_)));
+        told.extend(self.standing.news());
+        told
     }
 
     /// When the first of the requests that wait for a link has waited long enough.
@@ -162,10 +149,10 @@ impl Memory {
                     self.initialize = Some((id.get().to_owned(), text.to_owned()));
                 }
                 let is_call = method == "tools/call";
-                let params = params.filter(|_| is_call);
+                params.iter().for_each(|params| self.standing.asks(params));
                 let tool = params.as_ref().and_then(|params| params.name.as_deref());
                 let repeatable = !is_call || tool.is_some_and(is_repeatable);
-                let effect = params.map_or(Effect::None, effect);
+                let effect = Effect::of(&method, params);
                 let way = if open { Way::Sent(self.sent) } else { Way::Unsent };
                 let due = Instant::now() + patience;
                 let waiting = Waiting { text: text.to_owned(), is_call, repeatable, effect, way, due };
@@ -191,20 +178,10 @@ impl Memory {
         if self.initialize.as_ref().is_some_and(|(initialize, _)| *initialize == id) {
             self.greeted = shape.result.is_some();
         }
-        let result = shape.result.and_then(|result| serde_json::from_str::<Answered>(result.get()).ok());
-        let Some(result) = result.filter(|result| !result.is_error) else { return };
-        let session = result.meta.and_then(|meta| meta.session_id);
-        match (waiting.effect, session) {
-            (Effect::Creates, Some(session)) => {
-                self.created.insert(session);
-            }
-            (Effect::Closes(session), _) => {
-                self.created.remove(&session);
-                self.own = self.own.take().filter(|own| *own != session);
-            }
-            (Effect::Implicit, Some(session)) if !self.created.contains(&session) => self.own = Some(session),
-            _ => {}
-        }
+        let outcome = shape.result.and_then(|result| serde_json::from_str::<Outcome>(result.get()).ok());
+        let succeeded = outcome.as_ref().is_some_and(|outcome| !outcome.is_error);
+        let session = outcome.and_then(|outcome| outcome.meta?.session_id);
+        self.standing.hears(waiting.effect, Answered { succeeded, session });
     }
 
     /// The link broke. What can be asked twice is asked again; whether a call has arrived is not waited for as long as
@@ -260,16 +237,6 @@ fn is_repeatable(name: &str) -> bool {
     rows.filter(|tool| tool.group != Group::Record).any(|tool| tool.hints.read_only)
 }
 
-fn effect(params: Params<'_>) -> Effect {
-    let session = params.arguments.and_then(|arguments| arguments.session);
-    match (params.name.as_deref(), session) {
-        (Some("create_session" | "create_new_session" | "session_resume"), _) => Effect::Creates,
-        (Some("close_session"), Some(session)) => Effect::Closes(session),
-        (_, Some(_)) => Effect::None,
-        (_, None) => Effect::Implicit,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,6 +253,10 @@ mod tests {
         format!(
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[],"_meta":{{"sessionId":"{session}"}}}}}}"#
         )
+    }
+
+    fn linked(name: &str, known: bool, read: u64) -> Linked<'_> {
+        Linked { name: Some(name), known, read, sent: 2 }
     }
 
     #[tokio::test(start_paused = true)]
@@ -311,7 +282,7 @@ mod tests {
     #[test]
     fn a_call_that_has_not_arrived_is_sent_again_and_one_that_only_reads_too() {
         let mut memory = Memory::default();
-        assert!(memory.linked(Some("client"), None, 2).is_empty());
+        assert!(memory.linked(linked("client", false, 0)).is_empty());
         let arrived = call(1, "click", "{}");
         let reads = call(2, "snapshot", "{}");
         let lost = call(3, "click", "{}");
@@ -320,16 +291,16 @@ mod tests {
         }
         memory.broken(LONG);
         // Two of the greeting, and the first two of these.
-        let told = memory.linked(Some("client"), Some(4), 2);
+        let told = memory.linked(linked("client", true, 4));
         assert_eq!(told.len(), 1);
         assert_eq!(told[0]["id"], 1);
         assert_eq!(memory.unsent(), [reads.clone(), lost.clone()]);
         memory.broken(LONG);
         // The same once more: 4 were read, 2 of the greeting and the two have followed.
-        assert_eq!(memory.linked(Some("client"), Some(7), 2).len(), 0);
+        assert_eq!(memory.linked(linked("client", true, 7)).len(), 0);
         assert_eq!(memory.unsent(), [reads.clone(), lost]);
         memory.broken(LONG);
-        assert_eq!(memory.linked(Some("another"), None, 2).len(), 1, "the new server knows nothing of it");
+        assert_eq!(memory.linked(linked("another", false, 0)).len(), 1, "the new server knows nothing of it");
         assert_eq!(memory.unsent(), [reads]);
     }
 
@@ -344,19 +315,23 @@ mod tests {
     }
 
     #[test]
-    fn the_sessions_of_the_client_are_known() {
+    fn what_follows_from_the_answers_goes_into_the_greeting() {
         let mut memory = Memory::default();
         memory.asks(&call(1, "navigate", "{}"), true, LONG);
         memory.hears(&answer(1, "own"));
-        assert_eq!(memory.greeting().sessions, ["own"]);
         memory.asks(&call(2, "create_session", "{}"), true, LONG);
         memory.hears(&answer(2, "made"));
-        assert_eq!(memory.greeting().sessions, ["made"]);
         memory.asks(&call(3, "click", r#"{"sessionId":"elsewhere"}"#), true, LONG);
         memory.hears(&answer(3, "elsewhere"));
-        memory.asks(&call(4, "close_session", r#"{"sessionId":"made"}"#), true, LONG);
-        memory.hears(&answer(4, "made"));
-        assert_eq!(memory.greeting().sessions, ["own"]);
+        let subscribe = r#"{"jsonrpc":"2.0","id":4,"method":"resources/subscribe","params":{"uri":"a:b"}}"#;
+        memory.asks(subscribe, true, LONG);
+        memory.hears(r#"{"jsonrpc":"2.0","id":4,"result":{}}"#);
+        let [sessions, told] = memory.greeting().standing.wishes(false, true);
+        let ids: Vec<_> = sessions.iter().map(|wish| &wish.params["arguments"]["sessionId"]).collect();
+        assert_eq!(ids, ["made", "own"]);
+        assert_eq!(memory.greeting().standing.own(), Some("own"));
+        assert_eq!(told.len(), 1);
+        assert_eq!(memory.linked(linked("client", true, 0)).len(), 1, "the client is told to look");
     }
 
     #[test]

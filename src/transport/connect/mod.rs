@@ -2,13 +2,14 @@
 //! needed to survive that server's restart.
 //!
 //! `link` is the WebSocket to the server, and makes a new one when it breaks; `memory` knows what the client
-//! waits for and which sessions it has. While there is no link, what the client asks waits, for so long; then
+//! waits for, `standing` which sessions it has and what it is told unasked. While there is no link, what the client asks waits, for so long; then
 //! it gets an error that says that it may try again. A call that was under way when the link broke is sent again
 //! where that does no harm: it only reads, or the server says that it has not arrived. Else it may have been done or
 //! not, and gets that error soon.
 
 mod link;
 mod memory;
+mod standing;
 
 use std::{pin::Pin, time::Duration};
 
@@ -112,7 +113,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Face<R, W> {
                 }
                 Event::Opened(Ok(Established { link, early })) => {
                     tracing::info!("connected");
-                    for answer in self.memory.linked(link.name(), link.had, link.sent) {
+                    for answer in self.memory.linked(link.linked()) {
                         self.tell(&answer.to_string()).await?;
                     }
                     way = Way::Open(link);

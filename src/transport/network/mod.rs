@@ -34,7 +34,10 @@ use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{clients::Clients, events::Events, guard::Guard, metrics::Metrics, problems::problem};
-pub(super) use self::{token::Token, websocket::MESSAGES_READ};
+pub(super) use self::{
+    token::Token,
+    websocket::{MESSAGES_READ, OWN_SESSION},
+};
 use crate::{
     config::{Config, Transport},
     error::{ErrorCode, Result, TroupeError},

@@ -2,7 +2,8 @@
 //!
 //! The answer to the upgrade names the client (`Mcp-Session-Id`). One that is cut off may come back with that name
 //! and finds its session; it is told how many of its messages have arrived (`Troupe-Messages-Read`), so that it can
-//! repeat what has not. One that says goodbye takes the session along.
+//! repeat what has not. One that says goodbye takes the session along. One that comes back to another server than it had
+//! tells which session was its own (`Troupe-Own-Session`).
 
 use std::{
     collections::VecDeque,
@@ -43,6 +44,7 @@ use crate::{
 const PROTOCOL: &str = "mcp";
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(in crate::transport) const MESSAGES_READ: HeaderName = HeaderName::from_static("troupe-messages-read");
+pub(in crate::transport) const OWN_SESSION: HeaderName = HeaderName::from_static("troupe-own-session");
 /// Messages that wait to be written; with so many the client is not read any further.
 const UNWRITTEN: usize = 256;
 
@@ -61,6 +63,10 @@ pub(super) async fn upgrade(
             let client = Client::new(Connection::stateless(), &shared.stop, &shared.end);
             if let Err(too_many) = shared.clients.attach(&id, client.clone()) {
                 return problem(StatusCode::TOO_MANY_REQUESTS, "too_many_clients", too_many.to_string());
+            }
+            let own = headers.get(OWN_SESSION).and_then(|own| uuid::Uuid::parse_str(own.to_str().ok()?).ok());
+            if let Some(own) = own {
+                client.connection.claim(shared.server.registry().manager(), &own.to_string());
             }
             (id, client)
         }
