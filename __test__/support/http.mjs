@@ -137,7 +137,8 @@ export class StatelessClient extends HttpClient {
       'io.modelcontextprotocol/clientCapabilities': {}
     }
     const { headers } = this
-    const name = params?.name ? { 'mcp-name': params.name } : {}
+    const named = params?.name ?? params?.uri
+    const name = named ? { 'mcp-name': named } : {}
     this.headers = { 'mcp-protocol-version': MODERN, 'mcp-method': method, ...name, ...headers }
     // `fetch` reads the headers before anything is awaited.
     const answer = super.request(method, { ...params, _meta }, options)
