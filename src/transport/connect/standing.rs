@@ -109,18 +109,18 @@ impl Standing {
     pub fn hears(&mut self, effect: Effect, answered: Answered) {
         match (effect, answered) {
             // A call that failed has made its session as well.
-            (Effect::Implicit, Answered { session: Some(session), .. }) => {
-                if !self.created.contains(&session) {
-                    self.own = Some(session);
-                }
+            (Effect::Implicit, Answered { session: Some(session), .. })
+                if !self.created.contains(&session) =>
+            {
+                self.own = Some(session);
             }
             (_, Answered { succeeded: false, .. }) => {}
-            (Effect::Creates, Answered { session: Some(session), .. }) => {
-                if self.own.as_ref() != Some(&session) && !self.created.contains(&session) {
-                    self.created.push(session);
-                    let surplus = self.created.len().saturating_sub(MOST_SESSIONS);
-                    self.created.drain(..surplus);
-                }
+            (Effect::Creates, Answered { session: Some(session), .. })
+                if self.own.as_ref() != Some(&session) && !self.created.contains(&session) =>
+            {
+                self.created.push(session);
+                let surplus = self.created.len().saturating_sub(MOST_SESSIONS);
+                self.created.drain(..surplus);
             }
             (Effect::Closes(session), _) => {
                 self.created.retain(|created| *created != session);
