@@ -1,12 +1,13 @@
 //! The record: every exchange, and what sessions are resumed from, in an SQLite file. Knows `config` and `error`.
 //!
 //! One thread writes (`writer`) and batches what arrives together; readers have a connection of their own, so that
-//! no call waits for another's. `schema` opens a file and refuses what is not ours; `servers` tells the servers that
+//! no call waits for another's; `log` keeps the disk's slowness from both. `schema` opens a file and refuses what is not ours; `servers` tells the servers that
 //! share a file apart, the living from the dead; `sessions`, `records` and `cursors` are the questions that are asked;
 //! `retention` forgets the oldest. Whatever happens to the file, calls go on: what cannot be written is a warning.
 
 mod cursors;
 mod delta;
+mod log;
 mod place;
 mod records;
 mod retention;
@@ -94,7 +95,7 @@ impl Store {
     }
 
     fn in_file(path: &Path, config: &Config) -> Result<Self, Fault> {
-        let opened = schema::open(path)?;
+        let mut opened = schema::open(path)?;
         if opened.is_new && config.store.is_none() {
             tracing::info!(
                 "calls and sessions are recorded in {}, which only you can read; `troupe sessions purge` empties it, \
@@ -102,6 +103,7 @@ impl Store {
                 path.display()
             );
         }
+        log::empty_beside(&mut opened.connection, path).map_err(|error| Fault::unavailable(path, error))?;
         let server = Server::enter(path)?;
         let reader = schema::open_for_reading(path)?;
         let writer = Writer::start(opened.connection, config.retention, Some(path.to_owned()))

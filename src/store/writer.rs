@@ -49,11 +49,20 @@ pub(super) struct Writer {
 
 #[derive(Default)]
 struct State {
+    /// Writes that were handed in and are not done.
+    queued: AtomicUsize,
     queued_bytes: AtomicUsize,
     /// The file cannot be written at the moment: nobody waits for it.
     behind: AtomicBool,
     /// Writes that found no room.
     lost: AtomicUsize,
+}
+
+impl State {
+    fn release(&self, bytes: usize) {
+        self.queued_bytes.fetch_sub(bytes, Ordering::AcqRel);
+        self.queued.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl Writer {
@@ -97,18 +106,25 @@ impl Writer {
 
     /// Ready when everything handed in before is on disk, or lost.
     pub fn barrier(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (done, written) = oneshot::channel();
-        self.send(Job { work: Box::new(|_| Ok(())), bytes: 0, done: Some(done) });
+        // Mostly there is nothing, and no reason to wake the thread.
+        let written = (self.state.queued.load(Ordering::Acquire) > 0).then(|| {
+            let (done, written) = oneshot::channel();
+            self.send(Job { work: Box::new(|_| Ok(())), bytes: 0, done: Some(done) });
+            written
+        });
         async move {
-            let _ = written.await;
+            if let Some(written) = written {
+                let _ = written.await;
+            }
         }
     }
 
     fn send(&self, job: Job) {
         let bytes = job.bytes;
         let queued = self.state.queued_bytes.fetch_add(bytes, Ordering::AcqRel);
+        self.state.queued.fetch_add(1, Ordering::AcqRel);
         if queued.saturating_add(bytes) > QUEUED_BYTES || self.jobs.try_send(job).is_err() {
-            self.state.queued_bytes.fetch_sub(bytes, Ordering::AcqRel);
+            self.state.release(bytes);
             self.state.lost.fetch_add(1, Ordering::AcqRel);
         }
     }
@@ -151,7 +167,7 @@ impl Loop {
 
     fn release(&self, job: &Job) {
         if let Some(state) = self.state.upgrade() {
-            state.queued_bytes.fetch_sub(job.bytes, Ordering::AcqRel);
+            state.release(job.bytes);
         }
     }
 

@@ -1,0 +1,63 @@
+//! Moves what was written from SQLite's log (WAL) into its file, on a thread of its own. That asks the disk to have it
+//! safe, which takes milliseconds: the call whose write happens to fill the log would wait for them.
+
+use std::{
+    path::Path,
+    sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    thread,
+};
+
+use rusqlite::{Connection, OpenFlags, hooks::Wal};
+
+/// Pages of the log that are worth moving: SQLite's own measure.
+const PAGES: i32 = 1_000;
+/// With so many it has fallen behind: the writer moves them itself, and whoever writes waits.
+const MOST_PAGES: i32 = 16 * PAGES;
+
+/// Lets the log that `writer` fills be emptied beside it, for as long as it is open.
+pub(super) fn empty_beside(writer: &mut Connection, path: &Path) -> rusqlite::Result<()> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mover = Connection::open_with_flags(path, flags)?;
+    mover.pragma_update(None, "synchronous", "NORMAL")?;
+    let (nudge, nudges) = sync_channel(1);
+    let started = thread::Builder::new().name("troupe-log".to_owned()).spawn(move || empty(&mover, &nudges));
+    match started {
+        Ok(_) => watch(writer, nudge),
+        // SQLite does it by itself, if not as smoothly.
+        Err(error) => {
+            tracing::debug!(%error, "no thread for the record's log");
+            Ok(())
+        }
+    }
+}
+
+/// Nudges after every so many pages; in place of what SQLite itself does then.
+fn watch(writer: &mut Connection, nudge: SyncSender<()>) -> rusqlite::Result<()> {
+    let mut next = PAGES;
+    writer.wal_hook(Some(move |log: &mut Wal, pages| {
+        // It has begun anew.
+        if pages < next - PAGES {
+            next = PAGES;
+        }
+        if pages >= MOST_PAGES {
+            // The commit itself has succeeded.
+            let _ = log.checkpoint();
+        } else if pages >= next {
+            next = pages + PAGES;
+            // Where it is full, it is being done.
+            let _: Result<(), TrySendError<()>> = nudge.try_send(());
+        }
+        Ok(())
+    }))
+}
+
+/// Ends with the writer's connection, which holds the other end.
+fn empty(mover: &Connection, nudges: &Receiver<()>) {
+    while nudges.recv().is_ok() {
+        // It waits for nobody, and nobody for it: what is in use stays for the next time.
+        let moved = mover.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        if let Err(error) = moved {
+            tracing::debug!(%error, "the record's log could not be emptied");
+        }
+    }
+}
