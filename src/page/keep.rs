@@ -81,6 +81,8 @@ pub struct KeptPage {
     pub frames: Vec<FrameState>,
     /// By origin; of child frames only those that share their storage with the main frame.
     pub storage: Vec<(String, OriginStorage)>,
+    /// Origins that it shows, and whose documents have not answered.
+    pub silent: Vec<String>,
     /// How long the slowest took for its databases.
     pub reading: Duration,
 }
@@ -170,6 +172,10 @@ fn same_site(one: &Url, other: &Url) -> bool {
 impl Page {
     /// Reads what it can be resumed with; frames that don't answer are told as they were last seen.
     pub async fn keep(&self, databases: bool) -> KeptPage {
+        if self.url() == "about:blank" {
+            // It comes back empty, whatever was written into it.
+            return KeptPage::default();
+        }
         let main = self.main_frame().clone();
         let mut frames: Vec<(FrameId, Option<DocumentId>)> = self.state.read(|facts| {
             facts.frames.iter().map(|(id, frame)| (id.clone(), frame.document.clone())).collect()
@@ -187,6 +193,8 @@ impl Page {
         let mut kept = KeptPage::default();
         let looks = frames.iter().map(|(frame, document)| self.look_at(frame, document.as_ref(), databases));
         for ((frame, _), told) in frames.iter().zip(join_all(looks).await) {
+            let told_nothing = told.as_ref().is_none_or(|(_, told)| told.is_none());
+            kept.silent.extend(self.origin_of(frame).filter(|_| told_nothing && shares(frame)));
             let Some((look, told)) = told else { continue };
             if let Some(told) = told {
                 kept.reading = kept.reading.max(Duration::from_secs_f64(told.reading.max(0.0) / 1000.0));
@@ -210,6 +218,12 @@ impl Page {
             kept.frames.push(FrameState { url: look.url, number, next, document: look.document });
         }
         kept
+    }
+
+    /// The origin of what `frame` shows.
+    fn origin_of(&self, frame: &FrameId) -> Option<String> {
+        let url = self.state.read(|facts| facts.frames.get(frame).map(|frame| frame.url.clone()))?;
+        Some(Url::parse(&url).ok()?.origin().ascii_serialization())
     }
 
     /// What is known of `frame` now, and what it has told, if it has.

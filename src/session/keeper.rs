@@ -80,6 +80,10 @@ impl Memory {
             storage.indexed_db = storage.indexed_db.or(origin.storage.indexed_db.take());
             *origin = Origin { storage, read_at: Some(changes), here: true };
         }
+        for name in &kept.silent {
+            // Slow, not gone: its own page reads it the next time.
+            self.origins.entry(name.clone()).or_default().here = true;
+        }
     }
 
     /// The origins that were left after something may have changed there that nobody has read.
@@ -106,12 +110,7 @@ impl Memory {
         let states = self.origins.iter();
         let states = states
             .map(|(origin, known)| OriginState { origin: origin.clone(), storage: known.storage.clone() });
-        states
-            .filter(|state| {
-                !state.storage.local_storage.is_empty()
-                    || state.storage.indexed_db.as_ref().is_some_and(|databases| !databases.is_empty())
-            })
-            .collect()
+        states.filter(|state| !state.is_empty()).collect()
     }
 }
 

@@ -48,7 +48,7 @@ impl StorageState {
 
 impl OriginState {
     /// Whether there is anything to write.
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         let OriginStorage { local_storage, session_storage, indexed_db } = &self.storage;
         local_storage.is_empty()
             && session_storage.as_ref().is_none_or(Vec::is_empty)

@@ -4,7 +4,7 @@ import { nextChange } from "./actionability";
 import { unknownHosts } from "./closed";
 import { shadowRoots } from "./css";
 import { readDatabases } from "./databases";
-import { attr, isElement, queryAll } from "./dom";
+import { attr, isConnected, isElement, queryAll } from "./dom";
 import { withMemo } from "./memo";
 import { mutations } from "./mutations";
 import { nameOf } from "./names";
@@ -12,6 +12,7 @@ import { Paths } from "./path";
 import { claimRef, connectedRefs, nextRef } from "./refs";
 import { roleOf } from "./roles";
 import { items } from "./storage";
+import { nextTask } from "./task";
 import { findAll } from "./targets";
 
 type Field = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
@@ -19,6 +20,8 @@ type Field = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 const unsaved = /^(password|file|hidden|submit|button|reset|image)$/;
 /** Refs of one document that are kept at most: the newest, which an agent has seen last. */
 const mostRefs = 2000;
+/** Milliseconds that the page stands still at most while they are read. */
+const longestPart = 2;
 
 /** Passwords are never kept, also where they are shown as text. */
 const isSecret = (field: Field): boolean => /\b(current-password|new-password|one-time-code|cc-csc)\b/.test(attr(field, "autocomplete") ?? "");
@@ -67,13 +70,24 @@ function scrollsNow(paths: Paths): ScrollState[] {
   return scrolls;
 }
 
-function refsNow(paths: Paths): RefState[] {
-  return withMemo(() =>
-    Array.from(connectedRefs()).slice(-mostRefs).map(([ref, element]) => {
-      const role = roleOf(element);
-      return { ref, role, name: nameOf(element, role), path: paths.of(element) };
-    }),
-  );
+/** A part at a time: an agent's next call must not wait until a long page is kept. What a part finds is true when it does. */
+async function refsNow(): Promise<RefState[]> {
+  const refs = Array.from(connectedRefs()).slice(-mostRefs);
+  const kept: RefState[] = [];
+  while (refs.length > 0) {
+    const until = performance.now() + longestPart;
+    withMemo(() => {
+      const paths = new Paths();
+      do {
+        const [ref, element] = refs.shift()!;
+        if (!isConnected(element)) continue;
+        const role = roleOf(element);
+        kept.push({ ref, role, name: nameOf(element, role), path: paths.of(element) });
+      } while (refs.length > 0 && performance.now() < until);
+    });
+    if (refs.length > 0) await nextTask();
+  }
+  return kept;
 }
 
 /** Where this document stands among the frames of its page: which child of the main frame, which child of that… */
@@ -95,7 +109,7 @@ export async function keep(argument: KeepArgument): Promise<Kept> {
   const kept: Kept = { url: location.href, origin: location.origin, version };
   if (version !== argument.known) {
     const paths = new Paths();
-    kept.document = { place: place(), scroll: { x: Math.round(scrollX), y: Math.round(scrollY) }, scrolls: scrollsNow(paths), fields: fieldsNow(paths), refs: refsNow(paths) };
+    kept.document = { place: place(), scroll: { x: Math.round(scrollX), y: Math.round(scrollY) }, scrolls: scrollsNow(paths), fields: fieldsNow(paths), refs: await refsNow() };
   }
   const [local, session] = [items(() => localStorage), items(() => sessionStorage)];
   if (local) kept.localStorage = local;
