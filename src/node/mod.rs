@@ -38,13 +38,19 @@ fn runtime() -> napi::Result<&'static Runtime> {
     RUNTIME
         .get_or_init(|| {
             tokio::runtime::Builder::new_multi_thread()
-                .worker_threads(2)
+                .worker_threads(workers())
                 .thread_name("troupe")
                 .enable_all()
                 .build()
         })
         .as_ref()
         .map_err(|error| napi::Error::from_reason(format!("no threads could be started: {error}")))
+}
+
+/// One for four processors: browsers need the others. Few are quicker, too: a call is handed on a dozen times, and each
+/// time that wakes another thread costs more than what is done there.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(4))
 }
 
 static STOP: LazyLock<CancellationToken> = LazyLock::new(CancellationToken::new);

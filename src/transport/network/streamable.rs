@@ -143,6 +143,8 @@ fn service(shared: &Shared, sessions: Arc<Sessions>) -> StreamableHttpService<Ha
 pub(super) fn protocol(events: Arc<Events>) -> LocalSessionManager {
     let mut sessions = LocalSessionManager::default().with_event_store(events);
     sessions.session_config.keep_alive = None;
+    // `events` keeps the answers: rmcp would go through all of them with each message.
+    sessions.session_config.completed_cache_ttl = Duration::ZERO;
     sessions
 }
 
