@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util'
 import { ROOT, StepFailed, dim, red, since } from '../scripts/run.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
 import { hundred, idleCalls } from './http.mjs'
+import { changesCost } from './in-turns.mjs'
 import { serverMemory } from './memory.mjs'
 import { pageTimes } from './page-time.mjs'
 import { bytesRead } from './reading.mjs'
@@ -49,6 +50,10 @@ await runScript(async () => {
     if (rows.some(({ id }) => id === 'links')) {
       progress('walks of 3,000 links')
       for (const time of await pageTimes(browser, `${site.url}/links`, rounds)) samples.add('links', compared[0].name, time)
+    }
+    if (rows.some(({ id }) => id === 'changes')) {
+      progress('clicks with and without changes')
+      samples.add('changes', compared[0].name, await changesCost(recording({ browser, addon }), `${site.url}/rows`))
     }
     if (rows.some(({ id }) => id.startsWith('record'))) {
       progress('calls with and without a record')

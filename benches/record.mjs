@@ -3,9 +3,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { inTurns } from './in-turns.mjs'
 
 /** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
-/** @typedef {(store: string, ...flags: string[]) => StdioClient} Start */
+/** @typedef {import('./in-turns.mjs').Start} Start */
 
 const CALLS = 1000
 const AT_ONCE = 64
@@ -16,47 +17,19 @@ export async function recordCosts(start, page) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-record-'))
   try {
     const evaluate = /** @type {const} */ (['evaluate', { script: 'document.title' }])
-    const recorded = await inTurns(start('none'), start(join(folder, 'calls.db')), page, () => evaluate)
+    const recorded = await inTurns(start('none'), start(join(folder, 'calls.db')), page, CALLS, () => evaluate)
     const file = join(folder, 'saved.db')
     // Each changes what is saved of the session.
     const changes = (call) => /** @type {const} */ (['evaluate', { script: `localStorage.count = ${call}` }])
-    const saved = await inTurns(start(file, '--persistent-sessions=false'), start(file), page, changes)
+    const saved = await inTurns(start(file, '--persistent-sessions=false'), start(file), page, CALLS, changes)
     return {
-      recordMedian: recorded.more(0.5),
-      recordLate: recorded.more(0.99),
-      recordSaving: saved.more(0.5),
+      recordMedian: recorded.at(0.5).more,
+      recordLate: recorded.at(0.99).more,
+      recordSaving: saved.at(0.5).more,
       recordStream: await stream(start(join(folder, 'stream.db')))
     }
   } finally {
     rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-/** Milliseconds more of the second. @param {StdioClient} one @param {StdioClient} other @param {string} page
- * @param {(call: number) => readonly [string, object]} make */
-async function inTurns(one, other, page, make) {
-  const clients = [one, other]
-  for (const client of clients) {
-    await client.initialize()
-    await client.call('create_session', {})
-    await client.call('navigate', { url: page })
-  }
-  /** @type {number[][]} */
-  const times = [[], []]
-  for (let call = -100; call < CALLS; call++) {
-    for (const which of call % 2 ? [0, 1] : [1, 0]) {
-      const begun = performance.now()
-      await clients[which].call(...make(call))
-      if (call >= 0) times[which].push(performance.now() - begun)
-    }
-  }
-  await Promise.all(clients.map((client) => client.close()))
-  return {
-    /** @param {number} share */
-    more: (share) => {
-      const [without, with_] = times.map((list) => list.toSorted((a, b) => a - b)[Math.floor(list.length * share)])
-      return with_ - without
-    }
   }
 }
 

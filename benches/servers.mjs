@@ -25,7 +25,7 @@ function browserFlags(browser) {
   return ['--headless', '--executable-path', browser, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])]
 }
 
-/** Troupe alone, recording where it is told to. @param {{ browser: string, addon: string }} options @returns {import('./record.mjs').Start} */
+/** Troupe alone, recording where it is told to. @param {{ browser: string, addon: string }} options @returns {import('./in-turns.mjs').Start} */
 export function recording({ browser, addon }) {
   const program = [process.execPath, join(ROOT, 'bin/troupe.js'), ...browserFlags(browser)]
   return (store, ...flags) => new StdioClient([...program, '--store', store, ...flags], { NAPI_RS_NATIVE_LIBRARY_PATH: addon })
