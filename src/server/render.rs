@@ -100,7 +100,7 @@ pub(super) fn prompt(prompt: &Prompt) -> McpPrompt {
 
 /// A call's outcome as its result.
 pub(super) fn result(outcome: Outcome) -> CallToolResult {
-    let Outcome { ref_id, session_id, page_id, result, reference } = outcome;
+    let Outcome { ref_id, session_id, page_id, result, reference, recorded: _ } = outcome;
     let mut rendered = match (result, reference) {
         (Ok(_), Some(reference)) => render_json(reference),
         (Err(error), Some(reference)) => {
@@ -210,6 +210,7 @@ mod tests {
             session_id: Some("s".into()),
             page_id: Some("page-1".into()),
             result: answer,
+            recorded: None,
             reference: None,
         };
         insta::assert_json_snapshot!(results.map(outcome).map(result));
@@ -222,6 +223,7 @@ mod tests {
             session_id: None,
             page_id: None,
             result: Ok(Answer::Json(json!({"sessions": []}))),
+            recorded: None,
             reference: None,
         };
         insta::assert_json_snapshot!(result(outcome));

@@ -27,6 +27,7 @@ mod sessions;
 mod shapes;
 mod tool;
 
+pub use crate::store::Summary;
 pub use answer::{Answer, AnswerKind, Outcome, Picture};
 pub use calls::Calls;
 pub use person::{Nobody, Person, Question, Reply};

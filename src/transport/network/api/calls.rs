@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     config::Responses,
-    tools::{Recorded, Registry},
+    tools::{Recorded, Registry, Summary},
 };
 
 /// Where calls are made, and where one is told of.
@@ -69,14 +69,12 @@ async fn exchange(shared: &Shared, given: Value) -> Result<Exchange, Refusal> {
     let outcome = super::call(shared, &tool, Value::Object(arguments), request_id).await?;
     let no_browser = registry.manager().browser_failure().is_some();
     let outcome = forms::ran(outcome, no_browser)?;
-    // That the record cannot be read does not undo the call.
-    let recorded = registry.recorded(&outcome.ref_id).await.ok().flatten();
     let mut exchange = Exchange {
         ref_id: outcome.ref_id,
         session_id: outcome.session_id.or(session_id),
         status: Status::Success,
         timestamp: iso8601(begun),
-        metadata: recorded.as_ref().map_or(Metadata { tool, ..Metadata::default() }, metadata),
+        metadata: outcome.recorded.as_ref().map_or(Metadata { tool, ..Metadata::default() }, metadata),
         error: None,
         error_code: None,
         details: Map::new(),
@@ -137,7 +135,7 @@ fn told(recorded: Recorded) -> Exchange {
             None => Status::Running,
         },
         timestamp: iso8601(at),
-        metadata: metadata(&recorded),
+        metadata: metadata(call),
         ref_id: recorded.call.ref_id,
         session_id: recorded.call.session_id,
         error: recorded.error_message,
@@ -149,7 +147,7 @@ fn told(recorded: Recorded) -> Exchange {
     }
 }
 
-fn metadata(Recorded { call, .. }: &Recorded) -> Metadata {
+fn metadata(call: &Summary) -> Metadata {
     Metadata {
         tool: call.tool.clone(),
         has_snapshot: call.has_snapshot,

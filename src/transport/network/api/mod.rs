@@ -13,8 +13,9 @@ mod operations;
 use std::sync::Arc;
 
 use axum::{
-    Router,
+    Json, Router,
     body::Body,
+    extract::State,
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -30,9 +31,8 @@ use crate::{
 
 /// Everything below `/api`.
 pub(super) fn routes(shared: &Shared) -> Router<Shared> {
-    let document = document::of(shared.server.registry()).to_string();
     let mut routes = Router::new()
-        .route("/api/openapi.json", get(([(header::CONTENT_TYPE, "application/json")], document)))
+        .route("/api/openapi.json", get(describe))
         .route(calls::ALL, post(calls::make))
         .route(calls::ONE, get(calls::show));
     for operation in operations::offered(shared.server.registry()) {
@@ -41,6 +41,11 @@ pub(super) fn routes(shared: &Shared) -> Router<Shared> {
     routes.method_not_allowed_fallback(async || {
         problem(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "the path has no such method")
     })
+}
+
+/// `GET /api/openapi.json`: written when it is asked for, as hardly anybody does.
+async fn describe(State(shared): State<Shared>) -> Json<Value> {
+    Json(document::of(shared.server.registry()))
 }
 
 /// Makes one call, until the server ends. Dropped with the request, it stops where it is. The API sees the sessions of
