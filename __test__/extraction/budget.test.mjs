@@ -6,11 +6,12 @@ import { READING_PAGES } from '../support/reading-pages.mjs'
 import { startShared } from '../support/scope.mjs'
 
 const BUDGET = 5000
+const ITEMS = `<!doctype html><title>Items</title><ul>${Array.from({ length: 1000 }, (_, item) => `<li>Item ${item}</li>`).join('')}</ul>`
 const NOTICE = /\n… cut: characters (\d+) to (\d+) of (\d+)\. Read on with get_content (\{.*\})$/
 
 describe('the result budget', { timeout: 120_000 }, () => {
   // Without a record the last long results are kept all the same.
-  const { server, site, scope } = startShared({ args: ['--result-budget', String(BUDGET), '--store', 'none'], routes: READING_PAGES })
+  const { server, site, scope } = startShared({ args: ['--result-budget', String(BUDGET), '--store', 'none'], routes: { ...READING_PAGES, '/items': ITEMS } })
   before(async () => {
     await server.ok('navigate', { url: site.url('/long') })
   })
@@ -35,6 +36,16 @@ describe('the result budget', { timeout: 120_000 }, () => {
     const whole = await readOn(first.text)
     assert.ok(whole.endsWith('The very end'), whole.slice(-100))
     for (let line = 0; line < 600; line++) assert.ok(whole.includes(`\n${line} The quick brown`), `line ${line}`)
+  })
+
+  test('a long list that is unfolded can be read to its end', async () => {
+    await server.ok('navigate', { url: site.url('/items') })
+    const folded = await server.ok('snapshot')
+    const [, selector] = /more list items: snapshot \{selector: "(e\d+)"\} shows them all/.exec(folded) ?? []
+    const whole = await readOn(await server.ok('snapshot', { selector }))
+    for (let item = 0; item < 1000; item++) assert.ok(whole.includes(`: Item ${item}\n`) || whole.endsWith(`: Item ${item}`), `item ${item}`)
+    assert.match(await server.ok('find', { text: 'Item 99' }), /^11 matches/)
+    await server.ok('navigate', { url: site.url('/long') })
   })
 
   test('long JSON becomes text, never half an object; its parts are the object', async () => {
@@ -62,7 +73,7 @@ describe('the result budget', { timeout: 120_000 }, () => {
   })
 
   test('a snapshot that is cut by its own means is not cut once more', async () => {
-    const { text } = await server.call('snapshot')
+    const { text } = await server.call('snapshot', { budget: 3000 })
     assert.ok(!text.includes('get_content'), text.slice(-300))
   })
 

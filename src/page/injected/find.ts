@@ -24,7 +24,9 @@ export function find(argument: FindArgument): FindResult {
     const own = [node.role, node.name, node.value ?? "", ...node.properties].join(" ");
     const headHits = node !== tree && (test(node.name) || test(own)) ? 1 : 0;
     const textHits = node.children.filter((child) => typeof child === "string" && test(child)).length;
-    const hits = headHits + textHits;
+    // A text that is all that a node holds stands on its line.
+    const oneLine = node.children.length === 1 && textHits === 1 && node.properties.length === 0 && node.value === null;
+    const hits = oneLine ? 1 : headHits + textHits;
     const path = [...above, node];
     if (hits > 0) {
       if (count < limit) {

@@ -37,7 +37,8 @@ export function snapshot(argument: SnapshotArgument): SnapshotResult {
   if (root && writer.lines.length === 0) writer.lines.push(`- … ${describeElement(root, refs)} shows nothing: ${invisibleBecause(root) ?? "it is hidden from assistive technology or empty"}`);
   const cut = writer.cutAt !== null;
   if (cut) {
-    const part = writer.cutAt ? `snapshot {selector: "${writer.cutAt}"} shows this part whole` : "snapshot {budget} with a higher budget shows more";
+    const whole = root === null ? "" : refs.of(root);
+    const part = writer.cutAt && writer.cutAt !== whole ? `snapshot {selector: "${writer.cutAt}"} shows this part whole` : "snapshot {budget} with a higher budget shows more";
     writer.lines.push(`- … cut at ${argument.budget} characters: ${part}, {interactive: true} shows less of everything`);
   }
   return { text: writer.lines.join("\n"), next: refs.next, frames: writer.frames, folded, cut, lines: writer.lines.length, mutations: noteSnapshot() };

@@ -3,6 +3,8 @@ import { attr, hasAttr, isHtml, localName, elementMatches } from "./dom";
 
 const checkable = new Set(["checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio", "option", "treeitem"]);
 const selectable = new Set(["option", "tab", "row", "gridcell", "cell", "columnheader", "rowheader", "treeitem"]);
+/** Whether these can be selected at all their role does not say: one that is not is told of. */
+const uncertain = new Set(["row", "treeitem"]);
 const formTags = new Set(["button", "input", "select", "textarea", "optgroup", "option", "fieldset"]);
 const valueRoles = new Set(["textbox", "searchbox", "combobox", "listbox", "spinbutton", "slider", "checkbox", "radio", "radiogroup", "switch", "gridcell", "tree"]);
 
@@ -50,7 +52,8 @@ export function levelOf(element: Element, role: string): number {
 export function stateText(element: Element, role: string, disabled: boolean, active = false): string {
   let text = "";
   const checked = checkedOf(element, role);
-  if (checked !== null && checked !== false) text += checked === "mixed" ? " [checked=mixed]" : " [checked]";
+  if (checked === false) text += role === "option" || role === "treeitem" ? " [checked=false]" : "";
+  else if (checked !== null) text += checked === "mixed" ? " [checked=mixed]" : " [checked]";
   if (disabled) text += " [disabled]";
   const expanded = expandedOf(element);
   if (expanded !== null) text += expanded ? " [expanded]" : " [expanded=false]";
@@ -59,8 +62,12 @@ export function stateText(element: Element, role: string, disabled: boolean, act
   if (level > 0) text += ` [level=${level}]`;
   const pressed = attr(element, "aria-pressed");
   if (pressed === "true") text += " [pressed]";
-  else if (pressed === "mixed") text += " [pressed=mixed]";
-  if (selectable.has(role) && (localName(element) === "option" ? (element as HTMLOptionElement).selected : attr(element, "aria-selected") === "true")) text += " [selected]";
+  else if (pressed === "mixed" || pressed === "false") text += ` [pressed=${pressed}]`;
+  if (selectable.has(role)) {
+    const selected = localName(element) === "option" ? String((element as HTMLOptionElement).selected) : attr(element, "aria-selected");
+    if (selected === "true") text += " [selected]";
+    else if (selected === "false" && uncertain.has(role)) text += " [selected=false]";
+  }
   if (valueRoles.has(role)) {
     if (isInvalid(element)) text += " [invalid]";
     if (hasAttr(element, "required") || attr(element, "aria-required") === "true") text += " [required]";

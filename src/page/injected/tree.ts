@@ -89,8 +89,10 @@ export class Walk {
     }
     eachComposedChild(element, (child) => {
       const type = nodeType(child);
-      if (type === 3) this.text((child as Text).data, parent, bits);
-      else if (type === 1 && !(this.owned.size > 0 && this.owned.has(child as Element))) {
+      if (type === 3) {
+        // An element below it is asked whether it is shown; a text cannot be.
+        if (!(bits & ASK) || !isClosed(element)) this.text((child as Text).data, parent, bits);
+      } else if (type === 1 && !(this.owned.size > 0 && this.owned.has(child as Element))) {
         this.element(child as Element, parent, bits);
       }
     });
@@ -254,7 +256,8 @@ export class Walk {
     }
     if (facts & (HAS_ARIA | HAS_FIELD_STATE) || disabled || statefulTags.has(tag)) node.states = stateText(element, role, disabled, element === this.active);
     else if (element === this.active) node.states = " [active]";
-    const leaf = firstElementChild(element) === null && (effects & (BEFORE | AFTER)) === 0 && shadowRootOf(element) === null && tag !== "slot";
+    const owns = this.owned.size > 0 && hasAttr(element, "aria-owns");
+    const leaf = firstElementChild(element) === null && !owns && (effects & (BEFORE | AFTER)) === 0 && shadowRootOf(element) === null && tag !== "slot";
     if (tag === "label" && labelIsTold(element as HTMLLabelElement)) bits |= QUIET;
     if (acting || mixedRoles.has(role) || role === "textbox" || role === "heading" || asking.has(role)) bits |= TELL;
     this.depth++;
@@ -380,6 +383,9 @@ export class Walk {
     return isFocusable(node.element);
   }
 }
+
+/** A `details` of which only the summary is shown. */
+const isClosed = (element: Element): boolean => localName(element) === "details" && !hasAttr(element, "open");
 
 function namedGeneric(element: Element): boolean {
   const label = attr(element, "aria-label");

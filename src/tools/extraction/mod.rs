@@ -47,8 +47,8 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// Characters that a snapshot leaves for its own heading and notice within the result budget.
-const ROOM: usize = 400;
+/// So many times the result budget is made of a snapshot where nothing else is asked for: `get_content` reads on in it.
+const READ_ON: usize = 40;
 
 #[derive(Deserialize, JsonSchema)]
 struct SnapshotParameters {
@@ -64,12 +64,11 @@ struct SnapshotParameters {
 async fn snapshot(call: PageCall, given: SnapshotParameters) -> Result<Text> {
     let title = call.page.title().await.unwrap_or_default();
     let heading = format!("Page: {} ({title})", call.page.url());
-    let room = ROOM.min(call.config.result_budget / 4) + heading.chars().count();
     let options = SnapshotOptions {
         selector: given.selector,
         interactive: given.interactive.unwrap_or(false),
         depth: given.depth,
-        budget: Some(given.budget.unwrap_or_else(|| call.config.result_budget.saturating_sub(room))),
+        budget: Some(given.budget.unwrap_or_else(|| call.config.result_budget.saturating_mul(READ_ON))),
     };
     let text = call.page.snapshot(&options).await?;
     Ok(Text(format!("{heading}\n{text}")))
