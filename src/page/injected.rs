@@ -3,11 +3,16 @@
 //! The script is brought into the main frame when a navigation has been waited for, while its answer goes out:
 //! neither the navigation nor the call after it waits for that. Elsewhere the first call brings it.
 
+use std::time::Duration;
+
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{DOCUMENT_GONE, Page, waiting::millis};
+use super::{
+    ANSWER, DOCUMENT_GONE, Page,
+    waiting::{GRACE, millis},
+};
 use crate::{
     engine::{FrameId, World, wire::read_json},
     error::{ErrorCode, Result, TroupeError},
@@ -72,16 +77,20 @@ impl Page {
     }
 
     async fn call_script(&self, frame: &FrameId, name: &str, arguments: &Value) -> Result<Value> {
-        let call = format!("globalThis.__troupe && __troupe.{name}({arguments})");
-        let answer = match self.alive(self.engine.evaluate(frame, World::Isolated, &call)).await? {
+        // What waits keeps its time itself; ours is for a page that stands still.
+        let limit = arguments["timeout"].as_u64().map_or(ANSWER, |timeout| {
+            let waited = arguments["waited"].as_u64().unwrap_or(0);
+            Duration::from_millis(timeout.saturating_sub(waited)) + GRACE
+        });
+        let evaluate = async |call: String| {
+            self.alive_for(limit, self.engine.evaluate(frame, World::Isolated, &call)).await
+        };
+        let answer = match evaluate(format!("globalThis.__troupe && __troupe.{name}({arguments})")).await? {
             Value::String(answer) => answer,
-            _ => {
-                let call = format!("{BUNDLE};\n__troupe.{name}({arguments})");
-                match self.alive(self.engine.evaluate(frame, World::Isolated, &call)).await? {
-                    Value::String(answer) => answer,
-                    other => return Err(unreadable(name, &other.to_string())),
-                }
-            }
+            _ => match evaluate(format!("{BUNDLE};\n__troupe.{name}({arguments})")).await? {
+                Value::String(answer) => answer,
+                other => return Err(unreadable(name, &other.to_string())),
+            },
         };
         read_json(&answer).map_err(|error| unreadable(name, &error.to_string()))
     }

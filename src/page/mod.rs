@@ -46,7 +46,7 @@ use crate::{
 };
 
 use self::dialogs::Elsewhere;
-pub use action::Done;
+pub use action::{Done, Entered};
 pub use console::ConsoleLog;
 pub use dialogs::{Dialogs, OpenDialog};
 pub use downloads::{Download, DownloadState, Downloads};
@@ -65,6 +65,9 @@ pub use settle::Settled;
 pub use snapshot::SnapshotOptions;
 pub use state::PageState;
 pub use waiting::{Element, ElementState, Patience};
+
+/// What a page is asked that waits for nothing is answered in this time, or not at all.
+const ANSWER: Duration = Duration::from_secs(20);
 
 /// `details.reason` of a call whose document a navigation took away.
 const DOCUMENT_GONE: &str = "document replaced";
@@ -247,13 +250,14 @@ impl Page {
 
     /// Waits until it is clear that the dialog of another page holds up this one.
     async fn held_up(&self) -> Elsewhere {
-        let answers = |patience| -> BoxFuture<'_, bool> {
-            Box::pin(async move {
-                let asked = self.engine.evaluate(self.main_frame(), World::Isolated, "0");
-                self.within(patience, asked).await.is_some()
-            })
-        };
+        let answers = |patience| -> BoxFuture<'_, bool> { Box::pin(self.answers(patience)) };
         self.state.dialogs().holding_up(&self.id, answers).await
+    }
+
+    /// Whether the page takes a turn within `patience`.
+    async fn answers(&self, patience: Duration) -> bool {
+        let asked = self.engine.evaluate(self.main_frame(), World::Isolated, "0");
+        self.within(patience, asked).await.is_some()
     }
 
     fn held_up_by(&self, other: &Elsewhere) -> TroupeError {
@@ -284,23 +288,40 @@ impl Page {
         .suggestion("answer it with handle_dialog, then go on")
     }
 
-    /// Awaits `work`, but no longer than the page lives and no dialog holds it up.
+    /// Awaits `work`, but no longer than the page lives, no dialog holds it up, and it takes its turns.
     async fn alive<T>(&self, work: impl Future<Output = engine::EngineResult<T>>) -> Result<T> {
+        self.alive_for(ANSWER, work).await
+    }
+
+    /// The same for what may take until `limit`.
+    async fn alive_for<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = engine::EngineResult<T>>,
+    ) -> Result<T> {
         // Told apart under the lock, worded outside it.
         let stopped = self.state.until(|facts| match &facts.dialog {
             _ if facts.crashed.is_some() => Some(Err(EngineError::PageCrashed)),
             _ if facts.closed => Some(Err(EngineError::PageGone)),
             dialog => dialog.clone().map(Ok),
         });
-        tokio::select! {
-            biased;
-            done = work => done.map_err(|error| self.error(error)),
-            stopped = stopped => Err(match stopped {
-                Ok(dialog) => self.dialog_open(&dialog),
-                Err(error) => self.error(error),
-            }),
-            other = self.held_up() => Err(self.held_up_by(&other)),
-        }
+        let over = async {
+            tokio::select! {
+                biased;
+                done = work => done.map_err(|error| self.error(error)),
+                stopped = stopped => Err(match stopped {
+                    Ok(dialog) => self.dialog_open(&dialog),
+                    Err(error) => self.error(error),
+                }),
+                other = self.held_up() => Err(self.held_up_by(&other)),
+            }
+        };
+        self.within(limit, over).await.unwrap_or_else(|| Err(self.unresponsive(limit)))
+    }
+
+    fn unresponsive(&self, limit: Duration) -> TroupeError {
+        self.timed_out("the page did not answer: a script of its own may keep it busy", limit)
+            .suggestion("wait and call again, or leave the page: `navigate`, or `pages` with action `close`")
     }
 
     async fn within<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {

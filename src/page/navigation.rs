@@ -1,6 +1,6 @@
 //! Going somewhere by URL, and waiting until the page is there.
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,12 +15,17 @@ use super::{
     state::Mark,
 };
 use crate::{
-    engine::{DownloadStart, EngineError, NavigationStart, World, network::ResourceType},
+    engine::{DownloadStart, EngineError, EngineResult, NavigationStart, World, network::ResourceType},
     error::{ErrorCode, Result, TroupeError},
 };
 
 /// `networkidle`: this long without a request.
 const IDLE: Duration = Duration::from_millis(500);
+
+/// A navigation that has not begun after this time may be held up by the page that it leaves…
+const HELD: Duration = Duration::from_secs(5);
+/// …which is so where that takes no turn in this time.
+const TURN: Duration = Duration::from_secs(1);
 
 /// What can be asked for at all; the policy refuses some of it.
 const SCHEMES: &[&str] =
@@ -222,9 +227,9 @@ impl Page {
         let (url, status) = (self.url(), self.state.read(|facts| facts.main_frame().status));
         let mut navigation =
             Navigation { url, title: String::new(), status, timing: Map::new(), dialog, download };
+        let told = self.engine.evaluate(self.main_frame(), World::Isolated, ARRIVAL);
         if navigation.dialog.is_none()
-            && let Ok(Value::String(told)) =
-                self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, ARRIVAL)).await
+            && let Ok(Value::String(told)) = self.alive_for(self.config.timeout_settle, told).await
             && let Ok(Value::Object(mut told)) = serde_json::from_str(&told)
         {
             navigation.title = told["title"].as_str().unwrap_or_default().to_owned();
@@ -236,7 +241,7 @@ impl Page {
                 self.bring_script();
             }
         } else {
-            // A dialog opened: the browser itself knows the title.
+            // A dialog opened, or a script keeps it busy: the browser itself knows the title.
             navigation.dialog = navigation.dialog.or_else(|| self.dialog().map(Into::into));
             navigation.title = self.title().await.unwrap_or_default();
         }
@@ -246,7 +251,7 @@ impl Page {
     async fn go(&self, url: &Url, until: WaitUntil, mark: Mark) -> Result<Reached> {
         let dialog = self.state.until(|facts| facts.dialog_since(mark));
         let start = tokio::select! {
-            start = self.engine.navigate(url.as_str()) => start.map_err(|error| self.error(error))?,
+            start = self.leave_for(url) => start.map_err(|error| self.error(error))?,
             dialog = dialog => return Ok(Reached::Dialog(dialog.into())),
         };
         match start {
@@ -275,6 +280,18 @@ impl Page {
             }
             NavigationStart::Document(_) => self.loaded_since(until, mark).await,
         }
+    }
+
+    /// Begins to navigate. A script that keeps the page from leaving is stopped: it ends in any case.
+    async fn leave_for(&self, url: &Url) -> EngineResult<NavigationStart> {
+        let mut start = pin!(self.engine.navigate(url.as_str()));
+        if let Some(start) = self.within(HELD, start.as_mut()).await {
+            return start;
+        }
+        if !self.answers(TURN).await {
+            self.engine.stop_script();
+        }
+        start.await
     }
 
     /// Waits for a document that was committed since `mark`, whichever it is: a page may redirect by script.

@@ -13,6 +13,9 @@ use crate::{
 /// The longest that `evaluate` waits for a script.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Chromium's words for a value that JSON has no form for.
+const UNCOPYABLE: [&str; 2] = ["reference chain is too long", "couldn't be returned by value"];
+
 impl Page {
     /// Evaluates an expression, or calls the function that it is with `arguments`.
     pub async fn evaluate(&self, script: &str, arguments: &[Value]) -> Result<Value> {
@@ -44,9 +47,10 @@ impl Page {
                     line: failure.line.saturating_sub(lines_before).max(1),
                     ..failure
                 }),
-                EngineError::Refused(reason) if reason.contains("reference chain is too long") => {
+                EngineError::Refused(reason) if UNCOPYABLE.iter().any(|words| reason.contains(words)) => {
                     EngineError::Script(ScriptFailure {
-                        message: "the value cannot be copied out of the page: it refers to itself, or is a host object"
+                        message: "the value cannot be copied out of the page: it refers to itself, is a host object, \
+                                  or holds a BigInt"
                             .to_owned(),
                         line: 1,
                         column: 1,
@@ -58,7 +62,7 @@ impl Page {
         };
         // A script that runs for ever would hold up every later call.
         let stop = OnDrop::new(|| self.engine.stop_script());
-        match self.within(TIMEOUT, self.alive(evaluation)).await {
+        match self.within(TIMEOUT, self.alive_for(Duration::MAX, evaluation)).await {
             Some(outcome) => {
                 stop.disarm();
                 outcome

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The page keeps the time of a wait itself; this is for one whose event loop stands still.
-const GRACE: Duration = Duration::from_secs(2);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// Characters of the page that the failed wait for a text tells.
 const TOLD: usize = 120;
 
@@ -121,9 +121,8 @@ impl Page {
         let awaited = match self.wait_for_element(target, ElementState::Attached, patience).await {
             Err(error) if error.code == ErrorCode::Timeout => {
                 // The same words as of any element that is not there, with what is there instead.
-                self.require(target)
-                    .await
-                    .map_err(|missing| missing.detail("timeout", millis(patience.timeout)))?;
+                let there = self.within(GRACE, self.require(target)).await.unwrap_or(Err(error));
+                there.map_err(|missing| missing.detail("timeout", millis(patience.timeout)))?;
                 Awaited { r#ref: Some(target.to_owned()), description: None }
             }
             other => other?,
@@ -146,7 +145,7 @@ impl Page {
 
     /// Waits as long as the client has asked for.
     pub async fn wait_for_time(&self, time: Duration) -> Result<()> {
-        self.alive(async {
+        self.alive_for(Duration::MAX, async {
             tokio::time::sleep(time).await;
             Ok(())
         })
@@ -159,7 +158,7 @@ impl Page {
             TroupeError::new(ErrorCode::InvalidParameters, format!("`{pattern}` is no URL pattern: {reason}"))
         })?;
         let there = self.state.until(|facts| wanted.fits(&facts.main_frame().url).then_some(()));
-        let there = self.alive(async {
+        let there = self.alive_for(Duration::MAX, async {
             there.await;
             Ok(())
         });

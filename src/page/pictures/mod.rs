@@ -51,7 +51,7 @@ impl Page {
 
     /// The page as it would be printed, base64.
     pub async fn pdf(&self) -> Result<String> {
-        self.alive(self.engine.pdf()).await
+        self.alive_for(Duration::MAX, self.engine.pdf()).await
     }
 
     /// Brings the element that `target` means into view and takes a picture of it.
