@@ -13,11 +13,15 @@ const LEAST_ARTICLE: usize = 250;
 /// More elements than this take longer to judge than anyone waits.
 const MOST_ELEMENTS: usize = 50_000;
 
+/// How authors mark the content, the surest way first.
+const MARKS: [&str; 2] = ["main, [role=main]", "article"];
+
 /// The main content of a document, under its title and URL; all of it where none stands out. Takes its time:
 /// not for a task that others wait for.
 pub fn markdown(page: &Html) -> String {
     let whole = write(&page.html);
-    let body = main_content(page, whole.len()).map(|html| write(&html)).filter(|body| !body.is_empty());
+    let written = |html: Option<String>| html.map(|html| write(&html)).filter(|body| !body.is_empty());
+    let body = written(main_content(page, whole.len())).or_else(|| written(marked_content(page)));
     let body = body.unwrap_or(whole);
     let title = if page.title.is_empty() { "Untitled" } else { &page.title };
     let body = if body.is_empty() { "(the page shows no text)" } else { &body };
@@ -34,6 +38,15 @@ fn main_content(page: &Html, whole: usize) -> Option<String> {
     let article = readability.parse().ok()?;
     let stands_out = article.length >= LEAST_ARTICLE && (readable || article.length * 2 >= whole);
     stands_out.then(|| article.content.to_string())
+}
+
+/// What its author has marked as the content, where that is one part of the page.
+fn marked_content(page: &Html) -> Option<String> {
+    let document = Readability::from(page.html.as_str()).doc;
+    MARKS.iter().find_map(|mark| {
+        let marked = document.select(mark);
+        (marked.length() == 1).then(|| marked.html().to_string())
+    })
 }
 
 fn write(html: &str) -> String {
@@ -84,6 +97,15 @@ mod tests {
     fn a_page_without_an_article_is_read_whole() {
         let text = read("<h1>Board</h1><p><a href='http://a/new'>New</a></p><p>3 open</p>");
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn of_a_short_page_what_its_author_marks_is_read() {
+        let menu = "<nav><a href='/'>Home</a></nav>";
+        let text = read(&format!("{menu}<main><article><p>Short.</article></main><footer>Imprint</footer>"));
+        assert_eq!(text, "# T\nhttp://a/\n\nShort.");
+        let two = read(&format!("{menu}<article>One</article><article>Two</article>"));
+        assert!(two.contains("Home") && two.contains("Two"), "{two}");
     }
 
     #[test]
