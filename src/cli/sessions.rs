@@ -88,7 +88,7 @@ async fn list(store: &Store, path: &Path) -> Result<String> {
 /// One call a line; what is long is cut, `export` has all of it.
 async fn show(store: &Store, id: &str) -> Result<String> {
     let session = find(store, id).await?;
-    let calls = store.history(id).await?;
+    let calls = store.history(&session.id).await?;
     let mut rows = vec![["#", "TIME", "TOOL", "MS", "RESULT", "PARAMETERS"].map(str::to_owned)];
     rows.extend((1..).zip(&calls).map(|(number, call): (usize, _)| {
         let (taken, result) = match &call.answer {
@@ -129,12 +129,18 @@ fn cut(text: &str, most: usize) -> String {
     line.chars().take(most - 1).chain(['…']).collect()
 }
 
+/// The session `id`, or the one whose id begins so.
 async fn find(store: &Store, id: &str) -> Result<SessionRow> {
-    let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
-    store.sessions(filter).await?.into_iter().next().ok_or_else(|| {
-        TroupeError::new(ErrorCode::SessionNotFound, format!("no session `{id}` is in the record"))
-            .suggestion("`troupe sessions` lists those that are")
-    })
+    let mut found = store.sessions(SessionFilter::default()).await?;
+    found.retain(|session| session.id.starts_with(id) && !id.is_empty());
+    let refused = |what: String, advice: &str| {
+        Err(TroupeError::new(ErrorCode::SessionNotFound, what).suggestion(advice))
+    };
+    match found.len() {
+        0 => refused(format!("no session `{id}` is in the record"), "`troupe sessions` lists those that are"),
+        1 => Ok(found.remove(0)),
+        several => refused(format!("{several} sessions begin with `{id}`"), "give more of its id"),
+    }
 }
 
 /// To the second, as people read it.
@@ -155,6 +161,7 @@ fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
 
 async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<String> {
     let session = find(store, id).await?;
+    let id = session.id.as_str();
     let folder = PathBuf::from(folder.unwrap_or_else(|| format!("troupe-session-{id}")));
     let unwritable = |error: std::io::Error| {
         TroupeError::new(
@@ -244,14 +251,41 @@ fn script(session: &SessionRow, calls: &[Record]) -> String {
         .filter(|call| !LEFT_OUT.contains(&call.tool.as_str()))
         .map(|call| json!({"tool": call.tool, "arguments": parameters(call)}).to_string())
         .collect();
-    let steps = steps.join(",\n  ").replace('\'', "'\\''");
+    let steps = quoted(&format!("{{\"stopOnError\": false, \"steps\": [\n  {}\n]}}", steps.join(",\n  ")));
+    let options: String =
+        options(session).map(|(name, value)| format!(" {name} {}", quoted(&value))).collect();
     format!(
         "#!/bin/sh\n\
          # The calls of session {}, made again in a new one. What was masked (••••) is to be filled in.\n\
          # Options go behind: ./run.sh --headless\n\
-         exec troupe call batch '{{\"stopOnError\": false, \"steps\": [\n  {steps}\n]}}' \"$@\"\n",
+         exec troupe call batch {steps}{options} \"$@\"\n",
         session.id
     )
+}
+
+/// What the session was made with, as options of the command line.
+fn options(session: &SessionRow) -> impl Iterator<Item = (&'static str, String)> + '_ {
+    const OPTIONS: &[(&str, &str)] = &[
+        ("device", "--device"),
+        ("userAgent", "--user-agent"),
+        ("locale", "--locale"),
+        ("timezone", "--timezone"),
+        ("viewport", "--viewport-size"),
+    ];
+    let made_with = &session.metadata["options"];
+    OPTIONS.iter().filter_map(move |(field, option)| {
+        let value = match &made_with[*field] {
+            Value::String(text) => text.clone(),
+            Value::Object(size) => format!("{}x{}", size.get("width")?, size.get("height")?),
+            _ => return None,
+        };
+        Some((*option, value))
+    })
+}
+
+/// As one word of a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
