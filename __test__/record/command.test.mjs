@@ -26,7 +26,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     const file = recordFile(t)
     const site = await startSite(t, { '/shop': '<title>Shop</title><h1>Shop</h1><button onclick="document.title = \'Bought\'; console.log(\'bought\')">Buy</button>' })
     const server = await startServer(t, ['--store', file])
-    const sessionId = await server.createSession()
+    const sessionId = await server.createSession({ viewport: { width: 801, height: 602 }, locale: 'de-DE' })
     await server.ok('navigate', { sessionId, url: site.url('/shop') })
     await server.ok('click', { sessionId, selector: 'role=button[name="Buy"]' })
     const shot = await server.call('screenshot', { sessionId })
@@ -36,7 +36,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     const { stdout: list } = await troupe('sessions', '--store', file)
     assert.match(list, /^SESSION +STATE +CREATED +LAST CALL +CALLS\n/)
     assert.match(list, new RegExp(`${sessionId} +(closed|recoverable) .* 5\n`))
-    const { stdout: calls } = await troupe('sessions', 'show', sessionId, '--store', file)
+    const { stdout: calls } = await troupe('sessions', 'show', sessionId.slice(0, 8), '--store', file)
     assert.match(calls, /^# +TIME +TOOL +MS +RESULT +PARAMETERS$/m)
     assert.match(calls, /^2 +.* navigate +\d+ +ok +\{"url":"http.*\/shop"\}$/m)
     assert.match(calls, /^5 +.* click +\d+ +#it's-not-there is no CSS selector +\{/m)
@@ -52,6 +52,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
       assert.ok(report.includes(part), `${part} in ${report}`)
     }
 
+    assert.match(readFileSync(join(folder, 'run.sh'), 'utf8'), / --locale 'de-DE' --viewport-size '801x602' "\$@"\n$/)
     // The script does the same once more, the step that failed included.
     const path = temporaryFolder(t)
     symlinkSync(BIN, join(path, 'troupe'))

@@ -21,14 +21,20 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
     const first = await startServer(t, ['--store', file])
     const sessionId = await first.createSession()
     const { meta } = await first.call('navigate', { sessionId, url: site.url('/a') })
+    await lossLimit()
     await kill(first)
     assert.deepEqual(query(file, 'PRAGMA integrity_check'), [{ integrity_check: 'ok' }])
 
     // The client comes back, to a new server, with a new session.
     const second = await startServer(t, ['--store', file])
     assert.ok(await second.createSession())
+    const { sessions } = await second.ok('list_sessions')
+    assert.ok(sessions.some((session) => session.sessionId === sessionId && session.state === 'recoverable'), JSON.stringify(sessions))
     assert.match(await second.ok('get_content', { ref_id: meta.refId }), /Before the crash/)
     assert.deepEqual((await second.ok('list_requests', { sessionId })).requests.map(({ tool }) => tool), ['navigate', 'create_session'])
+    const { json } = await second.call('snapshot', { sessionId })
+    assert.deepEqual([json.errorCode, json.details.reason], ['SESSION_NOT_FOUND', 'recoverable'])
+    assert.match(json.suggestion, /session_resume/)
   })
 
   test('diff cursors survive the restart, and resumed reads return the correct delta', async (t) => {

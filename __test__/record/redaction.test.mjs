@@ -43,6 +43,36 @@ describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
     assert.deepEqual(JSON.parse(params), { selector: '#password', text: '••••' })
   })
 
+  test('nor is a password that is typed key by key, or added to', async (t) => {
+    const file = recordFile(t)
+    const server = await startServer(t, ['--store', file])
+    const site = await startSite(t, { '/login': FORM })
+    await server.ok('navigate', { url: site.url('/login') })
+    await server.ok('press', { key: 'a' })
+    await server.ok('click', { selector: '#password' })
+    for (const key of ['K', 'e', 'y', 's', ' ', '&', '9', 'Shift+z']) await server.ok('press', { key })
+    await server.ok('press', { key: 'End' })
+    await server.ok('type', { selector: '#password', text: '/more' })
+    await server.ok('evaluate', { script: "document.querySelector('#password').type = 'text'" })
+    assert.match(await server.ok('snapshot'), /Password.*••••/)
+    const written = bytes(file)
+    for (const secret of ['Keys &9', '{"key":"K"}', '{"key":"Shift+z"}']) assert.ok(!written.includes(secret), secret)
+    const pressed = query(file, "SELECT params FROM requests WHERE tool_name = 'press' ORDER BY rowid").map(({ params }) => JSON.parse(params).key)
+    assert.deepEqual([pressed[0], pressed[1], pressed.at(-1)], ['a', '••••', 'End'])
+  })
+
+  test('what a state holds is not written', async (t) => {
+    const file = recordFile(t)
+    const server = await startServer(t, ['--store', file])
+    const site = await startSite(t, { '/login': FORM })
+    await server.ok('navigate', { url: site.url('/login') })
+    await server.ok('evaluate', { script: "void localStorage.setItem('token', ['token', 'kept', 1].join('-'))" })
+    const { state } = await server.ok('save_state')
+    assert.equal(state.origins[0].localStorage[0].value, 'token-kept-1')
+    const [{ result }] = query(file, "SELECT result FROM requests JOIN responses USING (ref_id) WHERE tool_name = 'save_state'")
+    assert.ok(!result.includes('token-kept-1') && result.includes('••••'), result)
+  })
+
   for (const [flags, kept] of /** @type {const} */ ([[[], false], [['--record-headers'], true]])) {
     test(`cookies and Authorization are ${kept ? 'written with --record-headers' : 'not written'}`, async (t) => {
       const file = recordFile(t)

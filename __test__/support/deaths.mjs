@@ -11,7 +11,7 @@ import { startServer } from './server.mjs'
 export async function dieDuringCalls(t, file, moment) {
   const server = await startServer(t, ['--store', file])
   await server.ok('navigate', { url: 'data:text/html,<title>Page</title><button>Go</button><p>Text</p>' })
-  /** @type {Map<string, string>} */
+  /** @type {Map<string, any>} */
   const answered = new Map()
   const calls = [
     ['evaluate', { script: "'a value of some length '.repeat(20)" }],
@@ -26,9 +26,9 @@ export async function dieDuringCalls(t, file, moment) {
   const stream = async () => {
     for (let number = 0; !over; number++) {
       const [tool, args] = calls[number % calls.length]
-      const { result, text, meta } = await server.call(/** @type {string} */ (tool), /** @type {object} */ (args))
+      const { result, meta } = await server.call(/** @type {string} */ (tool), /** @type {object} */ (args))
       // What came after the end of the process is nothing.
-      if (result) answered.set(meta.refId, text)
+      if (result) answered.set(meta.refId, result)
     }
   }
   const streams = Promise.allSettled([stream(), stream(), stream()])
@@ -43,10 +43,20 @@ export async function dieDuringCalls(t, file, moment) {
   await next.end()
   const rows = query(file, 'SELECT ref_id, status, result, error_message FROM requests LEFT JOIN responses USING (ref_id)')
   const recorded = new Map(rows.map((row) => [row.ref_id, row]))
-  for (const [ref, text] of answered) {
+  const pictures = query(file, 'SELECT ref_id, number, mime_type, hex(data) AS data FROM pictures')
+  for (const [ref, { content, structuredContent, isError }] of answered) {
     const row = recorded.get(ref)
     assert.ok(row?.result, `the answer ${ref} that the client has is not in the record`)
-    assert.equal(JSON.parse(row.result).content.map((part) => part.text ?? '').join('\n'), text)
+    const kept = JSON.parse(row.result)
+    const parts = kept.content.map((part) => {
+      if (part.type !== 'image') return part
+      const picture = pictures.find(({ ref_id, number }) => ref_id === ref && number === part.picture)
+      return { type: 'image', mimeType: picture.mime_type, data: Buffer.from(picture.data, 'hex').toString('base64') }
+    })
+    assert.deepEqual(parts, content.map(({ annotations: _, ...part }) => part))
+    assert.equal(kept.isError ?? false, isError ?? false)
+    // The same once more, for programs.
+    if (structuredContent) assert.deepEqual(structuredContent, JSON.parse(content[0].text))
   }
   for (const { ref_id, status, error_message } of rows.filter((row) => !row.result)) {
     assert.ok(!answered.has(ref_id))

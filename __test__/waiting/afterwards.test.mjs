@@ -38,6 +38,7 @@ describe('after an action', { timeout: 60_000 }, () => {
       '/slow-data': (_request, response) => response.end('<title>Arrived</title><div id="out"></div><script src="/lib.js"></script>'),
       '/pushes': button(`history.pushState({}, '', '/pushed'); document.title = 'Pushed'`),
       '/opens': button(`window.open('/form')`),
+      '/opens-two': button(`window.open('/form'); window.open('/data')`),
       '/closes': button('window.close()'),
       '/no-content': (_request, response) => response.writeHead(204).end(),
       '/goes-nowhere': button(`location.href = '/no-content'`),
@@ -102,7 +103,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     await at('/board')
     const { message, changes } = await server.ok('drag_and_drop', { source: '#card', target: '#column' })
     assert.equal(changes, undefined)
-    assert.match(message, /nothing in the page has changed/)
+    assert.match(message, /the page's snapshot is as before/)
     await value("column.addEventListener('mouseup', () => { column.textContent = 'Taken' }), 1")
     const taken = await server.ok('drag_and_drop', { source: '#card', target: '#column' })
     assert.match(taken.changes, /Taken/)
@@ -223,6 +224,13 @@ describe('after an action', { timeout: 60_000 }, () => {
       assert.equal(newPage.url, site.url('/form'))
     })
   }
+
+  test('every window that a click opens is told', async () => {
+    await at('/opens-two')
+    const { newPage, newPages } = await server.ok('click', { selector: '#go' })
+    assert.deepEqual([newPage.url, newPages.length], [site.url('/form'), 1])
+    for (const { pageId } of [newPage, ...newPages]) await server.ok('pages', { action: 'close', pageId })
+  })
 
   test('a page that closes itself is told', async () => {
     const sessionId = await server.createSession()

@@ -5,12 +5,21 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Page, SnapshotOptions, settle::Settled, state::Mark, waiting::millis};
+use super::{ANSWER, Page, SnapshotOptions, settle::Settled, state::Mark, waiting::millis};
 use crate::{
     config::AfterAction,
     engine::{EngineError, EngineResult, FrameId},
     error::{ErrorCode, Result, TroupeError},
 };
+
+/// What an action has entered into fields.
+#[derive(Debug, Clone, Default)]
+pub struct Entered {
+    /// Of each, whether it is for a password.
+    pub passwords: Vec<bool>,
+    /// What stands in one for a password now.
+    pub secret: Option<String>,
+}
 
 /// An action that was done.
 #[derive(Debug, Clone, Default)]
@@ -23,8 +32,7 @@ pub struct Done {
     pub changes: Option<String>,
     /// The page afterwards, where that is wanted after each action.
     pub snapshot: Option<String>,
-    /// Of each field that something was entered into, whether it is for a password.
-    pub passwords: Vec<bool>,
+    pub entered: Entered,
 }
 
 /// A place to act on.
@@ -56,6 +64,15 @@ struct Sought {
 impl Sought {
     fn left(&self) -> Duration {
         self.timeout.saturating_sub(self.begun.elapsed())
+    }
+}
+
+impl Done {
+    /// With what is known of the fields that it entered something into.
+    pub(super) fn entered(mut self, passwords: Vec<bool>) -> Self {
+        let secret = self.settled.password.take().filter(|_| passwords.contains(&true));
+        self.entered = Entered { passwords, secret };
+        self
     }
 }
 
@@ -174,15 +191,18 @@ impl Page {
             }
             (facts.dialog_since(mark).is_some() || facts.closed).then_some(Ok(()))
         });
-        tokio::select! {
-            biased;
-            done = work => match done {
-                Err(EngineError::PageGone) => Ok(()),
-                other => other.map_err(|error| self.error(error)),
-            },
-            over = held_up => over.map_err(|error| self.error(error)),
-            // What is told of it is what the wait for the action's outcome finds.
-            _ = self.held_up() => Ok(()),
-        }
+        let over = async {
+            tokio::select! {
+                biased;
+                done = work => match done {
+                    Err(EngineError::PageGone) => Ok(()),
+                    other => other.map_err(|error| self.error(error)),
+                },
+                over = held_up => over.map_err(|error| self.error(error)),
+                // What is told of it is what the wait for the action's outcome finds.
+                _ = self.held_up() => Ok(()),
+            }
+        };
+        self.within(ANSWER, over).await.unwrap_or_else(|| Err(self.unresponsive(ANSWER)))
     }
 }

@@ -72,7 +72,7 @@ impl Page {
             }
             Ok(())
         });
-        Ok(Done { passwords, ..typing.await? })
+        Ok(typing.await?.entered(passwords))
     }
 
     /// Sets the value of a field at once, with `input` and `change`.
@@ -80,7 +80,7 @@ impl Page {
         let spot = self.spot(target, "fill", false, timeout).await?;
         let filling = async |_mark| self.fill_spot(&spot, value).await;
         let done = self.act(spot.description.clone(), &spot.frame, filling).await?;
-        Ok(Done { passwords: vec![spot.is_password()], ..done })
+        Ok(done.entered(vec![spot.is_password()]))
     }
 
     async fn fill_spot(&self, spot: &Spot, value: &str) -> Result<()> {
@@ -104,7 +104,7 @@ impl Page {
                 Ok(())
             })
             .await?;
-        Ok(Done { passwords, ..done })
+        Ok(done.entered(passwords))
     }
 
     /// Sets one field; whether it is for a password.
@@ -184,7 +184,10 @@ impl Page {
                 )
         })?;
         let pressing = async |mark| self.input(mark, self.engine.keyboard(&events)).await;
-        self.act(format!("`{key}`"), self.main_frame(), pressing).await
+        let done = self.act(format!("`{key}`"), self.main_frame(), pressing).await?;
+        // What a key writes goes where the focus is.
+        let password = done.settled.password.is_some();
+        Ok(done.entered(vec![password]))
     }
 
     /// Puts files into a file input, or into the chooser that a click on the element opens.

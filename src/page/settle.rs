@@ -19,6 +19,9 @@ use crate::{
 /// The longest that a navigation which an action began is waited for.
 const NAVIGATION: Duration = Duration::from_secs(10);
 
+/// Tasks of a page that bring what a request has answered to who asked for it.
+const TASKS: u32 = 8;
+
 /// A navigation without a document becomes a download within this time, if at all.
 pub(super) const DOWNLOAD: Duration = Duration::from_millis(300);
 
@@ -33,12 +36,14 @@ pub struct Settled {
     pub download: Option<DownloadStart>,
     /// A file chooser opened: `upload_file` on the same element answers it.
     pub file_chooser: Option<FileChooser>,
-    /// The URL of a window that the page has asked for.
-    pub window: Option<String>,
+    /// The URLs of windows that the page has asked for.
+    pub windows: Vec<String>,
     /// The action closed the page.
     pub closed: bool,
     /// A link with `download` was clicked: what it downloads begins when its server answers.
     asked_for_download: bool,
+    /// A field for a password has the focus, or one that nobody can look at; what stands there, where that is known.
+    pub(super) password: Option<String>,
     /// What a press has met in place of its element: the page has not heard of it.
     pub(super) covered: Option<String>,
     /// The snapshot that the last turn's answer brought, good for a look that is taken at once.
@@ -51,7 +56,7 @@ struct Look {
     dialog: Option<Dialog>,
     download: Option<DownloadStart>,
     file_chooser: Option<FileChooser>,
-    window: Option<String>,
+    windows: Vec<String>,
     /// The document is being replaced, or has been.
     leaving: bool,
     busy: bool,
@@ -64,7 +69,7 @@ impl Look {
             dialog: facts.dialog_since(mark),
             download: facts.download_since(mark),
             file_chooser: facts.file_chooser_since(mark),
-            window: facts.window_since(mark),
+            windows: facts.windows_since(mark),
             leaving: facts.navigating_since(mark) || facts.committed_since(mark),
             busy: facts.busy_since(mark),
         }
@@ -119,7 +124,9 @@ impl Page {
             // Where this is not the last turn, what it would show is not the end.
             let calm = !waited && !self.state.read(|facts| facts.busy_since(mark));
             let look = before.filter(|_| calm).and_then(|before| before.later_look(self.main_frame()));
-            let arguments = look.map_or_else(|| json!({}), |look| json!({"look": look}));
+            // From the network to the page it goes through several tasks.
+            let tasks = if waited { TASKS } else { 1 };
+            let arguments = json!({"look": look, "tasks": tasks});
             let turn = async {
                 tokio::select! {
                     outcome = self.turns(frame, arguments) => outcome.map(Some),
@@ -135,6 +142,10 @@ impl Page {
                         settled.asked_for_download |= told["download"] == true;
                         let covered = told["covered"].as_str().map(str::to_owned);
                         settled.covered = settled.covered.take().or(covered);
+                        let password = &told["password"];
+                        if password.is_string() || *password == true {
+                            settled.password = Some(password.as_str().unwrap_or_default().to_owned());
+                        }
                     }
                     settled.seen = Some(answer["snapshot"].take()).filter(Value::is_object);
                 }
@@ -149,7 +160,7 @@ impl Page {
             }
             let look = self.state.read(|facts| Look::at(facts, mark));
             settled.download = look.download;
-            settled.window = look.window;
+            settled.windows = look.windows;
             settled.file_chooser = look.file_chooser;
             settled.dialog = look.dialog.map(Into::into);
             if held_up
@@ -182,8 +193,9 @@ impl Page {
         if frame == self.main_frame() {
             return Ok((self.inject("turn", arguments).await?, Value::Null));
         }
+        let inner = json!({"tasks": arguments["tasks"]});
         let (main, inner) =
-            tokio::join!(self.inject("turn", arguments), self.inject_in(frame, "turn", json!({})));
+            tokio::join!(self.inject("turn", arguments), self.inject_in(frame, "turn", inner));
         // The action may have led it elsewhere, or taken it away.
         Ok((main?, inner.unwrap_or_default()))
     }

@@ -66,7 +66,7 @@ pub struct Facts {
     dialog_opened: Mark,
     download: Option<(Mark, DownloadStart)>,
     file_chooser: Option<(Mark, FileChooser)>,
-    window: Option<(Mark, String)>,
+    windows: VecDeque<(Mark, String)>,
     /// When the page crashed, until it has a document again.
     pub crashed: Option<Mark>,
     /// When a navigation last ended without a document.
@@ -77,6 +77,9 @@ pub struct Facts {
 }
 
 type FrameIdOrNone = Option<FrameId>;
+
+/// Windows that a page has asked for that are remembered: more than one action opens.
+const MOST_WINDOWS: usize = 16;
 
 /// The state of one page; its engine writes, everybody else reads and waits.
 #[derive(Debug, Default)]
@@ -154,9 +157,9 @@ impl Facts {
         self.file_chooser.clone().filter(|(at, _)| *at > mark).map(|(_, chooser)| chooser)
     }
 
-    /// The URL of the window that the page has asked for since `mark`.
-    pub fn window_since(&self, mark: Mark) -> Option<String> {
-        self.window.clone().filter(|(at, _)| *at > mark).map(|(_, url)| url)
+    /// The URLs of the windows that the page has asked for since `mark`.
+    pub fn windows_since(&self, mark: Mark) -> Vec<String> {
+        self.windows.iter().rev().filter(|(at, _)| *at > mark).map(|(_, url)| url.clone()).collect()
     }
 
     /// Whether a navigation that was begun has led to no document since `mark`: a download begins so.
@@ -226,7 +229,10 @@ impl Facts {
                 self.frame(&frame).scheduled.get_or_insert(now);
             }
             PageEvent::NavigationUnscheduled { frame } => self.frame(&frame).scheduled = None,
-            PageEvent::WindowOpening { url } => self.window = Some((now, url)),
+            PageEvent::WindowOpening { url } => {
+                self.windows.truncate(MOST_WINDOWS - 1);
+                self.windows.push_front((now, url));
+            }
             PageEvent::LoadingStopped { frame } => {
                 if self.frame(&frame).navigating.take().is_some() {
                     self.abandoned = now;

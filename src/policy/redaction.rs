@@ -16,6 +16,9 @@ const SHORTEST_WITHIN: usize = 6;
 /// Headers, in lower case.
 const HEADERS: &[&str] = &["authorization", "proxy-authorization", "cookie", "set-cookie"];
 
+/// The lists of a storage state whose values let others in.
+const STATE: &[&str] = &["cookies", "localStorage", "sessionStorage", "indexedDB"];
+
 /// The texts of one session that must not be written.
 #[derive(Debug, Default)]
 pub struct Secrets(Mutex<Texts>);
@@ -95,7 +98,7 @@ fn remember(texts: &mut Vec<String>, text: &str) {
     texts.push(text.to_owned());
 }
 
-/// Masks the values of cookies and of headers that let others in.
+/// Masks the values of cookies, storages and headers that let others in.
 pub fn mask_credentials(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -103,8 +106,8 @@ pub fn mask_credentials(value: &mut Value) {
             for (key, value) in map.iter_mut() {
                 if is_credential(key) || (named && key == "value") {
                     each_text(value, &mut |text| *text = MASK.to_owned());
-                } else if key == "cookies" {
-                    value.as_array_mut().into_iter().flatten().for_each(mask_cookie);
+                } else if STATE.contains(&key.as_str()) && value.is_array() {
+                    value.as_array_mut().into_iter().flatten().for_each(mask_item);
                 } else {
                     mask_credentials(value);
                 }
@@ -119,9 +122,12 @@ fn is_credential(name: &str) -> bool {
     HEADERS.contains(&name.to_ascii_lowercase().as_str())
 }
 
-fn mask_cookie(cookie: &mut Value) {
-    if let Some(value) = cookie.get_mut("value") {
-        each_text(value, &mut |text| *text = MASK.to_owned());
+/// The value of a cookie or an item of a storage, or what a database holds.
+fn mask_item(item: &mut Value) {
+    for part in ["value", "stores"] {
+        if let Some(value) = item.get_mut(part) {
+            each_text(value, &mut |text| *text = MASK.to_owned());
+        }
     }
 }
 

@@ -8,6 +8,9 @@ use crate::error::{ErrorCode, TroupeError};
 const KEPT_FOR: Millis = 3_600_000;
 const KEPT: usize = 10_000;
 
+/// The reason where a session was never heard of here.
+pub(super) const UNKNOWN: &str = "unknown";
+
 /// Why a session is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
@@ -48,7 +51,7 @@ fn missing(id: &str, what: String, reason: &str) -> TroupeError {
 
 /// What a call is told that names a session that never was here, or that it may not know of.
 pub(super) fn unknown(id: &str) -> TroupeError {
-    missing(id, format!("there is no session `{id}`"), "unknown")
+    missing(id, format!("there is no session `{id}`"), UNKNOWN)
 }
 
 /// The sessions that ended in the last hour.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
+    ended::UNKNOWN,
     keeper::Keeper,
     life::Birth,
     manager::SessionManager,
@@ -34,6 +35,10 @@ fn user() -> String {
 
 fn working_folder() -> String {
     std::env::current_dir().unwrap_or_default().display().to_string()
+}
+
+fn comes_back(row: &SessionRow) -> bool {
+    matches!(row.state, SessionState::Recoverable | SessionState::Stale)
 }
 
 impl SessionManager {
@@ -147,6 +152,22 @@ impl SessionManager {
         Ok(saved.map(|saved| saved.state).unwrap_or_default())
     }
 
+    /// `error`, and where it says that there is no such session: whether there was one that can come back.
+    pub async fn with_former(&self, error: TroupeError) -> TroupeError {
+        let unknown = error.code == ErrorCode::SessionNotFound
+            && error.details.get("reason").is_some_and(|reason| reason == UNKNOWN);
+        let Some(id) = error.session_id.clone().filter(|_| unknown) else { return error };
+        let filter = SessionFilter { id: Some(id.clone()), ..SessionFilter::default() };
+        let row = self.store.sessions(filter).await.ok().and_then(|rows| rows.into_iter().next());
+        match row.filter(comes_back) {
+            None => error,
+            Some(row) => error
+                .worded(format!("session `{id}` is not open here; it was left by a server that is gone"))
+                .detail("reason", row.state.as_str())
+                .suggestion("session_resume brings it back under its id"),
+        }
+    }
+
     /// Forgets what is kept of a session that was not closed and is no living server's; false where there is none.
     pub(super) async fn forget_former(&self, id: &str) -> bool {
         let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
@@ -166,8 +187,6 @@ impl SessionManager {
     /// be brought back. The newest first.
     pub async fn former(&self, state: Option<SessionState>) -> Result<Vec<SessionInfo>> {
         let mut rows = self.store.sessions(ours(state)).await?;
-        let comes_back =
-            |row: &SessionRow| matches!(row.state, SessionState::Recoverable | SessionState::Stale);
         rows.retain(|row| row.state != SessionState::Active && (state.is_some() || comes_back(row)));
         rows.truncate(MOST_LISTED);
         let mut infos = Vec::with_capacity(rows.len());

@@ -114,14 +114,19 @@ impl Pages {
         Some(ours)
     }
 
-    /// Waits for a page beyond the first `before`.
-    pub async fn one_since(&self, before: usize) -> Arc<Page> {
+    /// Those beyond the first `before`.
+    pub fn since(&self, before: usize) -> Vec<Arc<Page>> {
+        self.list().open.iter().filter(|page| page.number > before).cloned().collect()
+    }
+
+    /// Waits until `count` have opened beyond the first `before`.
+    pub async fn opened_since(&self, before: usize, count: usize) {
         loop {
             let opening = self.opening.notified();
             tokio::pin!(opening);
             opening.as_mut().enable();
-            if let Some(page) = self.list().open.iter().find(|page| page.number > before) {
-                return page.clone();
+            if self.opened() >= before + count {
+                return;
             }
             opening.await;
         }

@@ -1,11 +1,8 @@
 //! One session: its context, its pages, its queue and its end.
 
-use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 use schemars::JsonSchema;
@@ -344,11 +341,14 @@ impl Session {
         self.pages.opened()
     }
 
-    /// The first page that opened after the first `before`. One that a page has `asked` for is on its way: it
-    /// is waited for as long as requests are.
-    pub async fn page_opened_since(&self, before: usize, asked: bool) -> Option<Arc<Page>> {
-        let patience = if asked { self.config.timeout_settle } else { Duration::ZERO };
-        tokio::time::timeout(patience, self.pages.one_since(before)).await.ok()
+    /// The pages that opened after the first `before`. So many as a page has `asked` for are on their way: they are
+    /// waited for as long as requests are.
+    pub async fn pages_opened_since(&self, before: usize, asked: usize) -> Vec<Arc<Page>> {
+        if asked > 0 {
+            let _ = tokio::time::timeout(self.config.timeout_settle, self.pages.opened_since(before, asked))
+                .await;
+        }
+        self.pages.since(before)
     }
 
     /// Keeps a picture of one of its pages, so that it can be looked at again.

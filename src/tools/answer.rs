@@ -9,6 +9,7 @@ use crate::{
     error::{Result, TroupeError},
     page::{Done, Download, DownloadState, OpenDialog, Page},
     session::{PageInfo, Session},
+    store::Summary,
 };
 
 /// A successful call.
@@ -52,6 +53,14 @@ impl Answer {
         }
     }
 
+    /// What an upstream server says of a call that failed there.
+    pub fn failure(&self) -> Option<String> {
+        match self {
+            Self::Passed(result) if self.is_failure() => Some(super::passed::text_of(result)),
+            _ => None,
+        }
+    }
+
     /// Whether it tells of a failure: only the upstream server's own answers do.
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::Passed(result) if result["isError"] == true)
@@ -71,6 +80,8 @@ pub struct Outcome {
     pub session_id: Option<String>,
     pub page_id: Option<String>,
     pub result: Result<Answer, TroupeError>,
+    /// What the record tells of it in a list, where it is recorded.
+    pub recorded: Option<Summary>,
     /// What is told in place of the content, which stays in the record; also beside an error.
     pub reference: Option<Value>,
 }
@@ -276,6 +287,9 @@ pub(super) struct ActionAnswer {
     /// A page that the action opened beside the present one.
     #[serde(skip_serializing_if = "Option::is_none")]
     new_page: Option<PageInfo>,
+    /// Further ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    new_pages: Vec<PageInfo>,
     #[serde(skip_serializing_if = "Option::is_none")]
     download: Option<DownloadAnswer>,
     /// Further ones, of other pages or still told of.
@@ -296,7 +310,7 @@ impl ActionAnswer {
         } else {
             None
         };
-        let new_page = opened_since(&call.session, before, settled.window.as_deref()).await;
+        let mut opened = opened_since(&call.session, before, &settled.windows).await.into_iter();
         let (download, downloads) = downloads(&call.page).await;
         let mut message = format!("{verb} {}", done.element);
         if settled.closed {
@@ -312,7 +326,8 @@ impl ActionAnswer {
                 .map(|chooser| FileChooserAnswer { multiple: chooser.multiple }),
             page,
             dialog: settled.dialog.map(Into::into),
-            new_page,
+            new_page: opened.next(),
+            new_pages: opened.collect(),
             download,
             downloads,
             settled: settled.restless.then_some(false),
@@ -330,19 +345,21 @@ impl ActionAnswer {
             || self.download.is_some()
             || self.file_chooser.is_some();
         if !came {
-            self.message.push_str("; nothing in the page has changed");
+            self.message.push_str("; the page's snapshot is as before");
         }
     }
 }
 
-/// The page that opened after the first `before`, once it is where it was `meant` to be.
-async fn opened_since(session: &Session, before: usize, meant: Option<&str>) -> Option<PageInfo> {
-    let page = session.page_opened_since(before, meant.is_some()).await?;
+/// The pages that opened after the first `before`, the first of them once it is where it was `meant` to be.
+async fn opened_since(session: &Session, before: usize, meant: &[String]) -> Vec<PageInfo> {
+    let opened = session.pages_opened_since(before, meant.len()).await;
     // A tab that a link opens by a held key is not told of beforehand.
-    if meant.is_none_or(|url| !url.is_empty() && url != "about:blank") {
-        page.first_document().await;
+    if let Some(first) = opened.first()
+        && meant.first().is_none_or(|url| !url.is_empty() && url != "about:blank")
+    {
+        first.first_document().await;
     }
-    Some(PageInfo::of(&page))
+    opened.iter().map(|page| PageInfo::of(page)).collect()
 }
 
 #[cfg(test)]
@@ -364,6 +381,7 @@ mod tests {
             page: None,
             dialog: None,
             new_page: None,
+            new_pages: Vec::new(),
             download: None,
             downloads: Vec::new(),
             settled: None,
@@ -393,6 +411,7 @@ mod tests {
                 url: "http://b/".into(),
                 crashed: Some(true),
             }),
+            new_pages: vec![PageInfo { page_id: "page-3".into(), url: "http://c/".into(), crashed: None }],
             download: Some(download(DownloadState::Completed("/out/file".into()))),
             downloads: vec![
                 download(DownloadState::InProgress),

@@ -103,7 +103,7 @@ async fn act(
 ) -> Result<ActionAnswer> {
     let before = call.session.pages_opened();
     let done = work(&call.page).await?;
-    let _ = call.typed.set(done.passwords.clone());
+    let _ = call.entered.set(done.entered.clone());
     Ok(ActionAnswer::of(&call, verb, done, before).await)
 }
 

@@ -12,10 +12,10 @@ use super::{
 use crate::{
     engine::ConsoleMessage,
     error,
-    page::Page,
+    page::{Entered, Page},
     policy::redaction::{self, MASK},
     session::{Connection, Session},
-    store::{self, Message, NewAnswer, NewRequest, Store, iso8601, now},
+    store::{self, Message, NewAnswer, NewRequest, Store, Summary, iso8601, now},
 };
 
 /// Where a tool's parameters hold what goes into a field, which may be one for a password.
@@ -23,6 +23,7 @@ const TYPED: &[(&str, &str)] = &[
     ("type", "/text"),
     ("fill", "/value"),
     ("fill_form", "/fields/*/value"),
+    ("press", "/key"),
     // Of upstream servers, of which nobody tells what kind of field it is.
     ("browser_type", "/text"),
     ("browser_fill_form", "/fields/*/value"),
@@ -42,14 +43,6 @@ pub(super) struct Recording {
     passwords: Option<Vec<bool>>,
     page_snapshot: Option<Arc<str>>,
     begun: bool,
-}
-
-/// What a recorded call is known by, where the content stays in the record (`--responses ref`).
-pub(super) struct Noted {
-    at: u64,
-    has_snapshot: bool,
-    messages: usize,
-    errors: usize,
 }
 
 impl Recording {
@@ -112,11 +105,14 @@ impl Recording {
         }
     }
 
-    /// The fields that the call typed into: whether each is for a password.
-    pub fn typed(&mut self, passwords: Vec<bool>) {
+    /// What the call has entered into fields.
+    pub fn entered(&mut self, Entered { passwords, secret }: Entered) {
         if let Some(session) = &self.session {
+            secret.iter().for_each(|secret| session.secrets.add(secret));
+            // A single key is no secret, nor does it show that a text is none.
+            let fields = self.tool.name != "press";
             for (index, value) in typed_values(&self.tool.name, &mut self.params).into_iter().enumerate() {
-                match (passwords.get(index), value.as_str()) {
+                match (passwords.get(index).filter(|_| fields), value.as_str()) {
                     (Some(true), Some(text)) => session.secrets.add(text),
                     (Some(false), Some(text)) => session.secrets.add_open(text),
                     _ => {}
@@ -143,13 +139,16 @@ impl Recording {
             Err(mut error) => {
                 secrets.mask_text(&mut error.message);
                 error.details.values_mut().for_each(|value| secrets.mask_json(value));
+                if let Some(suggestion) = &mut error.suggestion {
+                    secrets.mask_text(suggestion);
+                }
                 Err(error)
             }
         }
     }
 
     /// Writes how the call was answered, and returns once that is done. `whole` is the text of what was cut.
-    pub async fn finish(mut self, outcome: &Outcome, whole: Option<Arc<str>>) -> Option<Noted> {
+    pub async fn finish(mut self, outcome: &Outcome, whole: Option<Arc<str>>) -> Option<Summary> {
         let session_id = self.session.as_ref().map(|session| session.id.clone());
         let session_id = session_id.or_else(|| outcome.session_id.as_deref().map(Into::into));
         let request = self.current(session_id)?;
@@ -167,14 +166,19 @@ impl Recording {
             console: console.into_iter().map(message).map(|logged| self.masked_message(logged)).collect(),
             pictures,
         };
-        let noted = Noted {
+        let summary = Summary {
+            ref_id: request.ref_id.to_string(),
+            session_id: request.session_id.as_deref().map(str::to_owned),
+            tool: request.tool.clone().into_owned(),
             at: request.at,
+            success: Some(outcome.result.is_ok()),
+            answered_at: Some(now()),
             has_snapshot: answer.page_snapshot.is_some(),
-            messages: answer.console.len(),
-            errors: answer.console.iter().filter(|message| message.level == "error").count(),
+            console_messages: count(&answer.console, |_| true),
+            console_errors: count(&answer.console, |message| message.level == "error"),
         };
         self.store.answer(request, answer).await;
-        Some(noted)
+        Some(summary)
     }
 
     /// The page as the upstream server's answer shows it.
@@ -185,11 +189,10 @@ impl Recording {
     /// What failed, in words.
     fn error_message(&self, outcome: &Outcome) -> Option<String> {
         let message = match &outcome.result {
-            Err(error) => error.message.clone(),
-            Ok(Answer::Passed(result)) if result["isError"] == true => passed::text_of(result),
-            Ok(_) => return None,
+            Err(error) => Some(error.message.clone()),
+            Ok(answer) => answer.failure(),
         };
-        Some(self.masked_text(message))
+        message.map(|message| self.masked_text(message))
     }
 
     /// The request as it is known now.
@@ -288,26 +291,28 @@ impl Drop for Recording {
     }
 }
 
-impl Noted {
-    /// What the client gets instead of the content: the metadata of seed 002.
-    pub fn reference(&self, tool: &str, outcome: &Outcome) -> Value {
-        let mut reference = json!({
-            "ref_id": outcome.ref_id,
-            "session_id": outcome.session_id,
-            "status": if outcome.is_success() { "success" } else { "error" },
-            "timestamp": iso8601(self.at),
-            "metadata": {
-                "tool": tool,
-                "has_snapshot": self.has_snapshot,
-                "has_console_logs": self.messages > 0,
-                "console_error_count": self.errors,
-            },
-        });
-        if let Err(error) = &outcome.result {
-            reference["error"] = error.message.clone().into();
-        }
-        reference
+/// What the client gets instead of the content, which stays in the record: the metadata of seed 002.
+pub(super) fn reference(outcome: &Outcome, recorded: &Summary) -> Value {
+    let mut reference = json!({
+        "ref_id": outcome.ref_id,
+        "session_id": outcome.session_id,
+        "status": if outcome.is_success() { "success" } else { "error" },
+        "timestamp": iso8601(recorded.at),
+        "metadata": {
+            "tool": recorded.tool,
+            "has_snapshot": recorded.has_snapshot,
+            "has_console_logs": recorded.console_messages > 0,
+            "console_error_count": recorded.console_errors,
+        },
+    });
+    if let Err(error) = &outcome.result {
+        reference["error"] = error.message.clone().into();
     }
+    reference
+}
+
+fn count(messages: &[Message], wanted: impl Fn(&&Message) -> bool) -> u64 {
+    messages.iter().filter(wanted).count() as u64
 }
 
 /// The places in the parameters of `tool` that hold what is typed.
@@ -320,13 +325,19 @@ fn typed_values<'a>(tool: &str, params: &'a mut Value) -> Vec<&'a mut Value> {
     let has = |params: &Value, path: &str| params.pointer(path.split("/*").next().unwrap_or(path)).is_some();
     let row = TYPED.iter().find(|(name, path)| *name == tool && has(params, path));
     let Some((_, path)) = row else { return Vec::new() };
+    let writes = tool != "press" || params.pointer(path).and_then(Value::as_str).is_some_and(writes);
     match path.split_once("/*") {
-        None => params.pointer_mut(path).into_iter().collect(),
+        None => params.pointer_mut(path).filter(|_| writes).into_iter().collect(),
         Some((list, inner)) => {
             let list = params.pointer_mut(list).and_then(Value::as_array_mut);
             list.into_iter().flatten().filter_map(|item| item.pointer_mut(inner)).collect()
         }
     }
+}
+
+/// Whether a key makes a character, and is not a command or one with a name.
+fn writes(key: &str) -> bool {
+    key.strip_prefix("Shift+").unwrap_or(key).chars().count() == 1
 }
 
 fn typed_in_step(step: &mut Value) -> Vec<&mut Value> {

@@ -18,7 +18,7 @@ use super::{
     person::{self, Person},
     progress::Progress,
     record,
-    recorder::Recording,
+    recorder::{self, Recording},
     sessions,
     tool::{Callable, Group, PageCall, Run, ServerCall, SessionCall, Tool},
 };
@@ -26,6 +26,7 @@ use crate::{
     config::{Config, Responses},
     engine,
     error::{ErrorCode, Result, TroupeError},
+    page::Entered,
     session::{Behind, Connection, Session, SessionManager, SystemClock, Turn},
     store::Store,
     upstream::{Offered, Upstreams},
@@ -242,6 +243,7 @@ impl Registry {
             session_id: None,
             page_id: None,
             result: Err(TroupeError::new(ErrorCode::InternalError, "the call was not run")),
+            recorded: None,
             reference: None,
         };
         let tool = match found {
@@ -267,7 +269,10 @@ impl Registry {
         let mut whole = None;
         // A program (in Node, in a shell) reads its own page as it is.
         let redacts = !invocation.whole;
-        let result = self.run(&tool, invocation, &mut outcome, &mut recording).await;
+        let result = match self.run(&tool, invocation, &mut outcome, &mut recording).await {
+            Err(error) => Err(self.manager.with_former(error).await),
+            done => done,
+        };
         outcome.result = match if redacts { recording.redact(result) } else { result } {
             Ok(answer) => {
                 let session = outcome.session_id.as_deref().and_then(|id| self.manager.get(id).ok());
@@ -282,10 +287,10 @@ impl Registry {
             error.session_id.get_or_insert_with(|| session.clone());
         }
         self.calls.count(tool.name.clone(), &outcome, begun);
-        if let Some(noted) = recording.finish(&outcome, whole).await
-            && by_reference
-        {
-            outcome.reference = Some(noted.reference(&tool.name, &outcome));
+        outcome.recorded = recording.finish(&outcome, whole).await;
+        if by_reference {
+            outcome.reference =
+                outcome.recorded.as_ref().map(|recorded| recorder::reference(&outcome, recorded));
         }
         Ok(outcome)
     }
@@ -377,16 +382,16 @@ impl Registry {
                         page.check_no_dialog()?;
                     }
                     let config = self.manager.config().clone();
-                    let typed = Arc::<OnceLock<Vec<bool>>>::default();
+                    let entered = Arc::<OnceLock<Entered>>::default();
                     let call = PageCall {
                         session: session.clone(),
                         page: page.clone(),
                         config,
-                        typed: typed.clone(),
+                        entered: entered.clone(),
                     };
                     let answer = run(call, Value::Object(given))?.await;
-                    if let Some(passwords) = typed.get() {
-                        recording.typed(passwords.clone());
+                    if let Some(entered) = entered.get() {
+                        recording.entered(entered.clone());
                     }
                     recording.look_at(&page).await;
                     answer

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     config::Config,
     error::Result,
-    page::Page,
+    page::{Entered, Page},
     session::{Connection, Session, SessionManager},
     upstream::Offered,
 };
@@ -81,7 +81,7 @@ pub(super) struct PageCall {
     pub page: Arc<Page>,
     pub config: Arc<Config>,
     /// Told by calls that enter text: of each field, whether it is for a password.
-    pub typed: Arc<OnceLock<Vec<bool>>>,
+    pub entered: Arc<OnceLock<Entered>>,
 }
 
 /// A call to a tool that works on a session as a whole.

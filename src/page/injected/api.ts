@@ -528,6 +528,8 @@ export interface Done {
 }
 
 export interface TurnArgument extends WithRefs {
+  /** Tasks that it lets pass before the last; one by default. */
+  tasks?: number;
   /** The snapshot that is wanted if `count` of `mutations` is no more this. */
   look?: Omit<SnapshotArgument, keyof WithRefs> & { known: number };
 }
@@ -537,6 +539,8 @@ export interface Turned extends Done {
   download?: boolean;
   /** What the press that was guarded would have hit in place of its element: nothing in the page has heard of it. */
   covered?: string;
+  /** What stands in the field for a password that has the focus; true where a frame has it that cannot be looked into. */
+  password?: string | true;
   /** `count` of `mutations`. */
   mutations: number;
   /** What was wanted by `look`; missing where closed shadow roots have to be handed in first. */

@@ -202,6 +202,22 @@ export function activeElement(): Element | null {
   return active;
 }
 
+/**
+ * What stands in the field for a password that has the focus, also in frames of this origin; true where a frame has it
+ * that cannot be looked into.
+ */
+export function focusedPassword(): string | true | null {
+  let active = activeElement();
+  while (active instanceof HTMLIFrameElement) {
+    const inner = active.contentDocument;
+    if (!inner) return true;
+    active = inner.activeElement;
+  }
+  // Of a frame the constructors are others.
+  const field = active as HTMLInputElement | null;
+  return field !== null && localName(field) === "input" && field.type === "password" ? field.value : null;
+}
+
 const untidy = /[\t\n\f\r\u00a0\u00ad\u200b\ue000-\uf8ff\ufeff]| {2}|^ | $/;
 
 /**

@@ -1,10 +1,12 @@
 /** One turn of the page's event loop. */
 import type { TurnArgument, Turned } from "./api";
 import { unknownHosts } from "./closed";
+import { focusedPassword } from "./dom";
 import { guardedFrom } from "./guard";
 import { withMemo } from "./memo";
 import { mutations } from "./mutations";
 import { snapshot } from "./snapshot";
+import { nextTask } from "./task";
 
 /** The last click on a link that downloads. */
 let click: Event | null = null;
@@ -20,29 +22,19 @@ export function watchDownloadLinks(): void {
   window.addEventListener("click", noted, { capture: true, passive: true });
 }
 
-/** A message is a task of its own, queued behind those that wait; a frame would cost 16 ms. */
-export function turn(argument: TurnArgument): Promise<Turned> {
-  return new Promise((resolve, reject) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      // A second task: timers of 0 ms that the action set have run by then.
-      setTimeout(() => {
-        try {
-          resolve(turned(argument));
-        } catch (error) {
-          reject(error);
-        }
-      }, 0);
-    };
-    port2.postMessage(0);
-  });
+/** Timers of 0 ms that the action set have run by then. */
+export async function turn(argument: TurnArgument): Promise<Turned> {
+  for (let left = argument.tasks ?? 1; left > 0; left--) await nextTask();
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  return turned(argument);
 }
 
 function turned({ look, refs, hosts }: TurnArgument): Turned {
   const told: Turned = { done: true, mutations: mutations().count };
   const covered = guardedFrom();
   if (covered !== undefined) told.covered = covered;
+  const password = focusedPassword();
+  if (password !== null) told.password = password;
   if (click !== null && !click.defaultPrevented) told.download = true;
   click = null;
   if (look && look.known !== told.mutations && unknownHosts({ hosts }) === null) {

@@ -86,7 +86,7 @@ async fn exchange(shared: &Shared, given: Value) -> Result<Exchange, Refusal> {
         Ok(answer) => {
             if answer.is_failure() {
                 exchange.status = Status::Error;
-                exchange.error = recorded.and_then(|recorded| recorded.error_message);
+                exchange.error = answer.failure();
             }
             let full = registry.manager().config().responses == Responses::Full;
             exchange.result = full.then(|| answer.into_value());
