@@ -938,6 +938,13 @@ export interface ClickResult {
     /** Until it is led elsewhere. */
     crashed?: boolean
   }
+  /** Further ones. */
+  newPages?: {
+    pageId: string
+    url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
+  }[]
   /** A download that has begun or ended. */
   download?: {
     url: string
@@ -1010,6 +1017,13 @@ export interface TypeResult {
     /** Until it is led elsewhere. */
     crashed?: boolean
   }
+  /** Further ones. */
+  newPages?: {
+    pageId: string
+    url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
+  }[]
   /** A download that has begun or ended. */
   download?: {
     url: string
@@ -1076,6 +1090,13 @@ export interface FillResult {
     /** Until it is led elsewhere. */
     crashed?: boolean
   }
+  /** Further ones. */
+  newPages?: {
+    pageId: string
+    url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
+  }[]
   /** A download that has begun or ended. */
   download?: {
     url: string
@@ -1144,6 +1165,13 @@ export interface FillFormResult {
     /** Until it is led elsewhere. */
     crashed?: boolean
   }
+  /** Further ones. */
+  newPages?: {
+    pageId: string
+    url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
+  }[]
   /** A download that has begun or ended. */
   download?: {
     url: string
@@ -1210,6 +1238,13 @@ export interface SelectResult {
     /** Until it is led elsewhere. */
     crashed?: boolean
   }
+  /** Further ones. */
+  newPages?: {
+    pageId: string
+    url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
+  }[]
   /** A download that has begun or ended. */
   download?: {
     url: string
@@ -1277,6 +1312,13 @@ export interface CheckResult {
     /** Until it is led elsewhere. */
     crashed?: boolean
   }
+  /** Further ones. */
+  newPages?: {
+    pageId: string
+    url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
+  }[]
   /** A download that has begun or ended. */
   download?: {
     url: string
@@ -1344,6 +1386,13 @@ export interface UncheckResult {
     /** Until it is led elsewhere. */
     crashed?: boolean
   }
+  /** Further ones. */
+  newPages?: {
+    pageId: string
+    url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
+  }[]
   /** A download that has begun or ended. */
   download?: {
     url: string
@@ -1411,6 +1460,13 @@ export interface HoverResult {
     /** Until it is led elsewhere. */
     crashed?: boolean
   }
+  /** Further ones. */
+  newPages?: {
+    pageId: string
+    url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
+  }[]
   /** A download that has begun or ended. */
   download?: {
     url: string
@@ -1478,6 +1534,13 @@ export interface ScrollResult {
     /** Until it is led elsewhere. */
     crashed?: boolean
   }
+  /** Further ones. */
+  newPages?: {
+    pageId: string
+    url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
+  }[]
   /** A download that has begun or ended. */
   download?: {
     url: string
@@ -1546,6 +1609,13 @@ export interface DragAndDropResult {
     /** Until it is led elsewhere. */
     crashed?: boolean
   }
+  /** Further ones. */
+  newPages?: {
+    pageId: string
+    url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
+  }[]
   /** A download that has begun or ended. */
   download?: {
     url: string
@@ -1613,6 +1683,13 @@ export interface UploadFileResult {
     /** Until it is led elsewhere. */
     crashed?: boolean
   }
+  /** Further ones. */
+  newPages?: {
+    pageId: string
+    url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
+  }[]
   /** A download that has begun or ended. */
   download?: {
     url: string
@@ -1679,6 +1756,13 @@ export interface PressResult {
     /** Until it is led elsewhere. */
     crashed?: boolean
   }
+  /** Further ones. */
+  newPages?: {
+    pageId: string
+    url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
+  }[]
   /** A download that has begun or ended. */
   download?: {
     url: string
@@ -1745,6 +1829,13 @@ export interface HandleDialogResult {
     /** Until it is led elsewhere. */
     crashed?: boolean
   }
+  /** Further ones. */
+  newPages?: {
+    pageId: string
+    url: string
+    /** Until it is led elsewhere. */
+    crashed?: boolean
+  }[]
   /** A download that has begun or ended. */
   download?: {
     url: string

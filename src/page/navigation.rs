@@ -1,6 +1,6 @@
 //! Going somewhere by URL, and waiting until the page is there.
 
-use std::{pin::pin, time::Duration};
+use std::{convert::Infallible, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,14 +15,14 @@ use super::{
     state::Mark,
 };
 use crate::{
-    engine::{DownloadStart, EngineError, EngineResult, NavigationStart, World, network::ResourceType},
+    engine::{DownloadStart, EngineError, NavigationStart, World, network::ResourceType},
     error::{ErrorCode, Result, TroupeError},
 };
 
 /// `networkidle`: this long without a request.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// A navigation that has not begun after this time may be held up by the page that it leaves…
+/// A navigation without a document after this time may be held up by the page that it leaves…
 const HELD: Duration = Duration::from_secs(5);
 /// …which is so where that takes no turn in this time.
 const TURN: Duration = Duration::from_secs(1);
@@ -197,7 +197,13 @@ impl Page {
     ) -> Result<Navigation> {
         let mark = self.state.mark();
         let stop = OnDrop::new(|| self.engine.stop_loading());
-        let reached = tokio::time::timeout(timeout, going(mark)).await;
+        let reached = tokio::time::timeout(timeout, async {
+            tokio::select! {
+                reached = going(mark) => reached,
+                never = self.let_go(mark) => match never {},
+            }
+        });
+        let reached = reached.await;
         if reached.is_ok() {
             stop.disarm();
         }
@@ -251,7 +257,7 @@ impl Page {
     async fn go(&self, url: &Url, until: WaitUntil, mark: Mark) -> Result<Reached> {
         let dialog = self.state.until(|facts| facts.dialog_since(mark));
         let start = tokio::select! {
-            start = self.leave_for(url) => start.map_err(|error| self.error(error))?,
+            start = self.engine.navigate(url.as_str()) => start.map_err(|error| self.error(error))?,
             dialog = dialog => return Ok(Reached::Dialog(dialog.into())),
         };
         match start {
@@ -282,16 +288,13 @@ impl Page {
         }
     }
 
-    /// Begins to navigate. A script that keeps the page from leaving is stopped: it ends in any case.
-    async fn leave_for(&self, url: &Url) -> EngineResult<NavigationStart> {
-        let mut start = pin!(self.engine.navigate(url.as_str()));
-        if let Some(start) = self.within(HELD, start.as_mut()).await {
-            return start;
-        }
-        if !self.answers(TURN).await {
+    /// Stops a script that keeps the page from leaving: it ends in any case. Never over.
+    async fn let_go(&self, mark: Mark) -> Infallible {
+        let gone = self.state.until(|facts| (facts.committed_since(mark) || facts.closed).then_some(()));
+        if self.within(HELD, gone).await.is_none() && !self.answers(TURN).await {
             self.engine.stop_script();
         }
-        start.await
+        std::future::pending().await
     }
 
     /// Waits for a document that was committed since `mark`, whichever it is: a page may redirect by script.

@@ -65,6 +65,8 @@ pub(super) struct Requests {
     open: HashMap<Arc<str>, Request>,
     /// Since when none is.
     quiet_since: Option<Instant>,
+    /// When the last that is waited for began, of those that have ended, and when it ended.
+    last_ended: Option<(Mark, Mark)>,
 }
 
 impl Requests {
@@ -88,8 +90,9 @@ impl Requests {
         self.note_quiet();
     }
 
-    pub fn ended(&mut self, id: &str) {
-        self.open.remove(id);
+    pub fn ended(&mut self, id: &str, now: Mark) {
+        let ended = self.open.remove(id).filter(|request| request.kind != ResourceKind::Other);
+        self.last_ended = ended.map(|request| (request.started, now)).or(self.last_ended);
         self.note_quiet();
     }
 
@@ -121,6 +124,11 @@ impl Requests {
     /// Whether one of them is on its way at `now`.
     pub fn busy(&self, mark: Mark, now: Instant) -> bool {
         self.awaited(mark).any(|request| request.over_at().is_none_or(|at| at > now))
+    }
+
+    /// Whether one of them has ended since `since`.
+    pub fn ended_since(&self, mark: Mark, since: Mark) -> bool {
+        self.last_ended.is_some_and(|(started, ended)| started > mark && ended > since)
     }
 
     /// When all of them count as over, if nothing more comes; `None`: not before the end of one is told.

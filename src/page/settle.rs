@@ -114,7 +114,9 @@ impl Page {
         let mut settled = Settled::default();
         // What comes back is with the page a moment after the browser has told of it: that is worth a turn more.
         let mut waited = false;
+        let mut turned = mark;
         loop {
+            let turning = self.state.mark();
             // A turn lets handlers that the action queued run, and start what they start. While a document is
             // being replaced the old one takes no turn.
             let left = self.state.until(|facts| {
@@ -158,7 +160,9 @@ impl Page {
                 },
                 Err(_) => settled.restless = true,
             }
-            let look = self.state.read(|facts| Look::at(facts, mark));
+            let (look, answered) = self.state.read(|facts| {
+                (Look::at(facts, mark), facts.answered_since(mark, std::mem::replace(&mut turned, turning)))
+            });
             settled.download = look.download;
             settled.windows = look.windows;
             settled.file_chooser = look.file_chooser;
@@ -176,11 +180,11 @@ impl Page {
             if look.leaving {
                 return self.arrive(mark, settled).await;
             }
-            if settled.restless || !(look.busy || waited) {
+            if settled.restless || !(look.busy || waited || answered) {
                 settled.restless |= self.state.read(|facts| facts.unfinished_since(mark));
                 return Ok(settled);
             }
-            waited = look.busy;
+            waited = look.busy || answered;
             // What comes back may start more: after it, another turn and another look.
             if tokio::time::timeout_at(deadline, self.requests_over(mark)).await.is_err() {
                 settled.restless = true;

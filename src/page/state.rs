@@ -137,6 +137,11 @@ impl Facts {
         self.requests.over_at(mark)
     }
 
+    /// Whether something that was asked for since `mark` has been answered since `since`.
+    pub fn answered_since(&self, mark: Mark, since: Mark) -> bool {
+        self.requests.ended_since(mark, since)
+    }
+
     /// Whether more may come of what was asked for since `mark`.
     pub fn unfinished_since(&self, mark: Mark) -> bool {
         self.requests.unfinished(mark)
@@ -288,7 +293,7 @@ impl Facts {
             }
             PageEvent::AnswerBegun { id, length } => self.requests.answer_begun(&id, length),
             PageEvent::AnswerReceived { id, bytes } => self.requests.answer_received(&id, bytes),
-            PageEvent::RequestEnded { id } => self.requests.ended(&id),
+            PageEvent::RequestEnded { id } => self.requests.ended(&id, now),
             PageEvent::DocumentResponse { document, status } => {
                 if self.statuses.len() == STATUSES {
                     self.statuses.pop_front();
