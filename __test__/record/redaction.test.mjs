@@ -43,10 +43,10 @@ describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
     assert.deepEqual(JSON.parse(params), { selector: '#password', text: '••••' })
   })
 
-  test('nor is a password that is typed key by key, or added to', async (t) => {
+  test('nor is a password that is typed key by key, added to, or sent in a URL', async (t) => {
     const file = recordFile(t)
     const server = await startServer(t, ['--store', file])
-    const site = await startSite(t, { '/login': FORM })
+    const site = await startSite(t, { '/login': FORM.replace('</form>', '<button>Send</button></form>').replace('id="password"', 'id="password" name="password"') })
     await server.ok('navigate', { url: site.url('/login') })
     await server.ok('press', { key: 'a' })
     await server.ok('click', { selector: '#password' })
@@ -55,10 +55,25 @@ describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
     await server.ok('type', { selector: '#password', text: '/more' })
     await server.ok('evaluate', { script: "document.querySelector('#password').type = 'text'" })
     assert.match(await server.ok('snapshot'), /Password.*••••/)
+    const { page } = await server.ok('click', { selector: 'button' })
+    assert.match(page.url, /password=••••/)
+    await server.ok('get_request_log')
     const written = bytes(file)
-    for (const secret of ['Keys &9', '{"key":"K"}', '{"key":"Shift+z"}']) assert.ok(!written.includes(secret), secret)
+    for (const secret of ['Keys &9', 'Keys+%269', 'Keys%20%269', '{"key":"K"}', '{"key":"Shift+z"}']) assert.ok(!written.includes(secret), secret)
     const pressed = query(file, "SELECT params FROM requests WHERE tool_name = 'press' ORDER BY rowid").map(({ params }) => JSON.parse(params).key)
     assert.deepEqual([pressed[0], pressed[1], pressed.at(-1)], ['a', '••••', 'End'])
+  })
+
+  test('nor is a short one where it stands for itself', async (t) => {
+    const file = recordFile(t)
+    const server = await startServer(t, ['--store', file])
+    const site = await startSite(t, { '/login': FORM })
+    await server.ok('navigate', { url: site.url('/login') })
+    await server.ok('fill', { selector: '#password', value: 'ab12' })
+    await server.ok('navigate', { url: `${site.url('/login')}?pin=ab12&x=cab123` })
+    const text = JSON.stringify(await server.ok('get_request_log'))
+    assert.match(text, /pin=••••&x=cab123/)
+    assert.ok(!bytes(file).includes('pin=ab12'))
   })
 
   test('what a state holds is not written', async (t) => {

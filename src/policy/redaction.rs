@@ -4,6 +4,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
+use url::form_urlencoded;
 
 /// What stands for a text that is not written.
 pub const MASK: &str = "••••";
@@ -11,8 +12,10 @@ pub const MASK: &str = "••••";
 const MOST: usize = 100;
 /// A longer text is no password.
 const LONGEST_OPEN: usize = 1000;
-/// A shorter one is masked only where it is the whole of a text: every page has an `a` in it.
+/// A shorter one is masked only as a word of its own…
 const SHORTEST_WITHIN: usize = 6;
+/// …and one that is shorter still only where it is the whole of a text: every page has an `a` in it.
+const SHORTEST_WORD: usize = 3;
 /// Headers, in lower case.
 const HEADERS: &[&str] = &["authorization", "proxy-authorization", "cookie", "set-cookie"];
 
@@ -25,7 +28,7 @@ pub struct Secrets(Mutex<Texts>);
 
 #[derive(Debug, Default)]
 struct Texts {
-    secret: Vec<String>,
+    secret: Vec<Secret>,
     /// What has stood in the open: masking it would hide nothing, and puzzle whoever reads.
     open: Vec<String>,
 }
@@ -34,8 +37,11 @@ impl Secrets {
     /// Remembers a text, unless it was typed in the open, too.
     pub fn add(&self, text: &str) {
         let mut texts = self.lock();
-        if !texts.open.iter().any(|open| open == text) {
-            remember(&mut texts.secret, text);
+        if !text.is_empty()
+            && !texts.open.iter().any(|open| open == text)
+            && !texts.secret.iter().any(|known| known.text == text)
+        {
+            remember(&mut texts.secret, Secret::new(text));
         }
     }
 
@@ -45,8 +51,10 @@ impl Secrets {
             return;
         }
         let mut texts = self.lock();
-        texts.secret.retain(|secret| secret != text);
-        remember(&mut texts.open, text);
+        texts.secret.retain(|secret| secret.text != text);
+        if !text.is_empty() && !texts.open.iter().any(|open| open == text) {
+            remember(&mut texts.open, text.to_owned());
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Texts> {
@@ -59,14 +67,17 @@ impl Secrets {
         let mut masked: Option<String> = None;
         for secret in &texts.secret {
             let now = masked.as_deref().unwrap_or(text);
-            if now == secret {
+            if now == secret.text {
                 return Some(MASK.to_owned());
             }
-            if secret.len() >= SHORTEST_WITHIN && now.contains(secret.as_str()) {
-                masked = Some(now.replace(secret.as_str(), MASK));
+            for form in &secret.forms {
+                let now = masked.as_deref().unwrap_or(text);
+                if now.contains(form.as_str()) {
+                    masked = Some(without(now, form));
+                }
             }
         }
-        masked
+        masked.filter(|masked| masked != text)
     }
 
     /// Masks them in `text`.
@@ -88,14 +99,50 @@ impl Secrets {
     }
 }
 
-fn remember(texts: &mut Vec<String>, text: &str) {
-    if text.is_empty() || texts.iter().any(|known| known == text) {
-        return;
+/// A text, and how else it is written where it is sent: in a URL, in a form.
+#[derive(Debug)]
+struct Secret {
+    text: String,
+    /// The longest first; none of a text that is masked only as a whole.
+    forms: Vec<String>,
+}
+
+impl Secret {
+    fn new(text: &str) -> Self {
+        let sent: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
+        let mut forms = vec![text.to_owned(), sent.replace('+', "%20"), sent];
+        forms.retain(|_| text.chars().count() >= SHORTEST_WORD);
+        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        forms.dedup();
+        Self { text: text.to_owned(), forms }
     }
+}
+
+/// `text` with the mask in place of `secret`; of a short one only where no letter or digit stands beside it.
+fn without(text: &str, secret: &str) -> String {
+    if secret.chars().count() >= SHORTEST_WITHIN {
+        return text.replace(secret, MASK);
+    }
+    let mut masked = String::with_capacity(text.len());
+    let mut rest = 0;
+    for (at, _) in text.match_indices(secret) {
+        let end = at + secret.len();
+        let beside = [text[..at].chars().next_back(), text[end..].chars().next()];
+        if beside.into_iter().flatten().all(|beside| !beside.is_alphanumeric()) {
+            masked.push_str(&text[rest..at]);
+            masked.push_str(MASK);
+            rest = end;
+        }
+    }
+    masked.push_str(&text[rest..]);
+    masked
+}
+
+fn remember<T>(texts: &mut Vec<T>, text: T) {
     if texts.len() == MOST {
         texts.remove(0);
     }
-    texts.push(text.to_owned());
+    texts.push(text);
 }
 
 /// Masks the values of cookies, storages and headers that let others in.
@@ -148,13 +195,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_secret_is_masked_only_where_it_stands_alone() {
+    fn a_short_secret_is_masked_only_where_it_stands_for_itself() {
         let secrets = Secrets::default();
         secrets.add("abc");
+        secrets.add("é1");
         secrets.add("correct horse");
-        let mut value = json!({"a": "abc", "b": "abcd", "c": ["say correct horse twice: correct horse"]});
+        let mut value = json!({"a": "abc", "b": "abcd é1!", "c": ["say correct horse twice: correct horse"], "d": "?p=abc&é1", "e": "é1"});
         secrets.mask_json(&mut value);
-        assert_eq!(value, json!({"a": MASK, "b": "abcd", "c": ["say •••• twice: ••••"]}));
+        let masked =
+            json!({"a": MASK, "b": "abcd é1!", "c": ["say •••• twice: ••••"], "d": "?p=••••&é1", "e": MASK});
+        assert_eq!(value, masked);
+    }
+
+    #[test]
+    fn a_secret_is_masked_as_it_is_sent() {
+        let secrets = Secrets::default();
+        secrets.add("p@ss w/rd!9");
+        let sent = "a?p=p%40ss+w%2Frd%219&q=p%40ss%20w%2Frd%219 p@ss w/rd!9";
+        assert_eq!(secrets.mask(sent).unwrap(), "a?p=••••&q=•••• ••••");
     }
 
     #[test]
