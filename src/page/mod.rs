@@ -320,7 +320,7 @@ impl Page {
     }
 
     fn unresponsive(&self, limit: Duration) -> TroupeError {
-        self.timed_out("the page did not answer: a script of its own may keep it busy", limit)
+        self.timed_out("the page took no turn (a script of its own may keep it busy)", limit)
             .suggestion("wait and call again, or leave the page: `navigate`, or `pages` with action `close`")
     }
 

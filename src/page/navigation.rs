@@ -1,6 +1,6 @@
 //! Going somewhere by URL, and waiting until the page is there.
 
-use std::{convert::Infallible, time::Duration};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,10 +22,8 @@ use crate::{
 /// `networkidle`: this long without a request.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// A navigation without a document after this time may be held up by the page that it leaves…
-const HELD: Duration = Duration::from_secs(5);
-/// …which is so where that takes no turn in this time.
-const TURN: Duration = Duration::from_secs(1);
+/// A page that takes no turn in this time is busy.
+const TURN: Duration = Duration::from_secs(2);
 
 /// What can be asked for at all; the policy refuses some of it.
 const SCHEMES: &[&str] =
@@ -197,13 +195,7 @@ impl Page {
     ) -> Result<Navigation> {
         let mark = self.state.mark();
         let stop = OnDrop::new(|| self.engine.stop_loading());
-        let reached = tokio::time::timeout(timeout, async {
-            tokio::select! {
-                reached = going(mark) => reached,
-                never = self.let_go(mark) => match never {},
-            }
-        });
-        let reached = reached.await;
+        let reached = tokio::time::timeout(timeout, going(mark)).await;
         if reached.is_ok() {
             stop.disarm();
         }
@@ -255,6 +247,7 @@ impl Page {
     }
 
     async fn go(&self, url: &Url, until: WaitUntil, mark: Mark) -> Result<Reached> {
+        self.let_go(url).await;
         let dialog = self.state.until(|facts| facts.dialog_since(mark));
         let start = tokio::select! {
             start = self.engine.navigate(url.as_str()) => start.map_err(|error| self.error(error))?,
@@ -288,13 +281,16 @@ impl Page {
         }
     }
 
-    /// Stops a script that keeps the page from leaving: it ends in any case. Never over.
-    async fn let_go(&self, mark: Mark) -> Infallible {
-        let gone = self.state.until(|facts| (facts.committed_since(mark) || facts.closed).then_some(()));
-        if self.within(HELD, gone).await.is_none() && !self.answers(TURN).await {
+    /// Stops a script that would keep the page from leaving for `url`: it ends in any case. Once the navigation has begun,
+    /// nothing reaches it.
+    async fn let_go(&self, url: &Url) {
+        let within = Url::parse(&self.url()).is_ok_and(|mut here| {
+            here.set_fragment(url.fragment());
+            here == *url
+        });
+        if !within && !self.answers(TURN).await {
             self.engine.stop_script();
         }
-        std::future::pending().await
     }
 
     /// Waits for a document that was committed since `mark`, whichever it is: a page may redirect by script.
