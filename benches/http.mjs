@@ -120,7 +120,8 @@ export async function idleCalls(side, times) {
   const server = await start(side)
   try {
     const session = await new Client(server.url).initialize()
-    const params = { name: side.idle, arguments: {} }
+    const [name, args] = side.idle
+    const params = { name, arguments: args }
     const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params })
     const request =
       `POST /mcp HTTP/1.1\r\nHost: localhost:${server.port}\r\nContent-Type: application/json\r\n` +

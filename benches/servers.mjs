@@ -74,7 +74,7 @@ export function servers({ browser, addon }) {
 
 /**
  * A server on a port: how it is started there, and how its clients ask for the same thing.
- * @typedef {{ name: string, title: string, command: (port: number) => string[], env: Record<string, string>, idle: string,
+ * @typedef {{ name: string, title: string, command: (port: number) => string[], env: Record<string, string>, idle: [string, object],
  *   tools: { navigate: (url: string) => [string, object], click: () => [string, object], count: () => [string, object] } }} HttpSide
  */
 
@@ -92,7 +92,8 @@ export function httpSides({ browser, addon }) {
         ...['--transport', 'http', '--port', String(port), '--max-sessions', '100', '--store', 'none']
       ],
       env: { NAPI_RS_NATIVE_LIBRARY_PATH: addon },
-      idle: 'list_sessions',
+      // Of what lives here it need ask nobody.
+      idle: ['list_sessions', { state: 'active' }],
       tools: {
         navigate: (url) => ['navigate', { url }],
         click: () => ['click', { selector: '#count' }],
@@ -109,7 +110,7 @@ export function httpSides({ browser, addon }) {
         ...['--isolated', '--port', String(port)]
       ],
       env: {},
-      idle: 'browser_tabs',
+      idle: ['browser_tabs', { action: 'list' }],
       tools: {
         navigate: (url) => ['browser_navigate', { url }],
         click: () => ['browser_click', { element: 'Count', target: '#count' }],

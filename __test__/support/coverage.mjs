@@ -29,7 +29,8 @@ export const BEYOND = {
   // Node's form of the picture, which MCP has as a part of its own.
   compare_screenshots: ['-> image', '-> image.data', '-> image.mimeType'],
   // Every tool tells of pages in the same words: `click` shows one that came to a dead server, `pages` one that crashed.
-  ...Object.fromEntries(LEADING.map((tool) => [tool, ['-> page.failure']])),
+  ...Object.fromEntries(LEADING.map((tool) => [tool, ['-> page.failure', '-> newPages.crashed']])),
+  click: ['-> newPages.crashed'],
   list_sessions: ['-> sessions.pages.crashed'],
   session_resume: ['-> pages.crashed'],
   restore_state: ['-> page.crashed']

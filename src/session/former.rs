@@ -186,6 +186,10 @@ impl SessionManager {
     /// The sessions of this user and working folder that do not live here: those that are in `state`, or that can
     /// be brought back. The newest first.
     pub async fn former(&self, state: Option<SessionState>) -> Result<Vec<SessionInfo>> {
+        if state == Some(SessionState::Active) {
+            // None of them is.
+            return Ok(Vec::new());
+        }
         let mut rows = self.store.sessions(ours(state)).await?;
         rows.retain(|row| row.state != SessionState::Active && (state.is_some() || comes_back(row)));
         rows.truncate(MOST_LISTED);
