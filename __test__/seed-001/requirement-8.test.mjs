@@ -22,6 +22,7 @@ describe('requirement 8: errors', { timeout: 60_000 }, () => {
       ['click', { sessionId, selector: '#nothing', timeout: 1 }, 'ELEMENT_NOT_FOUND', []],
       ['type', { sessionId, selector: 'input', text: 'x', timeout: 1 }, 'ELEMENT_NOT_EDITABLE', ['reason']],
       ['evaluate', { sessionId, script: 'nothing.at.all' }, 'SCRIPT_ERROR', ['message', 'line']],
+      ['evaluate', { sessionId, script: '({ big: 1n })' }, 'SCRIPT_ERROR', ['message', 'line']],
       ['navigate', { sessionId, url: 'http://' }, 'INVALID_URL', ['url']],
       ['navigate', { sessionId, url: site.url('/drop') }, 'NAVIGATION_FAILED', ['reason', 'url']]
     ]

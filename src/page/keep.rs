@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
@@ -236,7 +236,9 @@ impl Page {
         let before = self.looks.lock().get(frame).filter(|look| look.of.as_ref() == document).cloned();
         let known = before.as_ref().map(|look| look.version.clone());
         let asked = self.inject_in(frame, "keep", json!({"known": known, "indexedDB": databases}));
-        let told = tokio::time::timeout(LOOK_TIMEOUT, asked).await.ok().and_then(Result::ok);
+        let told = tokio::time::timeout(LOOK_TIMEOUT, asked).await;
+        self.still.fetch_or(told.is_err(), Ordering::Relaxed);
+        let told = told.ok().and_then(Result::ok);
         let Some(mut told) = told.and_then(|told| serde_json::from_value::<Told>(told).ok()) else {
             return before.map(|look| (look, None));
         };

@@ -32,7 +32,10 @@ mod waiting;
 
 use std::{
     future::Future,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -96,6 +99,8 @@ pub struct Shared {
 
 /// A tab of a session.
 pub struct Page {
+    /// Something was not answered in time: a script may keep it busy.
+    still: AtomicBool,
     /// `page-1`, `page-2`… in order of opening.
     pub id: String,
     /// The same, as a number.
@@ -118,6 +123,7 @@ impl Page {
     pub fn new(number: usize, opened_at: u64, engine: Arc<dyn engine::Page>, shared: &Shared) -> Self {
         let id = format!("page-{number}");
         Self {
+            still: AtomicBool::new(false),
             state: Arc::new(PageState::new(id.clone(), shared)),
             id,
             number,
@@ -316,7 +322,13 @@ impl Page {
                 other = self.held_up() => Err(self.held_up_by(&other)),
             }
         };
-        self.within(limit, over).await.unwrap_or_else(|| Err(self.unresponsive(limit)))
+        match self.within(limit, over).await {
+            Some(done) => done,
+            None => {
+                self.still.store(true, Ordering::Relaxed);
+                Err(self.unresponsive(limit))
+            }
+        }
     }
 
     fn unresponsive(&self, limit: Duration) -> TroupeError {

@@ -1,6 +1,6 @@
 //! Going somewhere by URL, and waiting until the page is there.
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -288,7 +288,7 @@ impl Page {
             here.set_fragment(url.fragment());
             here == *url
         });
-        if !within && !self.answers(TURN).await {
+        if self.still.swap(false, Ordering::Relaxed) && !within && !self.answers(TURN).await {
             self.engine.stop_script();
         }
     }
