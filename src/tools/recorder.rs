@@ -171,7 +171,7 @@ impl Recording {
             session_id: request.session_id.as_deref().map(str::to_owned),
             tool: request.tool.clone().into_owned(),
             at: request.at,
-            success: Some(outcome.result.is_ok()),
+            success: Some(outcome.is_success()),
             answered_at: Some(now()),
             has_snapshot: answer.page_snapshot.is_some(),
             console_messages: count(&answer.console, |_| true),
