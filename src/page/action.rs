@@ -203,6 +203,6 @@ impl Page {
                 _ = self.held_up() => Ok(()),
             }
         };
-        self.within(ANSWER, over).await.unwrap_or_else(|| Err(self.unresponsive(ANSWER)))
+        self.taking_turns(ANSWER, over).await
     }
 }

@@ -322,18 +322,18 @@ impl Page {
                 other = self.held_up() => Err(self.held_up_by(&other)),
             }
         };
-        match self.within(limit, over).await {
-            Some(done) => done,
-            None => {
-                self.still.store(true, Ordering::Relaxed);
-                Err(self.unresponsive(limit))
-            }
-        }
+        self.taking_turns(limit, over).await
     }
 
-    fn unresponsive(&self, limit: Duration) -> TroupeError {
-        self.timed_out("the page took no turn (a script of its own may keep it busy)", limit)
-            .suggestion("wait and call again, or leave the page: `navigate`, or `pages` with action `close`")
+    /// Awaits what a page does where it takes its turns; where it does not in `limit`, that is remembered.
+    async fn taking_turns<T>(&self, limit: Duration, work: impl Future<Output = Result<T>>) -> Result<T> {
+        if let Some(done) = self.within(limit, work).await {
+            return done;
+        }
+        self.still.store(true, Ordering::Relaxed);
+        Err(self
+            .timed_out("the page took no turn (a script of its own may keep it busy)", limit)
+            .suggestion("wait and call again, or leave the page: `navigate`, or `pages` with action `close`"))
     }
 
     async fn within<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
