@@ -61,9 +61,9 @@ async fn run_with(
     };
     match prepared {
         Err(usage) => misused(screen, &usage),
-        Ok((Command::Serve, _, config)) => serve::run(config, screen, stop).await,
+        Ok((Command::Serve, _, config)) => Box::pin(serve::run(config, screen, stop)).await,
         Ok((Command::Call { tool, arguments }, _, config)) => {
-            call::run(config, &tool, &arguments, screen, stop).await
+            Box::pin(call::run(config, &tool, &arguments, screen, stop)).await
         }
         Ok((Command::Config { client }, given, _)) => client::run(&client, &given, screen),
         Ok((Command::Install { browser }, _, config)) => {

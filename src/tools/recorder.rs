@@ -101,7 +101,7 @@ impl Recording {
     pub async fn look_at(&mut self, page: &Page) {
         let acts = matches!(self.tool.group, Group::Navigation | Group::Interaction);
         if self.is_on() && acts && !self.tool.hints.read_only {
-            self.page_snapshot = page.text_after().await;
+            self.page_snapshot = Box::pin(page.text_after()).await;
         }
     }
 

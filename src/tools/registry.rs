@@ -269,7 +269,7 @@ impl Registry {
         let mut whole = None;
         // A program (in Node, in a shell) reads its own page as it is.
         let redacts = !invocation.whole;
-        let result = match self.run(&tool, invocation, &mut outcome, &mut recording).await {
+        let result = match Box::pin(self.run(&tool, invocation, &mut outcome, &mut recording)).await {
             Err(error) => Err(self.manager.with_former(error).await),
             done => done,
         };

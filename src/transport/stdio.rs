@@ -26,7 +26,7 @@ pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> 
     let (read, write) = streams();
     let lines = Lines::new(read, write, connection.clone(), over.clone());
     let handler = server.handler(connection.clone(), over.clone());
-    let served = handler.serve_with_ct(lines, over.clone()).await;
+    let served = Box::pin(handler.serve_with_ct(lines, over.clone())).await;
     let outcome = match served {
         Ok(running) => match running.waiting().await {
             Ok(reason) => {

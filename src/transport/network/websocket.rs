@@ -102,7 +102,7 @@ async fn serve(
     let goodbye = Arc::new(AtomicBool::new(false));
     let frames = Frames::new(stream, client.clone(), over.clone(), unread, goodbye.clone());
     let handler = shared.server.handler(client.connection.clone(), over.clone());
-    match handler.serve_with_ct(frames, client.closed.child_token()).await {
+    match Box::pin(handler.serve_with_ct(frames, client.closed.child_token())).await {
         Ok(running) => {
             let reason = running.waiting().await;
             tracing::debug!(?reason, "a WebSocket has ended");
