@@ -5,10 +5,8 @@
  * holds something as well as a closed root passes for one without: only what it holds is seen.
  */
 import type { Hosts } from "./api";
-import { elementMatches, firstChild, isConnected, isElement, isShadowRoot, localName, nextSibling, nodeType, queryAll, shadowRootOf, type Root } from "./dom";
+import { elementMatches, firstChild, isConnected, isElement, isShadowRoot, localName, nextSibling, nodeType, plainHosts, queryAll, shadowRootOf, type Root } from "./dom";
 import { takeGrown, watchRoot } from "./mutations";
-
-const plainHosts = new Set(["article", "aside", "blockquote", "body", "div", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "main", "nav", "p", "section", "span"]);
 
 /** An element without a root is looked at again when it has another size or is upgraded, but not for ever. */
 const mostLooks = 3;

@@ -34,10 +34,14 @@ export const HAS_TITLE = 128;
 export const HAS_FIELD_STATE = 256;
 /** `hidden`, `popover`, the `type` of an input, `display` and `visibility` of SVG. */
 export const HAS_HIDING = 512;
-export const HAS_OTHER = 1024;
+/** Names another element. */
+export const HAS_REFERENCE = 1024;
+export const HAS_OTHER = 2048;
+
+const HAS_ARIA_REFERENCE = HAS_ARIA | HAS_REFERENCE;
 
 const attributeFacts = new Map<string, number>(
-  Object.entries({ class: HAS_CLASS, id: HAS_ID, style: HAS_STYLE, role: HAS_ROLE, inert: HAS_INERT, tabindex: HAS_ACTION, onclick: HAS_ACTION, draggable: HAS_ACTION, contenteditable: HAS_ACTION, title: HAS_TITLE, required: HAS_FIELD_STATE, readonly: HAS_FIELD_STATE, hidden: HAS_HIDING, popover: HAS_HIDING, type: HAS_HIDING, display: HAS_HIDING, visibility: HAS_HIDING }),
+  Object.entries({ class: HAS_CLASS, id: HAS_ID, style: HAS_STYLE, role: HAS_ROLE, inert: HAS_INERT, tabindex: HAS_ACTION, onclick: HAS_ACTION, draggable: HAS_ACTION, contenteditable: HAS_ACTION, title: HAS_TITLE, required: HAS_FIELD_STATE, readonly: HAS_FIELD_STATE, hidden: HAS_HIDING, popover: HAS_HIDING, type: HAS_HIDING, display: HAS_HIDING, visibility: HAS_HIDING, "aria-labelledby": HAS_ARIA_REFERENCE, "aria-labeledby": HAS_ARIA_REFERENCE, "aria-owns": HAS_ARIA_REFERENCE, "aria-controls": HAS_ARIA_REFERENCE }),
 );
 
 /** Which kinds of attributes an element has; 0 is none at all. */
@@ -101,6 +105,9 @@ export function queryAll(root: Root | Element, selector: string): NodeListOf<Ele
 
 /** The elements of the document with a tag. The browser keeps the collection: asked again, it searches only what changed. */
 export const byTag = (tag: string): HTMLCollectionOf<Element> => Document.prototype.getElementsByTagName.call(document, tag);
+
+/** Elements that may have a shadow root although they are no custom ones. */
+export const plainHosts = new Set(["article", "aside", "blockquote", "body", "div", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "main", "nav", "p", "section", "span"]);
 
 /** Closed shadow roots that the protocol handed in. */
 const closedRoots = new WeakMap<Element, ShadowRoot>();

@@ -2,6 +2,7 @@
 import type { MutationsResult } from "./api";
 import { mayHaveNewRoots } from "./closed";
 import { activeElement, byTag } from "./dom";
+import { noteRecords } from "./kept";
 import { styleSignature } from "./styles";
 
 export type Grown = Map<Node, boolean> | null;
@@ -21,6 +22,7 @@ const everything: MutationObserverInit = { subtree: true, childList: true, attri
 
 function seen(records: MutationRecord[]): void {
   if (records.length === 0) return;
+  noteRecords(records);
   for (const { type, target, addedNodes } of records) {
     if (grown === null || type !== "childList") continue;
     if (grown.size + addedNodes.length > mostGrown) grown = null;
@@ -37,9 +39,12 @@ function changed(by: number): void {
   for (const notify of watchers) notify();
 }
 
+/** Takes in what has happened up to now. */
+export const catchUp = (): void => seen(observer.takeRecords());
+
 /** What has come since this was last called, with all that is in it (true), or has got or lost children (false); null: everything. */
 export function takeGrown(): Grown {
-  seen(observer.takeRecords());
+  catchUp();
   const taken = grown;
   if (grown === null || grown.size > 0) grown = new Map();
   return taken;
@@ -108,7 +113,7 @@ function quietState(): number {
 
 /** The counter: it grows with every change, those not seen by an observer counted as one. */
 export function mutations(): MutationsResult {
-  seen(observer.takeRecords());
+  catchUp();
   const now = quietState();
   if (now !== signature || mayHaveNewRoots()) {
     signature = now;

@@ -31,13 +31,17 @@ export interface TreeNode {
   runCount: number;
   skipped: [Element, number][];
   boundary: Element | null;
+  /** The next walk may have it again as it is (see kept.ts). */
+  kept: boolean;
+  /** Its text, once it has been written whole. */
+  lines: string[] | null;
 }
 
 /** Stands for every empty list; never written to. */
 export const nothing: never[] = [];
 
 export function makeNode(element: Element, role: string): TreeNode {
-  return { element, role, name: "", states: "", wantsRef: false, cursor: "", properties: nothing, value: null, children: [], folds: false, cut: false, runRole: "", runCount: 0, skipped: nothing, boundary: null };
+  return { element, role, name: "", states: "", wantsRef: false, cursor: "", properties: nothing, value: null, children: [], folds: false, cut: false, runRole: "", runCount: 0, skipped: nothing, boundary: null, kept: false, lines: null };
 }
 
 /**
@@ -50,7 +54,8 @@ export function onlyChild(node: TreeNode): TreeNode | null {
   if (!isNode(child) || !child.wantsRef) return null;
   if (node.cursor === "" && node.name === "") return null;
   if ((node.name !== "" && node.name !== child.name) || (node.states !== "" && node.states !== child.states)) return null;
-  if (child.cursor === "" && !widgetRoles.has(child.role)) child.cursor = node.cursor;
+  // The child may be kept, the wrapper not.
+  if (child.cursor === "" && node.cursor !== "" && !widgetRoles.has(child.role)) return { ...child, cursor: node.cursor, kept: false, lines: null };
   return child;
 }
 

@@ -36,12 +36,15 @@ export class Writer {
   private readonly refs: RefGiver;
   private readonly budget: number;
   private readonly boxes: boolean;
+  /** Every line is written, each as it was before. */
+  private readonly whole: boolean;
   private readonly containers: string[] = [];
 
   constructor(refs: RefGiver, budget: number, boxes: boolean) {
     this.refs = refs;
     this.budget = budget;
     this.boxes = boxes;
+    this.whole = budget === Infinity && !boxes;
   }
 
   /** The line of one element, without its children: `button "Send" [ref=e5]`. */
@@ -85,6 +88,20 @@ export class Writer {
   }
 
   private node(node: TreeNode, indent: string): void {
+    if (!node.kept || !this.whole) {
+      this.writeNode(node, indent);
+      return;
+    }
+    if (node.lines !== null && node.lines[0].startsWith(`${indent}- `)) {
+      for (const line of node.lines) this.lines.push(line);
+      return;
+    }
+    const from = this.lines.length;
+    this.writeNode(node, indent);
+    node.lines = this.lines.slice(from);
+  }
+
+  private writeNode(node: TreeNode, indent: string): void {
     const head = key(this.head(node, node.wantsRef || node.folds || node.cut));
     if (node.role === "iframe") this.frames.push({ ref: this.refs.of(node.element), line: this.lines.length, indent: indent.length });
     const { children, properties } = node;

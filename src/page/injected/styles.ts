@@ -122,7 +122,8 @@ function readRules(rules: CSSRuleList, keys: RuleKeys, nested: boolean): void {
     if (style && selector !== undefined) {
       let effect = 0;
       if (style.visibility) effect |= VISIBILITY;
-      if (style.display === "none" || style.display === "contents") effect |= DISPLAY;
+      // What a variable stands for is another matter each time.
+      if (style.display === "none" || style.display === "contents" || style.display.includes("var(")) effect |= DISPLAY;
       if (style.getPropertyValue("content-visibility") === "hidden") keys.universal |= DISPLAY;
       const cursor = style.cursor;
       if (cursor && cursor !== "default" && cursor !== "auto" && cursor !== "not-allowed") effect |= CURSOR;
@@ -249,8 +250,12 @@ export const animationsRun = (): boolean => (document.getAnimations?.() ?? []).l
 
 const blockDisplays = /^(block|flex|grid|table|list-item|flow-root|table-row|table-cell|table-caption|table-row-group|table-header-group|table-footer-group|table-column|-webkit-box)$/;
 
+/** How often it was asked whether an element is a block: that depends on more than its markup. */
+export let blockQuestions = 0;
+
 /** Whether text before and after this element is on other lines. */
 export function isBlock(element: Element): boolean {
+  blockQuestions++;
   const kept = memo();
   const parent = parentNode(element);
   if (!kept || !parent || hasAttr(element, "style")) return hasBlockDisplay(element);

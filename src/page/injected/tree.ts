@@ -4,13 +4,14 @@
  * folded away.
  */
 import { activeElement, attr, byIds, composedContains, eachComposedChild, factsOf, firstElementChild, HAS_ACTION, HAS_ARIA, HAS_FIELD_STATE, HAS_INERT, HAS_OTHER, HAS_ROLE, HAS_STYLE, HAS_TITLE, hasAttr, localName, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent } from "./dom";
+import { beginKeeping, keepLine, keptLine, speaksForItself, turnedAt } from "./kept";
 import { labellers } from "./labels";
 import { makeNode, mergeText, nothing, onlyChild, scalar, type TreeNode } from "./node";
 import { fieldValue, givenName, nameOf } from "./names";
-import { watchRoot } from "./mutations";
+import { catchUp, watchRoot } from "./mutations";
 import { isEditingHost, isFocusable, landmarkRoles, namedByContent, presentationalChildren, roleOf, widgetRoles } from "./roles";
 import { isChosen, isDisabled, stateText } from "./states";
-import { AFTER, animationsRun, BEFORE, CURSOR, DISPLAY, isBlock, isShown, keysOf, modalDialogs, pseudoText, Shown, shownOf, VISIBILITY } from "./styles";
+import { AFTER, animationsRun, BEFORE, blockQuestions, CURSOR, DISPLAY, isBlock, isShown, keysOf, modalDialogs, pseudoText, Shown, shownOf, VISIBILITY } from "./styles";
 
 export interface WalkOptions {
   interactive: boolean;
@@ -58,6 +59,12 @@ export class Walk {
   private keys = this.documentKeys;
   private root: Element | null = null;
   private depth = 0;
+  /** Lines are kept for the next walk, and those of the last one taken. */
+  private keeps = false;
+  /** Those hold that were kept since. */
+  private since = 0;
+  /** Elements met of which nothing can be kept. */
+  private unkept = 0;
   /** Something was folded away. */
   folded = false;
 
@@ -71,7 +78,15 @@ export class Walk {
     const top = makeNode(root, "document");
     this.keys = keysOf(rootOf(root));
     // A body that is edited (the frame of an old rich-text editor) is the field itself.
-    if (isDocument && !isEditingHost(root)) this.children(root, top, 0);
+    if (isDocument && !isEditingHost(root)) {
+      this.keeps = this.mayKeep();
+      if (this.keeps) {
+        catchUp();
+        beginKeeping(this.documentKeys, this.active);
+        this.since = turnedAt(root);
+      }
+      this.children(root, top, 0);
+    }
     else {
       this.root = root;
       this.element(root, top, this.modals.some((dialog) => composedContains(dialog, root)) ? REACHED : 0);
@@ -80,10 +95,17 @@ export class Walk {
     return top;
   }
 
+  /** What is folded or left out depends on neighbours, and what is animated or under a dialog on the moment. */
+  private mayKeep(): boolean {
+    const { interactive, depth, fold, cursors } = this.options;
+    return !interactive && !cursors && depth === Infinity && fold === Infinity && !this.animated && this.modals.length === 0 && this.owned.size === 0;
+  }
+
   private children(element: Element, parent: TreeNode, bits: number): void {
     const shadow = shadowRootOf(element);
     const keys = this.keys;
     if (shadow) {
+      this.unkept++;
       this.keys = keysOf(shadow);
       watchRoot(shadow);
     }
@@ -124,9 +146,26 @@ export class Walk {
       if (!(inherited & (QUIET | INVISIBLE))) parent.children.push("\n");
       return;
     }
+    const { since } = this;
+    if (this.keeps) {
+      const kept = keptLine(element);
+      if (kept && kept.bits === inherited && kept.at > since && (!kept.asks || shownOf(element, false) === Shown.Visible)) {
+        parent.boundary = null;
+        parent.children.push(kept.node);
+        return;
+      }
+      this.since = Math.max(since, turnedAt(element));
+      this.walked(element, tag, parent, inherited);
+      this.since = since;
+    } else this.walked(element, tag, parent, inherited);
+  }
+
+  private walked(element: Element, tag: string, parent: TreeNode, inherited: number): void {
     let bits = inherited;
     const facts = factsOf(element);
     const effects = this.keys.of(element, facts, tag);
+    const unkept = this.unkept + blockQuestions;
+    if (this.keeps && (bits & ASK || this.keys !== this.documentKeys || !speaksForItself(tag, facts, effects))) this.unkept++;
     const asked = this.animated || (effects & VISIBILITY) !== 0;
     // An element without attributes is hidden only by a rule for its tag, or inside a closed `details`; so is a link with
     // an address and nothing else. A host is hidden by rules of its own, and what is slotted by those of the document.
@@ -171,7 +210,8 @@ export class Walk {
       return;
     }
     if (this.isSkipped(element, role, parent, inherited)) return;
-    this.node(element, parent, role, tag, facts, acting, cursor, effects, bits);
+    const line = this.node(element, parent, role, tag, facts, acting, cursor, effects, bits);
+    if (line && this.keeps && this.unkept + blockQuestions === unkept) keepLine(element, line, inherited, !plain);
   }
 
   private isTransparent(element: Element, role: string, tag: string, acting: boolean, facts: number, bits: number): boolean {
@@ -238,7 +278,7 @@ export class Walk {
     parent.runCount = 0;
   }
 
-  private node(element: Element, parent: TreeNode, role: string, tag: string, facts: number, acting: boolean, cursor: string, effects: number, bits: number): void {
+  private node(element: Element, parent: TreeNode, role: string, tag: string, facts: number, acting: boolean, cursor: string, effects: number, bits: number): TreeNode | null {
     const node = makeNode(element, role === "presentation" ? "generic" : role);
     const native = widgetRoles.has(role);
     const own = isDisabled(element, tag);
@@ -263,9 +303,11 @@ export class Walk {
     this.depth++;
     this.fill(node, tag, (facts & (HAS_ARIA | HAS_TITLE)) === 0 && !nativelyNamed.has(tag), leaf, effects, bits);
     this.depth--;
-    if (!this.isWorthALine(node, acting)) return;
+    if (!this.isWorthALine(node, acting)) return null;
+    const line = onlyChild(node) ?? node;
     parent.boundary = null;
-    parent.children.push(onlyChild(node) ?? node);
+    parent.children.push(line);
+    return line;
   }
 
   /** `unnamed` says that neither an attribute nor its tag may name it. */
