@@ -15,7 +15,7 @@ use axum::{
     http::{HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt, stream};
 use http_body_util::{BodyExt, Full};
 use rmcp::{
     model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
@@ -41,6 +41,10 @@ use crate::{server::Handler, session::Connection, transport::messages};
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 /// So often something is written to a quiet stream: whoever stands between may cut what is silent.
 const STREAM_KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// What is told so soon goes out with the head of the response, in one piece: most calls are answered by then.
+const SOON: Duration = Duration::from_millis(10);
+/// More than so many events do not wait for it.
+const MOST_SOON: usize = 16;
 
 /// A request to `/mcp`.
 pub(super) async fn serve(State(shared): State<Shared>, request: Request) -> Response {
@@ -148,6 +152,24 @@ pub(super) fn protocol(events: Arc<Events>) -> LocalSessionManager {
     sessions
 }
 
+/// The stream, ready with what it tells soon.
+async fn in_one_piece<Told: Send + Sync + 'static>(
+    told: impl Stream<Item = Told> + Send + Sync + 'static,
+) -> impl Stream<Item = Told> + Send + Sync + 'static {
+    let mut told = Box::pin(told.fuse());
+    let mut soon = Vec::new();
+    let gathering = async {
+        while soon.len() < MOST_SOON
+            && let Some(event) = told.next().await
+        {
+            soon.push(event);
+        }
+    };
+    // What is told later is told as it comes.
+    let _ = tokio::time::timeout(SOON, gathering).await;
+    stream::iter(soon).chain(told)
+}
+
 /// The sessions of the protocol as one request meets them.
 struct Sessions {
     protocol: Arc<LocalSessionManager>,
@@ -220,7 +242,7 @@ impl SessionManager for Sessions {
         mut message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
         messages::take_turn(&mut message, &self.client.connection);
-        Ok(self.protocol.create_stream(id, message).await?)
+        Ok(in_one_piece(self.protocol.create_stream(id, message).await?).await)
     }
 
     async fn accept_message(
