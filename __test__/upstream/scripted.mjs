@@ -67,6 +67,7 @@ const TOOLS = {
     url = args.url
     return page(`- heading "${args.url}" [ref=e1]`)
   },
+  show: ({ text }) => page(text),
   browser_type: ({ text }) => said(`### Ran Playwright code\nawait page.fill('${text}');`),
   browser_close: () => said('closed'),
   die: () => process.kill(process.pid, 'SIGKILL'),

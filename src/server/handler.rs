@@ -122,12 +122,13 @@ impl Handler {
         work: impl Future<Output = Result<T, ErrorData>>,
     ) -> Result<T, ErrorData> {
         tokio::select! {
+            biased;
             done = work => done,
-            () = context.ct.cancelled() => Err(cancelled()),
             () = self.over.cancelled() => {
                 let error = ended();
                 Err(ErrorData::internal_error(error.message.clone(), serde_json::to_value(error).ok()))
             }
+            () = context.ct.cancelled() => Err(cancelled()),
         }
     }
 
@@ -232,9 +233,10 @@ impl ServerHandler for Handler {
         }
         tokio::select! {
             biased;
-            () = context.ct.cancelled() => Err(cancelled()),
-            // Before its session tells that it has ended: that is not what the client can do something about.
+            // Before its session tells that it has ended, and before its own token, which is cancelled with everything else:
+            // neither is what the client can do something about.
             () = self.over.cancelled() => Ok(render::failure(&ended()).into()),
+            () = context.ct.cancelled() => Err(cancelled()),
             done = self.call(request, &context) => done,
         }
     }
