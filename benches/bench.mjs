@@ -10,13 +10,14 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ROOT, StepFailed, dim, red, since } from '../scripts/run.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
+import { firefoxTimes } from './firefox.mjs'
 import { hundred, idleCalls } from './http.mjs'
 import { changesCost } from './in-turns.mjs'
 import { serverMemory } from './memory.mjs'
 import { pageTimes } from './page-time.mjs'
 import { bytesRead } from './reading.mjs'
 import { recordCosts } from './record.mjs'
-import { findBrowser, httpSides, passing, recording, servers } from './servers.mjs'
+import { findBrowser, httpSides, onFirefox, passing, recording, servers } from './servers.mjs'
 import { ROWS } from './rows.mjs'
 import { serveSite } from './site.mjs'
 import { textOf } from './stdio-client.mjs'
@@ -64,6 +65,11 @@ await runScript(async () => {
       progress('calls to @playwright/mcp, and through Troupe')
       const costs = await passingCosts(passing({ browser, addon }), `${site.url}/form`)
       for (const [id, cost] of Object.entries(costs)) samples.add(id, compared[0].name, cost)
+    }
+    if (rows.some(({ id }) => id.startsWith('firefox'))) {
+      progress('calls on Firefox')
+      const times = await firefoxTimes(onFirefox(addon), site.url, rounds)
+      for (const [id, taken] of Object.entries(times)) for (const time of taken) samples.add(id, compared[0].name, time)
     }
     await measureHttp(rows, httpSides({ browser, addon }), samples, site.url)
   } finally {

@@ -42,6 +42,11 @@ export const ROWS = [
   { id: 'recordStream', title: '2,000 calls into one record', unit: 's', bounds: {}, limit: 1 },
   { id: 'upstreamMedian', title: 'passing a call through adds', unit: 'ms', bounds: {}, limit: 1 },
   { id: 'upstreamLate', title: '… to the slowest in a hundred', unit: 'ms', bounds: {} },
+  // On Firefox, which no peer here is compared with.
+  { id: 'firefoxClick', title: 'Firefox: click', unit: 'ms', bounds: {}, limit: 6 },
+  { id: 'firefoxEvaluate', title: '… evaluate', unit: 'ms', bounds: {}, limit: 1.5 },
+  { id: 'firefoxNavigate', title: '… navigate', unit: 'ms', bounds: {}, limit: 80 },
+  { id: 'firefoxSession', title: '… new session', unit: 'ms', bounds: {}, limit: 150 },
   { id: 'http', title: 'HTTP call that does nothing', unit: 'ms', bounds: {}, limit: 0.2 },
   { id: 'hundred', title: '100 clients: load, click, read', unit: 's', bounds: { peer: 0.35 } },
   { id: 'hundredMemory', title: '… memory of the server', unit: 'MiB', bounds: { peer: 0.15 } },

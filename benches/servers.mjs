@@ -40,6 +40,12 @@ export function passing({ browser, addon }) {
   return { direct: () => new StdioClient([...peer, '--output-dir', join(folder, 'direct')]), through: () => new StdioClient(through, env) }
 }
 
+/** Troupe on Firefox. @param {string} addon */
+export function onFirefox(addon) {
+  const program = [process.execPath, join(ROOT, 'bin/troupe.js'), '--browser', 'firefox', '--headless', '--store', record()]
+  return new StdioClient(program, { NAPI_RS_NATIVE_LIBRARY_PATH: addon })
+}
+
 /** @param {{ browser: string, addon: string }} options @returns {Server[]} */
 export function servers({ browser, addon }) {
   const same = browserFlags(browser)

@@ -37,7 +37,9 @@ describe('filling forms', { timeout: 60_000 }, () => {
     assert.equal(success, true)
     assert.match(message, /^Filled textbox "Name" \[ref=e\d+\]$/)
     assert.match(changes, /~.*textbox "Name".*new/)
-    assert.deepEqual(await value('[document.getElementById("name").value, heard]'), ['new', ['focus name', 'input name', 'change name']])
+    // In Firefox its window and its document get the focus as the page appears.
+    const told = await value(`[document.getElementById('name').value, heard.filter((event) => !event.endsWith(' '))]`)
+    assert.deepEqual(told, ['new', ['focus name', 'input name', 'change name']])
   })
 
   test('fill knows every kind of field', async () => {

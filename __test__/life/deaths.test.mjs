@@ -155,7 +155,7 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
 })
 
 /** Chromium's children show all their arguments as one. @param {import('../support/processes.mjs').Process} process */
-const isRenderer = ({ command }) => command.join(' ').includes('--type=renderer')
+const isRenderer = ({ command }) => /--type=renderer| -isForBrowser/.test(command.join(' '))
 
 describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
   test('its call gets BROWSER_CRASHED, other sessions go on, and its own is of use after a navigation', { timeout: 30_000 }, async (t) => {

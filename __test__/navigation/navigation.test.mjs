@@ -1,6 +1,7 @@
 // navigate, go_back, go_forward, reload, wait_for_load: where the page is afterwards, and how far it has loaded.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { NO_ANSWER } from '../support/browser.mjs'
 import { startShared } from '../support/scope.mjs'
 import { isPending, within } from '../support/wait.mjs'
 
@@ -98,14 +99,18 @@ describe('navigation', { timeout: 60_000 }, () => {
     await server.ok('navigate', { sessionId, url: site.url('/status/404') })
     const back = await server.ok('go_back', { sessionId })
     assert.deepEqual([back.success, back.title, back.url, back.status], [true, 'Form', site.url('/form'), 200])
-    // A tab begins empty.
-    assert.equal((await server.ok('go_back', { sessionId })).url, 'about:blank')
-    await refused('go_back', { sessionId }, 'NAVIGATION_FAILED', 'no history entry')
-    await server.ok('go_forward', { sessionId })
     const forward = await server.ok('go_forward', { sessionId, pageId: 'page-1' })
     assert.deepEqual([forward.title, forward.status], ['Status 404', 404])
     await refused('go_forward', { sessionId }, 'NAVIGATION_FAILED', 'no history entry')
     assert.equal((await server.ok('pages', { sessionId, action: 'list' })).pages[0].url, site.url('/status/404'))
+  })
+
+  test('go_back goes no further than to the empty tab that a page begins as', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/form') })
+    assert.equal((await server.ok('go_back', { sessionId })).url, 'about:blank')
+    await refused('go_back', { sessionId }, 'NAVIGATION_FAILED', 'no history entry')
+    assert.equal((await server.ok('go_forward', { sessionId })).url, site.url('/form'))
   })
 
   test('a dialog of a popup that the page opens while it loads is told by each of them, with its page', async () => {
@@ -153,11 +158,11 @@ describe('navigation', { timeout: 60_000 }, () => {
   test('reload, go_back and go_forward tell of a server that does not answer any more', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/fails') })
-    const { details, retryable } = await refused('reload', { sessionId }, 'NAVIGATION_FAILED', 'net::ERR_EMPTY_RESPONSE')
+    const { details, retryable } = await refused('reload', { sessionId }, 'NAVIGATION_FAILED', NO_ANSWER)
     assert.deepEqual([details.url, retryable], [site.url('/fails'), true])
     await server.ok('navigate', { sessionId, url: site.url('/fails-later') })
     await server.ok('navigate', { sessionId, url: site.url('/form') })
-    await refused('go_back', { sessionId }, 'NAVIGATION_FAILED', 'net::ERR_EMPTY_RESPONSE')
+    await refused('go_back', { sessionId }, 'NAVIGATION_FAILED', NO_ANSWER)
     await server.ok('navigate', { sessionId, url: site.url('/') })
     assert.equal(await value(sessionId, 'document.title'), 'Home')
   })

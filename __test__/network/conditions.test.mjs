@@ -88,7 +88,8 @@ describe('conditions of the network', { timeout: 60_000 }, () => {
     const { port } = /** @type {import('node:net').AddressInfo} */ (sockets.address())
     await value(sessionId, `window.socket = new WebSocket('ws://127.0.0.1:${port}'), 0`)
     assert.ok((await value(sessionId, FETCH)) >= 50)
-    assert.equal(await value(sessionId, 'socket.readyState'), 0)
+    // It waits for ever, or is refused.
+    assert.notEqual(await value(sessionId, 'socket.readyState'), 1)
   })
 
   for (const [tool, args] of [['set_offline', {}], ['set_offline', { offline: 'yes' }], ['set_throttling', { latency: 'slow' }]]) {

@@ -63,8 +63,8 @@ describe('requirement 7: one shared browser', { timeout: 60_000 }, () => {
     const evaluate = async (sessionId, script) => (await server.ok('evaluate', { sessionId, script })).value
     for (const sessionId of [one, two]) await server.ok('navigate', { sessionId, url: site.url('/storage') })
     const read = '({ cookie: document.cookie, local: { ...localStorage }, session: { ...sessionStorage } })'
-    await evaluate(one, "document.cookie = 'key=one'; localStorage.key = 'one'; sessionStorage.key = 'one'")
-    assert.deepEqual(await evaluate(one, read), { cookie: 'key=one', local: { key: 'one' }, session: { key: 'one' } })
+    await evaluate(one, "document.cookie = 'key=one'; localStorage.kept = 'one'; sessionStorage.kept = 'one'")
+    assert.deepEqual(await evaluate(one, read), { cookie: 'key=one', local: { kept: 'one' }, session: { kept: 'one' } })
     assert.deepEqual(await evaluate(two, read), { cookie: '', local: {}, session: {} })
     // Also a session that comes later begins with nothing.
     const three = await server.createSession()

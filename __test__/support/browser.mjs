@@ -9,11 +9,14 @@ const STATE = fileURLToPath(new URL('../../.cache/state', import.meta.url))
 /** The browser that these tests are for; see `browsers.mjs`. */
 export const BROWSER = process.env.TEST_BROWSER ?? 'chromium'
 
-/** For the command line. */
-export const BROWSER_ARGUMENTS = ['--browser', BROWSER, '--headless', ...(isRoot ? ['--no-sandbox'] : [])]
+/** A connection that is broken off without an answer, in the words of this browser. */
+export const NO_ANSWER = BROWSER === 'firefox' ? 'net::ERR_CONNECTION_RESET' : 'net::ERR_EMPTY_RESPONSE'
+
+/** For the command line. What is started ahead would be counted with what is tested. */
+export const BROWSER_ARGUMENTS = ['--browser', BROWSER, '--headless', '--warm-browsers', '0', ...(isRoot ? ['--no-sandbox'] : [])]
 
 /** The same for `new SessionManager(…)`. */
-export const BROWSER_CONFIG = { browser: BROWSER, headless: true, store: 'memory', ...(isRoot ? { sandbox: false } : {}) }
+export const BROWSER_CONFIG = { browser: BROWSER, headless: true, warmBrowsers: 0, store: 'memory', ...(isRoot ? { sandbox: false } : {}) }
 
 /**
  * The environment of this process without what would configure Troupe behind a test's back. What is recorded is each

@@ -14,11 +14,17 @@
 
 const IN_MEMORY = 'no browser takes part'
 
+const IS_CHROMIUM = 'the browser that the test brings along is a Chromium'
+
 const WITHOUT_STATUS = 'WebDriver does not tell the status of an answer'
 
 /** What no other browser than Chromium runs. @type {Row['unsupported']} */
 const ABOUT_CHROMIUM = {
   'package.test.mjs': { '*': IN_MEMORY },
+  'life/attach.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
+  'life/no-browser.test.mjs': { 'one that is installed later is found without a new start': IS_CHROMIUM },
+  'protocol/start.test.mjs': { '`initialize` and `tools/list` are answered while the browser still starts': IS_CHROMIUM },
+  'seed-001/requirement-6.test.mjs': { '6.1 without --browser it is chromium': 'it says --browser' },
   'clients/': { '*': 'the client is what is tested' },
   'apps/': { '*': 'the apps are driven once, with Chromium' }
 }
@@ -45,15 +51,24 @@ export const BROWSERS = {
         'device pixels: refs stand on their elements at any scale': 'Firefox cannot look like a phone (--device)'
       },
       'navigation/navigation.test.mjs': {
+        'go_back goes no further than to the empty tab that a page begins as': 'in Firefox the empty tab is no entry of the history',
         'a dialog of a popup that the page opens while it loads is told by each of them, with its page': 'in Firefox a dialog holds up its own page alone'
       },
       'network/': {
+        'offline holds for navigations and in new pages; mocks still answer': 'offline, Firefox does not begin a navigation that a mock could answer',
+        'mock_response holds in frames that have a process of their own': 'BiDi tells nothing of shared and service workers',
+        'set_throttling: latency, download and upload, each by itself, also in new pages':
+          'Firefox’s own throttle lets through at once what fits into a second',
+        'prefetch is told as such, and refused where it is blocked': 'Firefox is told to fetch nothing ahead',
         'tells frames and workers, and what was mocked or blocked': 'BiDi tells nothing of shared and service workers',
         'block_resource holds at every place, and in pages that open later': 'BiDi tells nothing of shared and service workers',
         'mock_response answers at every place, and no longer once it is removed': 'BiDi tells nothing of shared and service workers',
         'set_offline cuts every place off, and back': 'BiDi tells nothing of shared and service workers'
       },
       'page/oracle.test.mjs': { '*': 'Chromium’s accessibility tree is the oracle' },
+      'state/storage-state.test.mjs': {
+        'holds the cookies that a frame of another site has inside a page': 'BiDi does not tell of such a cookie in which page it is'
+      },
       'waiting/speed.test.mjs': { '*': 'the limits are for Chromium; `npm run bench` has those for Firefox' }
     }
   },
@@ -91,11 +106,15 @@ export const BROWSERS = {
       },
       'network/': { '*': 'WebDriver has no words for the network' },
       'page/oracle.test.mjs': { '*': 'Chromium’s accessibility tree is the oracle' },
+      'seed-001/requirement-3.test.mjs': { '*': WITHOUT_STATUS },
       'seed-000/browser.test.mjs': { 'Property 8: Headless Mode Configuration': 'it always has a window: headless it is on a display of its own' },
       'seed-000/isolation.test.mjs': {
         'Property 11: Shared Browser Instance': 'its driver allows no shared browser: a process for each session'
       },
       'seed-000/operations.test.mjs': { 'Property 5: Navigation Returns Complete Response': WITHOUT_STATUS },
+      'state/storage-state.test.mjs': {
+        'holds the cookies that a frame of another site has inside a page': 'WebDriver does not tell of such a cookie in which page it is'
+      },
       'waiting/speed.test.mjs': { '*': 'the limits are for Chromium' }
     }
   }

@@ -76,6 +76,8 @@ pub struct Config {
     pub pool: PoolConfig,
     /// Browser contexts made ahead, so that a new session finds one ready.
     pub warm_contexts: usize,
+    /// WebKit browsers that are started ahead: each session needs one of its own.
+    pub warm_browsers: usize,
 
     pub transport: Transport,
     pub host: String,
@@ -246,6 +248,7 @@ impl Default for Config {
             timeout_settle: Duration::from_millis(2_000),
             pool: PoolConfig { min_browsers: 1, max_browsers: 1, idle_timeout: None },
             warm_contexts: 0,
+            warm_browsers: 1,
             transport: Transport::Stdio,
             host: "127.0.0.1".to_owned(),
             port: 4000,

@@ -324,6 +324,13 @@ pub static OPTIONS: &[ConfigOption] = &[
         "Browser contexts made ahead",
     ),
     row(
+        SESSION,
+        "warm-browsers",
+        "warmBrowsers",
+        Kind::Number { min: 0, max: 100 },
+        "WebKit browsers started ahead",
+    ),
+    row(
         SERVER,
         "transport",
         "transport",

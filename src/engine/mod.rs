@@ -354,6 +354,10 @@ pub trait Browser: Send + Sync {
 pub trait Context: Send + Sync {
     /// Opens a page; the observer has heard of it by then.
     async fn new_page(&self) -> EngineResult<Arc<dyn Page>>;
+    /// Whether requests can be answered in place of their servers.
+    fn can_mock(&self) -> bool {
+        true
+    }
     /// Puts `rules` in place of the former ones, for all its pages, frames and workers, present and future.
     async fn set_network(&self, rules: NetworkRules) -> EngineResult<()>;
     async fn cookies(&self) -> EngineResult<Vec<Cookie>>;
@@ -374,6 +378,10 @@ pub trait Page: Send + Sync {
     fn main_frame(&self) -> FrameId;
     /// Answers when the new document is committed, or the attempt is over.
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart>;
+    /// As [`Self::navigate`], in place of the present entry of its history: where a browser cannot forget entries.
+    async fn replace(&self, url: &str) -> EngineResult<NavigationStart> {
+        self.navigate(url).await
+    }
     /// Evaluates `expression`, awaits a promise, gives a copy of the value (`undefined` as null).
     async fn evaluate(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value>;
     /// Runs `script` in the isolated world when its turn comes; told at once, not awaited: for what later calls
@@ -426,6 +434,21 @@ pub trait Page: Send + Sync {
     async fn pdf(&self) -> EngineResult<String>;
     async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()>;
     async fn close(&self) -> EngineResult<()>;
+}
+
+/// What pages tell of, and is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Log {
+    Requests,
+    Console,
+}
+
+/// Fails where the pages of `browser` tell of no such thing.
+pub fn check_log(browser: BrowserKind, log: Log) -> EngineResult<()> {
+    match browser {
+        BrowserKind::Webkit => webkit::check_log(log),
+        BrowserKind::Chromium | BrowserKind::Chrome | BrowserKind::MsEdge | BrowserKind::Firefox => Ok(()),
+    }
 }
 
 /// The engine for the browser that the configuration names.

@@ -73,6 +73,20 @@ impl Ending {
     }
 }
 
+/// Tells the process `pid` to end: `politely`, or at once.
+#[cfg(unix)]
+pub fn end(pid: Option<u32>, politely: bool) {
+    use nix::sys::signal::{Signal, kill};
+    let signal = if politely { Signal::SIGTERM } else { Signal::SIGKILL };
+    if let Some(pid) = pid.and_then(|pid| i32::try_from(pid).ok()) {
+        let _ = kill(nix::unistd::Pid::from_raw(pid), signal);
+    }
+}
+
+/// Here it is ended when it has had its time.
+#[cfg(not(unix))]
+pub fn end(_pid: Option<u32>, _politely: bool) {}
+
 /// Starts `command` as a browser whose folder is `folder`; `gone` is called when the process has ended.
 pub fn start(
     mut command: Command,

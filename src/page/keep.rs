@@ -260,12 +260,12 @@ impl Page {
     /// Goes to an empty document that is nobody's.
     pub async fn leave(&self, timeout: Duration) -> Result<()> {
         let blank = Url::parse("about:blank").map_err(|_| self.error(EngineError::DocumentGone))?;
-        self.navigate(&blank, WaitUntil::DomContentLoaded, timeout).await.map(drop)
+        self.visit(&blank, WaitUntil::DomContentLoaded, timeout).await.map(drop)
     }
 
     /// Opens `url` and waits for it, as long as is reasonable: whatever comes of it, the session goes on.
     pub async fn open_again(&self, url: &Url) {
-        match self.navigate(url, WaitUntil::Load, LOAD_TIMEOUT).await {
+        match self.visit(url, WaitUntil::Load, LOAD_TIMEOUT).await {
             Ok(_) => {}
             Err(error) => tracing::warn!(page = self.id, %error, "a page did not come back as it was"),
         }

@@ -43,7 +43,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::{
-    config::Config,
+    config::{BrowserKind, Config},
     engine::{self, Dialog, EngineError, FrameId, PageObserver, World},
     error::{ErrorCode, Result, TroupeError},
 };
@@ -395,6 +395,14 @@ impl Page {
             }
         }
     }
+}
+
+/// Fails where pages of `browser` tell nothing that `log` could hold.
+pub fn check_log(browser: BrowserKind, log: engine::Log) -> Result<()> {
+    engine::check_log(browser, log).map_err(|error| match error {
+        EngineError::Unsupported { what, instead } => unsupported(what, instead),
+        other => TroupeError::new(ErrorCode::BrowserError, other.to_string()),
+    })
 }
 
 /// What this browser has no way to do.

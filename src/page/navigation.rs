@@ -15,7 +15,7 @@ use super::{
     state::Mark,
 };
 use crate::{
-    engine::{DownloadStart, EngineError, NavigationStart, World, network::ResourceType},
+    engine::{DownloadStart, EngineError, EngineResult, NavigationStart, World, network::ResourceType},
     error::{ErrorCode, Result, TroupeError},
 };
 
@@ -100,7 +100,14 @@ enum Reached {
 impl Page {
     /// Navigates to `url` and waits for it.
     pub async fn navigate(&self, url: &Url, until: WaitUntil, timeout: Duration) -> Result<Navigation> {
-        self.arrive_by(url.as_str(), async |mark| self.go(url, until, mark).await, timeout).await
+        let going = async |mark| self.go(url, until, mark, self.engine.navigate(url.as_str())).await;
+        self.arrive_by(url.as_str(), going, timeout).await
+    }
+
+    /// Navigates to `url` for a purpose of our own, which the page's history need not tell of.
+    pub async fn visit(&self, url: &Url, until: WaitUntil, timeout: Duration) -> Result<Navigation> {
+        let going = async |mark| self.go(url, until, mark, self.engine.replace(url.as_str())).await;
+        self.arrive_by(url.as_str(), going, timeout).await
     }
 
     /// Waits until a page that has just opened has a document of its own, or a download in its place.
@@ -246,11 +253,17 @@ impl Page {
         Ok(navigation)
     }
 
-    async fn go(&self, url: &Url, until: WaitUntil, mark: Mark) -> Result<Reached> {
+    async fn go(
+        &self,
+        url: &Url,
+        until: WaitUntil,
+        mark: Mark,
+        start: impl Future<Output = EngineResult<NavigationStart>>,
+    ) -> Result<Reached> {
         self.let_go(url).await;
         let dialog = self.state.until(|facts| facts.dialog_since(mark));
         let start = tokio::select! {
-            start = self.engine.navigate(url.as_str()) => start.map_err(|error| self.error(error))?,
+            start = start => start.map_err(|error| self.error(error))?,
             dialog = dialog => return Ok(Reached::Dialog(dialog.into())),
         };
         match start {

@@ -339,7 +339,7 @@ impl Session {
         let page = self.hidden_page().await?;
         let read = self.with_mocks(&mocks, async {
             for (origin, EmptyPage { url, .. }) in origins.iter().zip(&empty) {
-                let there = page.navigate(url, WaitUntil::DomContentLoaded, LEFT_TIMEOUT).await;
+                let there = page.visit(url, WaitUntil::DomContentLoaded, LEFT_TIMEOUT).await;
                 let found = match there {
                     Ok(_) => page.keep(true).await.storage.into_iter().next(),
                     Err(_) => None,

@@ -9,11 +9,12 @@ use serde_json::{Map, Value, json};
 use super::tool::{Group, PageCall, Tool, tool};
 use crate::{
     engine::{
+        self,
         network::{Mock, ResourceType, Throttling, WorkerKind},
         url_pattern::UrlPattern,
     },
     error::{ErrorCode, Result, TroupeError},
-    page::Logged,
+    page::{Logged, check_log},
 };
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -291,6 +292,7 @@ impl From<(Logged, Option<String>)> for RequestAnswer {
 }
 
 async fn get_request_log(call: PageCall, given: LogParameters) -> Result<Log> {
+    check_log(call.config.browser, engine::Log::Requests)?;
     let found = call.page.requests(given.filter.as_deref());
     let count = found.len();
     // The newest that fit, with room for what stands around them.

@@ -11,7 +11,9 @@ use super::{
     tool::{Group, ServerCall, Tool, tool},
 };
 use crate::{
+    engine,
     error::{ErrorCode, Result, TroupeError},
+    page::check_log,
     session::KeptResult,
     store::{CursorOf, Message, Reading, Record, RecordFilter, SessionFilter, Summary},
 };
@@ -182,6 +184,7 @@ struct ConsoleParameters {
 }
 
 async fn get_console_content(call: ServerCall, given: ConsoleParameters) -> Result<Text> {
+    check_log(call.manager.config().browser, engine::Log::Console)?;
     let store = call.manager.store();
     let level = given.level.and_then(Level::name);
     let messages = match &given.ref_id {

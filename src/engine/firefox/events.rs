@@ -14,6 +14,8 @@ use crate::engine::{Dialog, DocumentId, DownloadStart, FrameId, PageEvent, wire:
 /// Documents that fail to load are replaced by these, which never finish loading.
 const ERROR_PAGES: [&str; 2] = ["about:neterror", "about:certerror"];
 
+pub(super) const NAVIGATION_STARTED: &str = "browsingContext.navigationStarted";
+
 /// Reads `params`; what does not fit is told and passed over.
 pub(super) fn parse<T: DeserializeOwned>(method: &str, params: &RawValue) -> Option<T> {
     read_json(params.get())
@@ -128,7 +130,7 @@ impl Frames {
         let Happening { context: frame, navigation, url, .. } = &happening;
         let frame = frame.clone();
         match method {
-            "browsingContext.navigationStarted" => {
+            NAVIGATION_STARTED => {
                 let Some(known) = self.known.get_mut(&frame) else { return Vec::new() };
                 known.pending.clone_from(navigation);
                 vec![PageEvent::NavigationRequested { frame }]

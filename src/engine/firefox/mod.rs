@@ -5,12 +5,13 @@
 //! (titles of pages that are held up, pages that think themselves in front) is asked of the browser's own
 //! window, by `system.js`; a Firefox that somebody else has started may not allow that.
 //!
-//! `launch` starts and ends the process with `preferences`, `browser` routes what its pages tell, `page` does what
-//! the traits ask, `events` and `requests` turn BiDi's events into [`PageEvent`](super::PageEvent)s, `network`
+//! `launch` starts and ends the process with `preferences`, `browser`, `context` and `page` do what the traits ask,
+//! `routing` brings what the browser tells to the page that it is of, `events` and `requests` turn BiDi's events into [`PageEvent`](super::PageEvent)s, `network`
 //! keeps the rules of contexts; `value`, `emulation`, `cookies`, `reasons` translate.
 
 mod browser;
 mod console;
+mod context;
 mod cookies;
 mod emulation;
 mod events;
@@ -20,6 +21,7 @@ mod page;
 mod preferences;
 mod reasons;
 mod requests;
+mod routing;
 mod system;
 mod tabs;
 mod value;

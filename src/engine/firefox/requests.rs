@@ -72,7 +72,8 @@ impl Request {
 
     /// What it is for.
     pub fn kind(&self) -> ResourceType {
-        if self.url.starts_with("ws:") || self.url.starts_with("wss:") {
+        // Its address is told as that of the request that it begins with.
+        if self.header("upgrade").is_some_and(|to| to.eq_ignore_ascii_case("websocket")) {
             return ResourceType::WebSocket;
         }
         if self.method == "OPTIONS" && self.header("access-control-request-method").is_some() {
@@ -94,6 +95,8 @@ impl Request {
             _ if self.header("accept") == Some("text/event-stream") => ResourceType::EventSource,
             (_, "xmlhttprequest") => ResourceType::Xhr,
             (_, "fetch") => ResourceType::Fetch,
+            // What nobody reads the answer of: a beacon.
+            _ if self.method == "POST" && self.header("sec-fetch-mode") == Some("no-cors") => ResourceType::Ping,
             _ => ResourceType::Other,
         }
     }
@@ -146,15 +149,19 @@ impl Step {
 
     /// What the log keeps of it; `redirected` is the status of the redirect that led to it.
     pub fn logged(&self, method: &str, redirected: Option<u16>) -> Option<RequestEvent> {
-        if !self.request.url.starts_with("http") && !self.request.url.starts_with("ws") {
+        if !self.request.url.starts_with("http") {
             return None;
         }
         let id = self.request.request.clone();
         let clock = self.timestamp;
+        let url = self.request.url.clone();
         Some(match method {
             "network.beforeRequestSent" => RequestEvent::Sent {
                 id,
-                url: self.request.url.clone(),
+                url: match self.request.kind() {
+                    ResourceType::WebSocket => url.replacen("http", "ws", 1),
+                    _ => url,
+                },
                 method: self.request.method.clone(),
                 kind: self.request.kind(),
                 at: self.timestamp,

@@ -19,8 +19,9 @@ pub(super) fn read(answer: Value) -> Vec<Cookie> {
         same_site: match stored.same_site {
             Some(StoredSameSite::Strict) => Some(SameSite::Strict),
             Some(StoredSameSite::Lax) => Some(SameSite::Lax),
-            Some(StoredSameSite::None) => Some(SameSite::None),
-            Some(StoredSameSite::Default) | None => None,
+            Some(StoredSameSite::None) if stored.secure == Some(true) => Some(SameSite::None),
+            // So the driver tells of those that were set without a word about it, too.
+            Some(StoredSameSite::None | StoredSameSite::Default) | None => None,
         },
         partition_key: None,
         has_cross_site_ancestor: None,
@@ -31,7 +32,8 @@ pub(super) fn read(answer: Value) -> Vec<Cookie> {
 /// `cookie` as the driver takes it.
 pub(super) fn write(cookie: &Cookie) -> Stored {
     let mut stored = Stored::new(cookie.name.clone(), cookie.value.clone());
-    stored.domain = Some(cookie.domain.clone());
+    // Without one it is that host's alone that is shown.
+    stored.domain = cookie.domain.starts_with('.').then(|| cookie.domain.clone());
     stored.path = Some(cookie.path.clone());
     stored.http_only = Some(cookie.http_only);
     stored.secure = Some(cookie.secure);

@@ -79,6 +79,11 @@ impl Display {
         }
     }
 
+    /// Whether nobody sees it.
+    pub fn is_ours(&self) -> bool {
+        self.ending.is_some()
+    }
+
     pub fn pid(&self) -> Option<u32> {
         self.pid
     }

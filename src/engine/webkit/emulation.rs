@@ -56,6 +56,12 @@ pub(super) fn read(options: &ContextOptions) -> EngineResult<Wanted> {
 }
 
 impl Wanted {
+    /// Whether a browser that was started as `other` will do.
+    pub fn starts_like(&self, other: &Self) -> bool {
+        (&self.timezone, &self.user_agent, &self.proxy, self.trusts_all)
+            == (&other.timezone, &other.user_agent, &other.proxy, other.trusts_all)
+    }
+
     /// For the process.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         // Else the language is that of the server, `C` in a container.

@@ -1,10 +1,15 @@
 //! The frames of a page as they were last seen, and what has happened since by what is seen now.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use serde::Deserialize;
+use tokio::time::Instant;
 
-use crate::engine::{DocumentId, FrameId, PageEvent};
+use crate::engine::{DocumentId, FrameId, PageEvent, ResourceKind};
 
 /// What a script that ran in a frame told of it.
 #[derive(Debug, Clone, Deserialize)]
@@ -16,6 +21,12 @@ pub(super) struct Where {
     frames: Vec<u64>,
     /// 0 where the browser does not tell.
     status: u16,
+    /// The numbers of what its scripts have asked for that is not over.
+    #[serde(default)]
+    requests: BTreeSet<u64>,
+    /// The link that was last clicked.
+    #[serde(default)]
+    link: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -28,6 +39,8 @@ enum Ready {
 
 /// What browsers call the page that they show for what could not be had; WebKit's has no name of its own.
 pub(super) const ERROR_PAGE: &str = "about:neterror";
+/// What takes longer than this is not looked for so often: a page may wait for news for ever.
+const LONGEST: Duration = Duration::from_secs(10);
 pub(super) const BLANK: &str = "about:blank";
 
 #[derive(Default)]
@@ -43,17 +56,49 @@ struct Frame {
     /// Where what could not be loaded was to come from, where the browser shows its own word for that. It says that
     /// it is there.
     failed: Option<String>,
+    /// What its scripts have asked for that is not over, and when they last did.
+    requests: BTreeSet<u64>,
+    asked: Option<Instant>,
+    link: Option<String>,
+}
+
+impl Frame {
+    /// Takes in which requests are not over.
+    fn asked(&mut self, id: &FrameId, document: &DocumentId, now: &BTreeSet<u64>) -> Vec<PageEvent> {
+        let name = |number: &u64| -> Arc<str> { format!("{document}/{number}").into() };
+        let (kind, document) = (ResourceKind::Fetch, Some(document.clone()));
+        let begun = now.difference(&self.requests).map(|number| PageEvent::RequestStarted {
+            id: name(number),
+            frame: Some(id.clone()),
+            document: document.clone(),
+            kind,
+        });
+        let over = self.requests.difference(now).map(|number| PageEvent::RequestEnded { id: name(number) });
+        let events: Vec<PageEvent> = begun.chain(over).collect();
+        if now.difference(&self.requests).next().is_some() {
+            self.asked = Some(Instant::now());
+        }
+        self.requests.clone_from(now);
+        events
+    }
+
+    /// Whether the end of a request is worth looking for.
+    fn is_asking(&self) -> bool {
+        !self.requests.is_empty() && self.asked.is_some_and(|asked| asked.elapsed() < LONGEST)
+    }
 }
 
 /// The frames of one page.
 pub(super) struct Frames {
     main: FrameId,
     known: HashMap<FrameId, Frame>,
+    /// Where the page was last on its way to, or was shown the way.
+    last_target: Option<String>,
 }
 
 impl Frames {
     pub fn new(main: FrameId) -> Self {
-        Self { known: HashMap::from([(main.clone(), Frame::default())]), main }
+        Self { known: HashMap::from([(main.clone(), Frame::default())]), main, last_target: None }
     }
 
     /// The iframes on the way to `frame`; nothing where it is gone.
@@ -85,16 +130,28 @@ impl Frames {
         main.map(|main| main.target.clone().unwrap_or_else(|| main.url.clone())).unwrap_or_default()
     }
 
+    /// Where a file comes from that has just been downloaded, as far as is known.
+    pub fn downloaded_from(&mut self) -> String {
+        self.last_target.take().unwrap_or_else(|| self.target())
+    }
+
+    /// The child frames that wait for something.
+    pub fn asking(&self) -> Vec<FrameId> {
+        let asking = self.known.iter().filter(|(id, frame)| **id != self.main && frame.is_asking());
+        asking.map(|(id, _)| id.clone()).collect()
+    }
+
     /// Whether the page is on its way elsewhere.
     pub fn is_heading(&self) -> bool {
         self.known.get(&self.main).is_some_and(|main| main.target.is_some())
     }
 
-    /// Whether a navigation of the page is under way, or its document still loads.
+    /// Whether a navigation of the page is under way, its document still loads, or it waits for something.
     pub fn is_busy(&self) -> bool {
-        self.known.get(&self.main).is_some_and(|main| {
+        let loads = self.known.get(&self.main).is_some_and(|main| {
             main.target.is_some() || main.ready.is_none_or(|ready| ready < Ready::Complete)
-        })
+        });
+        loads || self.known.values().any(Frame::is_asking)
     }
 
     /// Takes in what was seen of `frame`.
@@ -112,6 +169,8 @@ impl Frames {
             frame.failed = frame.target.take().filter(|target| seen.url == BLANK && target != BLANK);
             frame.url.clone_from(&seen.url);
             frame.ready = None;
+            frame.requests.clear();
+            frame.link = None;
             let url = if frame.failed.is_some() { ERROR_PAGE } else { &seen.url };
             if seen.status > 0 {
                 events.push(PageEvent::DocumentResponse { document: document.clone(), status: seen.status });
@@ -128,6 +187,11 @@ impl Frames {
             events.push(PageEvent::NavigatedWithinDocument { frame: id.clone(), url: seen.url.clone() });
         }
         let Some(frame) = self.known.get_mut(id) else { return events };
+        if seen.link.is_some() && frame.link != seen.link {
+            frame.link.clone_from(&seen.link);
+            self.last_target.clone_from(&seen.link);
+        }
+        events.extend(frame.asked(id, &document, &seen.requests));
         let before = frame.ready.replace(seen.ready);
         let (frame, document) = (id.clone(), document);
         if before != Some(Ready::Complete) && seen.ready == Ready::Complete {
@@ -150,6 +214,7 @@ impl Frames {
             }
             (false, false) => {
                 frame.target = Some(url.to_owned());
+                self.last_target = Some(url.to_owned());
                 Some(PageEvent::NavigationRequested { frame: self.main.clone() })
             }
             _ => None,
@@ -161,6 +226,7 @@ impl Frames {
         if let Some(frame) = self.known.get_mut(&self.main) {
             frame.target = Some(url.to_owned());
         }
+        self.last_target = Some(url.to_owned());
     }
 
     /// Whether `seen` has iframes that are not known.
@@ -219,7 +285,7 @@ mod tests {
     use super::*;
 
     fn seen(document: &str, url: &str, ready: Ready, frames: &[u64]) -> Where {
-        Where { document: document.into(), url: url.into(), ready, frames: frames.to_vec(), status: 0 }
+        Where { document: document.into(), url: url.into(), ready, frames: frames.to_vec(), status: 0, requests: BTreeSet::new(), link: None }
     }
 
     fn told(events: &[PageEvent]) -> Vec<&'static str> {
@@ -271,6 +337,20 @@ mod tests {
         frames.seen(&main, &seen("a", "http://a/", Ready::Complete, &[]));
         assert!(frames.heading("http://a/download").is_some());
         assert!(matches!(frames.heading("http://a/"), Some(PageEvent::LoadingStopped { .. })));
+    }
+
+    #[test]
+    fn what_scripts_ask_for_begins_and_ends() {
+        let main: FrameId = "m".into();
+        let mut frames = Frames::new(main.clone());
+        let at_rest = seen("a", "http://a/", Ready::Complete, &[]);
+        let asking = Where { requests: BTreeSet::from([3]), ..at_rest.clone() };
+        frames.seen(&main, &at_rest);
+        assert!(matches!(frames.seen(&main, &asking)[..], [PageEvent::RequestStarted { .. }]));
+        assert!(frames.is_busy());
+        assert!(frames.seen(&main, &asking).is_empty());
+        assert!(matches!(frames.seen(&main, &at_rest)[..], [PageEvent::RequestEnded { .. }]));
+        assert!(!frames.is_busy());
     }
 
     #[test]

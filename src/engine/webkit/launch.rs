@@ -48,6 +48,8 @@ pub(super) struct Process {
     pub driver: Arc<Driver>,
     pub pid: Option<u32>,
     pub ending: Ending,
+    /// Where the browser puts what it downloads.
+    pub downloads: PathBuf,
 }
 
 /// The programs that the configuration means.
@@ -87,6 +89,7 @@ pub(super) async fn launch(
     let (settings, data) = (folder.path().join("config"), folder.path().join("data"));
     keep_downloads(&settings, &folder)
         .map_err(|error| failed(format!("no folder for the browser's settings: {error}")))?;
+    let downloads = folder.downloads();
     command.env("XDG_CONFIG_HOME", settings).env("XDG_DATA_HOME", data);
     // Its own bus and its accessibility bus are not ours to start.
     command.env("NO_AT_BRIDGE", "1").env("GTK_A11Y", "none");
@@ -110,7 +113,7 @@ pub(super) async fn launch(
         }
     };
     match opened {
-        Ok(driver) => Ok(Process { driver, pid, ending }),
+        Ok(driver) => Ok(Process { driver, pid, ending, downloads }),
         Err(error) => {
             close(&ending, pid).await;
             Err(error)
@@ -146,12 +149,5 @@ fn free_port() -> std::io::Result<u16> {
 
 /// Ends a process that ends when it is told to, and waits until it is gone.
 pub(super) async fn close(ending: &Ending, pid: Option<u32>) {
-    let tell = || {
-        #[cfg(unix)]
-        if let Some(pid) = pid.and_then(|pid| i32::try_from(pid).ok()) {
-            let _ =
-                nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGTERM);
-        }
-    };
-    ending.close(tell, async {}).await;
+    ending.close(|| process::end(pid, true), async {}).await;
 }

@@ -6,28 +6,33 @@
 //! session is in use the page is looked at again and again. Our script runs beside the page's own, which WebDriver
 //! has no world apart from.
 //!
-//! `display` and `launch` start and end processes, `driver` sends commands one after the other, `context` keeps a
-//! session's windows and looks at them, `page` does what the traits ask, `frames` turns what was seen into
-//! [`PageEvent`](super::PageEvent)s; `cookies`, `emulation`, `reasons` translate. What classic WebDriver has no words for
+//! `display`, `launch` and `pool` start and end processes, `driver` sends commands one after the other, `windows` keeps
+//! a session's windows and looks at them, `context` and `page` do what the traits ask, `frames` turns what was seen into
+//! [`PageEvent`](super::PageEvent)s, `jar` and `downloads` find out what the driver does not tell; `cookies`, `emulation`,
+//! `reasons` translate. What classic WebDriver has no words for
 //! is told as such ([`EngineError::Unsupported`]), never left out silently.
 
 mod context;
 mod cookies;
 mod display;
+mod downloads;
 mod driver;
 mod emulation;
 mod frames;
+mod jar;
 mod launch;
 mod page;
+mod pool;
 mod reasons;
+mod windows;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
-use self::{context::WebkitContext, display::Display};
-use super::{Browser, Context, ContextObserver, ContextOptions, Engine, EngineError, EngineResult, process};
+use self::{context::WebkitContext, display::Display, pool::Pool};
+use super::{Browser, Context, ContextObserver, ContextOptions, Engine, EngineError, EngineResult, Log, process};
 use crate::config::Config;
 
 /// What to use for what WebKit's driver cannot do.
@@ -55,9 +60,8 @@ impl Engine for Webkit {
         }
         let programs = launch::programs(&self.config)?;
         let display = process::beside_sweep(Display::open(&self.config)).await?;
-        let browser =
-            WebkitBrowser { version: "WebKit".to_owned(), config: self.config.clone(), programs, display };
-        Ok(Arc::new(browser))
+        let pool = Pool::new(self.config.clone(), programs, display);
+        Ok(Arc::new(WebkitBrowser { version: "WebKit".to_owned(), pool }))
     }
 }
 
@@ -65,12 +69,21 @@ fn unsupported(what: &'static str) -> EngineError {
     EngineError::Unsupported { what, instead: ELSEWHERE }
 }
 
-/// Where the browsers of the sessions are shown.
+/// Fails: the driver tells of neither.
+pub(super) fn check_log(log: Log) -> EngineResult<()> {
+    Err(match log {
+        Log::Requests => EngineError::Unsupported {
+            what: "keeping a log of requests",
+            instead: "use --browser chromium or firefox; evaluate performance.getEntriesByType('resource') tells what was loaded",
+        },
+        Log::Console => unsupported("keeping what pages write to their console"),
+    })
+}
+
+/// Where the browsers of the sessions are shown, and what they are started by.
 struct WebkitBrowser {
     version: String,
-    config: Arc<Config>,
-    programs: launch::Programs,
-    display: Display,
+    pool: Arc<Pool>,
 }
 
 #[async_trait]
@@ -80,11 +93,11 @@ impl Browser for WebkitBrowser {
     }
 
     fn pid(&self) -> Option<u32> {
-        self.display.pid()
+        self.pool.display().pid()
     }
 
     fn gone(&self) -> CancellationToken {
-        self.display.gone()
+        self.pool.display().gone()
     }
 
     async fn new_context(
@@ -93,11 +106,11 @@ impl Browser for WebkitBrowser {
         observer: Arc<dyn ContextObserver>,
     ) -> EngineResult<Arc<dyn Context>> {
         let wanted = emulation::read(options)?;
-        let process = launch::launch(&self.config, &self.programs, &self.display, &wanted).await?;
+        let process = self.pool.browser(&wanted).await?;
         Ok(WebkitContext::open(process, wanted.viewport, observer).await?)
     }
 
     async fn close(&self) {
-        self.display.close().await;
+        self.pool.close().await;
     }
 }

@@ -21,7 +21,7 @@ pub(super) use script::WORLD;
 
 use super::{
     Bidi,
-    events::{Came, Frames, Happening},
+    events::{Came, Frames, Happening, NAVIGATION_STARTED},
     network::ContextNetwork,
     reasons,
     requests::Step,
@@ -159,7 +159,7 @@ impl FirefoxPage {
 
     /// Something has happened in it.
     pub fn happened(&self, method: &str, happening: Happening) {
-        if method == "browsingContext.navigationStarted" && happening.context == self.id {
+        if method == NAVIGATION_STARTED && happening.context == self.id {
             // Only now it is known where the window goes.
             let openers = std::mem::take(&mut *lock(&self.openers));
             for opener in &openers {
@@ -351,7 +351,7 @@ impl Page for FirefoxPage {
     }
 
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()> {
-        self.focus();
+        self.focus().await?;
         let mut rest = events;
         while let Some(first) = rest.first() {
             let place = actions::place(first);
@@ -370,9 +370,8 @@ impl Page for FirefoxPage {
     }
 
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {
-        self.focus();
         for part in actions::keyboard(events) {
-            let frame = self.focused_frame().await?;
+            let frame = self.focus().await?;
             match part {
                 Typed::Keys(actions) => self.perform(&frame, actions).await?,
                 Typed::Text(text) => {

@@ -53,7 +53,7 @@ impl FirefoxPage {
     }
 
     /// The innermost frame that has the focus.
-    pub(super) async fn focused_frame(&self) -> EngineResult<FrameId> {
+    async fn focused_frame(&self) -> EngineResult<FrameId> {
         let mut frame = self.id.clone();
         for _ in 0..MAX_DEPTH {
             if !lock(&self.state).frames.are_several() {
@@ -66,9 +66,12 @@ impl FirefoxPage {
         Ok(frame)
     }
 
-    /// Makes the page think itself in front: another one of its process may have done so since. Not awaited.
-    pub(super) fn focus(&self) {
-        let _ = self.post_script(&self.id, World::Isolated, "void window.focus()");
+    /// Makes the page think itself in front: another one of its process may have done so since. The focus stays in
+    /// the frame that has it, which is told. What is written is not awaited.
+    pub(super) async fn focus(&self) -> EngineResult<FrameId> {
+        let frame = self.focused_frame().await?;
+        let _ = self.post_script(&frame, World::Isolated, "document.hasFocus() || void window.focus()");
+        Ok(frame)
     }
 
     /// Moves what the page has begun to drag, or drops it. It stays in the frame where it began.

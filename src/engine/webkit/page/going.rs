@@ -19,6 +19,10 @@ use crate::engine::{
 const PAUSE: Duration = Duration::from_millis(5);
 /// A step in the history that leads nowhere is known by nothing that happens within this time.
 const STEP_TIMEOUT: Duration = Duration::from_millis(400);
+/// A file is in its place this long after the page has come to rest again.
+const DOWNLOAD: Duration = Duration::from_secs(1);
+/// What scripts may go to from anywhere.
+const REPLACING: [&str; 3] = ["http:", "https:", "about:blank"];
 /// What the browser says in place of a document.
 const ERROR_TEXT: &str = "return tell(value(document.body?.innerText ?? ''));";
 
@@ -31,19 +35,29 @@ struct Here {
 }
 
 impl WebkitPage {
-    /// Goes to `url`; returns when it has another document, or has none.
-    pub(super) async fn go(&self, url: &str) -> EngineResult<NavigationStart> {
+    /// Goes to `url`, by an entry of its history or in place of the present one; returns when it has another document,
+    /// or has none.
+    pub(super) async fn go(&self, url: &str, by_entry: bool) -> EngineResult<NavigationStart> {
         let shared = self.shared()?;
         shared.used(&self.handle);
         let before = {
             let mut turn = shared.free_turn().await;
             let before = self.here(&mut turn).await?;
+            // What it has here is not told elsewhere.
+            shared.note_cookies(&mut turn, self).await;
             plain(self.at_top(&mut turn).await)?;
             lock(&self.frames).sent_to(url);
             self.emit(PageEvent::NavigationRequested { frame: self.handle.clone() });
-            plain(turn.send(Command::NavigateTo(url.into())).await)?;
+            if by_entry || !REPLACING.iter().any(|scheme| url.starts_with(scheme)) {
+                plain(turn.send(Command::NavigateTo(url.into())).await)?;
+            } else {
+                let replace = format!("location.replace({});", serde_json::Value::from(url));
+                plain(turn.script(replace).await)?;
+            }
             before
         };
+        let files = shared.tell_downloads();
+        let mut nowhere = None;
         loop {
             {
                 let mut turn = shared.driver.turn().await;
@@ -64,7 +78,13 @@ impl WebkitPage {
                         // A download, or an answer without a document: WebDriver tells neither. Where it goes to
                         // where it is, it is always there.
                         if here.url != url {
-                            return Ok(NavigationStart::Failed { reason: "net::ERR_ABORTED".to_owned() });
+                            if shared.tell_downloads() > files {
+                                return Ok(NavigationStart::Download);
+                            }
+                            let since = *nowhere.get_or_insert_with(Instant::now);
+                            if since.elapsed() > DOWNLOAD {
+                                return Ok(NavigationStart::Failed { reason: "net::ERR_ABORTED".to_owned() });
+                            }
                         }
                     }
                     Some(_) => {}

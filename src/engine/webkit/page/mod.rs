@@ -15,13 +15,13 @@ use std::{
 
 use self::script::{Asked, LOOK, TURN};
 use super::{
-    context::Shared,
     driver::{Outcome, Trouble, Turn, plain},
     frames::Frames,
     unsupported,
+    windows::Shared,
 };
 use crate::engine::{
-    Dialog, EngineError, EngineResult, FileChooser, FrameId, KeyEvent, MouseEvent, NavigationStart, Page,
+    Dialog, DownloadStart, EngineError, EngineResult, FileChooser, FrameId, KeyEvent, MouseEvent, NavigationStart, Page,
     PageEvent, PageObserver, Shot, World,
     actions::{self, Typed},
 };
@@ -34,6 +34,7 @@ use thirtyfour::{
         types::ElementId,
     },
 };
+use url::Url;
 
 /// Under this name the driver tells of an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
@@ -98,6 +99,21 @@ impl WebkitPage {
         lock(&self.frames).target()
     }
 
+    /// What it shows, as far as that is known.
+    pub fn url(&self) -> Option<Url> {
+        Url::parse(&lock(&self.frames).target()).ok()
+    }
+
+    /// A file has come that it began to download, or another page: nobody tells.
+    pub fn downloaded(&self, file: PathBuf) {
+        let id: Arc<str> = file.display().to_string().into();
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let url = lock(&self.frames).downloaded_from();
+        let start = DownloadStart { id: id.clone(), url, suggested_filename: name };
+        self.emit(PageEvent::DownloadStarted(start));
+        self.emit(PageEvent::DownloadEnded { id, file: Ok(file) });
+    }
+
     /// Its window has closed.
     pub fn gone(&self) {
         if !self.closed.swap(true, Ordering::AcqRel) {
@@ -123,6 +139,12 @@ impl WebkitPage {
         match self.ask(turn, &self.handle, &format!("{body}{LOOK}")).await {
             Ok(_) | Err(EngineError::DocumentGone) => {}
             Err(error) => tracing::trace!(%error, page = &*self.handle, "the page cannot be looked at"),
+        }
+        let asking = lock(&self.frames).asking();
+        for frame in asking {
+            if self.ask(turn, &frame, LOOK).await.is_err() {
+                tracing::trace!(page = &*self.handle, "a frame cannot be looked at");
+            }
         }
     }
 
@@ -224,7 +246,11 @@ impl Page for WebkitPage {
     }
 
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
-        self.go(url).await
+        self.go(url, true).await
+    }
+
+    async fn replace(&self, url: &str) -> EngineResult<NavigationStart> {
+        self.go(url, false).await
     }
 
     /// Both worlds are one here.
@@ -287,6 +313,7 @@ impl Page for WebkitPage {
         if let Ok(shared) = self.shared() {
             let mut turn = shared.driver.turn().await;
             self.look(&mut turn).await;
+            shared.tell_downloads();
         }
     }
 

@@ -3,16 +3,83 @@
 const KEY = Symbol.for('troupe.webkit');
 let t = globalThis[KEY];
 if (!t || t.document !== document) {
-  t = { document, id: Math.random().toString(36).slice(2) + performance.timeOrigin, slots: new Map(), frames: new WeakMap(), count: 0 };
+  t = { document, id: Math.random().toString(36).slice(2) + performance.timeOrigin, slots: new Map(), frames: new WeakMap(), count: 0, requests: new Set(), settled: new WeakSet() };
   Object.defineProperty(globalThis, KEY, { value: t, configurable: true });
+  follow();
 }
+// The driver tells of no requests: what scripts of the page ask for is noted where they do.
+function follow() {
+  const noted = t;
+  const begins = () => {
+    const number = ++noted.count;
+    noted.requests.add(number);
+    return () => noted.requests.delete(number);
+  };
+  const awaited = new Map();
+  const timed = (list) => {
+    for (const { name } of list.getEntries()) {
+      for (const end of awaited.get(name) ?? []) end();
+      awaited.delete(name);
+    }
+  };
+  try {
+    new PerformanceObserver(timed).observe({ type: 'resource' });
+  } catch {
+    // Then answers are over a while after they begin.
+  }
+  const fetching = (target, self, given) => {
+    const [begun, end] = [performance.now(), begins()];
+    const answer = Reflect.apply(target, self, given);
+    // The head of the answer is there; all of it is when the browser has timed it. A stream may never be.
+    const begins_to_come = () => {
+      let url = '';
+      try {
+        url = new URL(given[0]?.url ?? given[0], document.baseURI).href;
+      } catch {
+        // Nothing was timed then.
+      }
+      if (performance.getEntriesByName(url, 'resource').some(({ startTime }) => startTime >= begun - 1)) return setTimeout(end, 0);
+      awaited.set(url, [...(awaited.get(url) ?? []), end]);
+      setTimeout(end, 500);
+    };
+    answer.then(begins_to_come, end);
+    return answer;
+  };
+  const sending = (target, self, given) => {
+    const end = begins();
+    self.addEventListener('loadend', end, { once: true });
+    try {
+      return Reflect.apply(target, self, given);
+    } catch (error) {
+      end();
+      throw error;
+    }
+  };
+  globalThis.fetch = new Proxy(globalThis.fetch, { apply: fetching });
+  XMLHttpRequest.prototype.send = new Proxy(XMLHttpRequest.prototype.send, { apply: sending });
+  addEventListener('click', (event) => {
+    const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement && node.href);
+    if (link) noted.link = link.href;
+  }, { capture: true, passive: true });
+  for (const kind of ['load', 'error']) document.addEventListener(kind, ({ target }) => noted.settled.add(target), true);
+}
+// Scripts that were put into a document that had loaded, and are not there yet.
+const scripts = () => {
+  const all = [...document.scripts];
+  if (!t.calm) {
+    t.calm = document.readyState === 'complete';
+    for (const script of all) t.settled.add(script);
+    return [];
+  }
+  return all.filter((script) => script.src && /^(|module|(text|application)\/javascript)$/.test(script.type) && !t.settled.has(script)).map(number);
+};
 const windows = () => [...document.querySelectorAll('iframe, frame, object, embed')].filter((element) => element.contentWindow);
 const number = (element) => {
   if (!t.frames.has(element)) t.frames.set(element, ++t.count);
   return t.frames.get(element);
 };
 const status = () => performance.getEntriesByType('navigation')[0]?.responseStatus || 0;
-const where = () => ({ document: t.id, url: location.href, ready: document.readyState, frames: windows().map(number), status: status() });
+const where = () => ({ document: t.id, url: location.href, ready: document.readyState, frames: windows().map(number), status: status(), requests: [...t.requests, ...scripts()], link: t.link });
 // As JSON, told by hand: pages redefine how their objects are told.
 const text = (value, above) => {
   switch (typeof value) {

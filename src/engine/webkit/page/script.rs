@@ -179,6 +179,11 @@ impl WebkitPage {
                 events.extend(heading.and_then(|url| frames.heading(&url)));
                 events
             };
+            let stopped = events.iter().any(|event| matches!(event, PageEvent::LoadingStopped { .. }));
+            if stopped && let Some(shared) = self.shared.upgrade() {
+                // It led to a file.
+                shared.tell_downloads();
+            }
             let begun = events.iter().any(|event| matches!(event, PageEvent::NavigationRequested { .. }));
             self.emit_all(events);
             if begun && let Some(shared) = self.shared.upgrade() {

@@ -1,0 +1,38 @@
+// What Firefox takes for the calls that agents make most.
+
+/** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
+
+/** How often each is done in a round. */
+const TIMES = 5
+
+/**
+ * Milliseconds of each call. A round is a session: made, used and closed. The first is not kept.
+ * @param {StdioClient} client @param {string} url @param {number} rounds
+ */
+export async function firefoxTimes(client, url, rounds) {
+  /** @type {Record<'firefoxClick' | 'firefoxEvaluate' | 'firefoxNavigate' | 'firefoxSession', number[]>} */
+  const times = { firefoxClick: [], firefoxEvaluate: [], firefoxNavigate: [], firefoxSession: [] }
+  await client.initialize()
+  for (let round = 0; round <= rounds; round++) {
+    /** @param {keyof typeof times} row @param {string} tool @param {object} args */
+    const timed = async (row, tool, args) => {
+      const begun = performance.now()
+      const answer = await client.call(tool, args)
+      if (round > 0) times[row].push(performance.now() - begun)
+      return answer
+    }
+    const { sessionId } = (await timed('firefoxSession', 'create_session', {})).structuredContent
+    for (let time = 0; time < TIMES; time++) {
+      // To another page each time: to navigate to the one that is shown is something else.
+      await timed('firefoxNavigate', 'navigate', { sessionId, url: `${url}/${time % 2 ? '' : 'other'}` })
+    }
+    await client.call('navigate', { sessionId, url: `${url}/` })
+    for (let time = 0; time < TIMES; time++) {
+      await timed('firefoxClick', 'click', { sessionId, selector: '#count' })
+      await timed('firefoxEvaluate', 'evaluate', { sessionId, script: 'document.title' })
+    }
+    await client.call('close_session', { sessionId })
+  }
+  await client.close()
+  return times
+}

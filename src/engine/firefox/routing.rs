@@ -1,0 +1,274 @@
+//! Which page belongs to whom, and who hears of what the browser tells.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{
+    Bidi, console,
+    events::{Happening, NAVIGATION_STARTED, parse},
+    network::{ContextNetwork, Intercept, go_on},
+    page::{FirefoxPage, PageSetup},
+    requests,
+    system::{self, System},
+    tabs::Tabs,
+};
+use crate::engine::{
+    ContextObserver, Page, PageEvent,
+    arrivals::{Arrival, Arrivals},
+    wire::{Listener, read_json},
+};
+
+/// Frames tell under this name where they are.
+pub(super) const CHANNEL: &str = "troupe";
+/// Navigations of tabs that have not been told of yet.
+const MOST_EARLY: usize = 32;
+
+/// What the listener and the contexts share.
+pub(super) struct Shared {
+    pub bidi: Bidi,
+    pub system: System,
+    pub intercept: Intercept,
+    targets: Mutex<Targets>,
+}
+
+#[derive(Default)]
+struct Targets {
+    /// By user context.
+    contexts: HashMap<Arc<str>, Arc<ContextShared>>,
+    pages: Arrivals<FirefoxPage>,
+    /// The pages of all frames, main frames included.
+    frames: HashMap<Arc<str>, Arc<FirefoxPage>>,
+    /// The first navigations of tabs that links have opened: they are told of before their tabs.
+    early: VecDeque<Happening>,
+}
+
+pub(super) struct ContextShared {
+    pub observer: Arc<dyn ContextObserver>,
+    pub network: Arc<ContextNetwork>,
+    pub tabs: Arc<Tabs>,
+}
+
+impl Shared {
+    pub fn new(bidi: Bidi, system: System) -> Self {
+        Self { bidi, system, intercept: Intercept::default(), targets: Mutex::default() }
+    }
+
+    pub fn add_context(&self, id: &Arc<str>, context: ContextShared) {
+        self.targets().contexts.insert(id.clone(), Arc::new(context));
+    }
+
+    /// Forgets a user context; its pages.
+    pub fn remove_context(&self, id: &Arc<str>) -> Vec<Arc<FirefoxPage>> {
+        let mut targets = self.targets();
+        targets.contexts.remove(id);
+        targets.pages.iter().filter(|page| page.user_context == *id).cloned().collect()
+    }
+
+    /// The page `id`, which may not have been told of yet.
+    pub fn arrival(&self, id: &Arc<str>) -> Arrival<FirefoxPage> {
+        self.targets().pages.expect(id.clone())
+    }
+
+    fn targets(&self) -> MutexGuard<'_, Targets> {
+        self.targets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_early(&self, happening: Happening) {
+        let mut targets = self.targets();
+        if targets.early.len() == MOST_EARLY {
+            targets.early.pop_front();
+        }
+        targets.early.push_back(happening);
+    }
+
+    fn early(&self, context: &str) -> Option<Happening> {
+        let mut targets = self.targets();
+        let at = targets.early.iter().position(|early| *early.context == *context)?;
+        targets.early.remove(at)
+    }
+
+    fn page_of(&self, frame: &str) -> Option<Arc<FirefoxPage>> {
+        self.targets().frames.get(frame).cloned()
+    }
+}
+
+/// Follows the pages of the whole browser.
+pub(super) struct BrowserListener(pub Weak<Shared>);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ContextInfo {
+    context: Arc<str>,
+    parent: Option<Arc<str>>,
+    url: String,
+    user_context: Arc<str>,
+    original_opener: Option<Arc<str>>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    channel: String,
+    data: Value,
+    source: Source,
+}
+
+#[derive(Deserialize)]
+struct Source {
+    context: Option<Arc<str>>,
+}
+
+#[derive(Deserialize)]
+struct Placed {
+    context: Arc<str>,
+}
+
+impl Listener for BrowserListener {
+    fn event(&self, method: &str, params: &RawValue) {
+        let Some(shared) = self.0.upgrade() else { return };
+        match method {
+            "browsingContext.contextCreated" => {
+                if let Some(info) = parse(method, params) {
+                    created(&shared, info);
+                }
+            }
+            "browsingContext.contextDestroyed" => {
+                if let Some(info) = parse(method, params) {
+                    destroyed(&shared, &info);
+                }
+            }
+            "input.fileDialogOpened" => {
+                let placed = parse::<Placed>(method, params);
+                if let Some(page) = placed.and_then(|placed| shared.page_of(&placed.context)) {
+                    page.chooser_opened(params);
+                }
+            }
+            "log.entryAdded" => {
+                let Some((frame, message)) = console::translate(method, params) else { return };
+                if let Some(page) = shared.page_of(&frame) {
+                    page.emit(PageEvent::Console(message));
+                }
+            }
+            "script.message" => {
+                // Scripts of the page may send what they like over channels of their own.
+                if let Ok(message) = read_json::<Message>(params.get()) {
+                    heard(&shared, message);
+                }
+            }
+            _ if method.starts_with("network.") => {
+                let Some(step) = requests::read(method, params) else { return };
+                match step.context.as_deref().and_then(|frame| shared.page_of(frame)) {
+                    Some(page) => page.requested(method, &step),
+                    None if step.is_blocked => go_on(&shared.bidi, &step),
+                    None => {}
+                }
+            }
+            _ => {
+                let Some(happening) = parse::<Happening>(method, params) else { return };
+                match shared.page_of(&happening.context) {
+                    Some(page) => page.happened(method, happening),
+                    None if method == NAVIGATION_STARTED => shared.note_early(happening),
+                    None => {}
+                }
+            }
+        }
+    }
+}
+
+fn created(shared: &Arc<Shared>, info: ContextInfo) {
+    let ContextInfo { context: id, parent, url, user_context, original_opener: opener } = info;
+    let early = shared.early(&id);
+    if let Some(parent) = parent {
+        let Some(page) = shared.page_of(&parent) else { return };
+        shared.targets().frames.insert(id.clone(), page.clone());
+        page.frame_attached(id, parent);
+        return;
+    }
+    let context = shared.targets().contexts.get(&user_context).cloned();
+    // Not ours: the browser's own first tab.
+    let Some(context) = context else { return };
+    let setup = PageSetup {
+        id: id.clone(),
+        user_context: user_context.clone(),
+        bidi: shared.bidi.clone(),
+        system: shared.system.clone(),
+        network: context.network.clone(),
+        tabs: context.tabs.clone(),
+    };
+    let page = FirefoxPage::attach(setup, |page| context.observer.page_opened(page, opener.as_deref()));
+    shared.targets().frames.insert(id.clone(), page.clone());
+    match opener.and_then(|opener| shared.page_of(&opener)) {
+        Some(opener) => {
+            let url = early.as_ref().map_or(url, |early| early.url.clone());
+            opener.emit(PageEvent::WindowOpening { url });
+            page.opened_by(vec![opener]);
+            context.tabs.told();
+        }
+        // A window that must not know its opener: it was one of these pages, unless we have asked for it.
+        None if !context.tabs.are_wanted() => {
+            let mut others: Vec<_> = shared.targets().pages.iter().cloned().collect();
+            others.retain(|other| other.user_context == user_context && other.id() != &*id);
+            page.opened_by(others);
+        }
+        None => context.tabs.told(),
+    }
+    if let Some(early) = early {
+        page.happened(NAVIGATION_STARTED, early);
+    }
+    shared.targets().pages.arrive(id, page);
+}
+
+fn destroyed(shared: &Arc<Shared>, info: &ContextInfo) {
+    let page = {
+        let mut targets = shared.targets();
+        let page = targets.frames.remove(&info.context);
+        if targets.pages.remove(&info.context).is_some() {
+            let gone = page.as_ref();
+            targets.frames.retain(|_, of| gone.is_none_or(|gone| !Arc::ptr_eq(of, gone)));
+        }
+        page
+    };
+    let Some(page) = page else { return };
+    if info.parent.is_some() {
+        page.frame_detached(info.context.clone());
+    } else {
+        page.gone();
+    }
+}
+
+fn heard(shared: &Arc<Shared>, message: Message) {
+    match message.channel.as_str() {
+        CHANNEL => {
+            let (Some(frame), Some(url)) = (message.source.context, message.data["value"].as_str()) else {
+                return;
+            };
+            if let Some(page) = shared.page_of(&frame) {
+                page.moved(&frame, url.to_owned());
+            }
+        }
+        system::CHANNEL => {
+            // `{crashed: id}`, as the browser describes an object.
+            let [what, of] = &message.data["value"][0]
+                .as_array()
+                .map_or([Value::Null, Value::Null], |entry| [entry[0].clone(), entry[1]["value"].clone()]);
+            if what == "tab" {
+                let context = of.as_str().and_then(|id| shared.targets().contexts.get(id).cloned());
+                if let Some(context) = context {
+                    context.tabs.opens();
+                }
+                return;
+            }
+            let Some(page) = of.as_str().and_then(|id| shared.page_of(id)) else { return };
+            match what.as_str() {
+                Some("crashed") => page.emit(PageEvent::Crashed),
+                Some("dialog") => page.dialog_opens(),
+                _ => {}
+            }
+        }
+        _ => {}
+    }
+}
