@@ -96,7 +96,9 @@ impl Request {
             (_, "xmlhttprequest") => ResourceType::Xhr,
             (_, "fetch") => ResourceType::Fetch,
             // What nobody reads the answer of: a beacon.
-            _ if self.method == "POST" && self.header("sec-fetch-mode") == Some("no-cors") => ResourceType::Ping,
+            _ if self.method == "POST" && self.header("sec-fetch-mode") == Some("no-cors") => {
+                ResourceType::Ping
+            }
             _ => ResourceType::Other,
         }
     }

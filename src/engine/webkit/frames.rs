@@ -285,7 +285,15 @@ mod tests {
     use super::*;
 
     fn seen(document: &str, url: &str, ready: Ready, frames: &[u64]) -> Where {
-        Where { document: document.into(), url: url.into(), ready, frames: frames.to_vec(), status: 0, requests: BTreeSet::new(), link: None }
+        Where {
+            document: document.into(),
+            url: url.into(),
+            ready,
+            frames: frames.to_vec(),
+            status: 0,
+            requests: BTreeSet::new(),
+            link: None,
+        }
     }
 
     fn told(events: &[PageEvent]) -> Vec<&'static str> {

@@ -366,4 +366,3 @@ async fn new_window(turn: &mut Turn<'_>) -> EngineResult<Arc<str>> {
         .map(Into::into)
         .ok_or_else(|| EngineError::Refused("no window was made".to_owned()))
 }
-

@@ -21,8 +21,8 @@ use super::{
     windows::Shared,
 };
 use crate::engine::{
-    Dialog, DownloadStart, EngineError, EngineResult, FileChooser, FrameId, KeyEvent, MouseEvent, NavigationStart, Page,
-    PageEvent, PageObserver, Shot, World,
+    Dialog, DownloadStart, EngineError, EngineResult, FileChooser, FrameId, KeyEvent, MouseEvent,
+    NavigationStart, Page, PageEvent, PageObserver, Shot, World,
     actions::{self, Typed},
 };
 use async_trait::async_trait;
