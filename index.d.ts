@@ -74,6 +74,8 @@ export interface Config {
   timeoutNavigation?: number
   /** How long an action waits for the requests it started, in ms. Default: 2000 */
   timeoutSettle?: number
+  /** WebKit browsers started ahead. Default: 1 */
+  warmBrowsers?: number
   /** How clients reach the server. Default: stdio */
   transport?: 'stdio' | 'http' | 'websocket'
   /** Address to bind. Default: 127.0.0.1 */
