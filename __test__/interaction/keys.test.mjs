@@ -55,6 +55,8 @@ const PRESSED = [
   ['F24', 'F24 F24 135']
 ]
 
+const NOT_IN_BIDI = ['CapsLock', 'ContextMenu', 'Pause', 'PrintScreen', 'NumLock', 'ScrollLock', 'F24']
+
 describe('keys', { timeout: 60_000 }, () => {
   const { server, site } = startShared({ routes: { '/keys': KEYS } })
   beforeEach(async () => {
@@ -67,7 +69,7 @@ describe('keys', { timeout: 60_000 }, () => {
   const heard = () => value('heard.splice(0)')
 
   test('press makes the events of each key of the keyboard', async () => {
-    for (const [name, expected] of PRESSED) {
+    for (const [name, expected] of PRESSED.filter(([name]) => BROWSER !== 'firefox' || !NOT_IN_BIDI.includes(name))) {
       await server.ok('evaluate', { script: 'field.focus(), heard.splice(0), 0' })
       const { message } = await server.ok('press', { key: name })
       assert.match(message, /^Pressed `/)

@@ -16,6 +16,15 @@ const IN_MEMORY = 'no browser takes part'
 
 const IS_CHROMIUM = 'the browser that the test brings along is a Chromium'
 
+const NO_SOCKETS = 'BiDi does not tell that a request is a socket’s'
+
+/** What WebKit's driver has no words for. */
+const NO_CONSOLE = 'WebDriver does not tell what pages log'
+const NO_DIALOG_KIND = 'WebDriver does not tell of which kind a dialog is'
+const SCROLLBAR = 'its pictures show the scrollbar, which fades'
+const LATE = 'WebDriver runs no script before the page’s own, whose listeners on the window hear first'
+const KEYS = 'the driver presses Meta as Alt and Meta, and tells of a key beside Control twice'
+
 const WITHOUT_STATUS = 'WebDriver does not tell the status of an answer'
 
 /** What no other browser than Chromium runs. @type {Row['unsupported']} */
@@ -59,6 +68,10 @@ export const BROWSERS = {
         'mock_response holds in frames that have a process of their own': 'BiDi tells nothing of shared and service workers',
         'set_throttling: latency, download and upload, each by itself, also in new pages':
           'Firefox’s own throttle lets through at once what fits into a second',
+        'tells WebSockets, and names no data: URLs': NO_SOCKETS,
+        'websocket is told as such, and refused where it is blocked': NO_SOCKETS,
+        'block_resource websocket keeps sockets from opening': NO_SOCKETS,
+        'blocked sockets stay blocked when the network is throttled': NO_SOCKETS,
         'prefetch is told as such, and refused where it is blocked': 'Firefox is told to fetch nothing ahead',
         'tells frames and workers, and what was mocked or blocked': 'BiDi tells nothing of shared and service workers',
         'block_resource holds at every place, and in pages that open later': 'BiDi tells nothing of shared and service workers',
@@ -91,13 +104,60 @@ export const BROWSERS = {
         'that keeps moving is never taken for one that stands still, however often it is tried':
           'frames without a screen come in pairs: what moves stands still between two'
       },
+      'bad-input/lines.test.mjs': { 'with half a character in its texts can be read': NO_CONSOLE },
+      'bad-input/navigation.test.mjs': {
+        'to a page that is not found succeeds with its status: the page itself says what is wrong': WITHOUT_STATUS,
+        'to a page that opens a dialog answers at once with the dialog': NO_DIALOG_KIND,
+        'away from a page that asks whether to leave answers with that question': 'WebDriver leaves a page without asking it'
+      },
+      'bad-input/parameters.test.mjs': { 'a locale that the browser does not know is told by its name': 'its language cannot be chosen' },
+      'extraction/budget.test.mjs': { 'Node gets its results whole': SCROLLBAR },
+      'extraction/pictures.test.mjs': {
+        'annotate of a full page draws what is below the viewport too': SCROLLBAR,
+        'compare_screenshots compares an element, a full page, a JPEG and another size': SCROLLBAR,
+        'device pixels: refs stand on their elements at any scale': 'WebDriver cannot look like a phone (--device)',
+        'save_pdf writes a file of the page, never over another': 'WebKit’s driver prints nothing'
+      },
+      'extraction/text.test.mjs': { 'read_page reads shadow roots and very deep pages': 'WebKit does not show what stands in more than 512 elements' },
+      'interaction/files.test.mjs': {
+        'upload_file answers the chooser that a button opens, and a click tells of it': 'WebDriver does not tell of file choosers',
+        'upload_file says what it cannot do': 'WebDriver does not tell of file choosers'
+      },
+      'interaction/keys.test.mjs': {
+        'press makes the events of each key of the keyboard': KEYS,
+        'a modifier alone is the left one': KEYS,
+        'a character makes keydown, keypress, beforeinput, input, keyup; a command makes no text': KEYS,
+        'chords select, copy, cut, paste and undo as on a keyboard': KEYS,
+        '`modifiers` are held around the key, each and together': KEYS
+      },
+      'life/ends.test.mjs': {
+        'at the end of stdin, while the browser starts': IS_CHROMIUM,
+        'at SIGTERM, while the browser starts': IS_CHROMIUM,
+        'at SIGINT, while the browser starts': IS_CHROMIUM
+      },
+      'life/no-browser.test.mjs': {
+        'one that does not start is told with what it said': 'its driver is what is started',
+        'one that is no program is told as such': 'its driver is what is started'
+      },
+      'record/command.test.mjs': { 'lists, exports what can be read and run again, and purges': NO_CONSOLE },
+      'record/content.test.mjs': {
+        'console logs do NOT implement diff (always return full logs for ref_id)': NO_CONSOLE,
+        'reading the record is not recorded; the seeds’ other names are understood': NO_CONSOLE,
+        'is told by level, with its place, with --store memory': NO_CONSOLE,
+        'is told by level, with its place, with --store none': NO_CONSOLE,
+        'gives the metadata of seed 002, and the content on demand': NO_CONSOLE
+      },
       'interaction/forms.test.mjs': { 'all of them reach closed shadow roots': 'WebDriver hands over no closed shadow roots' },
       'interaction/pointer.test.mjs': {
-        'drag_and_drop moves by HTML’s events and by the pointer’s, in frames too': 'WebDriver has no drags of the browser’s own'
+        'drag_and_drop moves by HTML’s events and by the pointer’s, in frames too': 'WebDriver has no drags of the browser’s own',
+        'a ref never presses what has taken the place of its element': LATE,
+        'what comes over an element between the look and the press hears nothing of it, and is waited for': LATE,
+        'what stays over an element is told, and was not pressed': LATE,
+        'click holds each modifier, and presses each button': 'MiniBrowser opens no window for a link that is clicked with a held key'
       },
       'life/deaths.test.mjs': {
         'between two calls, the next one finds the log-in, the form and the refs': 'its site is mocked, and WebDriver mocks nothing',
-        'when a page crashes': 'the driver does not tell of a renderer that dies',
+        'when a page crashes': 'a renderer that dies takes its session with the driver along: the session is resumed',
         'while the browser starts, it is gone too': 'the browser that starts slowly is a Chromium'
       },
       'navigation/navigation.test.mjs': {
