@@ -22,6 +22,7 @@ function windows(display) {
 }
 
 const skip = process.platform !== 'linux' ? 'Linux only' : !onPath('Xvfb') || !onPath('chromium') ? 'needs Xvfb and chromium' : false
+const NO_OTHERS = onPath('firefox-esr') && onPath('WebKitWebDriver') ? null : 'needs firefox-esr and WebKitWebDriver'
 
 describe('with a display', { skip }, () => {
   test('pages are shown in windows, and the main job works there', { timeout: 60_000 }, async (t) => {
@@ -63,6 +64,35 @@ describe('with a display', { skip }, () => {
     assert.match((await server.ok('evaluate', { script: 'navigator.userAgent' })).value, /Headless/)
     if (onPath('xwininfo')) assert.doesNotMatch(await windows(display), /Unseen/)
   })
+})
+
+describe('with a display, by `--headless false`', { skip: skip || (NO_OTHERS ?? false) }, () => {
+  for (const browser of ['firefox', 'webkit']) {
+    test(`${browser} shows its pages in windows there, and the main job works`, { timeout: 120_000 }, async (t) => {
+      const display = await startDisplay(t)
+      const site = await startSite(t, { '/titled': '<title>Shown in a window</title><h1>Shown</h1>' })
+      const flags = ['--browser', browser, '--headless', 'false', ...AS_ROOT]
+      const server = await startServer(t, flags, { browser: false, env: display })
+      await server.ok('navigate', { url: site.url('/titled') })
+      const { value } = await server.ok('evaluate', { script: '({ outer: outerHeight - innerHeight, hidden: document.hidden })' })
+      assert.ok(value.outer > 0, 'a window has a frame with a bar')
+      assert.equal(value.hidden, false)
+      if (onPath('xwininfo')) {
+        await until(async () => (await windows(display)).includes('Shown in a window'), 'the window on the display', 10_000)
+      }
+      await server.ok('navigate', { url: site.url('/form') })
+      await server.ok('type', { selector: '#name', text: 'Ada' })
+      assert.equal((await server.ok('click', { selector: '#send' })).page.title, 'Echo')
+
+      // A second session has a window of its own: the first is not hidden by it.
+      const sessionId = await server.createSession()
+      await server.ok('navigate', { sessionId, url: site.url('/form') })
+      await server.ok('click', { sessionId, selector: '#send' })
+      assert.equal((await server.ok('evaluate', { sessionId, script: 'document.visibilityState' })).value, 'visible')
+      await server.ok('close_session', { sessionId })
+      assert.deepEqual(await server.end(), { code: 0, signal: null })
+    })
+  }
 })
 
 describe('without a display', { skip: process.platform !== 'linux' }, () => {

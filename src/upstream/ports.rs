@@ -105,7 +105,8 @@ mod tests {
     #[test]
     fn there_are_as_many_as_the_span_and_then_none() {
         let ports = Ports::default();
-        let all: Vec<Port> = (0..SPAN).map_while(|_| ports.take_free("a", |_| true)).collect();
+        let all: Vec<Port> =
+            (0..SPAN).map_while(|session| ports.take_free(&session.to_string(), |_| true)).collect();
         assert_eq!(all.len(), usize::from(SPAN));
         assert!(ports.take_free("a", |_| true).is_none());
     }

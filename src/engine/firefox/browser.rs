@@ -170,7 +170,7 @@ impl Browser for FirefoxBrowser {
         let tabs: Arc<Tabs> = Arc::default();
         shared.add_context(&id, ContextShared { observer, network: network.clone(), tabs: tabs.clone() });
         let touch = options.config.has_touch;
-        Ok(Arc::new(FirefoxContext::new(id, shared.clone(), network, tabs, touch)))
+        Ok(Arc::new(FirefoxContext::new(id, shared.clone(), network, tabs, touch, self.windowed)))
     }
 
     async fn close(&self) {

@@ -29,6 +29,7 @@ pub(super) struct FirefoxContext {
     network: Arc<ContextNetwork>,
     tabs: Arc<Tabs>,
     touch: bool,
+    windowed: bool,
     closed: AtomicBool,
 }
 
@@ -39,15 +40,17 @@ impl FirefoxContext {
         network: Arc<ContextNetwork>,
         tabs: Arc<Tabs>,
         touch: bool,
+        windowed: bool,
     ) -> Self {
-        Self { id, shared, network, tabs, touch, closed: AtomicBool::new(false) }
+        Self { id, shared, network, tabs, touch, windowed, closed: AtomicBool::new(false) }
     }
 }
 
 #[async_trait]
 impl Context for FirefoxContext {
     async fn new_page(&self) -> EngineResult<Arc<dyn Page>> {
-        let params = json!({"type": "tab", "userContext": self.id, "background": true});
+        // Where somebody can see it, a page that opens comes to the front; it costs time where nobody can.
+        let params = json!({"type": "tab", "userContext": self.id, "background": !self.windowed});
         let wanted = self.tabs.want();
         let created: CreatedPage = self.shared.bidi.call("browsingContext.create", params).await?;
         drop(wanted);

@@ -1,0 +1,76 @@
+// `troupe doctor` and `troupe install` for each browser: what is found, what is missing, and what to type.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { basename } from 'node:path'
+import { describe, test } from 'node:test'
+import { cleanEnvironment } from '../support/browser.mjs'
+import { NO_DISPLAY } from '../support/display.mjs'
+import { temporaryFolder } from '../support/record.mjs'
+import { BIN } from '../support/server.mjs'
+
+/** What each is called on disk, and in its own words. */
+const BROWSERS = {
+  chromium: { program: /^chrom/, version: /^Chromium \d+|^Google Chrome \d+/ },
+  firefox: { program: /^firefox/, version: /^Mozilla Firefox \d+/ },
+  webkit: { program: /^WebKitWebDriver$/, version: /^WebKitWebDriver/ }
+}
+
+/** @param {string[]} args @param {Record<string, string>} [env] */
+function troupe(args, env) {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [BIN, ...args], { env: cleanEnvironment(env) }, (error, stdout, stderr) =>
+      resolve({ code: error ? error.code : 0, stdout, stderr })
+    )
+  })
+}
+
+/** @param {string} browser @param {string[]} [more] @param {Record<string, string>} [env] */
+async function doctor(browser, more = [], env) {
+  const { code, stdout } = await troupe(['doctor', '--json', '--browser', browser, ...more], env)
+  const report = JSON.parse(stdout)
+  assert.equal(code, report.usable ? 0 : 1)
+  return { ...report, of: (name) => report.checks.find((check) => check.name === name) }
+}
+
+describe('each browser', { timeout: 60_000, skip: process.platform !== 'linux' ? 'Linux only' : NO_DISPLAY ?? false }, () => {
+  for (const [browser, { program, version }] of Object.entries(BROWSERS)) {
+    test(`doctor finds ${browser}, and says how to start with it`, async () => {
+      const { usable, command, of } = await doctor(browser, ['--headless'])
+      assert.equal(usable, true)
+      assert.equal(of('browser').state, 'fine')
+      assert.match(of('browser').found, version)
+      if (browser !== 'chromium') assert.match(command, new RegExp(`--browser ${browser}`))
+    })
+
+    test(`doctor says what is wrong with an executable that is no ${browser}`, async () => {
+      const { usable, of } = await doctor(browser, ['--executable-path', '/nowhere/at-all'])
+      assert.equal(usable, false)
+      const { state, found, advice } = of('browser')
+      assert.equal(state, 'missing')
+      assert.match(found, /\/nowhere\/at-all/)
+      assert.match(advice, /--executable-path/)
+    })
+
+    test(`install ${browser} finds what is there already, and prints its place alone`, async () => {
+      const { code, stdout, stderr } = await troupe(['install', browser])
+      assert.equal(code, 0, stderr)
+      assert.match(stderr, /^found already: /)
+      const path = stdout.trimEnd()
+      assert.ok(existsSync(path), path)
+      assert.match(basename(path), program)
+    })
+  }
+
+  test('doctor misses the display that WebKit needs, and says what to type', async (t) => {
+    const { usable, of } = await doctor('webkit', ['--headless'], { PATH: temporaryFolder(t) })
+    assert.equal(usable, false)
+    assert.deepEqual([of('display of its own').state, of('display of its own').advice], ['missing', 'npx -y troupe install webkit'])
+  })
+
+  test('install knows no other', async () => {
+    const { code, stdout, stderr } = await troupe(['install', 'netscape'])
+    assert.deepEqual([code, stdout], [2, ''])
+    assert.match(stderr, /netscape.*chromium, firefox, webkit/)
+  })
+})
