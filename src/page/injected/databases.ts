@@ -2,6 +2,7 @@
 import type { DatabaseState, StoreState } from "./api";
 import { decode, Encoder, maxSize } from "./encode";
 import { Failure } from "./fail";
+import { native, realm } from "./realm";
 
 /** A database that somebody else holds open in another version does not open. ms */
 const patience = 2000;
@@ -15,7 +16,7 @@ function settled<Result>(request: IDBRequest<Result>): Promise<Result> {
 
 /** `upgrade` is what makes a new one; without it a database that is not there is not made. */
 function open(name: string, version?: number, upgrade?: (database: IDBDatabase) => void): Promise<IDBDatabase> {
-  const request = indexedDB.open(name, version);
+  const request = realm.indexedDB.open(name, version);
   let refused: unknown;
   request.onupgradeneeded = () => {
     try {
@@ -82,7 +83,7 @@ export async function readDatabases(): Promise<{ databases: DatabaseState[]; lef
   const databases: DatabaseState[] = [];
   const left: string[] = [];
   const encoder = new Encoder();
-  for (const { name } of await indexedDB.databases()) {
+  for (const { name } of await realm.indexedDB.databases()) {
     if (name === undefined) continue;
     const before = encoder.size;
     const found = encoder.size < maxSize ? await readDatabase(name, encoder).catch(() => null) : null;
@@ -100,8 +101,8 @@ const pathOf = (told: { keyPath?: string; keyPathArray?: string[] }): string | s
 
 function make(database: IDBDatabase, told: DatabaseState): void {
   for (const { name, autoIncrement, indexes, ...rest } of told.stores) {
-    const store = database.createObjectStore(name, { autoIncrement, keyPath: pathOf(rest) });
-    for (const { name, multiEntry, unique, ...rest } of indexes) store.createIndex(name, pathOf(rest) ?? "", { multiEntry, unique });
+    const store = database.createObjectStore(name, native({ autoIncrement, keyPath: pathOf(rest) }));
+    for (const { name, multiEntry, unique, ...rest } of indexes) store.createIndex(name, native(pathOf(rest) ?? ""), native({ multiEntry, unique }));
   }
 }
 
@@ -127,7 +128,7 @@ async function prepare(told: DatabaseState, known: boolean): Promise<IDBDatabase
     const present = await open(told.name);
     if (fits(present, told)) return present;
     present.close();
-    await within(settled(indexedDB.deleteDatabase(told.name)), `the database \`${told.name}\` is in use by an open page and did not go`);
+    await within(settled(realm.indexedDB.deleteDatabase(told.name)), `the database \`${told.name}\` is in use by an open page and did not go`);
   }
   return open(told.name, told.version, (database) => make(database, told));
 }
@@ -146,8 +147,8 @@ async function writeDatabase(told: DatabaseState, known: boolean): Promise<void>
         const store = transaction.objectStore(name);
         store.clear();
         for (const record of records) {
-          const value = record.value ?? decode(record.valueEncoded);
-          if (pathOf(rest) === null) store.put(value, (record.key ?? decode(record.keyEncoded)) as IDBValidKey);
+          const value = native(record.value) ?? decode(record.valueEncoded);
+          if (pathOf(rest) === null) store.put(value, (native(record.key) ?? decode(record.keyEncoded)) as IDBValidKey);
           else store.put(value);
         }
       }
@@ -164,14 +165,14 @@ async function writeDatabase(told: DatabaseState, known: boolean): Promise<void>
 
 /** Puts `wanted` in the place of what is there; `replace` also takes away what it does not name. */
 export async function writeDatabases(wanted: DatabaseState[], replace: boolean): Promise<void> {
-  const present = (await indexedDB.databases()).map(({ name }) => name);
+  const present = (await realm.indexedDB.databases()).map(({ name }) => name);
   for (const name of present) {
     if (!replace || name === undefined || wanted.some((told) => told.name === name)) continue;
-    await within(settled(indexedDB.deleteDatabase(name)), `the database \`${name}\` is in use by an open page and did not go`).catch(refuse(name));
+    await within(settled(realm.indexedDB.deleteDatabase(name)), `the database \`${name}\` is in use by an open page and did not go`).catch(refuse(name));
   }
   for (const told of wanted) await writeDatabase(told, present.includes(told.name)).catch(refuse(told.name));
 }
 
 const refuse = (name: string) => (error: unknown): never => {
-  throw new Failure("INVALID_PARAMETERS", `the database \`${name}\` of ${location.origin} could not be written: ${error instanceof Error ? error.message : String(error)}`, { database: name });
+  throw new Failure("INVALID_PARAMETERS", `the database \`${name}\` of ${location.origin} could not be written: ${error instanceof Error || error instanceof realm.Error ? error.message : String(error)}`, { database: name });
 };

@@ -3,12 +3,13 @@
  * said plainly; the rest is tagged (`{d}` a date, `{ta}` a typed array…), objects are numbered so that cycles can be told.
  * `{bl}` (a blob or a file) and `{dv}` (a data view) are ours: a reader that does not know them finds plain objects.
  */
+import { realm } from "./realm";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
 const typed: [string, { new (buffer: ArrayBuffer): ArrayBufferView; prototype: ArrayBufferView }][] = [
-  ["i8", Int8Array], ["ui8", Uint8Array], ["ui8c", Uint8ClampedArray], ["i16", Int16Array], ["ui16", Uint16Array], ["i32", Int32Array],
-  ["ui32", Uint32Array], ["f32", Float32Array], ["f64", Float64Array], ["bi64", BigInt64Array], ["bui64", BigUint64Array],
+  ["i8", realm.Int8Array], ["ui8", realm.Uint8Array], ["ui8c", realm.Uint8ClampedArray], ["i16", realm.Int16Array], ["ui16", realm.Uint16Array], ["i32", realm.Int32Array],
+  ["ui32", realm.Uint32Array], ["f32", realm.Float32Array], ["f64", realm.Float64Array], ["bi64", realm.BigInt64Array], ["bui64", realm.BigUint64Array],
 ];
 
 const words: [string, unknown][] = [["undefined", undefined], ["null", null], ["NaN", NaN], ["Infinity", Infinity], ["-Infinity", -Infinity], ["-0", -0]];
@@ -19,9 +20,9 @@ export function toBase64(bytes: Bytes): string {
   return btoa(text);
 }
 
-export const fromBase64 = (text: string): Bytes => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+export const fromBase64 = (text: string): Bytes => realm.Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
-const bytesOf = (view: ArrayBufferView): Bytes => new Uint8Array(view.buffer as ArrayBuffer, view.byteOffset, view.byteLength).slice();
+const bytesOf = (view: ArrayBufferView): Bytes => new realm.Uint8Array(view.buffer as ArrayBuffer, view.byteOffset, view.byteLength).slice();
 
 /** Whether JSON says all of it. */
 export function isPlain(value: unknown, above: Set<unknown> = new Set()): boolean {
@@ -29,7 +30,7 @@ export function isPlain(value: unknown, above: Set<unknown> = new Set()): boolea
   if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
   if (value === null) return above.size > 0;
   if (typeof value !== "object" || above.has(value)) return false;
-  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return false;
+  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== realm.Object.prototype) return false;
   if (Object.prototype.hasOwnProperty.call(value, "__proto__")) return false;
   above.add(value);
   const parts: unknown[] = Array.isArray(value) ? Array.from(value) : Object.values(value);
@@ -58,22 +59,22 @@ export class Encoder {
     if (typeof value !== "object" || value === null) return value;
     const known = seen.get(value);
     if (known !== undefined) return { ref: known };
-    if (value instanceof Date) return Number.isNaN(value.getTime()) ? { d: "" } : { d: value.toJSON() };
-    if (value instanceof RegExp) return { r: { p: value.source, f: value.flags } };
-    if (value instanceof Error) return { e: { n: value.name, m: value.message, s: String(value.stack ?? "") } };
-    if (value instanceof ArrayBuffer) return { ab: { b: this.bytes(new Uint8Array(value)) } };
-    if (value instanceof DataView) return { dv: { b: this.bytes(bytesOf(value)) } };
-    if (ArrayBuffer.isView(value)) {
+    if (value instanceof realm.Date) return Number.isNaN(value.getTime()) ? { d: "" } : { d: value.toJSON() };
+    if (value instanceof realm.RegExp) return { r: { p: value.source, f: value.flags } };
+    if (value instanceof realm.Error) return { e: { n: value.name, m: value.message, s: String(value.stack ?? "") } };
+    if (value instanceof realm.ArrayBuffer) return { ab: { b: this.bytes(new realm.Uint8Array(value)) } };
+    if (value instanceof realm.DataView) return { dv: { b: this.bytes(bytesOf(value)) } };
+    if (realm.ArrayBuffer.isView(value)) {
       const kind = typed.find(([, type]) => value instanceof type);
       return kind ? { ta: { b: this.bytes(bytesOf(value)), k: kind[0] } } : { v: "undefined" };
     }
-    if (value instanceof Blob) return this.blob(value);
-    if (value instanceof String || value instanceof Number || value instanceof Boolean) return this.encode(value.valueOf(), seen);
+    if (value instanceof realm.Blob) return this.blob(value);
+    if (value instanceof realm.String || value instanceof realm.Number || value instanceof realm.Boolean) return this.encode(value.valueOf(), seen);
     const id = seen.size + 1;
     seen.set(value, id);
     const pairs = (entries: Iterable<[unknown, unknown]>): object[] => Array.from(entries, ([k, v]) => ({ k: this.encode(k, seen), v: this.encode(v, seen) }));
-    if (value instanceof Map) return { m: pairs(value), id };
-    if (value instanceof Set) return { s: Array.from(value, (item) => this.encode(item, seen)), id };
+    if (value instanceof realm.Map) return { m: pairs(value), id };
+    if (value instanceof realm.Set) return { s: Array.from(value, (item) => this.encode(item, seen)), id };
     if (Array.isArray(value)) return { a: Array.from(value as unknown[], (item) => this.encode(item, seen)), id };
     return { o: Object.entries(value).map(([k, v]) => { this.size += k.length; return { k, v: this.encode(v, seen) }; }), id };
   }
@@ -94,9 +95,9 @@ export class Encoder {
     const { size, type } = blob;
     this.size += size * 1.4;
     const told: { b: string; t: string; n?: string } = { b: "", t: type };
-    if (blob instanceof File) told.n = blob.name;
+    if (blob instanceof realm.File) told.n = blob.name;
     // One that is too large is not read: its database is left out anyway.
-    if (this.size < maxSize) this.blobs.push(blob.arrayBuffer().then((buffer) => void (told.b = toBase64(new Uint8Array(buffer)))));
+    if (this.size < maxSize) this.blobs.push(blob.arrayBuffer().then((buffer) => void (told.b = toBase64(new realm.Uint8Array(buffer)))));
     return { bl: told };
   }
 }
@@ -135,30 +136,30 @@ export function decode(told: unknown, known: Map<number, unknown> = new Map()): 
   const { ref, v, d, u, bi, r, e, ab, dv, ta, bl, a, m, s, o, id } = told as Tagged;
   if (ref !== undefined) return known.get(ref);
   if (v !== undefined) return words.find(([word]) => word === v)?.[1];
-  if (d !== undefined) return new Date(d || NaN);
+  if (d !== undefined) return new realm.Date(d || NaN);
   if (u !== undefined) return u;
   if (bi !== undefined) return BigInt(bi);
-  if (r) return new RegExp(r.p, r.f);
-  if (e) return Object.assign(new Error(e.m), { name: e.n, stack: e.s });
+  if (r) return new realm.RegExp(r.p, r.f);
+  if (e) return Object.assign(new realm.Error(e.m), { name: e.n, stack: e.s });
   if (ab) return fromBase64(ab.b).buffer;
-  if (dv) return new DataView(fromBase64(dv.b).buffer);
+  if (dv) return new realm.DataView(fromBase64(dv.b).buffer);
   if (ta) {
     const kind = typed.find(([word]) => word === ta.k);
     if (!kind) throw new Error(`there is no typed array \`${ta.k}\``);
     return new kind[1](fromBase64(ta.b).buffer);
   }
-  if (bl) return bl.n === undefined ? new Blob([fromBase64(bl.b)], { type: bl.t }) : new File([fromBase64(bl.b)], bl.n, { type: bl.t });
+  if (bl) return bl.n === undefined ? new realm.Blob([fromBase64(bl.b)], { type: bl.t }) : new realm.File([fromBase64(bl.b)], bl.n, { type: bl.t });
   const fill = <Made>(made: Made, add: (made: Made) => void): Made => {
     // Before its parts: they may lead back to it.
     if (id !== undefined) known.set(id, made);
     add(made);
     return made;
   };
-  if (a) return fill([] as unknown[], (made) => a.forEach((item) => made.push(decode(item, known))));
-  if (m) return fill(new Map(), (made) => m.forEach((pair) => made.set(decode(pair.k, known), decode(pair.v, known))));
-  if (s) return fill(new Set(), (made) => s.forEach((item) => made.add(decode(item, known))));
+  if (a) return fill(new realm.Array<unknown>(), (made) => a.forEach((item) => made.push(decode(item, known))));
+  if (m) return fill(new realm.Map(), (made) => m.forEach((pair) => made.set(decode(pair.k, known), decode(pair.v, known))));
+  if (s) return fill(new realm.Set(), (made) => s.forEach((item) => made.add(decode(item, known))));
   if (o) {
-    return fill({}, (made) => {
+    return fill(new realm.Object(), (made) => {
       // Defined, not assigned: `__proto__` is a name like others.
       for (const { k, v } of o) Object.defineProperty(made, k, { value: decode(v, known), configurable: true, enumerable: true, writable: true });
     });
