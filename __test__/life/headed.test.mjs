@@ -21,6 +21,21 @@ function windows(display) {
   })
 }
 
+/** Fills a form in a window, and in that of a second session; ends the server. @param {import('../support/server.mjs').Server} server @param {{ url: (path: string) => string }} site */
+async function mainJob(server, site) {
+  await server.ok('navigate', { url: site.url('/form') })
+  await server.ok('type', { selector: '#name', text: 'Ada' })
+  assert.equal((await server.ok('click', { selector: '#send' })).page.title, 'Echo')
+
+  // A second session has a window of its own: the first is not hidden by it.
+  const sessionId = await server.createSession()
+  await server.ok('navigate', { sessionId, url: site.url('/form') })
+  await server.ok('click', { sessionId, selector: '#send' })
+  assert.equal((await server.ok('evaluate', { sessionId, script: 'document.visibilityState' })).value, 'visible')
+  await server.ok('close_session', { sessionId })
+  assert.deepEqual(await server.end(), { code: 0, signal: null })
+}
+
 const skip = process.platform !== 'linux' ? 'Linux only' : !onPath('Xvfb') || !onPath('chromium') ? 'needs Xvfb and chromium' : false
 const NO_OTHERS = onPath('firefox-esr') && onPath('WebKitWebDriver') ? null : 'needs firefox-esr and WebKitWebDriver'
 
@@ -44,17 +59,7 @@ describe('with a display', { skip }, () => {
       await until(async () => (await windows(display)).includes('Shown in a window'), 'the window on the display', 10_000)
     }
 
-    await server.ok('navigate', { url: site.url('/form') })
-    await server.ok('type', { selector: '#name', text: 'Ada' })
-    assert.equal((await server.ok('click', { selector: '#send' })).page.title, 'Echo')
-
-    // A second session has a window of its own: the first is not hidden by it.
-    const sessionId = await server.createSession()
-    await server.ok('navigate', { sessionId, url: site.url('/form') })
-    await server.ok('click', { sessionId, selector: '#send' })
-    assert.equal((await server.ok('evaluate', { sessionId, script: 'document.visibilityState' })).value, 'visible')
-    await server.ok('close_session', { sessionId })
-    assert.deepEqual(await server.end(), { code: 0, signal: null })
+    await mainJob(server, site)
   })
 
   test('`--headless` opens no window there', { timeout: 30_000 }, async (t) => {
@@ -80,17 +85,7 @@ describe('with a display, by `--headless false`', { skip: skip || (NO_OTHERS ?? 
       if (onPath('xwininfo')) {
         await until(async () => (await windows(display)).includes('Shown in a window'), 'the window on the display', 10_000)
       }
-      await server.ok('navigate', { url: site.url('/form') })
-      await server.ok('type', { selector: '#name', text: 'Ada' })
-      assert.equal((await server.ok('click', { selector: '#send' })).page.title, 'Echo')
-
-      // A second session has a window of its own: the first is not hidden by it.
-      const sessionId = await server.createSession()
-      await server.ok('navigate', { sessionId, url: site.url('/form') })
-      await server.ok('click', { sessionId, selector: '#send' })
-      assert.equal((await server.ok('evaluate', { sessionId, script: 'document.visibilityState' })).value, 'visible')
-      await server.ok('close_session', { sessionId })
-      assert.deepEqual(await server.end(), { code: 0, signal: null })
+      await mainJob(server, site)
     })
   }
 })

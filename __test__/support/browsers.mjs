@@ -84,6 +84,7 @@ export const BROWSERS = {
         'set_offline cuts every place off, and back': 'BiDi tells nothing of shared and service workers'
       },
       'page/oracle.test.mjs': { '*': 'Chromium’s accessibility tree is the oracle' },
+      'waiting/leaving.test.mjs': { 'tells so to go_back; refused it stays, accepted it goes': 'in Firefox the empty tab is no entry of the history' },
       'state/storage-state.test.mjs': {
         'holds the cookies that a frame of another site has inside a page': 'BiDi does not tell of such a cookie in which page it is'
       },

@@ -154,7 +154,8 @@ impl Frames {
             "browsingContext.userPromptOpened" => {
                 let kind = happening.kind.unwrap_or_default();
                 let default_value = happening.default_value.filter(|_| kind == "prompt");
-                let message = happening.message.unwrap_or_default();
+                // Of a page that is left the words are the browser's own, the same for every page.
+                let message = happening.message.filter(|_| kind != "beforeunload").unwrap_or_default();
                 vec![PageEvent::DialogOpened(Dialog { kind, message, default_value })]
             }
             "browsingContext.userPromptClosed" => vec![PageEvent::DialogClosed],

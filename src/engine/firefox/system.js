@@ -38,7 +38,18 @@
 
   // Scripts that run for too long, as the browser reports them.
   const hanging = new Set()
-  Services.obs.addObserver((report) => hanging.add(report.QueryInterface(Ci.nsIHangReport)), 'process-hang-report')
+  // The pages whose next one is to end, and until when: a script is reported again each second.
+  const unwanted = new Map()
+  const REPORTED_WITHIN = 2500
+  const reported = (report) => {
+    hanging.add(report.QueryInterface(Ci.nsIHangReport))
+    for (const [loader, until] of unwanted) {
+      const of = report.isReportForBrowserOrChildren(loader)
+      if (of && Date.now() < until) report.terminateScript()
+      if (of || Date.now() >= until) unwanted.delete(loader)
+    }
+  }
+  Services.obs.addObserver(reported, 'process-hang-report')
   Services.obs.addObserver((report) => hanging.delete(report.QueryInterface(Ci.nsIHangReport)), 'clear-hang-report')
 
   // Slow networks, by the browser's own number of a user context.
@@ -73,8 +84,11 @@
     stop: (id) => page(id).stop(Ci.nsIWebNavigation.STOP_ALL),
     stopScript(id) {
       const loader = page(id).embedderElement.frameLoader
-      for (const report of hanging) if (report.isReportForBrowserOrChildren(loader)) report.endStartingDebugger?.()
+      unwanted.set(loader, Date.now() + REPORTED_WITHIN)
+      for (const report of hanging) if (report.isReportForBrowserOrChildren(loader)) report.terminateScript()
     },
+    // BiDi's answers only when a page that asks whether to leave was answered.
+    reload: (id) => page(id).reload(Ci.nsIWebNavigation.LOAD_FLAGS_NONE),
     reloadFresh: (id) =>
       page(id).reload(Ci.nsIWebNavigation.LOAD_FLAGS_BYPASS_CACHE | Ci.nsIWebNavigation.LOAD_FLAGS_BYPASS_PROXY),
     forgetHistory(id) {

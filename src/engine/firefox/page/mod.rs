@@ -27,6 +27,7 @@ use super::{
     requests::Step,
     system::{LET_US_IN, System},
     tabs::Tabs,
+    value::Outcome,
 };
 use crate::engine::{
     Area, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
@@ -423,6 +424,9 @@ impl Page for FirefoxPage {
         if ignore_cache {
             let instead = "reload without ignoreCache, or start Firefox with --remote-allow-system-access";
             return self.ask("reloading past the cache", instead, "reloadFresh").await.map(drop);
+        }
+        if let Some(sent) = self.system.tell(&self.system_call("reload"))? {
+            return sent.read::<Outcome>().await.map_err(super::meaning)?.value().map(drop);
         }
         let params = json!({"context": self.id, "wait": "none"});
         match self.bidi.post("browsingContext.reload", params)?.raw().await {
