@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::error::ConfigError;
 use super::layer::{Layer, Origin, Setting, joined};
 use super::options::OPTIONS;
-use super::{Config, Transport, device};
+use super::{BrowserKind, Config, Transport, device};
 
 /// Who set which option last.
 type Origins = BTreeMap<&'static str, Origin>;
@@ -37,6 +37,7 @@ pub(super) fn finish(
     refuse_what_is_not_built(&mut config, &origins)?;
     refuse_contradictions(&config, &origins)?;
     take_sandbox_argument(&mut config, &origins)?;
+    tell_what_is_not_held(&mut config);
     device::apply(&mut config.context, origins.get("device"))?;
     Ok(config)
 }
@@ -107,6 +108,7 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
             why: "there is no proxy to go past",
         });
     }
+    refuse_what_is_not_held(config, &origin)?;
     if config.auth_token.is_some() && config.auth_token_file.is_some() {
         return refuse("auth-token", "auth-token-file", "there is one token");
     }
@@ -131,6 +133,90 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
         return refuse("pool-min-browsers", "pool-max-browsers", "the least is more than the most");
     }
     Ok(())
+}
+
+/// Arguments of browsers that lead their connections past us.
+const WAYS_PAST: &[&str] =
+    &["--proxy-server", "--proxy-pac-url", "--proxy-auto-detect", "--proxy-bypass-list", "--no-proxy-server"];
+
+/// Refuses rules for pages that something else would undo.
+fn refuse_what_is_not_held(
+    config: &Config,
+    origin: &impl Fn(&'static str) -> Origin,
+) -> Result<(), ConfigError> {
+    let security = &config.security;
+    let refuse = |first, second, why| {
+        Err(ConfigError::Contradiction { first: origin(first), second: origin(second), why })
+    };
+    let lists = if security.allowed_domains.is_empty() { "blocked-domains" } else { "allowed-domains" };
+    if security.names_domains() && config.browser_endpoint.is_some() {
+        return refuse(lists, "browser-endpoint", "a browser that runs already goes where it likes");
+    }
+    if security.names_domains() && config.browser == BrowserKind::Webkit {
+        return refuse(lists, "browser", "WebKit’s connections cannot be held back");
+    }
+    if security.blocked_domains.iter().any(|domain| security.allowed_domains.contains(domain)) {
+        return refuse("allowed-domains", "blocked-domains", "both name the same domain");
+    }
+    let names = |tool: &str| config.tools.iter().any(|word| word == tool);
+    if !security.enable_script_evaluation && names("evaluate") {
+        return refuse(
+            "enable-script-evaluation",
+            "tools",
+            "one switches `evaluate` off, the other lists it",
+        );
+    }
+    if !security.enable_file_upload && names("upload_file") {
+        return refuse("enable-file-upload", "tools", "one switches `upload_file` off, the other lists it");
+    }
+    if !security.restricts_pages() || config.browser_endpoint.is_some() {
+        return Ok(());
+    }
+    let past = |argument: &String| WAYS_PAST.iter().any(|way| argument.split('=').next() == Some(way));
+    if config.browser_args.iter().any(past) {
+        return Err(ConfigError::Needs {
+            origin: origin("browser-arg"),
+            needed: "allow-private-network",
+            why: "pages are held by a proxy of ours; --proxy-server sets one behind it",
+        });
+    }
+    let spoken =
+        |server: &String| !server.contains("://") || PROXIES.iter().any(|kind| server.starts_with(kind));
+    if config.context.proxy_server.as_ref().is_some_and(|server| !spoken(server)) {
+        return Err(ConfigError::Needs {
+            origin: origin("proxy-server"),
+            needed: "allow-private-network",
+            why: "rules for pages are held in front of http:// and socks5:// proxies only",
+        });
+    }
+    Ok(())
+}
+
+/// Proxies that we can be a client of.
+const PROXIES: &[&str] = &["http://", "socks5://", "socks://"];
+
+/// What the user should know of rules that are there by default, and are not held.
+fn tell_what_is_not_held(config: &mut Config) {
+    if config.security.allow_private_network {
+        return;
+    }
+    let who = if config.browser_endpoint.is_some() {
+        "a browser that runs already"
+    } else if config.browser == BrowserKind::Webkit {
+        "WebKit"
+    } else {
+        let resolves = |argument: &String| argument.starts_with("--host-resolver-rules");
+        if config.browser_args.iter().any(resolves) {
+            config.warnings.push(
+                "--host-resolver-rules is without effect: names are resolved by the server, unless --allow-private-network is set"
+                    .to_owned(),
+            );
+        }
+        return;
+    };
+    config.warnings.push(format!(
+        "pages of {who} are not kept from private addresses; --allow-private-network says so without this line"
+    ));
 }
 
 /// `--no-sandbox` among the browser's own arguments (as in seed 004's example) is our `sandbox: false`.

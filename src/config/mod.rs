@@ -98,6 +98,8 @@ pub struct Config {
 
     pub tools: Vec<String>,
     pub no_tools: Vec<String>,
+    /// Whether only tools are listed that change nothing in a page.
+    pub read_only: bool,
     pub caps: Vec<String>,
     pub prompts: Option<PathBuf>,
     pub after_action: AfterAction,
@@ -215,6 +217,17 @@ impl Default for UpstreamConfig {
     }
 }
 
+impl SecurityConfig {
+    /// Whether there are places that pages may not go to.
+    pub fn restricts_pages(&self) -> bool {
+        !self.allow_private_network || self.names_domains()
+    }
+
+    pub fn names_domains(&self) -> bool {
+        !self.allowed_domains.is_empty() || !self.blocked_domains.is_empty()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LogConfig {
@@ -263,6 +276,7 @@ impl Default for Config {
             idle_timeout: Duration::from_millis(60_000),
             tools: vec!["native".to_owned()],
             no_tools: Vec::new(),
+            read_only: false,
             caps: Vec::new(),
             prompts: None,
             after_action: AfterAction::Changes,

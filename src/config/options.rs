@@ -90,6 +90,7 @@ const LOG: &str = "Logging";
 const ONCE_EACH: Kind = Kind::List { flag: None, environment: ' ', item: Item::Text };
 const FILES: Kind = Kind::List { flag: None, environment: ',', item: Item::File };
 const COMMAS: Kind = Kind::List { flag: Some(','), environment: ',', item: Item::Text };
+const DOMAINS: Kind = Kind::List { flag: Some(','), environment: ',', item: Item::Domain };
 const CAPS: Kind = Kind::List {
     flag: Some(','),
     environment: ',',
@@ -481,6 +482,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "native, playwright, all, or names and groups, as navigate,group:network",
     ),
     row(TOOLS, "no-tools", "noTools", COMMAS, "Tools and groups to take away"),
+    row(TOOLS, "read-only", "readOnly", Kind::Switch, "Only tools that change nothing in a page"),
     row(TOOLS, "caps", "caps", CAPS, "Capabilities of the Playwright set, as vision,pdf"),
     row(TOOLS, "prompts", "prompts", Kind::Path, "Folder with further prompts"),
     row(
@@ -514,9 +516,15 @@ pub static OPTIONS: &[ConfigOption] = &[
         Kind::Switch,
         "Keep Authorization and cookies in clear in the record",
     ),
-    row(SAFETY, "allowed-domains", "security.allowedDomains", COMMAS, "Only these domains")
-        .nested("security.allowedDomains"),
-    row(SAFETY, "blocked-domains", "security.blockedDomains", COMMAS, "Not these domains")
+    row(
+        SAFETY,
+        "allowed-domains",
+        "security.allowedDomains",
+        DOMAINS,
+        "Only these domains, as *.example.com",
+    )
+    .nested("security.allowedDomains"),
+    row(SAFETY, "blocked-domains", "security.blockedDomains", DOMAINS, "Not these domains")
         .nested("security.blockedDomains"),
     row(
         SAFETY,
@@ -583,9 +591,6 @@ pub static NOT_BUILT: &[&str] = &[
     "pool-idle-timeout",
     "warm-contexts",
     "caps",
-    "allowed-domains",
-    "blocked-domains",
-    "allow-private-network",
     "secrets",
     "boundaries",
 ];

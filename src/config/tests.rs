@@ -230,6 +230,10 @@ fn every_wrong_setting_gets_one_clear_line() {
         ("transport", "pigeon"),
         ("no-boundaries", "true"),
         ("proxy-bypass", ".example.com"),
+        ("allowed-domains", "https://example.com"),
+        ("blocked-domains", "ads.example/x"),
+        ("browser-arg", "--proxy-server=http://localhost:1"),
+        ("proxy-server", "https://proxy.example"),
     ] {
         let error = load(&[(name, text)], &[]).expect_err(name);
         tell(format!("--{name} {}", text.replace('\n', "⏎")), error);
@@ -240,6 +244,11 @@ fn every_wrong_setting_gets_one_clear_line() {
         [("isolated", "true"), ("user-data-dir", "/tmp/profile")],
         [("browser-endpoint", "ws://localhost:1"), ("executable-path", "/bin/true")],
         [("sandbox", "true"), ("browser-arg", "--no-sandbox")],
+        [("allowed-domains", "a.example"), ("blocked-domains", "b.example,a.example")],
+        [("allowed-domains", "a.example"), ("browser-endpoint", "ws://localhost:1")],
+        [("blocked-domains", "a.example"), ("browser", "webkit")],
+        [("enable-script-evaluation", "false"), ("tools", "evaluate")],
+        [("enable-file-upload", "false"), ("tools", "click,upload_file")],
     ] {
         tell(format!("{flags:?}"), load(&flags, &[]).expect_err("contradiction"));
     }

@@ -52,6 +52,8 @@ pub enum Kind {
 pub enum Item {
     Text,
     File,
+    /// `example.com`, `*.example.com`, an address, or `*`.
+    Domain,
     Choice(&'static [&'static str]),
 }
 
@@ -109,6 +111,7 @@ impl Kind {
                 let fits = |value: &Value| match item {
                     Item::Text => not_empty(value).is_some(),
                     Item::File => is_file(value),
+                    Item::Domain => value.as_str().is_some_and(is_domain),
                     Item::Choice(names) => value.as_str().is_some_and(|name| names.contains(&name)),
                 };
                 value.as_array()?.iter().all(fits).then(|| value.clone())
@@ -138,6 +141,10 @@ impl Kind {
             Self::Retention => "an age (`36h`, `7d`), a size (`1GiB`) or both (`7d,1GiB`)".to_owned(),
             Self::List { item: Item::Text, .. } => "a list of texts".to_owned(),
             Self::List { item: Item::File, .. } => "a list of paths of files that are there".to_owned(),
+            Self::List { item: Item::Domain, .. } => {
+                "a list of domains without scheme, port and path, as `example.com` or `*.example.com`"
+                    .to_owned()
+            }
             Self::List { item: Item::Choice(names), .. } => format!("a list, each of it {}", choice(names)),
         }
     }
@@ -145,6 +152,19 @@ impl Kind {
     /// Whether a word after a switch is its value, rather than the next argument.
     pub fn is_switch_word(&self, text: &str) -> bool {
         *self == Self::Switch && self.parse(text, Medium::Flag).is_some()
+    }
+}
+
+/// Whether it is a host, or all below one.
+fn is_domain(text: &str) -> bool {
+    let text = text.trim();
+    let is_address_of_ipv6 = || text.parse::<std::net::Ipv6Addr>().is_ok();
+    let is_host = |host: &str| !host.contains('*') && url::Host::parse(host).is_ok();
+    match text.strip_prefix("*.") {
+        Some(domain) => {
+            matches!(url::Host::parse(domain), Ok(url::Host::Domain(name)) if !name.contains('*'))
+        }
+        None => text == "*" || is_host(text) || is_address_of_ipv6(),
     }
 }
 

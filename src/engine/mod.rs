@@ -10,6 +10,7 @@ mod arrivals;
 pub mod chromium;
 mod console;
 pub mod firefox;
+pub mod gate;
 pub mod install;
 #[cfg(feature = "testing")]
 pub mod memory;
@@ -27,7 +28,10 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use self::console::{ConsoleLevel, ConsoleMessage};
-use self::network::{Cookie, NetworkRules, RequestEvent};
+use self::{
+    gate::Gate,
+    network::{Cookie, NetworkRules, RequestEvent},
+};
 use crate::{
     config::{BrowserKind, Config, ContextConfig},
     error::{ErrorCode, TroupeError},
@@ -307,12 +311,14 @@ pub struct Area {
 }
 
 /// What a context is made with: the configuration, and the files that it names as they were read.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct ContextOptions {
     pub config: ContextConfig,
     pub init_scripts: Vec<String>,
     /// Runs in the isolated world of each document before the page's own scripts.
     pub prelude: &'static str,
+    /// Asked where its pages may go; `None`: wherever they like.
+    pub gate: Option<Arc<dyn Gate>>,
 }
 
 impl ContextOptions {
@@ -327,7 +333,7 @@ impl ContextOptions {
                 )
             })?);
         }
-        Ok(Self { config, init_scripts, prelude })
+        Ok(Self { config, init_scripts, prelude, gate: None })
     }
 }
 
@@ -376,6 +382,8 @@ pub trait Page: Send + Sync {
     /// The engine's own id.
     fn id(&self) -> &str;
     fn main_frame(&self) -> FrameId;
+    /// Has each request of its context put to the gate, where there is one, from now on.
+    async fn stop_requests(&self) {}
     /// Answers when the new document is committed, or the attempt is over.
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart>;
     /// As [`Self::navigate`], in place of the present entry of its history: where a browser cannot forget entries.

@@ -12,6 +12,7 @@ mod downloads;
 mod entering;
 mod finding;
 mod frames;
+mod gate;
 mod injected;
 mod keep;
 mod keyboard;
@@ -56,6 +57,7 @@ pub use downloads::{Download, DownloadState, Downloads};
 pub use entering::TypeOptions;
 pub use finding::{Found, MOST_MATCHES, Query};
 pub use frames::RefCounter;
+pub use gate::Gate;
 pub use injected::PRELUDE;
 pub use keep::{DocumentState, FrameState, Item, KeptPage, OriginStorage, Scroll, Visited};
 pub use markdown::markdown;
@@ -93,6 +95,8 @@ pub struct Shared {
     pub dialogs: Dialogs,
     pub visited: Arc<Visited>,
     pub console: Arc<ConsoleLog>,
+    /// Asked where they may go; `None`: wherever they like.
+    pub gate: Option<Arc<Gate>>,
     /// Advanced when one of them shows something else.
     pub news: Revision,
 }
@@ -114,6 +118,7 @@ pub struct Page {
     last_look: changes::LastLook,
     looks: keep::Looks,
     config: Arc<Config>,
+    gate: Option<Arc<Gate>>,
     main_frame: OnceLock<FrameId>,
 }
 
@@ -134,6 +139,7 @@ impl Page {
             last_look: changes::LastLook::default(),
             looks: keep::Looks::default(),
             config: shared.config.clone(),
+            gate: shared.gate.clone(),
             main_frame: OnceLock::new(),
         }
     }

@@ -10,6 +10,7 @@ use url::Url;
 use super::{
     Page,
     dialogs::{Elsewhere, OpenDialog},
+    gate::Outcome,
     on_drop::OnDrop,
     settle::DOWNLOAD,
     state::Mark,
@@ -98,8 +99,11 @@ enum Reached {
 }
 
 impl Page {
-    /// Navigates to `url` and waits for it.
+    /// Navigates to `url`, as the client has asked for, and waits for it.
     pub async fn navigate(&self, url: &Url, until: WaitUntil, timeout: Duration) -> Result<Navigation> {
+        if let Some(gate) = &self.gate {
+            gate.ask(url, || self.engine.stop_requests()).await;
+        }
         let going = async |mark| self.go(url, until, mark, self.engine.navigate(url.as_str())).await;
         self.arrive_by(url.as_str(), going, timeout).await
     }
@@ -170,17 +174,21 @@ impl Page {
         if !ERROR_PAGES.iter().any(|scheme| shown.starts_with(scheme)) {
             return None;
         }
+        let last = self.last_failed_document();
+        let (url, reason) = last.unwrap_or_else(|| (shown.to_owned(), "net::ERR_FAILED".to_owned()));
+        Some(Unreachable { url, reason })
+    }
+
+    /// The URL of the last document that could not be had, and why.
+    fn last_failed_document(&self) -> Option<(String, String)> {
         let main = self.main_frame();
-        let last = self.state.read_log(|log| {
+        self.state.read_log(|log| {
             let mut documents = log.entries().rev().filter(|logged| {
                 logged.kind == ResourceType::Document
                     && logged.frame.as_ref().is_none_or(|frame| frame == main)
             });
-            let failed = documents.find(|logged| logged.failure.is_some());
-            failed.map(|logged| (logged.url.clone(), logged.failure.clone()))
-        });
-        let (url, reason) = last.unwrap_or_else(|| (shown.to_owned(), None));
-        Some(Unreachable { url, reason: reason.unwrap_or_else(|| "net::ERR_FAILED".to_owned()) })
+            documents.find_map(|logged| Some((logged.url.clone(), logged.failure.clone()?)))
+        })
     }
 
     /// Waits until the present document is as far as `until`, or the one that replaces it.
@@ -358,6 +366,17 @@ impl Page {
     }
 
     fn failed(&self, url: &str, reason: &str, timeout: Duration) -> TroupeError {
+        let known = self.gate.as_ref().and_then(|gate| {
+            // Where a redirect has led is known to the log alone.
+            let led = self.last_failed_document().map(|(url, _)| url);
+            let outcome = |url: &str| Some((url.to_owned(), gate.outcome_of(url, reason)?));
+            led.and_then(|led| outcome(&led)).or_else(|| outcome(url))
+        });
+        let reason = match &known {
+            Some((led, Outcome::Refused(rule))) => return rule.error(led),
+            Some((_, Outcome::Failed(known))) => known,
+            None => reason,
+        };
         let told = match reason {
             "timeout" => format!("no answer within {} ms", timeout.as_millis()),
             "net::ERR_NAME_NOT_RESOLVED" => "the name of its host is not known".to_owned(),

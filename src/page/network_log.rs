@@ -68,6 +68,12 @@ impl NetworkLog {
         self.entries.iter()
     }
 
+    /// Where the request `id` goes that is under way.
+    pub fn url_of(&self, id: &str) -> Option<&str> {
+        let at = self.open.get(id)?.checked_sub(self.forgotten)?;
+        self.entries.get(at).map(|entry| entry.url.as_str())
+    }
+
     fn open(&mut self, id: &str) -> Option<&mut Logged> {
         let at = self.open.get(id)?.checked_sub(self.forgotten)?;
         self.entries.get_mut(at)

@@ -13,12 +13,15 @@ use super::{
     console::ConsoleLog,
     dialogs::Dialogs,
     downloads::Downloads,
+    gate::Gate,
     keep::Visited,
     network_log::NetworkLog,
     requests::{Request, Requests},
     revision::Revision,
 };
-use crate::engine::{Dialog, DocumentId, DownloadStart, FileChooser, FrameId, PageEvent, PageObserver};
+use crate::engine::{
+    Dialog, DocumentId, DownloadStart, FileChooser, FrameId, PageEvent, PageObserver, network::RequestEvent,
+};
 
 /// Statuses of documents that are on their way, or that the user may go back to.
 const STATUSES: usize = 64;
@@ -92,6 +95,7 @@ pub struct PageState {
     downloads: Arc<Downloads>,
     visited: Arc<Visited>,
     console: Arc<ConsoleLog>,
+    gate: Option<Arc<Gate>>,
     news: Revision,
 }
 
@@ -317,8 +321,8 @@ impl Facts {
 impl PageState {
     /// Of the page `id`, which has `shared` in common with the others of its session.
     pub fn new(id: String, shared: &Shared) -> Self {
-        let Shared { downloads, dialogs, visited, console, news, .. } = shared.clone();
-        Self { id, downloads, dialogs, visited, console, news, ..Self::default() }
+        let Shared { downloads, dialogs, visited, console, gate, news, .. } = shared.clone();
+        Self { id, downloads, dialogs, visited, console, gate, news, ..Self::default() }
     }
 
     /// The dialogs of the session.
@@ -380,8 +384,14 @@ impl PageObserver for PageState {
     fn event(&self, event: PageEvent) {
         match event {
             // Nobody waits for the log.
-            PageEvent::Request(event) => {
-                return self.log.lock().unwrap_or_else(PoisonError::into_inner).apply(event);
+            PageEvent::Request(mut event) => {
+                let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+                if let (Some(gate), RequestEvent::Failed { id, reason, .. }) = (&self.gate, &mut event)
+                    && let Some(url) = log.url_of(id)
+                {
+                    *reason = gate.explain(url, std::mem::take(reason));
+                }
+                return log.apply(event);
             }
             PageEvent::Console(message) => return self.console.note(message),
             PageEvent::DownloadStarted(ref start) => self.downloads.started(start),

@@ -139,7 +139,8 @@ impl SessionManager {
             (Birth::New(None), Some(path)) => Some(StorageState::read(path).await?),
             (Birth::New(None), None) | (Birth::Again(_), _) => None,
         };
-        let options = ContextOptions::read(config, PRELUDE).await?;
+        let mut options = ContextOptions::read(config, PRELUDE).await?;
+        options.gate = session.pages.shared.gate.clone().map(|gate| gate as _);
         let mut running = self.browser().await?;
         let mut context = running.new_context(&options, session.pages.clone()).await;
         if matches!(context, Err(EngineError::BrowserGone)) {

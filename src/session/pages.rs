@@ -12,7 +12,7 @@ use crate::{
     config::Config,
     engine::{self, ContextObserver, PageObserver},
     error::{ErrorCode, Result, TroupeError},
-    page::{ConsoleLog, Dialogs, Downloads, Page, Revision, Shared},
+    page::{ConsoleLog, Dialogs, Downloads, Gate, Page, Revision, Shared},
     policy::files,
 };
 
@@ -48,7 +48,9 @@ impl Pages {
     pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, news: Revision) -> Self {
         let downloads = Arc::new(Downloads::new(files::download_folder(&config)));
         let (dialogs, visited, console) = (Dialogs::default(), Arc::default(), Arc::default());
-        let shared = Shared { config, refs: Arc::default(), downloads, dialogs, visited, console, news };
+        let gate = Gate::new(&config.security).map(Arc::new);
+        let shared =
+            Shared { config, refs: Arc::default(), downloads, dialogs, visited, console, gate, news };
         Self { shared, clock, list: Mutex::default(), opening: Notify::new() }
     }
 

@@ -452,9 +452,11 @@ fn means(word: &str, tool: &Tool) -> bool {
     }
 }
 
-/// Whether `--tools` and `--no-tools` leave it.
+/// Whether `--tools`, `--no-tools` and `--read-only` leave it.
 fn is_chosen(config: &Config, tool: &Tool) -> bool {
-    config.tools.iter().any(|word| means(word, tool)) && !config.no_tools.iter().any(|word| means(word, tool))
+    !(config.read_only && tool.changes_pages())
+        && config.tools.iter().any(|word| means(word, tool))
+        && !config.no_tools.iter().any(|word| means(word, tool))
 }
 
 /// Whether a tool has something to do where the upstream server serves the sessions.
@@ -477,6 +479,19 @@ fn select(config: &Config) -> Result<Vec<&'static Tool>> {
                 format!("unknown tool `{word}`{hint}"),
             ));
         }
+    }
+    if config.read_only
+        && let Some(tool) = TOOLS
+            .iter()
+            .find(|tool| tool.changes_pages() && config.tools.iter().any(|word| word == tool.name))
+    {
+        return Err(TroupeError::new(
+            ErrorCode::InvalidParameters,
+            format!(
+                "`--read-only` and `--tools {}` contradict each other: that tool changes pages",
+                tool.name
+            ),
+        ));
     }
     Ok(TOOLS.iter().filter(|tool| is_chosen(config, tool)).collect())
 }

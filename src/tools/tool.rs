@@ -126,6 +126,21 @@ pub struct Tool {
 }
 
 impl Tool {
+    /// Whether it can change what is in a page, or what its site keeps. A navigation only shows what is there.
+    pub fn changes_pages(&self) -> bool {
+        const HARMLESS: &[&str] = &[
+            "create_session",
+            "close_session",
+            "session_resume",
+            "save_state",
+            "save_pdf",
+            "batch",
+            "handle_dialog",
+        ];
+        let leads = matches!(self.group, Group::Navigation | Group::Pages | Group::Person);
+        !self.hints.read_only && !leads && !HARMLESS.contains(&self.name)
+    }
+
     /// Whether it works in a session.
     pub fn is_in_session(&self) -> bool {
         matches!(self.run, Run::Session(_) | Run::Page(_) | Run::Upstream { .. })

@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Link, cookies,
-    launch::Process,
+    launch::{self, Process},
     network::ContextNetwork,
     page::{ChromiumPage, PageSetup},
     workers,
@@ -41,6 +41,7 @@ use crate::{
         Browser, Context, ContextObserver, ContextOptions, DownloadStart, EngineError, EngineResult, Page,
         PageEvent,
         arrivals::Arrivals,
+        gate::{Gateway, WayOut},
         network::{Cookie, NetworkRules},
         process::{Ending, Stderr},
         wire::{Listener, read_json},
@@ -64,6 +65,8 @@ pub(super) struct Shared {
     windowed: bool,
     /// Where downloads are kept under their ids until they are told of.
     downloads: PathBuf,
+    /// What the browser itself is launched with, and its own context, where it may not go everywhere.
+    gateway: Option<Arc<Gateway>>,
     targets: Mutex<Targets>,
 }
 
@@ -116,6 +119,7 @@ impl ChromiumBrowser {
             config,
             windowed: process.windowed,
             downloads: process.downloads,
+            gateway: process.gateway,
             targets: Mutex::default(),
         });
         link.wire.listen(None, Arc::new(BrowserListener { shared: Arc::downgrade(&shared) }));
@@ -204,15 +208,21 @@ impl Browser for ChromiumBrowser {
         observer: Arc<dyn ContextObserver>,
     ) -> EngineResult<Arc<dyn Context>> {
         let shared = &self.shared;
-        let id: Option<Arc<str>> = if shared.config.user_data_dir.is_some() {
+        let own = shared.config.user_data_dir.is_some();
+        let way_out = WayOut::of_context(options, shared.gateway.as_ref(), own).await?;
+        let id: Option<Arc<str>> = if own {
             None
         } else {
+            let (proxy_server, proxy_bypass_list) = match &way_out {
+                Some(WayOut { gateway, .. }) => (Some(gateway.url()), Some(launch::NO_BYPASS.to_owned())),
+                None => (options.config.proxy_server.clone(), options.config.proxy_bypass.clone()),
+            };
             let created: CreatedContext = shared
                 .link
                 .execute(CreateBrowserContextParams {
                     dispose_on_detach: Some(true),
-                    proxy_server: options.config.proxy_server.clone(),
-                    proxy_bypass_list: options.config.proxy_bypass.clone(),
+                    proxy_server,
+                    proxy_bypass_list,
                     origins_with_universal_network_access: None,
                 })
                 .await?;
@@ -229,7 +239,7 @@ impl Browser for ChromiumBrowser {
             grant.browser_context_id = id.as_deref().map(|id| id.to_owned().into());
             shared.link.run(grant).await?;
         }
-        let network: Arc<ContextNetwork> = Arc::default();
+        let network = ContextNetwork::new(way_out);
         let context = ContextShared { options: options.clone(), observer, network: network.clone() };
         shared.targets().contexts.insert(id.clone().unwrap_or_default(), Arc::new(context));
         Ok(Arc::new(ChromiumContext { id, shared: shared.clone(), network, closed: AtomicBool::new(false) }))
@@ -327,6 +337,8 @@ struct TargetInfo {
     kind: String,
     browser_context_id: Option<String>,
     opener_id: Option<String>,
+    #[serde(default)]
+    url: String,
 }
 
 #[derive(Deserialize)]
@@ -430,7 +442,8 @@ fn attached(shared: &Arc<Shared>, event: Attached) {
     let link = Link { wire: shared.link.wire.clone(), session: Some(session.clone()) };
     if let (Some(context), Some(kind)) = (&context, workers::kind(&info.kind)) {
         shared.targets().workers.insert(session, context.network.clone());
-        workers::attach(link, kind, None, &context.network);
+        let target = workers::Target { target_id: info.target_id, url: info.url };
+        workers::attach(link, kind, target, None, &context.network);
         return;
     }
     let Some(context) = context.filter(|_| info.kind == "page") else {

@@ -3,12 +3,15 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use tokio::process::Command;
 
 use super::super::{
-    EngineError, EngineResult, install,
+    EngineError, EngineResult,
+    gate::{Gateway, WayOut},
+    install,
     process::{self, Ending, Folder, Running, Stderr},
     wire::Wire,
 };
@@ -24,6 +27,8 @@ pub(super) struct Process {
     pub windowed: bool,
     /// Where it puts downloads, under their ids.
     pub downloads: PathBuf,
+    /// What it is launched with, where pages may not go everywhere.
+    pub gateway: Option<Arc<Gateway>>,
 }
 
 /// Connects to a running browser: `ws://…` as it is, `http://host:port` by asking it for its address.
@@ -40,7 +45,8 @@ pub(super) async fn attach(endpoint: &str) -> EngineResult<Process> {
     let wire = Wire::connect(&url).await.map_err(failed)?;
     let ending = Ending::of_connection(wire.closed());
     let downloads = std::env::temp_dir();
-    Ok(Process { wire, pid: None, stderr: Stderr::default(), ending, windowed: true, downloads })
+    let stderr = Stderr::default();
+    Ok(Process { wire, pid: None, stderr, ending, windowed: true, downloads, gateway: None })
 }
 
 /// Starts the browser that the configuration means.
@@ -59,13 +65,33 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
         reason: format!("no folder for the browser's profile: {error}"),
         suggestion: None,
     })?;
-    let arguments = arguments(config, headless, found.is_headless_shell, folder.path());
+    let mut arguments = arguments(config, headless, found.is_headless_shell, folder.path());
+    let gateway = WayOut::of_browser(&config.security, &config.context).await?;
+    if let Some(gateway) = &gateway {
+        arguments.extend(ONE_WAY_OUT.iter().map(|argument| (*argument).to_owned()));
+        arguments.push(format!("--proxy-server={}", gateway.url()));
+        arguments.push(format!("--proxy-bypass-list={NO_BYPASS}"));
+    }
     tracing::debug!(path = %found.path.display(), ?arguments, "starting the browser");
-    spawn(&found.path, &arguments, folder, !found.is_headless_shell).map_err(|error| EngineError::Launch {
+    let process = spawn(&found.path, &arguments, folder, !found.is_headless_shell);
+    let process = process.map_err(|error| EngineError::Launch {
         reason: format!("`{}` could not be started: {error}", found.path.display()),
         suggestion: None,
-    })
+    })?;
+    Ok(Process { gateway, ..process })
 }
+
+/// What a browser is started with that may only reach the network through us.
+const ONE_WAY_OUT: &[&str] = &[
+    // Names are resolved by us, whoever asks (prefetches, WebRTC).
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--dns-prefetch-disable",
+    // WebRTC goes by UDP, past every proxy. The one name is Chrome's, the other the headless shell's.
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+];
+/// Without it this machine would be reached past the proxy.
+pub(super) const NO_BYPASS: &str = "<-loopback>";
 
 /// What a browser for agents is started with: nothing that phones home, throttles or asks.
 const ARGUMENTS: &[&str] = &[
@@ -150,7 +176,7 @@ fn spawn(path: &Path, arguments: &[String], folder: Folder, windowed: bool) -> i
         let downloads = folder.downloads();
         let connection = wire.clone();
         let Running { pid, stderr, ending } = process::start(command, folder, move || connection.close())?;
-        Ok(Process { wire, pid, stderr, ending, windowed, downloads })
+        Ok(Process { wire, pid, stderr, ending, windowed, downloads, gateway: None })
     }
     #[cfg(not(unix))]
     {

@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 #[expect(
     deprecated,
@@ -24,6 +25,7 @@ use chromiumoxide::cdp::browser_protocol::{
         HeaderEntry,
     },
     network::{EmulateNetworkConditionsByRuleParams, ErrorReason, NetworkConditions, SetCacheDisabledParams},
+    target::CloseTargetParams,
 };
 use futures_util::future::join_all;
 use serde::Deserialize;
@@ -32,7 +34,8 @@ use tokio::sync::oneshot;
 
 use super::{Link, browser::parse, page::ChromiumPage, requests::Request};
 use crate::engine::{
-    EngineResult, PageEvent,
+    EngineResult, FrameId, PageEvent,
+    gate::{Kind, Passed, Stopped, Stops, WayOut, Whose},
     network::{Mock, NetworkRules, RequestEvent, ResourceType, Throttling},
     wire::Sent,
 };
@@ -48,14 +51,16 @@ const SOCKETS: [&str; 2] = ["ws://*:*/*", "wss://*:*/*"];
 /// Milliseconds: longer than anybody waits.
 const NEVER: f64 = 86_400_000.0;
 
-#[derive(Default)]
 pub(super) struct ContextNetwork {
     state: Mutex<State>,
+    way_out: Option<WayOut>,
 }
 
 #[derive(Default)]
 struct State {
     rules: NetworkRules,
+    /// Whether each request is put to the gate.
+    gated: bool,
     members: HashMap<Arc<str>, Member>,
     pages: Vec<Weak<ChromiumPage>>,
     kinds: HashMap<Arc<str>, ResourceType>,
@@ -63,26 +68,96 @@ struct State {
     kept: VecDeque<Arc<str>>,
     /// Who waits for the type of a request.
     waiting: HashMap<Arc<str>, oneshot::Sender<ResourceType>>,
+    passed: Passed,
 }
 
 /// A session that the rules hold in.
 struct Member {
     link: Link,
+    /// `None`: a page, or a frame of it.
+    worker: Option<Worker>,
+}
+
+impl Member {
     /// Whether its requests are stopped whatever the rules are.
-    always_stops: bool,
+    fn always_stops(&self) -> bool {
+        self.worker.as_ref().is_some_and(|worker| worker.shared)
+    }
+}
+
+/// A worker that is no one page's.
+pub(super) struct Worker {
+    pub target: String,
+    /// Where its script comes from.
+    pub url: String,
+    /// Or else a service worker.
+    pub shared: bool,
+}
+
+impl Worker {
+    fn end(&self, link: &Link) -> EngineResult<Sent> {
+        let browser = Link { wire: link.wire.clone(), session: None };
+        browser.post(CloseTargetParams::new(self.target.clone()))
+    }
 }
 
 /// A request that is stopped until it is decided on.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Paused {
+pub(super) struct Paused {
     request_id: String,
     request: Request,
     resource_type: String,
     network_id: Option<String>,
+    pub frame_id: Option<FrameId>,
+}
+
+impl Paused {
+    /// As far as it tells whose it is, in the page whose main frame is `main`.
+    pub fn stopped(&self, main: &FrameId) -> Stopped<'_> {
+        let kind = match self.resource_type.as_str() {
+            "Document" if self.frame_id.as_ref() == Some(main) => Kind::Page,
+            "Document" => Kind::Frame,
+            _ => Kind::Other,
+        };
+        Stopped { url: &self.request.url, kind, referrer: self.request.header("referer") }
+    }
+}
+
+#[async_trait]
+impl Stops for ContextNetwork {
+    async fn stop_requests(&self) {
+        let answers: Vec<Sent> = {
+            let mut state = self.state();
+            state.gated = true;
+            let asked = state.members.values().filter_map(|member| match &member.worker {
+                Some(worker) if !self.may_run(worker) => worker.end(&member.link).ok(),
+                Some(Worker { shared: true, .. }) => None,
+                _ => member.link.post(EnableParams::default()).ok(),
+            });
+            asked.collect()
+        };
+        let _ = tokio::time::timeout(APPLY_TIMEOUT, join_all(answers.into_iter().map(Sent::raw))).await;
+    }
 }
 
 impl ContextNetwork {
+    pub fn new(way_out: Option<WayOut>) -> Arc<Self> {
+        let network = Arc::new(Self { state: Mutex::default(), way_out });
+        if let Some(WayOut { gateway, .. }) = &network.way_out {
+            let stops: Weak<Self> = Arc::downgrade(&network);
+            gateway.stopped_by(stops);
+        }
+        network
+    }
+
+    /// Has each request put to the gate.
+    pub async fn stop_requests(&self) {
+        if let Some(WayOut { gateway, .. }) = &self.way_out {
+            gateway.stop_requests().await;
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,24 +167,48 @@ impl ContextNetwork {
         let answers: Vec<Sent> = {
             let mut state = self.state();
             let former = std::mem::replace(&mut state.rules, rules);
-            let State { rules, members, .. } = &*state;
+            let State { rules, gated, members, .. } = &*state;
             // What is gone by now needs no rules.
-            members.values().filter_map(|member| apply(member, &former, rules).ok()).flatten().collect()
+            members
+                .values()
+                .filter_map(|member| apply(member, *gated, &former, rules).ok())
+                .flatten()
+                .collect()
         };
         let _ = tokio::time::timeout(APPLY_TIMEOUT, join_all(answers.into_iter().map(Sent::raw))).await;
     }
 
-    /// Takes in a session that waits to be let run: the rules are written before anything else happens in it.
-    pub fn join(&self, link: &Link, always_stops: bool) {
-        let Some(session) = link.session.clone() else { return };
-        let member = Member { link: link.clone(), always_stops };
+    /// Whether a worker may run once requests are put to the gate: those of a worker that many pages share do not
+    /// reliably come by, so only private places have some then.
+    fn may_run(&self, worker: &Worker) -> bool {
+        self.way_out.as_ref().is_none_or(|way_out| way_out.gate.is_asked(&worker.url))
+    }
+
+    /// Takes in a session that waits to be let run: the rules are written before anything else happens in it. False
+    /// where it must not run.
+    pub fn join(&self, link: &Link, worker: Option<Worker>) -> bool {
+        let Some(session) = link.session.clone() else { return false };
+        let always_stops = worker.as_ref().is_some_and(|worker| worker.shared);
+        let member = Member { link: link.clone(), worker };
         let mut state = self.state();
+        if let Some(worker) = member.worker.as_ref().filter(|worker| state.gated && !self.may_run(worker)) {
+            tracing::warn!(script = worker.url, "a worker of a public page does not run beside private ones");
+            drop(worker.end(link));
+            return false;
+        }
         // It is gone again where this fails.
-        if always_stops {
+        if always_stops || state.gated {
             drop(link.post(EnableParams::default()));
         }
-        drop(apply(&member, &NetworkRules::default(), &state.rules));
+        drop(apply(&member, state.gated, &NetworkRules::default(), &state.rules));
         state.members.insert(session, member);
+        true
+    }
+
+    /// Where the documents of the context come from.
+    fn places(&self) -> Vec<String> {
+        let pages: Vec<_> = self.state().pages.iter().filter_map(Weak::upgrade).collect();
+        pages.iter().flat_map(|page| page.places()).collect()
     }
 
     pub fn leave(&self, session: &Arc<str>) {
@@ -151,8 +250,14 @@ impl ContextNetwork {
         }
     }
 
-    /// Decides on the stopped request that `params` tell of; `tell` takes what the log should know.
-    pub fn paused(self: &Arc<Self>, link: &Link, params: &RawValue, tell: impl Fn(RequestEvent)) {
+    /// Decides on the stopped request that `params` tell of. `whose` says whose it is; `tell` takes what the log should know.
+    pub fn paused(
+        self: &Arc<Self>,
+        link: &Link,
+        params: &RawValue,
+        whose: impl FnOnce(&Paused) -> Whose,
+        tell: impl Fn(RequestEvent),
+    ) {
         let Some(paused) = parse::<Paused>("Fetch.requestPaused", params) else { return };
         let id: Option<Arc<str>> = paused.network_id.as_deref().map(Into::into);
         let mut state = self.state();
@@ -163,6 +268,18 @@ impl ContextNetwork {
             }
             drop(link.post(fulfil(&paused, &mock)));
             return;
+        }
+        if state.gated
+            && let Some(WayOut { gate, .. }) = &self.way_out
+        {
+            let former = id.as_ref().and_then(|id| state.passed.note(id, &paused.request.url));
+            drop(state);
+            // Of a redirect: who sends it there, whoever began it.
+            let whose = former.map_or_else(|| whose(&paused), Whose::Documents);
+            if !whose.may(&**gate, &paused.request.url, || self.places()) {
+                return finish(link, paused, true);
+            }
+            state = self.state();
         }
         if state.rules.blocked.is_empty() {
             drop(state);
@@ -222,13 +339,18 @@ fn finish(link: &Link, paused: Paused, blocked: bool) {
 
 /// Writes what turns `former` rules into `rules` in one session.
 #[expect(deprecated, reason = "see its import")]
-fn apply(member: &Member, former: &NetworkRules, rules: &NetworkRules) -> EngineResult<Vec<Sent>> {
+fn apply(
+    member: &Member,
+    gated: bool,
+    former: &NetworkRules,
+    rules: &NetworkRules,
+) -> EngineResult<Vec<Sent>> {
     let mut batch = member.link.batch();
     let stops = |rules: &NetworkRules| {
         !rules.mocks.is_empty() || rules.blocked.iter().any(|kind| *kind != ResourceType::WebSocket)
     };
     if stops(rules) != stops(former) {
-        if member.always_stops {
+        if member.always_stops() || gated {
             // As it is.
         } else if stops(rules) {
             batch.add(EnableParams::default())?;

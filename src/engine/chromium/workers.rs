@@ -15,12 +15,13 @@ use serde_json::value::RawValue;
 use super::{
     Link,
     browser::{only, parse},
-    network::ContextNetwork,
+    network::{ContextNetwork, Paused, Worker},
     page::ChromiumPage,
     requests,
 };
 use crate::engine::{
     EngineResult, PageEvent,
+    gate::Whose,
     network::{RequestEvent, WorkerKind},
     wire::Listener,
 };
@@ -39,13 +40,17 @@ pub(super) fn kind(target: &str) -> Option<WorkerKind> {
 pub(super) fn attach(
     link: Link,
     kind: WorkerKind,
+    Target { target_id, url }: Target,
     page: Option<Weak<ChromiumPage>>,
     network: &Arc<ContextNetwork>,
 ) {
-    let listener = WorkerListener { link: link.clone(), kind, page, network: network.clone() };
+    let listener =
+        WorkerListener { link: link.clone(), kind, url: url.clone(), page, network: network.clone() };
     link.wire.listen(link.session.clone(), Arc::new(listener));
-    if kind != WorkerKind::Dedicated {
-        network.join(&link, kind == WorkerKind::Shared);
+    let shared = kind == WorkerKind::Shared;
+    if kind != WorkerKind::Dedicated && !network.join(&link, Some(Worker { target: target_id, url, shared }))
+    {
+        return;
     }
     // Its answers matter to nobody: a worker that cannot be set up is one that has gone.
     drop(initialise(&link));
@@ -65,6 +70,8 @@ fn initialise(link: &Link) -> EngineResult<()> {
 struct WorkerListener {
     link: Link,
     kind: WorkerKind,
+    /// Where its script comes from.
+    url: String,
     page: Option<Weak<ChromiumPage>>,
     network: Arc<ContextNetwork>,
 }
@@ -73,6 +80,22 @@ struct WorkerListener {
 #[serde(rename_all = "camelCase")]
 struct Attached {
     session_id: Arc<str>,
+    target_info: Target,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Detached {
+    session_id: Arc<str>,
+}
+
+/// A worker, as the browser tells of it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Target {
+    pub target_id: String,
+    #[serde(default)]
+    pub url: String,
 }
 
 impl WorkerListener {
@@ -92,16 +115,17 @@ impl Listener for WorkerListener {
     fn event(&self, method: &str, params: &RawValue) {
         match method {
             "Fetch.requestPaused" => {
-                self.network.paused(&self.link, params, |event| self.tell(PageEvent::Request(event)));
+                let whose = |_: &Paused| Whose::Documents(self.url.clone());
+                self.network.paused(&self.link, params, whose, |event| self.tell(PageEvent::Request(event)));
             }
             "Target.attachedToTarget" => {
-                if let Some(Attached { session_id }) = parse(method, params) {
+                if let Some(Attached { session_id, target_info }) = parse(method, params) {
                     let link = Link { wire: self.link.wire.clone(), session: Some(session_id) };
-                    attach(link, WorkerKind::Dedicated, self.page.clone(), &self.network);
+                    attach(link, WorkerKind::Dedicated, target_info, self.page.clone(), &self.network);
                 }
             }
             "Target.detachedFromTarget" => {
-                if let Some(Attached { session_id }) = parse(method, params) {
+                if let Some(Detached { session_id }) = parse(method, params) {
                     self.link.wire.forget(&session_id);
                 }
             }

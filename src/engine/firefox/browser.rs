@@ -22,6 +22,7 @@ use crate::{
     config::{Config, display_present},
     engine::{
         Browser, Context, ContextObserver, ContextOptions, EngineError, EngineResult,
+        gate::{Gateway, WayOut},
         process::{self, Ending},
     },
 };
@@ -55,6 +56,8 @@ pub(super) struct FirefoxBrowser {
     config: Arc<Config>,
     windowed: bool,
     downloads: PathBuf,
+    /// What the browser itself is launched with, and its own context, where it may not go everywhere.
+    gateway: Option<Arc<Gateway>>,
     ending: Ending,
 }
 
@@ -101,6 +104,7 @@ impl FirefoxBrowser {
             config,
             windowed: !headless,
             downloads: process.downloads,
+            gateway: process.gateway,
             ending: process.ending,
         }))
     }
@@ -140,10 +144,13 @@ impl Browser for FirefoxBrowser {
     ) -> EngineResult<Arc<dyn Context>> {
         let shared = &self.shared;
         let bidi = &shared.bidi;
-        let id = if self.config.user_data_dir.is_some() {
+        let own = self.config.user_data_dir.is_some();
+        let way_out = WayOut::of_context(options, self.gateway.as_ref(), own).await?;
+        let id = if own {
             DEFAULT.into()
         } else {
-            let params = emulation::user_context(&options.config)?;
+            let gateway = way_out.as_ref().map(|way_out| &*way_out.gateway);
+            let params = emulation::user_context(&options.config, gateway)?;
             bidi.call::<CreatedContext>("browser.createUserContext", params).await?.user_context
         };
         let settings = emulation::apply(bidi, &id, options, self.windowed)?;
@@ -165,8 +172,7 @@ impl Browser for FirefoxBrowser {
         for sent in [downloads, prelude] {
             sent.raw().await.map_err(super::meaning)?;
         }
-        let network: Arc<ContextNetwork> = Arc::default();
-        shared.intercept.add(&network);
+        let network = ContextNetwork::new(bidi.clone(), &shared.intercept, way_out);
         let tabs: Arc<Tabs> = Arc::default();
         shared.add_context(&id, ContextShared { observer, network: network.clone(), tabs: tabs.clone() });
         let touch = options.config.has_touch;

@@ -6,7 +6,9 @@ use super::Bidi;
 use crate::{
     config::{ContextConfig, Viewport},
     engine::{
-        ContextOptions, EngineError, EngineResult, proxy,
+        ContextOptions, EngineError, EngineResult,
+        gate::Gateway,
+        proxy,
         wire::{Sent, WireError},
     },
 };
@@ -15,9 +17,15 @@ use crate::{
 const DEFAULT_VIEWPORT: Viewport = Viewport { width: 1280, height: 720 };
 
 /// How a user context is made: what it trusts and where its requests go.
-pub(super) fn user_context(config: &ContextConfig) -> EngineResult<Value> {
+pub(super) fn user_context(config: &ContextConfig, gateway: Option<&Gateway>) -> EngineResult<Value> {
     let mut params = json!({"acceptInsecureCerts": config.ignore_https_errors});
-    if let Some(proxy) = proxy::capability(config)? {
+    let proxy = match gateway {
+        Some(gateway) => Some(json!({
+            "proxyType": "manual", "socksProxy": gateway.address(), "socksVersion": 5, "noProxy": [],
+        })),
+        None => proxy::capability(config)?,
+    };
+    if let Some(proxy) = proxy {
         params["proxy"] = proxy;
     }
     Ok(params)

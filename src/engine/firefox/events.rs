@@ -52,6 +52,7 @@ pub(super) struct Frames {
 
 #[derive(Default)]
 struct Frame {
+    parent: Option<FrameId>,
     document: Option<DocumentId>,
     url: String,
     /// The navigation that has begun and not come to anything.
@@ -74,8 +75,26 @@ pub(super) enum Came {
 }
 
 impl Frames {
-    pub fn attach(&mut self, frame: &FrameId) {
-        self.known.entry(frame.clone()).or_default();
+    pub fn attach(&mut self, frame: &FrameId, parent: Option<FrameId>) {
+        self.known.entry(frame.clone()).or_default().parent = parent;
+    }
+
+    /// The URL of the document in `frame`; of one that has none of its own (`about:blank`, `data:`), that of the one
+    /// around it.
+    pub fn place_of(&self, frame: &FrameId) -> Option<String> {
+        let mut frame = self.known.get(frame);
+        while let Some(inner) = frame {
+            if inner.url.starts_with("http") {
+                return Some(inner.url.clone());
+            }
+            frame = inner.parent.as_ref().and_then(|parent| self.known.get(parent));
+        }
+        None
+    }
+
+    /// Where all documents of the page come from.
+    pub fn places(&self) -> Vec<String> {
+        self.known.values().map(|frame| frame.url.clone()).filter(|url| url.starts_with("http")).collect()
     }
 
     pub fn detach(&mut self, frame: &FrameId) {
@@ -170,6 +189,7 @@ impl Frames {
         known.pending.take_if(|pending| *pending == document);
         let early = known.early.take().filter(|(of, url, _)| *of == document && *url == happening.url);
         *known = Frame {
+            parent: known.parent.take(),
             document: Some(document.clone()),
             url: happening.url.clone(),
             pending: known.pending.take(),
@@ -263,7 +283,7 @@ mod tests {
 
     fn frames() -> Frames {
         let mut frames = Frames::default();
-        frames.attach(&"f".into());
+        frames.attach(&"f".into(), None);
         frames
     }
 

@@ -1,6 +1,6 @@
 //! Starting a Firefox and reaching it over its WebSocket, and attaching to a running one.
 
-use std::{io, path::Path, path::PathBuf, time::Duration};
+use std::{io, path::Path, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::process::Command;
 
@@ -8,7 +8,9 @@ use super::preferences;
 use crate::{
     config::{Config, display_present},
     engine::{
-        EngineError, EngineResult, install,
+        EngineError, EngineResult,
+        gate::{Gateway, WayOut},
+        install,
         process::{self, Ending, Folder, Running, Stderr},
         wire::Wire,
     },
@@ -26,6 +28,8 @@ pub(super) struct Process {
     pub ending: Ending,
     /// Where it puts downloads.
     pub downloads: PathBuf,
+    /// What it is launched with, where pages may not go everywhere.
+    pub gateway: Option<Arc<Gateway>>,
 }
 
 /// Connects to a running browser (`ws://host:port`).
@@ -39,7 +43,7 @@ pub(super) async fn attach(endpoint: &str) -> EngineResult<Process> {
         ),
     })?;
     let ending = Ending::of_connection(wire.closed());
-    Ok(Process { wire, pid: None, ending, downloads: std::env::temp_dir() })
+    Ok(Process { wire, pid: None, ending, downloads: std::env::temp_dir(), gateway: None })
 }
 
 async fn connect(address: &str) -> Result<Wire, String> {
@@ -60,7 +64,8 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
     }
     let found = install::find(config.browser, headless, config)
         .map_err(|error| failed(error.to_string(), error.suggestion().map(str::to_owned)))?;
-    let settings = preferences::user_js(config)
+    let gateway = WayOut::of_browser(&config.security, &config.context).await?;
+    let settings = preferences::user_js(config, gateway.as_ref().map(|gateway| gateway.port()))
         .map_err(|value| EngineError::UnknownSetting { name: "permission", value })?;
     let no_folder = |error: io::Error| failed(format!("no folder for the browser's profile: {error}"), None);
     let folder = Folder::create().map_err(no_folder)?;
@@ -72,7 +77,7 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
     tracing::debug!(?command, "starting the browser");
     let running = process::start(command, folder, || ())
         .map_err(|error| failed(format!("`{}` could not be started: {error}", found.path.display()), None))?;
-    reach(running, downloads).await
+    Ok(Process { gateway, ..reach(running, downloads).await? })
 }
 
 fn prepare(profile: &Path, settings: &str) -> io::Result<()> {
@@ -119,7 +124,7 @@ async fn reach(running: Running, downloads: PathBuf) -> EngineResult<Process> {
             () = connection.closed().cancelled_owned() => {}
         }
     });
-    Ok(Process { wire, pid, ending, downloads })
+    Ok(Process { wire, pid, ending, downloads, gateway: None })
 }
 
 /// Why a browser did not come up, in its own last words.

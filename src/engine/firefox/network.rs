@@ -6,6 +6,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,11 +14,13 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::{
     Bidi,
+    page::FirefoxPage,
     requests::Step,
     system::{LET_US_IN, System},
 };
 use crate::engine::{
     EngineResult,
+    gate::{Asker, Gate, Passed, Stops, WayOut, Whose},
     network::{Mock, NetworkRules, RequestEvent, Throttling},
 };
 
@@ -30,10 +33,26 @@ pub(super) struct Intercept {
 }
 
 /// The rules of one context.
-#[derive(Default)]
 pub(super) struct ContextNetwork {
     rules: Mutex<NetworkRules>,
+    way_out: Option<WayOut>,
+    /// Whether each request is put to the gate.
+    gated: AtomicBool,
+    passed: Mutex<Passed>,
+    pages: Mutex<Vec<Weak<FirefoxPage>>>,
+    bidi: Bidi,
+    intercept: Arc<Intercept>,
     closed: AtomicBool,
+}
+
+#[async_trait]
+impl Stops for ContextNetwork {
+    async fn stop_requests(&self) {
+        self.gated.store(true, Ordering::Release);
+        if let Err(error) = self.intercept.update(&self.bidi).await {
+            tracing::warn!(%error, "requests cannot be put to the gate");
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -46,20 +65,82 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ContextNetwork {
+    /// One whose requests are stopped among those of `intercept`.
+    pub fn new(bidi: Bidi, intercept: &Arc<Intercept>, way_out: Option<WayOut>) -> Arc<Self> {
+        let network = Arc::new(Self {
+            rules: Mutex::default(),
+            way_out,
+            gated: AtomicBool::new(false),
+            passed: Mutex::default(),
+            pages: Mutex::default(),
+            bidi,
+            intercept: intercept.clone(),
+            closed: AtomicBool::new(false),
+        });
+        if let Some(WayOut { gateway, .. }) = &network.way_out {
+            let stops: Weak<Self> = Arc::downgrade(&network);
+            gateway.stopped_by(stops);
+        }
+        intercept.add(&network);
+        network
+    }
+
+    /// Has each request put to the gate.
+    pub async fn stop_requests(&self) {
+        if let Some(WayOut { gateway, .. }) = &self.way_out {
+            gateway.stop_requests().await;
+        }
+    }
+
+    fn admits(&self, step: &Step, whose: impl FnOnce() -> Whose) -> bool {
+        let Some(gate) = self.gate() else { return true };
+        let request = &step.request;
+        let former = lock(&self.passed).note(&request.request, &request.url);
+        // Of a redirect: who sends it there, whoever began it.
+        let whose = former.map_or_else(whose, Whose::Documents);
+        whose.may(gate, &request.url, || self.places())
+    }
+
+    /// Where the documents of the context come from.
+    fn places(&self) -> Vec<String> {
+        let pages: Vec<_> = lock(&self.pages).iter().filter_map(Weak::upgrade).collect();
+        pages.iter().flat_map(|page| page.places()).collect()
+    }
+
+    pub fn add_page(&self, page: &Arc<FirefoxPage>) {
+        let mut pages = lock(&self.pages);
+        pages.retain(|page| page.strong_count() > 0);
+        pages.push(Arc::downgrade(page));
+    }
+
+    /// What each request is put to.
+    fn gate(&self) -> Option<&dyn Gate> {
+        let gated = self.gated.load(Ordering::Acquire);
+        self.way_out.as_ref().filter(|_| gated).map(|way_out| &*way_out.gate)
+    }
+
     fn stops(&self) -> bool {
         let rules = lock(&self.rules);
-        let has_rules = !rules.mocks.is_empty() || !rules.blocked.is_empty();
+        let gated = self.gated.load(Ordering::Acquire);
+        let has_rules = gated || !rules.mocks.is_empty() || !rules.blocked.is_empty();
         has_rules && !self.closed.load(Ordering::Acquire)
     }
 
     /// Decides on a stopped request; `tell` takes what the log should know.
-    pub fn decide(&self, bidi: &Bidi, step: &Step, tell: impl Fn(RequestEvent)) {
+    /// `whose` says whose it is.
+    pub fn decide(
+        &self,
+        bidi: &Bidi,
+        step: &Step,
+        whose: impl FnOnce() -> Whose,
+        tell: impl Fn(RequestEvent),
+    ) {
         let request = &step.request;
         let mock = lock(&self.rules).mock_for(&request.url).cloned();
         let answer = if let Some(mock) = mock {
             tell(RequestEvent::Mocked { id: request.request.clone() });
             bidi.post("network.provideResponse", answer(step, &mock))
-        } else if lock(&self.rules).blocked.contains(&request.kind()) {
+        } else if !self.admits(step, whose) || lock(&self.rules).blocked.contains(&request.kind()) {
             bidi.post("network.failRequest", json!({"request": request.request}))
         } else {
             return go_on(bidi, step);
@@ -69,13 +150,30 @@ impl ContextNetwork {
     }
 }
 
+/// One whose page has gone needs no answer.
+fn refuse(bidi: &Bidi, step: &Step) {
+    drop(bidi.post("network.failRequest", json!({"request": step.request.request})));
+}
+
 /// Lets a stopped request go on.
-pub(super) fn go_on(bidi: &Bidi, step: &Step) {
+fn go_on(bidi: &Bidi, step: &Step) {
     drop(bidi.post("network.continueRequest", json!({"request": step.request.request})));
 }
 
 impl Intercept {
-    pub fn add(&self, network: &Arc<ContextNetwork>) {
+    /// Decides on a stopped request of nobody knows which context.
+    pub fn decide(&self, bidi: &Bidi, step: &Step) {
+        let contexts: Vec<_> = lock(&self.contexts).iter().filter_map(Weak::upgrade).collect();
+        let url = &step.request.url;
+        let mut gates = contexts.iter().filter_map(|context| context.gate());
+        if gates.all(|gate| gate.admits(Asker::Unknown, url)) {
+            go_on(bidi, step);
+        } else {
+            refuse(bidi, step);
+        }
+    }
+
+    fn add(&self, network: &Arc<ContextNetwork>) {
         let mut contexts = lock(&self.contexts);
         contexts.retain(|context| context.strong_count() > 0);
         contexts.push(Arc::downgrade(network));

@@ -65,6 +65,26 @@ const PREFERENCES: &[(&str, &str)] = &[
 /// another first. Scripts that run for too long are reported, and can be ended, only so.
 const AGAINST_DEFAULTS: &[(&str, &str, &str)] = &[("dom.ipc.reportProcessHangs", "false", "true")];
 
+/// Of one that may only reach the network through us.
+const ONE_WAY_OUT: &[(&str, &str)] = &[
+    ("network.proxy.type", "1"),
+    ("network.proxy.socks", "\"127.0.0.1\""),
+    ("network.proxy.socks_version", "5"),
+    ("network.proxy.socks_remote_dns", "true"),
+    ("network.proxy.socks5_remote_dns", "true"),
+    ("network.proxy.no_proxies_on", "\"\""),
+    // This machine too, and never past the proxy where that does not answer.
+    ("network.proxy.allow_hijacking_localhost", "true"),
+    ("network.proxy.failover_direct", "false"),
+    ("network.proxy.allow_bypass", "false"),
+    // WebRTC and HTTP/3 go by UDP, names of their own go by HTTPS.
+    ("media.peerconnection.ice.proxy_only", "true"),
+    ("network.http.http3.enable", "false"),
+    ("network.webtransport.enabled", "false"),
+    ("network.trr.mode", "5"),
+    ("network.dns.native_https_query", "false"),
+];
+
 /// `(permission, preference, its value)`; the names are Playwright's.
 const PERMISSIONS: &[(&str, &str, &str)] = &[
     ("camera", "permissions.default.camera", "1"),
@@ -75,8 +95,9 @@ const PERMISSIONS: &[(&str, &str, &str)] = &[
     ("notifications", "permissions.default.desktop-notification", "1"),
 ];
 
-/// The settings of a profile, as its `user.js`. A permission that Firefox has no setting for is the error.
-pub(super) fn user_js(config: &Config) -> Result<String, String> {
+/// The settings of a profile, as its `user.js`; `way_out` is the port of the proxy that everything goes through.
+/// A permission that Firefox has no setting for is the error.
+pub(super) fn user_js(config: &Config, way_out: Option<u16>) -> Result<String, String> {
     let mut text = String::new();
     for (name, default, value) in AGAINST_DEFAULTS {
         let _ = writeln!(text, "pref(\"{name}\", {default});\nuser_pref(\"{name}\", {value});");
@@ -86,6 +107,10 @@ pub(super) fn user_js(config: &Config) -> Result<String, String> {
     };
     for (name, value) in PREFERENCES {
         set(name, value);
+    }
+    if let Some(port) = way_out {
+        ONE_WAY_OUT.iter().for_each(|(name, value)| set(name, value));
+        set("network.proxy.socks_port", &port.to_string());
     }
     for permission in &config.context.permissions {
         let Some((_, name, value)) = PERMISSIONS.iter().find(|(known, ..)| known == permission) else {

@@ -11,7 +11,7 @@ use serde_json::{Value, value::RawValue};
 use super::{
     Bidi, console,
     events::{Happening, NAVIGATION_STARTED, parse},
-    network::{ContextNetwork, Intercept, go_on},
+    network::{ContextNetwork, Intercept},
     page::{FirefoxPage, PageSetup},
     requests,
     system::{self, System},
@@ -32,7 +32,7 @@ const MOST_EARLY: usize = 32;
 pub(super) struct Shared {
     pub bidi: Bidi,
     pub system: System,
-    pub intercept: Intercept,
+    pub intercept: Arc<Intercept>,
     targets: Mutex<Targets>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct ContextShared {
 
 impl Shared {
     pub fn new(bidi: Bidi, system: System) -> Self {
-        Self { bidi, system, intercept: Intercept::default(), targets: Mutex::default() }
+        Self { bidi, system, intercept: Arc::default(), targets: Mutex::default() }
     }
 
     pub fn add_context(&self, id: &Arc<str>, context: ContextShared) {
@@ -163,7 +163,8 @@ impl Listener for BrowserListener {
                 let Some(step) = requests::read(method, params) else { return };
                 match step.context.as_deref().and_then(|frame| shared.page_of(frame)) {
                     Some(page) => page.requested(method, &step),
-                    None if step.is_blocked => go_on(&shared.bidi, &step),
+                    // A worker's of several pages.
+                    None if step.is_blocked => shared.intercept.decide(&shared.bidi, &step),
                     None => {}
                 }
             }

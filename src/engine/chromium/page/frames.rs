@@ -21,6 +21,8 @@ struct Known {
 struct Frame {
     session: Arc<str>,
     parent: Option<FrameId>,
+    /// Where its document comes from.
+    url: Arc<str>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -57,10 +59,11 @@ impl Frames {
     /// `session` tells of a frame; the first to do so is the frame's own, unless it has one already.
     pub fn attached(&self, frame: &FrameId, parent: Option<&FrameId>, session: &Arc<str>) {
         let mut known = self.lock();
-        let frame = known
-            .frames
-            .entry(frame.clone())
-            .or_insert_with(|| Frame { session: session.clone(), parent: None });
+        let frame = known.frames.entry(frame.clone()).or_insert_with(|| Frame {
+            session: session.clone(),
+            parent: None,
+            url: "".into(),
+        });
         // A frame that has moved to another process is told there without its parent.
         if let Some(parent) = parent {
             frame.parent = Some(parent.clone());
@@ -70,14 +73,41 @@ impl Frames {
     /// `frame` is in the process of `session` from now on.
     pub fn moved(&self, frame: &FrameId, session: &Arc<str>) {
         let mut known = self.lock();
-        let parent = known.frames.get(frame).and_then(|frame| frame.parent.clone());
-        known.frames.insert(frame.clone(), Frame { session: session.clone(), parent });
+        let former = known.frames.get(frame);
+        let parent = former.and_then(|frame| frame.parent.clone());
+        let url = former.map_or_else(|| "".into(), |frame| frame.url.clone());
+        known.frames.insert(frame.clone(), Frame { session: session.clone(), parent, url });
     }
 
     /// A new document is in `frame`; those of the former one's frames are told of no more.
-    pub fn committed(&self, frame: &FrameId, session: &Arc<str>) {
+    pub fn committed(&self, frame: &FrameId, session: &Arc<str>, url: &str) {
         self.moved(frame, session);
-        self.lock().forget_inside(frame);
+        let mut known = self.lock();
+        known.forget_inside(frame);
+        if let Some(frame) = known.frames.get_mut(frame) {
+            frame.url = url.into();
+        }
+    }
+
+    /// The URL of the document in `frame`; of one that has none of its own (`about:blank`, `data:`), that of the one
+    /// around it.
+    pub fn place_of(&self, frame: &FrameId) -> Option<String> {
+        let known = self.lock();
+        let mut frame = known.frames.get(frame);
+        while let Some(inner) = frame {
+            if inner.url.starts_with("http") {
+                return Some(inner.url.to_string());
+            }
+            frame = inner.parent.as_ref().and_then(|parent| known.frames.get(parent));
+        }
+        None
+    }
+
+    /// Where all documents of the page come from.
+    pub fn places(&self) -> Vec<String> {
+        let known = self.lock();
+        let urls = known.frames.values().map(|frame| frame.url.to_string());
+        urls.filter(|url| url.starts_with("http")).collect()
     }
 
     pub fn detached(&self, frame: &FrameId) {
@@ -131,7 +161,7 @@ mod tests {
     #[test]
     fn a_new_document_forgets_the_frames_of_the_old_one() {
         let frames = page();
-        frames.committed(&id("main"), &id("page"));
+        frames.committed(&id("main"), &id("page"), "http://a/");
         assert!(frames.has(&id("main")));
         assert!(!frames.has(&id("a")));
         assert!(!frames.has(&id("b")));
@@ -143,8 +173,21 @@ mod tests {
         frames.moved(&id("b"), &id("other"));
         frames.attached(&id("b"), None, &id("page"));
         assert_eq!(frames.session_of(&id("b")), Some(id("other")));
-        frames.committed(&id("a"), &id("page"));
+        frames.committed(&id("a"), &id("page"), "http://b/");
         assert!(!frames.has(&id("b")), "it was still inside of the frame that has another document");
+    }
+
+    #[test]
+    fn a_document_without_a_place_has_that_of_the_one_around_it() {
+        let frames = page();
+        assert_eq!(frames.place_of(&id("b")), None);
+        frames.committed(&id("main"), &id("page"), "https://public.example/");
+        frames.attached(&id("a"), Some(&id("main")), &id("page"));
+        frames.committed(&id("a"), &id("page"), "data:text/html,x");
+        assert_eq!(frames.place_of(&id("a")).as_deref(), Some("https://public.example/"));
+        frames.committed(&id("a"), &id("other"), "http://localhost/");
+        assert_eq!(frames.place_of(&id("a")).as_deref(), Some("http://localhost/"));
+        assert_eq!(frames.places().len(), 2);
     }
 
     #[test]

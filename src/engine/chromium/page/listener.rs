@@ -24,7 +24,9 @@ use crate::engine::{
     chromium::{
         Link,
         browser::{only, parse},
-        console, emulation, events, requests, workers,
+        console, emulation, events,
+        network::Paused,
+        requests, workers,
     },
     wire::{Listener, Sent},
 };
@@ -107,12 +109,20 @@ struct Target {
     target_id: String,
     #[serde(rename = "type")]
     kind: String,
+    #[serde(default)]
+    url: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Detached {
     session_id: String,
+}
+
+impl From<Target> for workers::Target {
+    fn from(Target { target_id, url, .. }: Target) -> Self {
+        Self { target_id, url }
+    }
 }
 
 impl Listener for TargetListener {
@@ -144,7 +154,10 @@ impl Listener for TargetListener {
                 if let Some(Attached { session_id, target_info }) = parse(method, params) {
                     let link = Link { wire: self.link.wire.clone(), session: Some(session_id.into()) };
                     match workers::kind(&target_info.kind) {
-                        Some(kind) => workers::attach(link, kind, Some(self.page.clone()), &page.network),
+                        Some(kind) => {
+                            let target = target_info.into();
+                            workers::attach(link, kind, target, Some(self.page.clone()), &page.network);
+                        }
                         None => self.frame_process(&page, &target_info.target_id.into(), link),
                     }
                 }
@@ -158,7 +171,8 @@ impl Listener for TargetListener {
                 }
             }
             "Fetch.requestPaused" => {
-                page.network.paused(&self.link, params, |event| page.emit(PageEvent::Request(event)));
+                let whose = |paused: &Paused| page.whose(paused);
+                page.network.paused(&self.link, params, whose, |event| page.emit(PageEvent::Request(event)));
             }
             _ => {
                 if let Some(event) = requests::translate(method, params, None) {
@@ -173,7 +187,10 @@ impl Listener for TargetListener {
                         PageEvent::FrameAttached { frame, parent } => {
                             page.frames.attached(frame, parent.as_ref(), &session);
                         }
-                        PageEvent::Committed { frame, .. } => page.frames.committed(frame, &session),
+                        PageEvent::Committed { frame, url, .. } => {
+                            page.frames.committed(frame, &session, url);
+                            page.arrived(frame);
+                        }
                         PageEvent::FrameDetached { frame } => page.frames.detached(frame),
                         _ => {}
                     }
@@ -192,7 +209,7 @@ impl TargetListener {
         }
         let listener = TargetListener { page: self.page.clone(), link: link.clone() };
         link.wire.listen(link.session.clone(), Arc::new(listener));
-        page.network.join(&link, false);
+        page.network.join(&link, None);
         // Its answers matter to nobody: a frame that cannot be set up is one that cannot be read.
         drop(initialise(&link, &page.options, None));
     }

@@ -34,10 +34,14 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use self::{drag::Drag, frames::Frames, listener::TargetListener};
-use super::{Link, emulation, input, network::ContextNetwork};
+use super::{
+    Link, emulation, input,
+    network::{ContextNetwork, Paused},
+};
 use crate::engine::{
     Area, ContextOptions, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
     NavigationStart, Page, PageEvent, PageObserver, Shot, World,
+    gate::{Going, Whose},
 };
 
 /// A page that does not come up in this time never will.
@@ -66,6 +70,8 @@ pub(super) struct ChromiumPage {
     held: Mutex<i64>,
     drag: Drag,
     network: Arc<ContextNetwork>,
+    /// What the client has its main frame go to.
+    going: Mutex<Option<Going>>,
     /// `None` while the page is being set up.
     state: watch::Sender<Option<Result<(), EngineError>>>,
 }
@@ -85,6 +91,7 @@ impl ChromiumPage {
             held: Mutex::new(0),
             drag: Drag::default(),
             network: setup.network,
+            going: Mutex::default(),
             state: watch::Sender::new(None),
         });
         if let Some(session) = &page.link.session {
@@ -96,7 +103,7 @@ impl ChromiumPage {
         let listener = Arc::new(TargetListener { page: Arc::downgrade(&page), link: page.link.clone() });
         page.link.wire.listen(page.link.session.clone(), listener);
         page.network.add_page(&page);
-        page.network.join(&page.link, false);
+        page.network.join(&page.link, None);
         match listener::initialise(&page.link, &page.options, Some(setup.windowed)) {
             Ok(answers) => {
                 let page = page.clone();
@@ -133,6 +140,29 @@ impl ChromiumPage {
     pub fn emit(&self, event: PageEvent) {
         if let Some(observer) = self.observer.get() {
             observer.event(event);
+        }
+    }
+
+    /// Where its documents come from.
+    pub fn places(&self) -> Vec<String> {
+        self.frames.places()
+    }
+
+    /// Whose a stopped request of its frames is.
+    fn whose(&self, paused: &Paused) -> Whose {
+        let place = paused.frame_id.as_ref().and_then(|frame| self.frames.place_of(frame));
+        let going = self.going.lock().unwrap_or_else(PoisonError::into_inner);
+        Whose::of(&paused.stopped(&self.id), going.as_ref(), place)
+    }
+
+    fn goes(&self, going: Option<Going>) {
+        *self.going.lock().unwrap_or_else(PoisonError::into_inner) = going;
+    }
+
+    /// There is a new document in `frame`.
+    fn arrived(&self, frame: &FrameId) {
+        if *frame == self.id {
+            self.goes(None);
         }
     }
 
@@ -214,9 +244,15 @@ impl Page for ChromiumPage {
         self.id.clone()
     }
 
+    async fn stop_requests(&self) {
+        self.network.stop_requests().await;
+    }
+
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
-        let answer: Navigated = self.link.execute(NavigateParams::new(url)).await?;
-        Ok(match answer {
+        self.goes(Some(Going::to(url)));
+        let answer: EngineResult<Navigated> = self.link.execute(NavigateParams::new(url)).await;
+        self.goes(None);
+        Ok(match answer? {
             Navigated { is_download: true, .. } => NavigationStart::Download,
             Navigated { error_text: Some(reason), .. } if !reason.is_empty() => {
                 NavigationStart::Failed { reason }
@@ -325,6 +361,7 @@ impl Page for ChromiumPage {
     }
 
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
+        self.goes(Some(Going::Again));
         self.link.run(ReloadParams { ignore_cache: Some(ignore_cache), ..ReloadParams::default() }).await
     }
 
@@ -334,6 +371,7 @@ impl Page for ChromiumPage {
         let Some(entry) = index.and_then(|index| history.entries.into_iter().nth(index)) else {
             return Ok(false);
         };
+        self.goes(Some(Going::Again));
         self.link.run(NavigateToHistoryEntryParams::new(entry.id)).await?;
         Ok(true)
     }

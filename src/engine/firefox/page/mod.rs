@@ -33,6 +33,8 @@ use crate::engine::{
     Area, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
     NavigationStart, Page, PageEvent, PageObserver, Shot, World,
     actions::{self, Typed},
+    gate::{Going, Kind, Stopped, Whose},
+    network::ResourceType,
     wire::WireError,
 };
 
@@ -75,6 +77,8 @@ struct State {
     /// Statuses of redirects by request, until the request that follows.
     redirects: HashMap<Arc<str>, u16>,
     closed: bool,
+    /// What the client has its main frame go to.
+    going: Option<Going>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -124,7 +128,8 @@ impl FirefoxPage {
             dialog: watch::Sender::new(false),
             openers: Mutex::default(),
         });
-        lock(&page.state).frames.attach(&id);
+        lock(&page.state).frames.attach(&id, None);
+        page.network.add_page(&page);
         let observer = introduce(page.clone());
         observer.event(PageEvent::FrameAttached { frame: id, parent: None });
         let _ = page.observer.set(observer);
@@ -138,7 +143,7 @@ impl FirefoxPage {
     }
 
     pub fn frame_attached(&self, frame: FrameId, parent: FrameId) {
-        lock(&self.state).frames.attach(&frame);
+        lock(&self.state).frames.attach(&frame, Some(parent.clone()));
         self.emit(PageEvent::FrameAttached { frame, parent: Some(parent) });
     }
 
@@ -170,7 +175,13 @@ impl FirefoxPage {
                 self.tabs.all_known();
             }
         }
-        let events = lock(&self.state).frames.apply(method, happening);
+        let events = {
+            let mut state = lock(&self.state);
+            if method == "browsingContext.navigationCommitted" && happening.context == self.id {
+                state.going = None;
+            }
+            state.frames.apply(method, happening)
+        };
         for event in events {
             let drawn = matches!(event, PageEvent::DialogOpened(_));
             self.emit(event);
@@ -222,8 +233,28 @@ impl FirefoxPage {
             self.emit(event);
         }
         if step.is_blocked && method == "network.beforeRequestSent" {
-            self.network.decide(&self.bidi, step, |event| self.emit(PageEvent::Request(event)));
+            let whose = || self.whose(step);
+            self.network.decide(&self.bidi, step, whose, |event| self.emit(PageEvent::Request(event)));
         }
+    }
+
+    /// Where its documents come from.
+    pub fn places(&self) -> Vec<String> {
+        lock(&self.state).frames.places()
+    }
+
+    /// Whose a stopped request of its frames is.
+    fn whose(&self, step: &Step) -> Whose {
+        let state = lock(&self.state);
+        let frame = step.context.as_ref();
+        let kind = match step.request.kind() {
+            ResourceType::Document if frame == Some(&self.id) => Kind::Page,
+            ResourceType::Document => Kind::Frame,
+            _ => Kind::Other,
+        };
+        let stopped = Stopped { url: &step.request.url, kind, referrer: step.request.header("referer") };
+        let place = frame.and_then(|frame| state.frames.place_of(frame));
+        Whose::of(&stopped, state.going.as_ref(), place)
     }
 
     /// The page wishes for files.
@@ -297,7 +328,12 @@ impl Page for FirefoxPage {
         self.id.clone()
     }
 
+    async fn stop_requests(&self) {
+        self.network.stop_requests().await;
+    }
+
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
+        lock(&self.state).going = Some(Going::to(url));
         let params = json!({"context": self.id, "url": url, "wait": "none"});
         let navigated: Navigated = match self.bidi.post("browsingContext.navigate", params)?.read().await {
             Ok(navigated) => navigated,
@@ -421,6 +457,7 @@ impl Page for FirefoxPage {
     }
 
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
+        lock(&self.state).going = Some(Going::Again);
         if ignore_cache {
             let instead = "reload without ignoreCache, or start Firefox with --remote-allow-system-access";
             return self.ask("reloading past the cache", instead, "reloadFresh").await.map(drop);
@@ -437,6 +474,7 @@ impl Page for FirefoxPage {
     }
 
     async fn travel(&self, entries: i64) -> EngineResult<bool> {
+        lock(&self.state).going = Some(Going::Again);
         let before = lock(&self.state).frames.document(&self.id);
         let params = json!({"context": self.id, "delta": entries});
         match self.bidi.post("browsingContext.traverseHistory", params)?.raw().await {

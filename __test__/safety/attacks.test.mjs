@@ -1,0 +1,95 @@
+// A page that tries to reach a forbidden host in every way that a page has: none does, and the log names each.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { BROWSER } from '../support/browser.mjs'
+import { startAttackSite, startInternet, WAYS } from '../support/attacks.mjs'
+import { shared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
+import { until } from '../support/wait.mjs'
+
+const NAMES = Object.keys(WAYS)
+/** Not to the load: some of what the page asks for never comes. @param {any} server @param {string} url */
+const go = (server, url) => server.ok('navigate', { url, waitUntil: 'domcontentloaded' })
+
+/** What must be seen to reach an open host: fewer would say that the page does not do what it is for. */
+const LEAST = BROWSER === 'firefox' ? 32 : 38
+
+describe('a page that attacks', { timeout: 240_000 }, () => {
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof startAttackSite>>} */
+  let site
+  /** Ways that reach an open host with this browser. @type {string[]} */
+  let working
+
+  /** The attack page of `from` on hosts below `domain`. @param {string} from @param {string} domain @param {string[]} [ways] */
+  const attack = (from, domain, ways = NAMES) => {
+    const query = new URLSearchParams({ to: `http://WAY.${domain}:${site.port}` })
+    for (const way of ways) query.append('way', way)
+    return `${from}/attack?${query}`
+  }
+  /** Which ways came to hosts below `domain`. @param {string} domain */
+  const came = (domain) => NAMES.filter((way) => site.reached.some((at) => at.startsWith(`${way}.${domain}:`)))
+
+  /** Waits until the log names each of `ways`, and sees that none has come. @param {any} server @param {string} domain @param {string[]} ways @param {string} rule */
+  async function nothingComes(server, domain, ways, rule) {
+    const named = () => ways.filter((way) => !new RegExp(`blocked by policy.*${way}\\.${domain}:${site.port}.*${rule}`).test(server.stderr()))
+    await until(() => named().length === 0, 'all ways in the log', 30_000).catch(() => {})
+    assert.deepEqual(named(), [], 'the log names each')
+    assert.deepEqual(came(domain), [])
+  }
+
+  before(async () => {
+    site = await startAttackSite(scope)
+    const server = await startServer(scope, ['--max-sessions', '4'])
+    await go(server, attack(`http://127.0.0.1:${site.port}`, 'open.localhost'))
+    await until(() => came('open.localhost').length >= LEAST, `${LEAST} ways`, 30_000).catch(() => {})
+    working = came('open.localhost')
+  })
+
+  test('reaches what is open in these ways', () => {
+    const missing = NAMES.filter((way) => !working.includes(way))
+    assert.ok(working.length >= LEAST, `only ${working.length}, not ${missing}`)
+  })
+
+  test('reaches no blocked domain', async (t) => {
+    const server = await startServer(t, ['--blocked-domains', '*.blocked.localhost'])
+    await go(server, attack(`http://127.0.0.1:${site.port}`, 'blocked.localhost'))
+    await nothingComes(server, 'blocked.localhost', working, 'blockedDomains')
+    const { requests } = await server.ok('get_request_log', { filter: 'image.blocked.localhost' })
+    assert.match(JSON.stringify(requests), /image\.blocked\.localhost.*policy: blockedDomains/, 'so does the log of requests')
+  })
+
+  test('reaches nothing but allowed domains', async (t) => {
+    const server = await startServer(t, ['--allowed-domains', '127.0.0.1'])
+    await go(server, attack(`http://127.0.0.1:${site.port}`, 'else.localhost'))
+    await nothingComes(server, 'else.localhost', working, 'allowedDomains')
+  })
+
+  describe('from the internet', () => {
+    const far = () => `http://public.example`
+
+    test('reaches no private address', async (t) => {
+      const internet = await startInternet(t, site.port)
+      const server = await startServer(t, ['--proxy-server', `http://127.0.0.1:${internet.port}`])
+      await go(server, attack(far(), 'never.localhost'))
+      const ways = working.filter((way) => way !== 'service-worker')
+      await nothingComes(server, 'never.localhost', ways, 'privateNetwork')
+    })
+
+    test('reaches none that the client has asked for beside it', async (t) => {
+      const internet = await startInternet(t, site.port)
+      const server = await startServer(t, ['--proxy-server', `http://127.0.0.1:${internet.port}`])
+      const own = `http://127.0.0.1:${site.port}`
+      await go(server, attack(own, 'before.localhost', ['fetch', 'image']))
+      await until(() => came('before.localhost').length === 2, 'a private page reaches private hosts')
+      await server.ok('pages', { action: 'new', url: attack(far(), 'mixed.localhost') })
+      // Workers that pages share do not run at all there; connections ahead of any request say nothing to anybody.
+      const silent = ['service-worker', 'shared-worker', 'preconnect']
+      await nothingComes(server, 'mixed.localhost', working.filter((way) => !silent.includes(way)), 'privateNetwork')
+      await server.ok('pages', { action: 'select', pageId: 'page-1' })
+      await go(server, attack(own, 'after.localhost', ['fetch', 'image', 'websocket', 'iframe', 'redirect-fetch', 'worker']))
+      await until(() => came('after.localhost').length === 6, 'it still does').catch(() => {})
+      assert.deepEqual(came('after.localhost').length, 6, came('after.localhost').join())
+    })
+  })
+})

@@ -1,0 +1,145 @@
+// Ways in which a page can try to reach a host, and a site that lets it: what comes there is counted by its `Host`.
+import { createServer as createPlainServer } from 'node:net'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+
+/**
+ * Each as a script of the page that gets `to`, the origin that it wants to reach, and `own`, that of its own site; `name` is
+ * a part of the path, so that each way is told apart. Ways that lead the page itself away stand last.
+ * @type {Record<string, string>}
+ */
+export const WAYS = {
+  fetch: `fetch(to + '/fetch').catch(() => {})`,
+  'fetch-no-cors': `fetch(to + '/fetch-no-cors', { mode: 'no-cors', referrerPolicy: 'no-referrer' }).catch(() => {})`,
+  'fetch-post': `fetch(to + '/fetch-post', { method: 'POST', body: 'x', mode: 'no-cors' }).catch(() => {})`,
+  preflight: `fetch(to + '/preflight', { method: 'PUT', headers: { 'x-own': '1' } }).catch(() => {})`,
+  keepalive: `fetch(to + '/keepalive', { keepalive: true, mode: 'no-cors' }).catch(() => {})`,
+  xhr: `const request = new XMLHttpRequest(); request.open('GET', to + '/xhr'); request.send()`,
+  beacon: `navigator.sendBeacon(to + '/beacon', 'x')`,
+  eventsource: `new EventSource(to + '/eventsource')`,
+  websocket: `new WebSocket(to.replace('http', 'ws') + '/websocket')`,
+  image: `new Image().src = to + '/image'`,
+  script: `put('script', { src: to + '/script' })`,
+  module: `import(to + '/module').catch(() => {})`,
+  stylesheet: `put('link', { rel: 'stylesheet', href: to + '/stylesheet' })`,
+  'css-import': `put('style', { textContent: '@import url("' + to + '/css-import");' })`,
+  'css-image': `document.body.style.backgroundImage = 'url("' + to + '/css-image")'`,
+  font: `new FontFace('x', 'url("' + to + '/font")').load().catch(() => {})`,
+  video: `put('video', { src: to + '/video', preload: 'auto' })`,
+  audio: `put('audio', { src: to + '/audio', preload: 'auto' })`,
+  iframe: `put('iframe', { src: to + '/iframe' })`,
+  'iframe-srcdoc': `put('iframe', { srcdoc: '<img src="' + to + '/iframe-srcdoc">' })`,
+  'iframe-data': `put('iframe', { src: 'data:text/html,<img src="' + to + '/iframe-data">' })`,
+  'iframe-sandbox': `put('iframe', { src: to + '/iframe-sandbox', sandbox: 'allow-scripts' })`,
+  object: `put('object', { data: to + '/object', type: 'text/html' })`,
+  embed: `put('embed', { src: to + '/embed', type: 'text/html' })`,
+  preload: `put('link', { rel: 'preload', as: 'fetch', href: to + '/preload' })`,
+  prefetch: `put('link', { rel: 'prefetch', href: to + '/prefetch' })`,
+  preconnect: `put('link', { rel: 'preconnect', href: to })`,
+  'speculation-rules': `put('script', { type: 'speculationrules', textContent: JSON.stringify({ prefetch: [{ urls: [to + '/speculation-rules'], eagerness: 'immediate' }] }) })`,
+  icon: `put('link', { rel: 'icon', href: to + '/icon' })`,
+  manifest: `put('link', { rel: 'manifest', href: to + '/manifest' })`,
+  svg: `put('div', { innerHTML: '<svg><image href="' + to + '/svg"/><use href="' + to + '/svg-use#a"/></svg>' })`,
+  ping: `const link = put('a', { href: '#', ping: to + '/ping' }); link.click()`,
+  worker: `new Worker(script('fetch("' + to + '/worker").catch(() => {})'))`,
+  'worker-import': `new Worker(script('importScripts("' + to + '/worker-import")'))`,
+  'worker-websocket': `new Worker(script('new WebSocket("' + to.replace('http', 'ws') + '/worker-websocket")'))`,
+  'shared-worker': `new SharedWorker(script('fetch("' + to + '/shared-worker").catch(() => {})'))`,
+  'service-worker': `navigator.serviceWorker?.register('/service-worker.js?to=' + encodeURIComponent(to)).catch(() => {})`,
+  form: `const form = put('form', { action: to + '/form', method: 'POST', target: 'sink' }); put('iframe', { name: 'sink' }); form.submit()`,
+  popup: `window.open(to + '/popup')`,
+  'popup-noopener': `window.open(to + '/popup-noopener', '_blank', 'noopener,noreferrer')`,
+  'popup-blank': `const popup = window.open('about:blank'); popup && popup.fetch(to + '/popup-blank').catch(() => {})`,
+  'redirect-fetch': `fetch(own + '/redirect?to=' + encodeURIComponent(to + '/redirect-fetch'), { mode: 'no-cors' }).catch(() => {})`,
+  'redirect-image': `new Image().src = own + '/redirect?to=' + encodeURIComponent(to + '/redirect-image')`,
+  'redirect-iframe': `put('iframe', { src: own + '/redirect?to=' + encodeURIComponent(to + '/redirect-iframe') })`,
+  'meta-refresh': `put('iframe', { srcdoc: '<meta http-equiv="refresh" content="0;url=' + to + '/meta-refresh">' })`,
+  webtransport: `try { new WebTransport(to.replace('http:', 'https:') + '/webtransport').ready.catch(() => {}) } catch {}`,
+  webrtc: `try {
+    const connection = new RTCPeerConnection({ iceServers: [{ urls: 'stun:' + new URL(to).host }, { urls: 'turn:' + new URL(to).host + '?transport=tcp', username: 'a', credential: 'b' }] })
+    connection.createDataChannel('x'); connection.createOffer().then((offer) => connection.setLocalDescription(offer))
+  } catch {}`,
+  download: `put('a', { href: to + '/download', download: 'x', target: '_blank' }).click()`
+}
+
+const PAGE = (script) => `<!doctype html><meta charset="utf-8"><title>Attack</title><body><script>
+  const own = location.origin
+  const put = (name, values) => document.body.appendChild(Object.assign(document.createElement(name), values))
+  const script = (text) => URL.createObjectURL(new Blob([text], { type: 'text/javascript' }))
+  ${script}
+</script>`
+
+/**
+ * A site that has every page of the attack, and counts what comes to which host.
+ * @param {{ after: (end: () => unknown) => void }} t
+ */
+export async function startAttackSite(t) {
+  /** What came, as `host/path`. @type {string[]} */
+  const reached = []
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', `http://${request.headers.host}`)
+    reached.push(`${request.headers.host}${url.pathname}`)
+    const to = url.searchParams.get('to') ?? ''
+    if (url.pathname === '/redirect') return void response.writeHead(302, { location: to }).end()
+    if (url.pathname === '/service-worker.js') {
+      response.writeHead(200, { 'content-type': 'text/javascript' })
+      return void response.end(`fetch(${JSON.stringify(`${to}/service-worker`)}, { mode: 'no-cors' }).catch(() => {}); oninstall = () => skipWaiting()`)
+    }
+    const ways = url.searchParams.getAll('way').map((way) => {
+      // Each has a host of its own, by which it is known.
+      const target = JSON.stringify(to.replace('WAY', way))
+      return `try { ((to) => { ${WAYS[way]} })(${target}) } catch (error) { console.log('${way}', error.message) }`
+    })
+    response.writeHead(200, { 'content-type': 'text/html', 'access-control-allow-origin': '*', 'access-control-allow-headers': '*', 'access-control-allow-methods': '*' })
+    response.end(PAGE(ways.join('\n')))
+  })
+  server.on('upgrade', (request, socket) => {
+    reached.push(`${request.headers.host}${request.url}`)
+    socket.destroy()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  })
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  return { port, reached, server }
+}
+
+/**
+ * A proxy that stands for the internet: every host leads to `port` of this machine, and each is counted.
+ * @param {{ after: (end: () => unknown) => void }} t @param {number} port
+ */
+export async function startInternet(t, port) {
+  const { connect } = await import('node:net')
+  /** Where connections were wanted. @type {string[]} */
+  const asked = []
+  /** @type {Set<import('node:net').Socket>} */
+  const open = new Set()
+  const proxy = createPlainServer((socket) => {
+    open.add(socket)
+    socket.on('close', () => open.delete(socket))
+    socket.on('error', () => {})
+    socket.once('data', (head) => {
+      const place = /^CONNECT (\S+)/.exec(String(head))?.[1]
+      if (!place) return socket.destroy()
+      asked.push(place)
+      const server = connect(port, '127.0.0.1', () => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\n')
+        socket.pipe(server).pipe(socket)
+      })
+      open.add(server)
+      server.on('close', () => open.delete(server))
+      server.on('error', () => socket.destroy())
+    })
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  t.after(() => {
+    for (const socket of open) socket.destroy()
+    return new Promise((resolve) => proxy.close(resolve))
+  })
+  const { port: own } = /** @type {import('node:net').AddressInfo} */ (proxy.address())
+  return { port: own, asked }
+}

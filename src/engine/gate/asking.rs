@@ -1,0 +1,184 @@
+//! Whose a request is that the browser has stopped, and whether it may go on.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use super::{Asker, Closed, Gate, Gateway};
+use crate::{
+    config::SecurityConfig,
+    engine::{ContextOptions, EngineResult},
+};
+
+/// Requests whose redirects are known as such.
+const PASSED: usize = 512;
+
+/// How the pages of a context reach the network.
+#[derive(Clone)]
+pub(in crate::engine) struct WayOut {
+    pub gateway: Arc<Gateway>,
+    pub gate: Arc<dyn Gate>,
+}
+
+impl WayOut {
+    /// What a browser is launched with, where its pages may not go everywhere: it leads nowhere yet.
+    pub async fn of_browser(
+        security: &SecurityConfig,
+        config: &crate::config::ContextConfig,
+    ) -> EngineResult<Option<Arc<Gateway>>> {
+        match security.restricts_pages() {
+            true => Gateway::open(Closed::new(), config).await.map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// That of a new context in a browser that was launched with `browsers`; `own` is the context that the browser
+    /// itself has.
+    pub async fn of_context(
+        options: &ContextOptions,
+        browsers: Option<&Arc<Gateway>>,
+        own: bool,
+    ) -> EngineResult<Option<Self>> {
+        let (Some(gate), Some(browsers)) = (options.gate.clone(), browsers) else { return Ok(None) };
+        let gateway = if own {
+            browsers.ask(gate.clone());
+            browsers.clone()
+        } else {
+            Gateway::open(gate.clone(), &options.config).await?
+        };
+        Ok(Some(Self { gateway, gate }))
+    }
+}
+
+/// A navigation of a page's main frame that the client has asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::engine) enum Going {
+    /// To this URL, without its fragment.
+    To(String),
+    /// Where the page was before.
+    Again,
+}
+
+impl Going {
+    pub fn to(url: &str) -> Self {
+        Self::To(url.split('#').next().unwrap_or_default().to_owned())
+    }
+
+    fn leads_to(&self, url: &str) -> bool {
+        matches!(self, Self::Again) || *self == Self::to(url)
+    }
+}
+
+/// A stopped request, as far as it tells whose it is.
+pub(in crate::engine) struct Stopped<'a> {
+    pub url: &'a str,
+    pub kind: Kind,
+    pub referrer: Option<&'a str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine) enum Kind {
+    /// For the document of a page.
+    Page,
+    /// For that of a frame in it.
+    Frame,
+    Other,
+}
+
+/// Whose a request is.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::engine) enum Whose {
+    Clients,
+    /// That of the document or worker at this URL.
+    Documents(String),
+    /// Of one of the documents that are there: each can lead another's window elsewhere.
+    OneOfThem,
+    Nobodys,
+}
+
+impl Whose {
+    /// `place` is where the document of its frame comes from.
+    pub fn of(stopped: &Stopped<'_>, going: Option<&Going>, place: Option<String>) -> Self {
+        let &Stopped { url, kind, referrer } = stopped;
+        if kind == Kind::Page && going.is_some_and(|going| going.leads_to(url)) {
+            return Self::Clients;
+        }
+        match (kind, referrer) {
+            // A page can leave it out, but not name another.
+            (Kind::Page | Kind::Frame, Some(referrer)) => Self::Documents(referrer.to_owned()),
+            (Kind::Page | Kind::Frame, None) => Self::OneOfThem,
+            (Kind::Other, _) => place.map_or(Self::Nobodys, Self::Documents),
+        }
+    }
+
+    /// Whether it may go to `url`; `places` is where the documents of the context come from.
+    pub fn may(&self, gate: &dyn Gate, url: &str, places: impl FnOnce() -> Vec<String>) -> bool {
+        match self {
+            Self::Clients => gate.admits(Asker::Client, url),
+            Self::Documents(from) => gate.admits(Asker::Document(from), url),
+            Self::Nobodys => gate.admits(Asker::Unknown, url),
+            Self::OneOfThem => {
+                let places = places();
+                !places.is_empty() && places.iter().all(|place| gate.admits(Asker::Document(place), url))
+            }
+        }
+    }
+}
+
+/// Where requests went that were put to the gate last: a redirect comes under the same id.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Passed(VecDeque<(Arc<str>, String)>);
+
+impl Passed {
+    /// Notes that the request `id` goes to `url`; tells where it went before.
+    pub fn note(&mut self, id: &Arc<str>, url: &str) -> Option<String> {
+        if let Some((_, former)) = self.0.iter_mut().find(|(known, _)| known == id) {
+            return Some(std::mem::replace(former, url.to_owned()));
+        }
+        if self.0.len() == PASSED {
+            self.0.pop_front();
+        }
+        self.0.push_back((id.clone(), url.to_owned()));
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whose(kind: Kind, referrer: Option<&str>, going: Option<Going>, place: Option<&str>) -> Whose {
+        let stopped = Stopped { url: "http://localhost/x", kind, referrer };
+        Whose::of(&stopped, going.as_ref(), place.map(str::to_owned))
+    }
+
+    #[test]
+    fn a_navigation_is_the_clients_only_where_it_leads_where_the_client_wants() {
+        let asked = || Some(Going::to("http://localhost/x#part"));
+        assert_eq!(whose(Kind::Page, None, asked(), None), Whose::Clients);
+        assert_eq!(whose(Kind::Page, None, Some(Going::Again), None), Whose::Clients);
+        assert_eq!(whose(Kind::Page, None, Some(Going::to("http://public/")), None), Whose::OneOfThem);
+        assert_eq!(whose(Kind::Frame, None, asked(), None), Whose::OneOfThem);
+        let public = "https://public/";
+        assert_eq!(whose(Kind::Page, Some(public), None, None), Whose::Documents(public.into()));
+    }
+
+    #[test]
+    fn everything_else_is_its_documents() {
+        let private = "http://localhost/";
+        // The referrer of a script's or style's request is not its document.
+        let of_script = whose(Kind::Other, Some("https://cdn/"), None, Some(private));
+        assert_eq!(of_script, Whose::Documents(private.into()));
+        assert_eq!(whose(Kind::Other, None, Some(Going::Again), None), Whose::Nobodys);
+    }
+
+    #[test]
+    fn a_redirect_is_known_by_the_request_that_it_follows() {
+        let mut passed = Passed::default();
+        let id = |number: usize| Arc::from(number.to_string());
+        assert_eq!(passed.note(&id(1), "http://a/"), None);
+        assert_eq!(passed.note(&id(1), "http://b/").as_deref(), Some("http://a/"));
+        for number in 2..2 + PASSED {
+            assert_eq!(passed.note(&id(number), "http://c/"), None);
+        }
+        assert_eq!(passed.note(&id(1), "http://d/"), None, "the oldest is forgotten");
+    }
+}

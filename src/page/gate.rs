@@ -1,0 +1,331 @@
+//! Where the pages of a session may go: the rules of the server, what its client has asked for, and what has become
+//! of connections.
+//!
+//! A private place is reached by a client that navigates there itself, and then by the pages of that place. This
+//! machine is one place, whatever the port; every other private host is one of its own. As long as a session has
+//! only been to private places, its connections tell enough; once it has been to public ones too, each request is
+//! put to [`Gate::admits`], which knows the page that it comes from.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    net::IpAddr,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use futures_util::future::BoxFuture;
+use url::Url;
+
+use crate::{
+    config::SecurityConfig,
+    engine::{
+        self,
+        gate::{Asker, Resolver, Wanted},
+    },
+    policy::{
+        addresses::{Space, is_local_name, space},
+        urls::{Rule, UrlRules, host, host_of, literal},
+    },
+};
+
+/// What browsers say of a connection that the gate has not made.
+const NOT_MADE: &[&str] = &[
+    "net::ERR_SOCKS_CONNECTION_FAILED",
+    "net::ERR_SOCKS_CONNECTION_HOST_UNREACHABLE",
+    "net::ERR_PROXY_CONNECTION_FAILED",
+    // Firefox's.
+    "net::ERR_CONNECTION_REFUSED",
+];
+/// And of a request that was refused.
+const BLOCKED: &str = "net::ERR_BLOCKED_BY_CLIENT";
+
+/// Connections whose outcome is remembered, to say why a page did not load.
+const OUTCOMES: usize = 64;
+
+/// What became of a connection that did not come up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Refused(Rule),
+    /// By the browsers' name.
+    Failed(&'static str),
+}
+
+/// The gate of one session.
+#[derive(Debug)]
+pub struct Gate {
+    rules: UrlRules,
+    resolver: Resolver,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Private hosts that the client has asked for.
+    asked: HashSet<String>,
+    /// Whether this machine is among them.
+    loopback: bool,
+    /// Whether a connection has led to a public place.
+    abroad: bool,
+    /// The last ones, by `host:port`.
+    outcomes: VecDeque<(String, Outcome)>,
+}
+
+impl State {
+    fn has_asked_for(&self, host: &str) -> bool {
+        let local = || match host.parse::<IpAddr>() {
+            Ok(address) => address.is_loopback(),
+            Err(_) => is_local_name(host),
+        };
+        self.asked.contains(host) || self.loopback && local()
+    }
+
+    fn note(&mut self, place: String, outcome: Outcome) {
+        if self.outcomes.len() == OUTCOMES {
+            self.outcomes.pop_front();
+        }
+        self.outcomes.push_back((place, outcome));
+    }
+}
+
+impl Gate {
+    /// `None` where pages may go wherever they like.
+    pub fn new(config: &SecurityConfig) -> Option<Self> {
+        let gate =
+            || Self { rules: UrlRules::new(config), resolver: Resolver::default(), state: Mutex::default() };
+        config.restricts_pages().then(gate)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The client asks for `url`: where that is a private place, its pages may go there from now on. `stop` has
+    /// requests put to the gate.
+    pub async fn ask<'a>(&self, url: &Url, stop: impl Fn() -> BoxFuture<'a, ()>) {
+        let Some(host) = host_of(url).filter(|_| !self.rules.allow_private()) else { return };
+        let name = text(&host);
+        if self.state().has_asked_for(&name) {
+            return;
+        }
+        // A name that nobody knows is the browser's to tell.
+        let found = self.resolver.addresses(&name).await.unwrap_or_default();
+        let spaces: Vec<Space> = found.into_iter().map(space).collect();
+        if spaces.iter().all(|space| *space == Space::Public) {
+            return;
+        }
+        loop {
+            // Before it is granted: no request of a public page may slip through.
+            let abroad = self.state().abroad;
+            if abroad {
+                stop().await;
+            }
+            let mut state = self.state();
+            if state.abroad == abroad {
+                state.loopback |= spaces.iter().all(|space| *space == Space::Loopback)
+                    && (is_local_name(&name) || literal(&host).is_some_and(|address| address.is_loopback()));
+                state.asked.insert(name);
+                return;
+            }
+        }
+    }
+
+    /// What became of the last connection for `url`, where it did not come up.
+    pub(super) fn outcome(&self, url: &str) -> Option<Outcome> {
+        let url = Url::parse(url).ok()?;
+        let place = place(&text(&host_of(&url)?), url.port_or_known_default()?);
+        let state = self.state();
+        state.outcomes.iter().rev().find(|(known, _)| *known == place).map(|(_, outcome)| outcome.clone())
+    }
+
+    /// As `outcome`, where `reason` is what browsers say of connections that we have not made, or have refused.
+    pub(super) fn outcome_of(&self, url: &str, reason: &str) -> Option<Outcome> {
+        let word = reason.split(' ').next().unwrap_or_default();
+        if word == BLOCKED {
+            return self.outcome(url).filter(|outcome| matches!(outcome, Outcome::Refused(_)));
+        }
+        NOT_MADE.contains(&word).then(|| self.outcome(url)).flatten()
+    }
+
+    /// Why a request for `url` has failed, where the browser only knows that we have not let it through.
+    pub(super) fn explain(&self, url: &str, reason: String) -> String {
+        match self.outcome_of(url, &reason) {
+            Some(Outcome::Refused(rule)) => format!("{BLOCKED} (policy: {})", rule.name()),
+            Some(Outcome::Failed(known)) => known.to_owned(),
+            None => reason,
+        }
+    }
+
+    fn refuse(&self, place: String, rule: Rule) {
+        tracing::warn!(place, rule = rule.name(), "blocked by policy: {rule}");
+        self.state().note(place, Outcome::Refused(rule));
+    }
+}
+
+/// As connections name it.
+fn text(host: &url::Host<String>) -> String {
+    literal(host).map_or_else(|| host.to_string(), |address| address.to_string())
+}
+
+fn place(host: &str, port: u16) -> String {
+    Wanted { host: host.to_owned(), port, asked: false }.place()
+}
+
+impl engine::gate::Gate for Gate {
+    fn wants(&self, name: &str, port: u16) -> Option<Wanted> {
+        let Some(host) = host(name) else {
+            tracing::warn!(name, port, "blocked: this is no host");
+            return None;
+        };
+        let name = text(&host);
+        if let Err(rule) = self.rules.host(&host) {
+            self.refuse(place(&name, port), rule);
+            return None;
+        }
+        let asked = self.state().has_asked_for(&name);
+        Some(Wanted { host: name, port, asked })
+    }
+
+    fn addresses(&self, wanted: &Wanted, found: Vec<IpAddr>) -> Vec<IpAddr> {
+        let mut refused = None;
+        let admitted: Vec<IpAddr> = found
+            .into_iter()
+            .filter(|address| match self.rules.address(*address, wanted.asked) {
+                Ok(()) => true,
+                Err(rule) => {
+                    refused = Some(rule);
+                    false
+                }
+            })
+            .collect();
+        match refused {
+            Some(rule) if admitted.is_empty() => self.refuse(wanted.place(), rule),
+            _ if admitted.iter().any(|address| space(*address) == Space::Public) => self.goes_abroad(),
+            _ => {}
+        }
+        admitted
+    }
+
+    fn goes_abroad(&self) {
+        self.state().abroad = true;
+    }
+
+    fn is_mixed(&self) -> bool {
+        let state = self.state();
+        !self.rules.allow_private() && state.abroad && !state.asked.is_empty()
+    }
+
+    fn is_asked(&self, of: &str) -> bool {
+        // A blob is of the origin that has made it.
+        let of = Url::parse(of.strip_prefix("blob:").unwrap_or(of)).ok();
+        let host = of.and_then(|of| host_of(&of));
+        host.is_some_and(|host| self.state().has_asked_for(&text(&host)))
+    }
+
+    fn admits(&self, asker: Asker<'_>, to: &str) -> bool {
+        // What is no private place is for its connection to tell.
+        let admitted = !self.is_asked(to)
+            || match asker {
+                Asker::Client => true,
+                Asker::Document(from) => self.is_asked(from),
+                Asker::Unknown => false,
+            };
+        if !admitted
+            && let Ok(url) = Url::parse(to)
+            && let Some(host) = host_of(&url).map(|host| text(&host))
+        {
+            let place = place(&host, url.port_or_known_default().unwrap_or_default());
+            self.refuse(place, Rule::PrivateNetwork(host));
+        }
+        admitted
+    }
+
+    fn failed(&self, wanted: &Wanted, reason: &'static str) {
+        tracing::debug!(place = wanted.place(), reason, "a page's connection did not come up");
+        self.state().note(wanted.place(), Outcome::Failed(reason));
+    }
+
+    fn resolver(&self) -> &Resolver {
+        &self.resolver
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{config::Config, engine::gate::Gate as _};
+
+    fn gate() -> Gate {
+        Gate::new(&Config::default().security).unwrap()
+    }
+
+    fn goes(gate: &Gate, host: &str) -> bool {
+        let Some(wanted) = gate.wants(host, 80) else { return false };
+        let address = wanted.host.parse().unwrap_or([127, 0, 0, 1].into());
+        !gate.addresses(&wanted, vec![address]).is_empty()
+    }
+
+    async fn ask(gate: &Gate, url: &str) {
+        gate.ask(&Url::parse(url).unwrap(), || Box::pin(async {})).await;
+    }
+
+    #[tokio::test]
+    async fn this_machine_is_one_place_and_every_other_private_host_its_own() {
+        let gate = gate();
+        assert!(!goes(&gate, "127.0.0.1") && !goes(&gate, "localhost") && !goes(&gate, "10.0.0.1"));
+        ask(&gate, "http://localhost:3000/").await;
+        assert!(
+            goes(&gate, "127.0.0.1")
+                && goes(&gate, "LOCALHOST.")
+                && goes(&gate, "a.localhost")
+                && goes(&gate, "::1")
+        );
+        // A name that is made to lead here has not been asked for.
+        assert!(!goes(&gate, "rebound.example") && !goes(&gate, "0.0.0.0") && !goes(&gate, "10.0.0.1"));
+        ask(&gate, "http://10.0.0.1/").await;
+        assert!(goes(&gate, "10.0.0.1") && !goes(&gate, "10.0.0.2") && goes(&gate, "::ffff:10.0.0.1"));
+    }
+
+    #[tokio::test]
+    async fn a_name_that_was_public_when_it_was_asked_for_stays_so() {
+        let gate = gate();
+        ask(&gate, "http://203.0.113.7/").await;
+        let wanted = gate.wants("203.0.113.7", 80).unwrap();
+        assert!(!wanted.asked);
+        assert_eq!(gate.addresses(&wanted, vec!["192.168.0.1".parse().unwrap()]), Vec::<IpAddr>::new());
+        let both = vec!["192.168.0.1".parse().unwrap(), "203.0.113.7".parse().unwrap()];
+        assert_eq!(gate.addresses(&wanted, both.clone()), both[1..]);
+    }
+
+    #[tokio::test]
+    async fn where_both_are_there_it_counts_who_asks() {
+        let gate = gate();
+        ask(&gate, "http://localhost:3000/").await;
+        assert!(!gate.is_mixed());
+        gate.goes_abroad();
+        assert!(gate.is_mixed());
+        let to = "http://127.0.0.1:3000/x";
+        assert!(gate.admits(Asker::Client, to));
+        assert!(gate.admits(Asker::Document("http://localhost:8080/"), to));
+        assert!(!gate.admits(Asker::Document("https://public.example/"), to));
+        assert!(!gate.admits(Asker::Document("http://127.0.0.1.public.example/"), to));
+        assert!(!gate.admits(Asker::Document("about:blank"), to));
+        assert!(!gate.admits(Asker::Document("blob:https://public.example/1"), to));
+        assert!(gate.admits(Asker::Document("blob:http://localhost:8080/1"), to));
+        assert!(!gate.admits(Asker::Unknown, to));
+        assert!(gate.admits(Asker::Document("https://public.example/"), "https://other.example/"));
+        let Some(Outcome::Refused(rule)) = gate.outcome(to) else { panic!("it is remembered") };
+        assert_eq!(rule.name(), "privateNetwork");
+    }
+
+    #[tokio::test]
+    async fn requests_are_stopped_before_a_private_place_is_granted_to_a_session_that_was_abroad() {
+        let gate = gate();
+        gate.goes_abroad();
+        let granted = Mutex::new(None);
+        let stop = || -> BoxFuture<'_, ()> {
+            Box::pin(async { *granted.lock().unwrap() = Some(gate.wants("127.0.0.1", 80).unwrap().asked) })
+        };
+        gate.ask(&Url::parse("http://127.0.0.1/").unwrap(), stop).await;
+        assert_eq!(*granted.lock().unwrap(), Some(false));
+        assert!(gate.wants("127.0.0.1", 80).unwrap().asked);
+    }
+}

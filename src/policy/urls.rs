@@ -1,0 +1,406 @@
+//! Which hosts and addresses pages may reach, as pure logic: nothing here resolves, connects or waits.
+
+use std::{fmt, net::IpAddr};
+
+use url::{Host, Url};
+
+use super::addresses::{Space, space};
+use crate::{
+    config::SecurityConfig,
+    error::{ErrorCode, TroupeError},
+};
+
+/// What forbids a URL.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Rule {
+    Scheme(String),
+    AllowedDomains,
+    BlockedDomains(String),
+    /// The address is private, and nobody has asked for it.
+    PrivateNetwork(String),
+}
+
+impl Rule {
+    /// As `details.rule` has it.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Scheme(scheme) => format!("scheme:{scheme}"),
+            Self::AllowedDomains => "allowedDomains".to_owned(),
+            Self::BlockedDomains(_) => "blockedDomains".to_owned(),
+            Self::PrivateNetwork(_) => "privateNetwork".to_owned(),
+        }
+    }
+
+    /// What to do where it should be allowed.
+    fn way_out(&self) -> &'static str {
+        match self {
+            Self::Scheme(scheme) => match scheme.as_str() {
+                "file" => "start the server with --allow-file-access, or serve the file over HTTP",
+                "javascript" => "run scripts with evaluate",
+                _ => "open an http: or https: URL",
+            },
+            Self::AllowedDomains => "whoever runs the server can add the domain to --allowed-domains",
+            Self::BlockedDomains(_) => "whoever runs the server can take the domain off --blocked-domains",
+            Self::PrivateNetwork(_) => {
+                "navigate there yourself if it is meant, in a session of its own; \
+                 --allow-private-network lets every page go there"
+            }
+        }
+    }
+
+    /// The error of a call that led to `url`.
+    pub fn error(&self, url: &str) -> TroupeError {
+        TroupeError::new(ErrorCode::BlockedByPolicy, format!("`{url}` is blocked: {self}"))
+            .detail("rule", self.name())
+            .detail("url", url)
+            .suggestion(self.way_out())
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scheme(scheme) => write!(f, "`{scheme}:` URLs are not allowed"),
+            Self::AllowedDomains => f.write_str("its host is not among the allowed domains"),
+            Self::BlockedDomains(pattern) => write!(f, "`{pattern}` is among the blocked domains"),
+            Self::PrivateNetwork(address) => {
+                write!(f, "{address} is in a private network, and pages may not go there by themselves")
+            }
+        }
+    }
+}
+
+/// One entry of `allowedDomains` or `blockedDomains`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Pattern {
+    Any,
+    Host(Host<String>),
+    /// A domain and all below it: `*.example.com`.
+    Below(String),
+}
+
+impl Pattern {
+    fn read(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if text == "*" {
+            return Some(Self::Any);
+        }
+        if let Some(domain) = text.strip_prefix("*.") {
+            return match host(domain)? {
+                Host::Domain(domain) if !domain.contains('*') => Some(Self::Below(domain)),
+                _ => None,
+            };
+        }
+        host(text).filter(|host| !host.to_string().contains('*')).map(Self::Host)
+    }
+
+    fn fits(&self, host: &Host<String>) -> bool {
+        match (self, host) {
+            (Self::Any, _) => true,
+            (Self::Host(pattern), host) => pattern == host,
+            (Self::Below(domain), Host::Domain(host)) => {
+                host.strip_suffix(domain.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            }
+            (Self::Below(_), _) => false,
+        }
+    }
+}
+
+/// A host in the one form of it: lower case, punycode, addresses as such, without a last dot.
+pub fn host(text: &str) -> Option<Host<String>> {
+    // An address of IPv6 may come without its brackets.
+    if let Ok(IpAddr::V6(address)) = text.parse() {
+        return Some(plain(Host::Ipv6(address)));
+    }
+    Host::parse(text).ok().map(plain)
+}
+
+fn plain(host: Host<String>) -> Host<String> {
+    match host {
+        Host::Domain(name) => match name.strip_suffix('.') {
+            Some(rest) if !rest.is_empty() => Host::Domain(rest.to_owned()),
+            _ => Host::Domain(name),
+        },
+        Host::Ipv6(address) => match IpAddr::V6(address).to_canonical() {
+            IpAddr::V4(address) => Host::Ipv4(address),
+            IpAddr::V6(address) => Host::Ipv6(address),
+        },
+        address @ Host::Ipv4(_) => address,
+    }
+}
+
+/// The address that a host is, where it is one.
+pub fn literal(host: &Host<String>) -> Option<IpAddr> {
+    match host {
+        Host::Domain(_) => None,
+        Host::Ipv4(address) => Some((*address).into()),
+        Host::Ipv6(address) => Some((*address).into()),
+    }
+}
+
+/// The host of a URL that goes over a network.
+pub fn host_of(url: &Url) -> Option<Host<String>> {
+    let network = matches!(url.scheme(), "http" | "https" | "ws" | "wss" | "ftp");
+    url.host().filter(|_| network).map(|host| plain(host.to_owned()))
+}
+
+/// The rules of a server, read once.
+#[derive(Debug, Clone)]
+pub struct UrlRules {
+    allowed: Vec<(Pattern, String)>,
+    blocked: Vec<(Pattern, String)>,
+    allow_private: bool,
+    allow_files: bool,
+}
+
+impl UrlRules {
+    pub fn new(config: &SecurityConfig) -> Self {
+        let read = |texts: &[String]| {
+            texts.iter().filter_map(|text| Some((Pattern::read(text)?, text.trim().to_owned()))).collect()
+        };
+        Self {
+            allowed: read(&config.allowed_domains),
+            blocked: read(&config.blocked_domains),
+            allow_private: config.allow_private_network,
+            allow_files: config.allow_file_access,
+        }
+    }
+
+    /// Whether a client may ask for `url` at all. A private address may be asked for.
+    pub fn asked(&self, url: &Url) -> Result<(), Rule> {
+        let scheme = url.scheme();
+        if REFUSED.contains(&scheme) && !(scheme == "file" && self.allow_files) {
+            return Err(Rule::Scheme(scheme.to_owned()));
+        }
+        host_of(url).map_or(Ok(()), |host| self.host(&host))
+    }
+
+    /// Whether anybody may go to `host`, as far as its name tells.
+    pub fn host(&self, host: &Host<String>) -> Result<(), Rule> {
+        if let Some((_, text)) = self.blocked.iter().find(|(pattern, _)| pattern.fits(host)) {
+            return Err(Rule::BlockedDomains(text.clone()));
+        }
+        let allowed = self.allowed.is_empty() || self.allowed.iter().any(|(pattern, _)| pattern.fits(host));
+        if allowed { Ok(()) } else { Err(Rule::AllowedDomains) }
+    }
+
+    /// Whether a page may go to `address`, which a host is or has; `asked` tells whether the client itself has
+    /// asked for it.
+    pub fn address(&self, address: IpAddr, asked: bool) -> Result<(), Rule> {
+        let as_host = plain(match address {
+            IpAddr::V4(address) => Host::Ipv4(address),
+            IpAddr::V6(address) => Host::Ipv6(address),
+        });
+        if let Some((_, text)) =
+            self.blocked.iter().find(|(pattern, _)| *pattern != Pattern::Any && pattern.fits(&as_host))
+        {
+            return Err(Rule::BlockedDomains(text.clone()));
+        }
+        if self.allow_private || asked || space(address) == Space::Public {
+            return Ok(());
+        }
+        Err(Rule::PrivateNetwork(address.to_string()))
+    }
+
+    /// Whether private addresses are nothing special.
+    pub fn allow_private(&self) -> bool {
+        self.allow_private
+    }
+}
+
+/// Schemes that reach into the machine or the browser itself.
+const REFUSED: &[&str] = &["file", "view-source", "chrome", "devtools", "javascript"];
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::Config;
+
+    fn rules(allowed: &[&str], blocked: &[&str]) -> UrlRules {
+        let mut config = Config::default().security;
+        config.allowed_domains = allowed.iter().map(|&text| text.to_owned()).collect();
+        config.blocked_domains = blocked.iter().map(|&text| text.to_owned()).collect();
+        let rules = UrlRules::new(&config);
+        assert_eq!(
+            (rules.allowed.len(), rules.blocked.len()),
+            (allowed.len(), blocked.len()),
+            "all are read"
+        );
+        rules
+    }
+
+    fn goes(rules: &UrlRules, url: &str) -> bool {
+        rules.asked(&Url::parse(url).unwrap()).is_ok()
+    }
+
+    #[test]
+    fn schemes_that_reach_into_the_machine_are_refused() {
+        let rules = rules(&[], &[]);
+        for url in [
+            "file:///etc/passwd",
+            "FILE:///x",
+            "view-source:http://a/",
+            "chrome://version",
+            "javascript:1",
+            "devtools://x",
+        ] {
+            assert!(!goes(&rules, url), "{url}");
+        }
+        for url in ["http://a/", "https://a/", "data:text/html,x", "about:blank", "blob:http://a/1"] {
+            assert!(goes(&rules, url), "{url}");
+        }
+    }
+
+    #[test]
+    fn files_can_be_allowed() {
+        let mut config = Config::default();
+        config.security.allow_file_access = true;
+        assert!(goes(&UrlRules::new(&config.security), "file:///tmp/a.html"));
+    }
+
+    #[test]
+    fn a_name_means_itself_and_a_star_everything_below_too() {
+        let rules = rules(&["example.com", "*.wild.example", "10.0.0.1"], &[]);
+        for url in [
+            "http://example.com/",
+            "https://EXAMPLE.com./",
+            "http://example.com:8080/x",
+            "ws://example.com/",
+            "http://wild.example/",
+            "http://a.b.wild.example/",
+            "http://user:pass@wild.example/",
+            "http://10.0.0.1/",
+            "http://0xa000001/",
+            "http://[::ffff:10.0.0.1]/",
+        ] {
+            assert!(goes(&rules, url), "{url}");
+        }
+        for url in [
+            "http://a.example.com/",
+            "http://example.com.evil/",
+            "http://notexample.com/",
+            "http://notwild.example/",
+            "http://evil/?example.com",
+            "http://example.com@evil/",
+            "http://10.0.0.2/",
+            "http://[::1]/",
+        ] {
+            assert!(!goes(&rules, url), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_is_blocked_is_blocked_also_where_it_is_allowed() {
+        let rules = rules(&["*.example.com"], &["secret.example.com", "bücher.example"]);
+        assert!(goes(&rules, "http://a.example.com/"));
+        assert_eq!(
+            rules.asked(&Url::parse("http://SECRET.example.com").unwrap()),
+            Err(Rule::BlockedDomains("secret.example.com".into()))
+        );
+        assert!(!goes(&rules, "http://xn--bcher-kva.example/"));
+    }
+
+    #[test]
+    fn nothing_but_domains_is_taken_for_one() {
+        for text in [
+            "https://example.com",
+            "example.com/x",
+            "a.*.com",
+            "*",
+            "exa mple.com",
+            "",
+            "*.10.0.0.1",
+            "*example.com",
+        ] {
+            assert_eq!(Pattern::read(text).is_some(), text == "*", "{text}");
+        }
+    }
+
+    #[test]
+    fn a_private_address_is_reached_by_whoever_asked_for_it() {
+        let rules = rules(&[], &["192.168.0.9"]);
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert_eq!(
+            rules.address(address("192.168.0.1"), false),
+            Err(Rule::PrivateNetwork("192.168.0.1".to_owned()))
+        );
+        assert_eq!(rules.address(address("192.168.0.1"), true), Ok(()));
+        assert_eq!(rules.address(address("8.8.8.8"), false), Ok(()));
+        // A name that leads to a blocked address leads to it.
+        assert!(rules.address(address("::ffff:192.168.0.9"), true).is_err());
+    }
+
+    #[test]
+    fn errors_say_the_rule_and_the_way_out() {
+        let rules = [
+            Rule::Scheme("file".into()),
+            Rule::AllowedDomains,
+            Rule::BlockedDomains("*.ads.example".into()),
+            Rule::PrivateNetwork("169.254.169.254".into()),
+        ];
+        insta::assert_json_snapshot!(rules.map(|rule| rule.error("http://x.example/")));
+    }
+
+    /// A part of an IPv4 address in one of the spellings that browsers take.
+    fn spelled(value: u64, base: u8) -> String {
+        match base {
+            0 => value.to_string(),
+            1 => format!("0x{value:x}"),
+            2 => format!("0X{value:X}"),
+            3 => format!("0{value:o}"),
+            _ => format!("0x000{value:x}"),
+        }
+    }
+
+    proptest! {
+        /// Whatever the spelling: one, two, three or four parts, each decimal, hexadecimal or octal.
+        #[test]
+        fn an_address_is_known_in_every_spelling(
+            address in any::<u32>(),
+            parts in 1_usize..=4,
+            bases in prop::array::uniform4(0_u8..5),
+            dot in any::<bool>(),
+        ) {
+            let octets = address.to_be_bytes();
+            let mut spelling: Vec<String> =
+                (0..parts - 1).map(|at| spelled(octets[at].into(), bases[at])).collect();
+            let rest = octets[parts - 1..].iter().fold(0, |sum, octet| sum << 8 | u64::from(*octet));
+            spelling.push(spelled(rest, bases[parts - 1]));
+            let spelling = spelling.join(".") + if dot { "." } else { "" };
+            let expected = Ipv4Addr::from(address);
+            let url = Url::parse(&format!("http://{spelling}/")).unwrap();
+            prop_assert_eq!(host_of(&url).as_ref().and_then(literal), Some(IpAddr::V4(expected)));
+            let rules = rules(&[], &[&expected.to_string()]);
+            prop_assert!(rules.asked(&url).is_err());
+        }
+
+        #[test]
+        fn an_address_of_ipv4_in_ipv6_lies_where_it_leads(address in any::<u32>()) {
+            let address = Ipv4Addr::from(address);
+            let url = Url::parse(&format!("http://[::ffff:{address}]/")).unwrap();
+            let found = host_of(&url).as_ref().and_then(literal).unwrap();
+            prop_assert_eq!(space(found), space(address.into()));
+        }
+
+        /// Against a second reader of domains: labels compared one by one from the end.
+        #[test]
+        fn a_star_fits_what_lies_below(host in "[ab]{1,2}(\\.[ab]{1,2}){0,3}", domain in "[ab]{1,2}(\\.[ab]{1,2}){0,2}") {
+            let rules = rules(&[], &[&format!("*.{domain}")]);
+            let below = host.split('.').rev().zip(domain.split('.').rev()).filter(|(a, b)| a == b).count()
+                == domain.split('.').count()
+                && host.split('.').rev().take(domain.split('.').count()).eq(domain.split('.').rev());
+            prop_assert_eq!(!goes(&rules, &format!("http://{host}/")), below);
+        }
+
+        #[test]
+        fn no_url_makes_it_panic(url in ".*") {
+            if let Ok(url) = Url::parse(&url) {
+                let _ = rules(&["*.a.b"], &["c"]).asked(&url);
+            }
+        }
+    }
+}
