@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tools", &["session", "upstream", "store", "page", "engine", "policy", "config", "error"]),
     ("server", &["tools", "session", "upstream", "page", "config", "error"]),
     ("transport", &["server", "tools", "session", "upstream", "config", "error"]),
-    ("cli", &["transport", "server", "tools", "store", "engine", "config", "error"]),
+    ("cli", &["transport", "server", "tools", "store", "engine", "policy", "config", "error"]),
     ("node", &["cli", "transport", "server", "tools", "session", "store", "engine", "config", "error"]),
 ];
 

@@ -79,7 +79,7 @@ export class RpcClient {
     const begun = performance.now()
     const { result, error } = await this.request('tools/call', { name: tool, arguments: args }, options)
     const ms = performance.now() - begun
-    const text = (result?.content ?? []).map((part) => part.text ?? '').join('\n')
+    const text = unmarked((result?.content ?? []).map((part) => part.text ?? '').join('\n'), result?._meta?.refId)
     const answer = { result, error, isError: result?.isError === true, json: readJson(text), text, meta: result?._meta, ms }
     if (result) note(tool, args, answer)
     return answer
@@ -96,6 +96,19 @@ export class RpcClient {
   async createSession(args) {
     return (await this.ok('create_session', args)).sessionId
   }
+}
+
+/**
+ * The text between the marks of a page's, which must be those of this very call; what has none is as it is.
+ * @param {string} text @param {string} [refId]
+ */
+function unmarked(text, refId) {
+  const nonce = refId?.slice(0, 8)
+  const begin = `<page ${nonce}>\n`
+  const end = `\n</page ${nonce}>`
+  if (!nonce || !text.startsWith(begin)) return text
+  const at = text.lastIndexOf(end)
+  return text.slice(begin.length, at) + text.slice(at + end.length)
 }
 
 /** @param {string} text */

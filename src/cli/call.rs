@@ -7,6 +7,7 @@ use super::screen::Screen;
 use super::usage::Usage;
 use super::{FAILED, OK, logging, misused};
 use crate::config::{Config, LogConfig, LogLevel};
+use crate::policy::vault::Vault;
 
 pub(super) async fn run(
     config: Config,
@@ -23,7 +24,8 @@ pub(super) async fn run(
     let usual = Config::default().log;
     let log =
         if config.log == usual { LogConfig { level: LogLevel::Warn, ..usual } } else { config.log.clone() };
-    if let Err(usage) = logging::start(&log) {
+    // One that cannot be read is told by the call.
+    if let Err(usage) = logging::start(&log, Vault::open(&config).unwrap_or_default()) {
         return misused(screen, &usage);
     }
     for warning in &config.warnings {

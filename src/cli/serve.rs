@@ -8,10 +8,18 @@ use super::screen::Screen;
 use super::{FAILED, MISUSED, OK, logging, misused, report};
 use crate::config::{Config, Transport, display_present};
 use crate::error::ErrorCode;
+use crate::policy::vault::Vault;
 use crate::transport::Endpoint;
 
 pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken) -> i32 {
-    if let Err(usage) = logging::start(&config.log) {
+    let vault = match Vault::open(&config) {
+        Ok(vault) => vault,
+        Err(error) => {
+            report(screen, &error);
+            return MISUSED;
+        }
+    };
+    if let Err(usage) = logging::start(&config.log, vault) {
         return misused(screen, &usage);
     }
     for warning in &config.warnings {

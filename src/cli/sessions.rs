@@ -8,6 +8,7 @@ use super::screen::Screen;
 use super::{FAILED, OK, report};
 use crate::config::{Config, LogConfig, LogLevel};
 use crate::error::{ErrorCode, Result, TroupeError};
+use crate::policy::vault::Vault;
 use crate::store::{Message, Picture, Place, Record, SessionFilter, SessionRow, Store, iso8601};
 
 /// What is asked of the record.
@@ -29,7 +30,7 @@ pub(super) enum Wanted {
 pub(super) async fn run(config: &Config, wanted: Wanted, screen: &Screen) -> i32 {
     // What is wrong is told as the command's own error; the log has nothing to add.
     let log = LogConfig { level: LogLevel::Warn, ..config.log.clone() };
-    if let Err(usage) = super::logging::start(&log) {
+    if let Err(usage) = super::logging::start(&log, Vault::open(config).unwrap_or_default()) {
         return super::misused(screen, &usage);
     }
     match answer(config, wanted).await {

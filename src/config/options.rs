@@ -591,8 +591,6 @@ pub static NOT_BUILT: &[&str] = &[
     "pool-idle-timeout",
     "warm-contexts",
     "caps",
-    "secrets",
-    "boundaries",
 ];
 
 /// The option of a kebab or camelCase flag (without the dashes), and whether the name negates it.

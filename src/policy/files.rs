@@ -265,6 +265,108 @@ mod tests {
         assert_eq!(code(resolve_input(&config, "file")), ErrorCode::BlockedByPolicy);
     }
 
+    /// Ways out that have been tried elsewhere; `OUT` is a folder beside the output folder.
+    #[cfg(unix)]
+    const WAYS_OUT: &[&str] = &[
+        "..",
+        "../",
+        "../x",
+        "./../x",
+        "../../x",
+        "a/../../x",
+        "a/b/../../../x",
+        "a/./../../x",
+        "a//..//..//x",
+        "../output/../x",
+        "../output2/x",
+        "../outputx",
+        "OUT/x",
+        "OUT/../x",
+        "/x",
+        "//x",
+        "///etc/passwd",
+        "/etc/passwd",
+        "/etc/../etc/passwd",
+        "/./etc/passwd",
+        "/etc/shadow",
+        "/root/.ssh/id_rsa",
+        "/proc/self/environ",
+        "/proc/self/cwd/../../../../../../../etc/passwd",
+        "/proc/1/root/etc/passwd",
+        "/proc/self/fd/0",
+        "/dev/stdin",
+        "/dev/shm/x",
+        "/var/run/x",
+        "../../../../../../../../../../../../etc/passwd",
+        "link/x",
+        "link/new/x",
+        "./link/x",
+        "a/../link/x",
+        "link/deep/../../output/../x",
+        "inner/link/x",
+        "chain/x",
+    ];
+
+    #[cfg(unix)]
+    #[test]
+    fn no_name_leads_out_for_writing_or_reading() {
+        let folder = Folder::new();
+        let config = folder.config();
+        let out = folder.0.join("out");
+        fs::create_dir_all(folder.0.join("output/inner")).unwrap();
+        fs::create_dir_all(out.join("deep")).unwrap();
+        fs::write(out.join("x"), "secret").unwrap();
+        fs::write(folder.0.join("x"), "secret").unwrap();
+        let link = |from: &str, to: &Path| std::os::unix::fs::symlink(to, folder.0.join(from)).unwrap();
+        link("output/link", &out);
+        link("output/inner/link", &out);
+        link("output/chain", Path::new("link"));
+        let before = listing(&folder.0);
+        for name in WAYS_OUT {
+            let name = name.replace("OUT", out.to_str().unwrap());
+            let refused = |result: Result<PathBuf>| match result {
+                Err(error) => assert_eq!(error.code, ErrorCode::BlockedByPolicy, "{name}: {error}"),
+                Ok(path) => panic!("{name} led to {}", path.display()),
+            };
+            refused(resolve_output(&config, &name));
+            refused(create_output(&config, &name).map(|(path, _)| path));
+            refused(resolve_input(&config, &name));
+        }
+        assert_eq!(listing(&folder.0), before, "nothing was made on the way");
+    }
+
+    /// Everything below `folder`, links not followed.
+    #[cfg(unix)]
+    fn listing(folder: &Path) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            if entry.file_type().unwrap().is_dir() {
+                found.extend(listing(&entry.path()));
+            }
+            found.push(entry.path());
+        }
+        found.sort();
+        found
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
+        /// Whatever the name: what is made is below the folder, links followed.
+        #[cfg(unix)]
+        #[test]
+        fn what_is_written_is_below(parts in proptest::collection::vec(
+            proptest::sample::select(vec!["..", ".", "a", "link", "", "%2e%2e", "..%2f", "~", "...", "..\\", "\u{ff0e}\u{ff0e}", "a\0b", "x.txt"]),
+            1..6,
+        )) {
+            let folder = Folder::new();
+            std::os::unix::fs::symlink(&folder.0, folder.0.join("output/link")).unwrap();
+            if let Ok((path, _)) = create_output(&folder.config(), &parts.join("/")) {
+                let real = path.canonicalize().unwrap();
+                proptest::prop_assert!(real.starts_with(folder.0.join("output")), "{}", real.display());
+            }
+        }
+    }
+
     #[test]
     fn only_files_in_reach_are_read() {
         let folder = Folder::new();

@@ -1,12 +1,14 @@
 //! What a client and a page may do. Knows `config` and `error`.
 //!
 //! `urls` and `addresses` decide which hosts are reached (as pure logic: whoever connects asks), `files` which files
-//! are in reach, `redaction` what is never written down.
+//! are in reach, `redaction` and `vault` what is never
+//! written down.
 
 pub mod addresses;
 pub mod files;
 pub mod redaction;
 pub mod urls;
+pub mod vault;
 
 use url::Url;
 

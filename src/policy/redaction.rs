@@ -1,10 +1,12 @@
 //! What is never written in clear: passwords that were typed, and (unless the user wants them) what lets others in as
 //! the user: `Authorization`, cookies.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use url::form_urlencoded;
+
+use super::vault::Vault;
 
 /// What stands for a text that is not written.
 pub const MASK: &str = "••••";
@@ -24,7 +26,10 @@ const STATE: &[&str] = &["cookies", "localStorage", "sessionStorage", "indexedDB
 
 /// The texts of one session that must not be written.
 #[derive(Debug, Default)]
-pub struct Secrets(Mutex<Texts>);
+pub struct Secrets {
+    texts: Mutex<Texts>,
+    vault: Arc<Vault>,
+}
 
 #[derive(Debug, Default)]
 struct Texts {
@@ -34,8 +39,27 @@ struct Texts {
 }
 
 impl Secrets {
+    /// Those of a session to begin with: what the user has given us by name.
+    pub fn new(vault: Arc<Vault>) -> Self {
+        Self { texts: Mutex::default(), vault }
+    }
+
+    /// What is typed where a client gives `text`: the secret of that name, if there is one.
+    pub fn typed<'a>(&'a self, text: &'a str) -> &'a str {
+        self.vault.value(text).unwrap_or(text)
+    }
+
+    /// Those that the user has given us by name.
+    pub fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
     /// Remembers a text, unless it was typed in the open, too.
     pub fn add(&self, text: &str) {
+        // A name is none.
+        if self.vault.value(text).is_some() {
+            return;
+        }
         let mut texts = self.lock();
         if !text.is_empty()
             && !texts.open.iter().any(|open| open == text)
@@ -58,13 +82,13 @@ impl Secrets {
     }
 
     fn lock(&self) -> MutexGuard<'_, Texts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `text` without them.
     pub fn mask(&self, text: &str) -> Option<String> {
+        let mut masked = self.vault.mask(text);
         let texts = self.lock();
-        let mut masked: Option<String> = None;
         for secret in &texts.secret {
             let now = masked.as_deref().unwrap_or(text);
             if now == secret.text {
@@ -95,7 +119,7 @@ impl Secrets {
     }
 
     fn is_empty(&self) -> bool {
-        self.lock().secret.is_empty()
+        self.vault.is_empty() && self.lock().secret.is_empty()
     }
 }
 
@@ -178,7 +202,8 @@ fn mask_item(item: &mut Value) {
     }
 }
 
-fn each_text(value: &mut Value, change: &mut impl FnMut(&mut String)) {
+/// Changes every text in `value`, and no name of a field.
+pub(super) fn each_text(value: &mut Value, change: &mut impl FnMut(&mut String)) {
     match value {
         Value::String(text) => change(text),
         Value::Array(list) => list.iter_mut().for_each(|value| each_text(value, change)),

@@ -25,6 +25,7 @@ use crate::{
     config::{Config, ContextConfig},
     engine::Browser,
     error::{ErrorCode, Result, TroupeError},
+    policy::{redaction::Secrets, vault::Vault},
     store::{NewSession, SessionState, Store},
 };
 
@@ -45,6 +46,8 @@ pub struct SessionManager {
     pub(super) behind: Behind,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) store: Store,
+    /// What clients type by name, or why it cannot be read.
+    vault: Result<Arc<Vault>>,
     state: Mutex<State>,
     pub(super) owners: Owners,
     pub(super) places: Arc<Semaphore>,
@@ -76,6 +79,7 @@ impl SessionManager {
         let places = if config.user_data_dir.is_some() { 1 } else { config.max_sessions };
         Arc::new(Self {
             places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
+            vault: Vault::open(&config).map(Arc::new),
             config,
             behind: behind.into(),
             clock,
@@ -93,6 +97,11 @@ impl SessionManager {
 
     pub fn config(&self) -> &Arc<Config> {
         &self.config
+    }
+
+    /// The secrets that clients type by name.
+    pub fn vault(&self) -> Result<Arc<Vault>> {
+        self.vault.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -226,7 +235,8 @@ impl SessionManager {
         });
         let (config, clock, store) = (self.config.clone(), self.clock.clone(), self.store.clone());
         let upstream = self.behind.attend(&identity.id);
-        let session = Arc::new(Session::new(identity, upstream, keeper, config, clock, store, place));
+        let secrets = Secrets::new(self.vault.clone().unwrap_or_default());
+        let session = Arc::new(Session::new(identity, upstream, keeper, config, clock, store, place, secrets));
         self.state().sessions.insert(session.id.clone(), session.clone());
         let manager = self.clone();
         let living = session.clone();

@@ -1,6 +1,7 @@
 //! What a session is resumed from, as it is kept: one JSON text.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::storage_state::OriginState;
 use crate::{
@@ -8,6 +9,7 @@ use crate::{
     engine::network::Cookie,
     error::{ErrorCode, Result, TroupeError},
     page::{FrameState, Item},
+    policy::vault::Vault,
 };
 
 /// The form of the text; one that is newer is not read.
@@ -66,7 +68,8 @@ impl Default for SavedSession {
 }
 
 impl SavedSession {
-    pub fn read(text: &str) -> Result<Self> {
+    /// Reads what `text` has written, with the same secrets.
+    pub fn read(text: &str, vault: &Vault) -> Result<Self> {
         let unreadable = |why: String| {
             TroupeError::new(
                 ErrorCode::SessionNotFound,
@@ -75,16 +78,21 @@ impl SavedSession {
             .detail("reason", "unreadable")
             .suggestion("create a new session with create_session")
         };
-        let saved: Self = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+        let mut saved: Value = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+        vault.unmask_json(&mut saved);
+        let saved: Self = serde_json::from_value(saved).map_err(|error| unreadable(error.to_string()))?;
         if saved.version > VERSION {
             return Err(unreadable(format!("a newer version of Troupe has written it ({})", saved.version)));
         }
         Ok(saved)
     }
 
-    pub fn text(&self) -> String {
+    /// As it is kept: the secrets of the server stand there by their names.
+    pub fn text(&self, vault: &Vault) -> String {
         // Plain structs of strings and numbers: this cannot fail.
-        serde_json::to_string(self).unwrap_or_default()
+        let mut saved = serde_json::to_value(self).unwrap_or_default();
+        vault.mask_json(&mut saved);
+        saved.to_string()
     }
 
     /// Where the numbers of refs go on, so that none is given twice.
@@ -169,14 +177,15 @@ mod tests {
         ) {
             let context = ContextConfig { locale, ..ContextConfig::default() };
             let saved = SavedSession { whole, own, context, origins, pages, current, refs, ..SavedSession::default() };
-            prop_assert_eq!(SavedSession::read(&saved.text()).unwrap(), saved);
+            let text = saved.text(&Vault::default());
+            prop_assert_eq!(SavedSession::read(&text, &Vault::default()).unwrap(), saved);
         }
 
         #[test]
         fn junk_is_an_error_and_no_panic(text in ".*", junk in any_json()) {
-            let _ = SavedSession::read(&text);
-            let _ = SavedSession::read(&junk.to_string());
-            let _ = SavedSession::read(&json!({"pages": junk, "origins": []}).to_string());
+            for text in [text, junk.to_string(), json!({"pages": junk, "origins": []}).to_string()] {
+                let _ = SavedSession::read(&text, &Vault::default());
+            }
         }
 
         #[test]
@@ -189,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_newer_form_is_refused() {
-        let error = SavedSession::read(r#"{"version": 99}"#).unwrap_err();
+        let error = SavedSession::read(r#"{"version": 99}"#, &Vault::default()).unwrap_err();
         assert!(error.message.contains("newer version"), "{}", error.message);
     }
 }

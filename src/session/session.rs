@@ -136,6 +136,7 @@ impl Session {
         clock: Arc<dyn Clock>,
         store: Store,
         place: OwnedSemaphorePermit,
+        secrets: Secrets,
     ) -> Self {
         let Identity { id, created_at, lives_from, options } = identity;
         let lifetime = u64::try_from(config.session_timeout.as_millis()).unwrap_or(u64::MAX);
@@ -160,7 +161,7 @@ impl Session {
             over: CancellationToken::new(),
             results: Results::default(),
             screenshots: Screenshots::default(),
-            secrets: Secrets::default(),
+            secrets,
             news,
             place: Mutex::new(Some(place)),
             clock,

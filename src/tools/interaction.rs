@@ -142,7 +142,9 @@ async fn type_text(call: PageCall, given: TypeParameters) -> Result<ActionAnswer
         submit: given.submit.unwrap_or(false),
         timeout: action_timeout(&call, given.timeout),
     };
-    act(call, "Typed into", async |page| page.type_text(&given.selector, &given.text, &options).await).await
+    let session = call.session.clone();
+    let text = session.secrets.typed(&given.text);
+    act(call, "Typed into", async |page| page.type_text(&given.selector, text, &options).await).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -153,7 +155,9 @@ struct FillParameters {
 
 async fn fill(call: PageCall, given: FillParameters) -> Result<ActionAnswer> {
     let timeout = call.config.timeout_action;
-    act(call, "Filled", async |page| page.fill(&given.selector, &given.value, timeout).await).await
+    let session = call.session.clone();
+    let value = session.secrets.typed(&given.value);
+    act(call, "Filled", async |page| page.fill(&given.selector, value, timeout).await).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -185,7 +189,7 @@ async fn fill_form(call: PageCall, given: FillFormParameters) -> Result<ActionAn
         .into_iter()
         .map(|field| {
             let value = match field.value {
-                FieldValue::Text(text) => text.into(),
+                FieldValue::Text(text) => call.session.secrets.typed(&text).into(),
                 FieldValue::Checked(on) => on.into(),
                 FieldValue::Number(number) => Value::Number(number),
             };
@@ -321,8 +325,10 @@ struct DialogParameters {
 
 async fn handle_dialog(call: PageCall, given: DialogParameters) -> Result<ActionAnswer> {
     let verb = if given.accept { "Accepted" } else { "Dismissed" };
+    let session = call.session.clone();
     act(call, verb, async |page| {
-        let settled = page.handle_dialog(given.accept, given.prompt_text.as_deref()).await?;
+        let text = given.prompt_text.as_deref().map(|text| session.secrets.typed(text));
+        let settled = page.handle_dialog(given.accept, text).await?;
         Ok(Done { element: "the dialog".to_owned(), settled, ..Done::default() })
     })
     .await

@@ -13,7 +13,10 @@ use crate::{
     engine::ConsoleMessage,
     error,
     page::{Entered, Page},
-    policy::redaction::{self, MASK},
+    policy::{
+        redaction::{self, MASK, Secrets},
+        vault::Vault,
+    },
     session::{Connection, Session},
     store::{self, Message, NewAnswer, NewRequest, Store, Summary, iso8601, now},
 };
@@ -124,26 +127,9 @@ impl Recording {
 
     /// The outcome without what was typed into password fields: an agent reads what the record holds.
     pub fn redact(&self, result: error::Result<Answer>) -> error::Result<Answer> {
-        let Some(secrets) = self.session.as_ref().map(|session| &session.secrets) else { return result };
-        match result {
-            Ok(mut answer) => {
-                match &mut answer {
-                    Answer::Json(value) | Answer::Pictured { facts: value, .. } | Answer::Passed(value) => {
-                        secrets.mask_json(value);
-                    }
-                    Answer::Text(text) => secrets.mask_text(text),
-                    Answer::Image(_) => {}
-                }
-                Ok(answer)
-            }
-            Err(mut error) => {
-                secrets.mask_text(&mut error.message);
-                error.details.values_mut().for_each(|value| secrets.mask_json(value));
-                if let Some(suggestion) = &mut error.suggestion {
-                    secrets.mask_text(suggestion);
-                }
-                Err(error)
-            }
+        match self.session.as_ref().map(|session| &session.secrets) {
+            Some(secrets) => redact(result, secrets),
+            None => result,
         }
     }
 
@@ -313,6 +299,53 @@ pub(super) fn reference(outcome: &Outcome, recorded: &Summary) -> Value {
 
 fn count(messages: &[Message], wanted: impl Fn(&&Message) -> bool) -> u64 {
     messages.iter().filter(wanted).count() as u64
+}
+
+/// What masks secrets in texts.
+pub(super) trait Masks {
+    fn mask_json(&self, value: &mut Value);
+
+    fn mask_text(&self, text: &mut String) {
+        let mut value = Value::String(std::mem::take(text));
+        self.mask_json(&mut value);
+        if let Value::String(masked) = value {
+            *text = masked;
+        }
+    }
+}
+
+impl Masks for Secrets {
+    fn mask_json(&self, value: &mut Value) {
+        self.mask_json(value);
+    }
+}
+
+impl Masks for Vault {
+    fn mask_json(&self, value: &mut Value) {
+        self.mask_json(value);
+    }
+}
+
+/// What a call has come to, without the secrets that `masks` knows.
+pub(super) fn redact(result: error::Result<Answer>, masks: &impl Masks) -> error::Result<Answer> {
+    match result {
+        Ok(mut answer) => {
+            match &mut answer {
+                Answer::Json(value) | Answer::Pictured { facts: value, .. } | Answer::Passed(value) => {
+                    masks.mask_json(value);
+                }
+                Answer::Text(text) => masks.mask_text(text),
+                Answer::Image(_) => {}
+            }
+            Ok(answer)
+        }
+        Err(mut error) => {
+            masks.mask_text(&mut error.message);
+            error.suggestion.iter_mut().for_each(|suggestion| masks.mask_text(suggestion));
+            error.details.values_mut().for_each(|value| masks.mask_json(value));
+            Err(error)
+        }
+    }
 }
 
 /// The places in the parameters of `tool` that hold what is typed.

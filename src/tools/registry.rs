@@ -18,7 +18,7 @@ use super::{
     person::{self, Person},
     progress::Progress,
     record,
-    recorder::{self, Recording},
+    recorder::{self, Recording, redact},
     sessions,
     tool::{Callable, Group, PageCall, Run, ServerCall, SessionCall, Tool},
 };
@@ -27,6 +27,7 @@ use crate::{
     engine,
     error::{ErrorCode, Result, TroupeError},
     page::Entered,
+    policy::vault::Vault,
     session::{Behind, Connection, Session, SessionManager, SystemClock, Turn},
     store::Store,
     upstream::{Offered, Upstreams},
@@ -100,6 +101,7 @@ pub struct Registry {
     upstreams: Option<Arc<Upstreams>>,
     passed: Mutex<PassedTools>,
     calls: Calls,
+    vault: Arc<Vault>,
 }
 
 /// The upstream server's tools as rows, and the list that they were made of.
@@ -127,6 +129,7 @@ impl Registry {
         if Upstreams::open(config)?.is_none() {
             engine::for_config(config.clone())?;
         }
+        Vault::open(config)?;
         select(config).map(drop)
     }
 
@@ -140,7 +143,9 @@ impl Registry {
     /// The tools that the configuration lists.
     pub fn new(manager: Arc<SessionManager>) -> Result<Self> {
         let listed = select(manager.config())?;
-        Ok(Self { manager, listed, upstreams: None, passed: Mutex::default(), calls: Calls::default() })
+        let vault = manager.vault()?;
+        let (passed, calls) = Default::default();
+        Ok(Self { manager, listed, upstreams: None, passed, calls, vault })
     }
 
     /// The servers that serve the sessions, where no engine of ours does.
@@ -267,13 +272,14 @@ impl Registry {
             config.record_headers,
         );
         let mut whole = None;
-        // A program (in Node, in a shell) reads its own page as it is.
-        let redacts = !invocation.whole;
+        // A program (in Node, in a shell) reads its own page as it is, but for the secrets of the server.
+        let is_agent = !invocation.whole;
         let result = match Box::pin(self.run(&tool, invocation, &mut outcome, &mut recording)).await {
             Err(error) => Err(self.manager.with_former(error).await),
             done => done,
         };
-        outcome.result = match if redacts { recording.redact(result) } else { result } {
+        let result = redact(result, &*self.vault);
+        outcome.result = match if is_agent { recording.redact(result) } else { result } {
             Ok(answer) => {
                 let session = outcome.session_id.as_deref().and_then(|id| self.manager.get(id).ok());
                 let results = session.as_ref().map_or(&connection.results, |session| &session.results);

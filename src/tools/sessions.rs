@@ -13,7 +13,7 @@ use crate::{
     engine::network::{Cookie, SameSite},
     error::{ErrorCode, Result, TroupeError},
     page::normalise_url,
-    policy::files,
+    policy::{files, vault::Vault},
     session::{CreateOptions, PageInfo, SessionInfo, StorageState},
     store::SessionState,
     upstream::Replayed,
@@ -269,6 +269,8 @@ async fn save_state(call: SessionCall, given: SaveParameters) -> Result<Saved> {
             path: None,
         });
     };
+    let mut state = serde_json::to_value(&state).unwrap_or_default();
+    call.session.secrets.vault().mask_json(&mut state);
     let text = serde_json::to_string_pretty(&state).unwrap_or_default();
     let path = write_secret(&call.config, &name, &text)?;
     let path = path.display().to_string();
@@ -321,6 +323,7 @@ async fn restore_state(call: SessionCall, given: RestoreParameters) -> Result<Re
         StateOrPath::State(state) => state,
         StateOrPath::Path(path) => StorageState::read(&files::resolve_input(&call.config, &path)?).await?,
     };
+    let state = with_secrets(state, call.session.secrets.vault());
     let told = format!("{} cookies and the storage of {} origins", state.cookies.len(), state.origins.len());
     let page = call.session.restore_state(state).await?;
     Ok(Restored {
@@ -330,6 +333,16 @@ async fn restore_state(call: SessionCall, given: RestoreParameters) -> Result<Re
         ),
         page: PageInfo::of(&page),
     })
+}
+
+/// The state with the secrets that it was saved with by their names.
+fn with_secrets(state: StorageState, vault: &Vault) -> StorageState {
+    if vault.is_empty() {
+        return state;
+    }
+    let mut value = serde_json::to_value(&state).unwrap_or_default();
+    vault.unmask_json(&mut value);
+    serde_json::from_value(value).unwrap_or(state)
 }
 
 #[derive(Deserialize, JsonSchema)]

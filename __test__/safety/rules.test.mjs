@@ -1,0 +1,109 @@
+// What the rules for pages tell the client, and which settings are refused.
+import assert from 'node:assert/strict'
+import { BlockList, isIP } from 'node:net'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { startAttackSite, startInternet } from '../support/attacks.mjs'
+import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
+
+describe('a blocked navigation', { timeout: 90_000 }, () => {
+  test('tells the rule, the URL and the way out, however it came about', async (t) => {
+    const site = await startSite(t, { '/links': '<a id="a" href="http://x.blocked.localhost:81/y">away</a>' })
+    const server = await startServer(t, ['--blocked-domains', '*.blocked.localhost'])
+    const target = 'http://x.blocked.localhost:81/y'
+    for (const url of [target, site.url(`/redirect?to=${encodeURIComponent(target)}`)]) {
+      const { json } = await server.call('navigate', { url })
+      assert.equal(json.errorCode, 'BLOCKED_BY_POLICY', JSON.stringify(json))
+      assert.deepEqual(json.details, { rule: 'blockedDomains', url: target })
+      assert.match(json.suggestion, /--blocked-domains/)
+      assert.equal(json.retryable, false)
+    }
+    await server.ok('navigate', { url: site.url('/links') })
+    const { page } = await server.ok('click', { selector: '#a' })
+    assert.equal(page.failure, 'net::ERR_BLOCKED_BY_CLIENT (policy: blockedDomains)')
+    assert.equal((await server.call('pages', { action: 'new', url: target })).json.errorCode, 'BLOCKED_BY_POLICY')
+  })
+
+  test('from a public page to a private one tells that the client may go there itself', async (t) => {
+    const site = await startAttackSite(t)
+    const internet = await startInternet(t, site.port)
+    const server = await startServer(t, ['--proxy-server', `http://127.0.0.1:${internet.port}`])
+    const own = `http://127.0.0.1:${site.port}/`
+    const { json } = await server.call('navigate', { url: `http://public.example/redirect?to=${own}` })
+    assert.deepEqual([json.errorCode, json.details.rule, json.details.url], ['BLOCKED_BY_POLICY', 'privateNetwork', own])
+    assert.match(json.suggestion, /navigate there yourself/)
+    assert.deepEqual(site.reached, ['public.example/redirect'])
+    assert.equal((await server.ok('navigate', { url: own })).status, 200)
+    // Now that both are there, a redirect leads there no more than before.
+    assert.equal((await server.call('navigate', { url: `http://public.example/redirect?to=${own}` })).json.errorCode, 'BLOCKED_BY_POLICY')
+    assert.equal((await server.ok('navigate', { url: own })).status, 200)
+    assert.equal((await server.ok('reload')).status, 200)
+    const free = await startServer(t, ['--allow-private-network', '--proxy-server', `http://127.0.0.1:${internet.port}`, '--blocked-domains', 'x.test'])
+    assert.equal((await free.ok('navigate', { url: `http://public.example/redirect?to=${own}` })).url, own)
+  })
+
+  test('is one in every spelling of its address, as another reader of URLs has it', async (t) => {
+    const server = await startServer(t, ['--blocked-domains', '10.1.2.3,192.168.0.1,*.bad.example,bücher.example'])
+    const blocked = new BlockList()
+    for (const address of ['10.1.2.3', '192.168.0.1']) blocked.addAddress(address)
+    const part = (/** @type {number} */ value) => fc.constantFrom(String(value), `0x${value.toString(16)}`, `0X${value.toString(16).toUpperCase()}`, `0${value.toString(8)}`)
+    const address = fc.constantFrom([10, 1, 2, 3], [192, 168, 0, 1]).chain(([a, b, c, d]) =>
+      fc.oneof(
+        fc.tuple(part(a), part(b), part(c), part(d)),
+        fc.tuple(part(a), part(b), part(c * 256 + d)),
+        fc.tuple(part(a), part(b * 65536 + c * 256 + d)),
+        fc.tuple(part(((a * 256 + b) * 256 + c) * 256 + d)),
+        fc.constant([`[::ffff:${a}.${b}.${c}.${d}]`])
+      ).map((parts) => parts.join('.'))
+    )
+    const name = fc.constantFrom('bad.example', 'A.bad.example', 'x.y.BAD.example.', 'bücher.example', 'xn--bcher-kva.example', 'ＢＡＤ.example', 'b%61d.example')
+    const dressed = fc.tuple(fc.constantFrom('http://', 'HTTPS://', 'http:\\\\', 'http:/', 'http:', ' http://', 'ht\ntp://'), fc.constantFrom('', 'me@', 'good.example@', 'a:b@'), fc.oneof(address, name), fc.constantFrom('', '/', ':80/', '/?good.example', '#good.example'))
+    await fc.assert(
+      fc.asyncProperty(dressed, async ([scheme, user, host, rest]) => {
+        const url = `${scheme}${user}${host}${rest}`
+        const { hostname } = new URL(url)
+        const plain = hostname.replace(/^\[|\]$/g, '')
+        const isBlocked = isIP(plain) ? blocked.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4') : /(^|\.)bad\.example\.?$|^xn--bcher-kva\.example\.?$/.test(plain)
+        assert.ok(isBlocked, `the reference takes ${url} for another host: ${plain}`)
+        const { json } = await server.call('navigate', { url })
+        // What is no whole URL may be refused as such; it is never opened.
+        assert.ok(['BLOCKED_BY_POLICY', 'INVALID_URL'].includes(json.errorCode), `${url}: ${JSON.stringify(json)}`)
+      }),
+      { numRuns: 300 }
+    )
+  })
+})
+
+describe('settings', { timeout: 60_000 }, () => {
+  const refused = /** @type {const} */ ([
+    [['--allowed-domains', 'a.example', '--blocked-domains', 'a.example'], /both name the same domain/],
+    [['--allowed-domains', 'a.example', '--browser-endpoint', 'ws://127.0.0.1:1'], /goes where it likes/],
+    [['--blocked-domains', 'a.example', '--browser', 'webkit'], /cannot be held back/],
+    [['--allowed-domains', 'http://a.example'], /list of domains/],
+    [['--browser-arg', '--proxy-server=http://127.0.0.1:1'], /--allow-private-network/],
+    [['--proxy-server', 'https://127.0.0.1:1'], /--allow-private-network/],
+    [['--enable-script-evaluation', 'false', '--tools', 'evaluate'], /contradict/],
+    [['--enable-file-upload', 'false', '--tools', 'upload_file'], /contradict/],
+    [['--read-only', '--tools', 'snapshot,click'], /contradict/]
+  ])
+  for (const [args, why] of refused)
+    test(`${args.join(' ')} stops the start`, async (t) => {
+      const server = await startServer(t, ['--headless', ...args], { handshake: false, browser: false })
+      assert.equal((await server.exit).code, 2)
+      assert.match(server.stderr(), why)
+      assert.equal(server.stderr().trim().split('\n').length, 1, server.stderr())
+    })
+
+  test('--read-only lists what changes nothing, and nothing else can be called', async (t) => {
+    const server = await startServer(t, ['--read-only'])
+    const { result } = await server.request('tools/list')
+    const names = result.tools.map(({ name }) => name)
+    for (const name of ['navigate', 'snapshot', 'screenshot', 'read_page', 'pages', 'create_session', 'get_request_log', 'batch']) assert.ok(names.includes(name), name)
+    for (const name of ['click', 'type', 'fill', 'evaluate', 'upload_file', 'set_cookies', 'restore_state', 'mock_response', 'press']) assert.ok(!names.includes(name), name)
+    await server.ok('navigate', { url: 'data:text/html,<button>Go</button>' })
+    assert.equal((await server.call('click', { selector: 'button' })).error.code, -32602)
+    const { results } = await server.ok('batch', { steps: [{ tool: 'click', arguments: { selector: 'button' } }] })
+    assert.match(results[0].error.message, /unknown tool/)
+  })
+})

@@ -1,0 +1,287 @@
+//! Secrets that an agent types by name (`--secrets`): read once, and masked in everything that leaves the process, in
+//! each form in which pages and protocols write a text down.
+
+use std::{collections::BTreeSet, path::Path};
+
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD},
+};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use serde_json::Value;
+
+use super::redaction::each_text;
+use crate::{
+    config::Config,
+    error::{ErrorCode, Result, TroupeError},
+};
+
+/// A shorter one stands in every other text by chance.
+const SHORTEST: usize = 4;
+/// As `encodeURIComponent` has it, and forms but for the space.
+const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'!')
+    .remove(b'~')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')');
+const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*').remove(b' ');
+/// As browsers write what stands in a query, and in a fragment.
+const QUERY: &AsciiSet =
+    &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'');
+
+/// The secrets of a server.
+#[derive(Default)]
+pub struct Vault {
+    secrets: Vec<Secret>,
+    /// The longest first: one may be a part of another.
+    forms: Vec<Form>,
+}
+
+struct Secret {
+    name: String,
+    value: String,
+}
+
+/// A secret as it is written somewhere.
+struct Form {
+    text: String,
+    /// What stands in its place: it names the secret, and the form where it is not the plain one.
+    mark: String,
+}
+
+impl std::fmt::Debug for Vault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.secrets.iter().map(|secret| &secret.name)).finish()
+    }
+}
+
+impl Vault {
+    /// Reads the file that the configuration names; empty where it names none.
+    pub fn open(config: &Config) -> Result<Self> {
+        config.security.secrets.as_deref().map_or_else(|| Ok(Self::default()), Self::read)
+    }
+
+    fn read(path: &Path) -> Result<Self> {
+        let wrong = |why: String| {
+            TroupeError::new(
+                ErrorCode::InvalidParameters,
+                format!("the secrets in `{}` cannot be used: {why}", path.display()),
+            )
+            .suggestion("one NAME=value a line")
+        };
+        let lines = dotenvy::from_path_iter(path).map_err(|error| wrong(error.to_string()))?;
+        let mut secrets = Vec::new();
+        for (at, line) in lines.enumerate() {
+            // The library's own words would show the line.
+            let (name, value) = line.map_err(|_| wrong(format!("entry {} is none", at + 1)))?;
+            if value.chars().count() < SHORTEST {
+                return Err(wrong(format!("`{name}` has less than {SHORTEST} characters")));
+            }
+            secrets.push((name, value));
+        }
+        Ok(Self::of(secrets))
+    }
+
+    fn of(secrets: Vec<(String, String)>) -> Self {
+        let secrets: Vec<Secret> = secrets.into_iter().map(|(name, value)| Secret { name, value }).collect();
+        let mut known = BTreeSet::new();
+        let mut forms = Vec::new();
+        for Secret { name, value } in &secrets {
+            for (kind, text) in forms_of(value) {
+                if known.insert(text.clone()) {
+                    let kind = if kind.is_empty() { String::new() } else { format!(":{kind}") };
+                    forms.push(Form { text, mark: format!("<secret>{name}{kind}</secret>") });
+                }
+            }
+        }
+        forms.sort_by_key(|form| std::cmp::Reverse(form.text.len()));
+        Self { secrets, forms }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.secrets.is_empty()
+    }
+
+    /// The secret of this name.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.secrets.iter().find(|secret| secret.name == name).map(|secret| secret.value.as_str())
+    }
+
+    /// `text` without any of them; `None` where none stands in it.
+    pub fn mask(&self, text: &str) -> Option<String> {
+        let mut masked: Option<String> = None;
+        for Form { text: form, mark } in &self.forms {
+            let now = masked.as_deref().unwrap_or(text);
+            if now.contains(form.as_str()) {
+                masked = Some(now.replace(form.as_str(), mark));
+            }
+        }
+        masked
+    }
+
+    /// Masks them in every text of `value`.
+    pub fn mask_json(&self, value: &mut Value) {
+        if !self.is_empty() {
+            each_text(value, &mut |text| *text = self.mask(text).unwrap_or_else(|| std::mem::take(text)));
+        }
+    }
+
+    /// Takes `mask_json` back.
+    pub fn unmask_json(&self, value: &mut Value) {
+        if !self.is_empty() {
+            each_text(value, &mut |text| *text = self.unmask(text).unwrap_or_else(|| std::mem::take(text)));
+        }
+    }
+
+    /// The text that `mask` has made this one of.
+    pub fn unmask(&self, text: &str) -> Option<String> {
+        let mut whole: Option<String> = None;
+        for Form { text: form, mark } in &self.forms {
+            let now = whole.as_deref().unwrap_or(text);
+            if now.contains(mark.as_str()) {
+                whole = Some(now.replace(mark.as_str(), form));
+            }
+        }
+        whole
+    }
+}
+
+/// The forms of a text, with the names of their kinds; the plain one has none.
+fn forms_of(value: &str) -> Vec<(String, String)> {
+    let percent = |set: &'static AsciiSet| utf8_percent_encode(value, set).to_string();
+    let lower = |text: &str| {
+        // Only the digits of `%2F`: the rest is the secret itself.
+        let mut lowered = String::with_capacity(text.len());
+        let mut after = 0;
+        for character in text.chars() {
+            lowered.push(if after > 0 { character.to_ascii_lowercase() } else { character });
+            after = if character == '%' { 2 } else { i32::max(after - 1, 0) };
+        }
+        lowered
+    };
+    let form = percent(FORM).replace(' ', "+");
+    let json = serde_json::to_string(value).unwrap_or_default();
+    let json = json.trim_start_matches('"').strip_suffix('"').unwrap_or(&json).to_owned();
+    let ascii: String = value
+        .encode_utf16()
+        .map(|unit| match u8::try_from(unit) {
+            Ok(byte @ 0x20..0x7f) if byte != b'"' && byte != b'\\' => char::from(byte).to_string(),
+            _ => format!("\\u{unit:04x}"),
+        })
+        .collect();
+    let html = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let mut forms = vec![
+        (String::new(), value.to_owned()),
+        ("json".to_owned(), json),
+        ("ascii".to_owned(), ascii),
+        ("html".to_owned(), html.clone()),
+        ("html-quoted".to_owned(), html.replace('"', "&quot;").replace('\'', "&#39;")),
+    ];
+    for (name, text) in [
+        ("url", percent(COMPONENT)),
+        ("form", form),
+        ("query", percent(QUERY)),
+        ("every", percent(NON_ALPHANUMERIC)),
+    ] {
+        forms.push((format!("{name}-lower"), lower(&text)));
+        forms.push((name.to_owned(), text));
+    }
+    // What stands before it in what was encoded shifts it by none, one or two bytes.
+    for shift in 0..3 {
+        let bytes = [vec![0; shift], value.as_bytes().to_vec()].concat();
+        // Characters that hold nothing but bits of the secret.
+        let (begin, end) = ((shift * 8).div_ceil(6), bytes.len() * 8 / 6);
+        for (name, text) in
+            [("base64", STANDARD_NO_PAD.encode(&bytes)), ("base64url", URL_SAFE_NO_PAD.encode(&bytes))]
+        {
+            if let Some(text) = text.get(begin..end).filter(|text| text.len() >= SHORTEST) {
+                forms.push((format!("{name}-{shift}"), text.to_owned()));
+            }
+        }
+    }
+    forms
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::engine::general_purpose::STANDARD;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn vault(value: &str) -> Vault {
+        Vault::of(vec![("PASSWORD".to_owned(), value.to_owned())])
+    }
+
+    #[test]
+    fn a_secret_is_masked_by_its_name_in_every_form() {
+        let value = "pa/ss wörd+\"&<1>'";
+        let vault = vault(value);
+        let url = |query: &str| url::Url::parse(&format!("http://a/?q={query}#{query}")).unwrap().to_string();
+        for text in [
+            value.to_owned(),
+            serde_json::json!({"a": value}).to_string(),
+            "pa/ss w\\u00f6rd+\\u0022&<1>'".to_owned(),
+            "pa%2Fss%20w%C3%B6rd%2B%22%26%3C1%3E'".to_owned(),
+            "pa%2fss%20w%c3%b6rd%2b%22%26%3c1%3e'".to_owned(),
+            url::form_urlencoded::byte_serialize(value.as_bytes()).collect(),
+            url("pa/ss wörd+\"&<1>'"),
+            "pa/ss wörd+\"&amp;&lt;1&gt;'".to_owned(),
+            STANDARD.encode(value),
+            STANDARD.encode(format!("me:{value}")),
+            STANDARD.encode(format!("x{value} and more")),
+        ] {
+            let masked = vault.mask(&format!("before {text} after")).unwrap_or_else(|| panic!("{text}"));
+            assert!(masked.contains("<secret>PASSWORD"), "{masked}");
+            assert!(!masked.contains("ss%20w") && !masked.contains("rd+"), "{masked}");
+        }
+        assert_eq!(vault.mask("pa/ss"), None);
+        assert_eq!(format!("{vault:?}"), r#"["PASSWORD"]"#);
+    }
+
+    #[test]
+    fn one_that_is_a_part_of_another_does_not_give_it_away() {
+        let vault = Vault::of(vec![("A".into(), "tiger".into()), ("B".into(), "paper tiger".into())]);
+        assert_eq!(
+            vault.mask("a paper tiger, a tiger").unwrap(),
+            "a <secret>B</secret>, a <secret>A</secret>"
+        );
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_is_told_without_what_is_in_it() {
+        let path = std::env::temp_dir().join(format!("troupe-secrets-{}", uuid::Uuid::new_v4()));
+        for (text, ok) in [
+            ("A=long enough\n# note\nB='quoted value'\n", true),
+            ("A=abc\n", false),
+            ("hunter2 is no entry\n", false),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let read = Vault::read(&path);
+            assert_eq!(read.is_ok(), ok, "{text}");
+            if let Err(error) = read {
+                assert!(!error.message.contains("hunter2") && !error.message.contains("abc"), "{error}");
+            }
+        }
+        let _ = std::fs::remove_file(&path);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_masked_can_be_brought_back(value in "[ -~äß€]{4,20}", before in "[a-z]{0,5}", after in "[a-z]{0,5}") {
+            let vault = vault(&value);
+            for (_, form) in forms_of(&value) {
+                let text = format!("{before}{form}{after}");
+                let masked = vault.mask(&text).unwrap();
+                prop_assert!(!masked.replace("<secret>PASSWORD", "").contains(&value) || "</secret>".contains(&value));
+                prop_assert_eq!(vault.unmask(&masked).unwrap(), text);
+            }
+        }
+    }
+}
