@@ -126,6 +126,8 @@ export interface Config {
   tools?: string[]
   /** Tools and groups to take away */
   noTools?: string[]
+  /** Only tools that change nothing in a page. Default: false */
+  readOnly?: boolean
   /** Folder with further prompts */
   prompts?: string
   /** What an action tells of the page afterwards. Default: changes */
@@ -142,6 +144,12 @@ export interface Config {
   retention?: string
   /** Keep Authorization and cookies in clear in the record. Default: false */
   recordHeaders?: boolean
+  /** Only these domains, as *.example.com */
+  allowedDomains?: string[]
+  /** Not these domains */
+  blockedDomains?: string[]
+  /** Let public pages reach private addresses. Default: false */
+  allowPrivateNetwork?: boolean
   /** Allow file: URLs and files everywhere. Default: false */
   allowFileAccess?: boolean
   /** The tool evaluate. Default: true */
@@ -150,6 +158,10 @@ export interface Config {
   enableFileUpload?: boolean
   /** Bytes of a screenshot at most. Default: 10485760 */
   maxScreenshotSize?: number
+  /** Secrets to type by name (dotenv file) */
+  secrets?: string
+  /** `false`: Without the marks around page content that it is not to be trusted. Default: true */
+  boundaries?: boolean
   /** What is logged. Default: info */
   logLevel?: 'error' | 'warn' | 'info' | 'debug' | 'trace'
   /** How it is written. Default: text */
@@ -173,7 +185,7 @@ export interface Config {
     idleTimeout?: number
   }
   security?: {
-    /** Only these domains */
+    /** Only these domains, as *.example.com */
     allowedDomains?: string[]
     /** Not these domains */
     blockedDomains?: string[]

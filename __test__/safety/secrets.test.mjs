@@ -19,6 +19,8 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>Keeper</title><link re
   <script>
     const bytes = (text) => String.fromCharCode(...new TextEncoder().encode(text))
     user.oninput = () => {
+      // What is cut short is not the secret any more.
+      if ([...user.value].length < ${[...VALUE].length}) return
       const forms = [user.value, JSON.stringify(user.value), encodeURIComponent(user.value), btoa(bytes(user.value)), btoa('me:' + bytes(user.value)), String(new URLSearchParams({ user: user.value }))]
       out.textContent = forms.join('\\n')
       document.title = user.value

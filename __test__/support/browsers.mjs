@@ -55,6 +55,7 @@ export const BROWSERS = {
       'page/same-everywhere.test.mjs',
       'page/targets.test.mjs',
       'record/content.test.mjs',
+      'safety/attacks.test.mjs',
       'seed-000/isolation.test.mjs',
       'seed-000/operations.test.mjs',
       'seed-000/ten-sessions.test.mjs'

@@ -64,7 +64,7 @@ fn kind(kind: &Kind) -> Value {
         Kind::List { item, .. } => {
             let item = match item {
                 Item::Choice(names) => json!({"enum": names}),
-                Item::Text | Item::File => json!({"type": "string"}),
+                Item::Text | Item::File | Item::Domain => json!({"type": "string"}),
             };
             json!({"type": "array", "items": item})
         }

@@ -360,6 +360,7 @@ fn fitting(kind: Kind) -> BoxedStrategy<String> {
         Kind::Retention => (1..999_u32, 1..99_u32).prop_map(|(d, g)| format!("{d}d,{g}GiB")).boxed(),
         Kind::Locale => "[a-z]{2}(-[A-Z]{2})?".boxed(),
         Kind::List { item: Item::Text, .. } => "[a-z-]{1,9}".boxed(),
+        Kind::List { item: Item::Domain, .. } => "([*][.])?[a-z]{1,9}[.]example".boxed(),
         Kind::List { item: Item::File, .. } => prop::sample::select(files.to_vec()).boxed(),
         Kind::List { item: Item::Choice(names), .. } => {
             prop::sample::select(names).prop_map(str::to_owned).boxed()

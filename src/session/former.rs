@@ -143,7 +143,8 @@ impl SessionManager {
             .suggestion("create a new session with create_session")
             .session(id));
         }
-        let saved = SavedSession::read(&self.state_of(id).await?, &*self.vault()?).map_err(|error| error.session(id))?;
+        let saved = SavedSession::read(&self.state_of(id).await?, &*self.vault()?)
+            .map_err(|error| error.session(id))?;
         Ok((row, saved))
     }
 
@@ -196,7 +197,11 @@ impl SessionManager {
         let mut infos = Vec::with_capacity(rows.len());
         for row in rows {
             let saved = match row.saved_at {
-                Some(_) => self.state_of(&row.id).await.and_then(|text| SavedSession::read(&text, &*self.vault()?)).ok(),
+                Some(_) => self
+                    .state_of(&row.id)
+                    .await
+                    .and_then(|text| SavedSession::read(&text, &*self.vault()?))
+                    .ok(),
                 None => None,
             };
             let pages = saved.into_iter().flat_map(|saved| saved.pages);

@@ -25,7 +25,7 @@ impl WayOut {
         config: &crate::config::ContextConfig,
     ) -> EngineResult<Option<Arc<Gateway>>> {
         match security.restricts_pages() {
-            true => Gateway::open(Closed::new(), config).await.map(Some),
+            true => Gateway::open(Closed::gate(), config).await.map(Some),
             false => Ok(None),
         }
     }

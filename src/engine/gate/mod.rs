@@ -67,7 +67,7 @@ pub trait Gate: Send + Sync {
 pub(super) struct Closed(Resolver);
 
 impl Closed {
-    pub fn new() -> Arc<dyn Gate> {
+    pub fn gate() -> Arc<dyn Gate> {
         Arc::new(Self(Resolver::default()))
     }
 }
