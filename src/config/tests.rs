@@ -91,7 +91,7 @@ fn the_example_of_seed_004_is_read() {
     assert_eq!(config.log.format, LogFormat::Json);
     insta::assert_snapshot!(config.warnings.join("\n"), @r"
     `logging.destination`: `stdout` means stderr, because stdout carries the protocol
-    read, but without effect yet in this version: `pool.minBrowsers`, `pool.maxBrowsers`, `pool.idleTimeout`, `security.allowedDomains`
+    read, but without effect yet in this version: `pool.minBrowsers`, `pool.maxBrowsers`, `pool.idleTimeout`
     ");
 }
 
@@ -228,7 +228,6 @@ fn every_wrong_setting_gets_one_clear_line() {
         ("config", "/nowhere/troupe.json"),
         ("caps", "vision"),
         ("transport", "pigeon"),
-        ("no-boundaries", "true"),
         ("proxy-bypass", ".example.com"),
         ("allowed-domains", "https://example.com"),
         ("blocked-domains", "ads.example/x"),
@@ -280,7 +279,7 @@ fn every_wrong_setting_gets_one_clear_line() {
         r#"{"maxSessions": 5, "session": {"maxSessions": 6}}"#,
         r#"{"viewport": {"width": 5}}"#,
         r#"{"pool": {"minBrowsers": 5, "maxBrowsers": 2}}"#,
-        r#"{"allowedDomains": ["example.com"]}"#,
+        r#"{"allowedDomains": ["https://example.com"]}"#,
         r#"{"logging": {"destination": "file"}}"#,
         r#"{"logging": {"destination": "syslog"}}"#,
         r#"{"logging": {"destination": "stdout", "file": "log"}}"#,

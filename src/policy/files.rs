@@ -94,8 +94,7 @@ pub fn resolve_output(config: &Config, name: &str) -> Result<PathBuf> {
     }
     make_folder(&folder).map_err(|error| unwritable(&folder, &error))?;
     let roots = self::roots(config);
-    let existing = parent.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
-    if existing.is_none_or(|existing| !below(&existing, &roots)) {
+    if !leads_inside(parent, &roots) {
         return Err(refused(name, &folder));
     }
     fs::create_dir_all(parent).map_err(|error| unwritable(parent, &error))?;
@@ -116,6 +115,8 @@ pub fn resolve_input(config: &Config, name: &str) -> Result<PathBuf> {
         match path.canonicalize() {
             Ok(real) if below(&real, &roots) => return Ok(real),
             Ok(_) => return Err(refused(name, &folder)),
+            // Nor is what a link leads out to.
+            Err(_) if !leads_inside(&path, &roots) => return Err(refused(name, &folder)),
             Err(_) if Path::new(name).is_absolute() => return Err(missing(name, &[path])),
             Err(_) => {}
         }
@@ -125,6 +126,12 @@ pub fn resolve_input(config: &Config, name: &str) -> Result<PathBuf> {
         return Err(refused(name, &folder));
     }
     Err(missing(name, &places))
+}
+
+/// Whether what there is of the way to `path` is in reach, links followed.
+fn leads_inside(path: &Path, roots: &[PathBuf]) -> bool {
+    let existing = path.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
+    existing.is_some_and(|existing| below(&existing, roots))
 }
 
 fn working_folder() -> PathBuf {

@@ -31,7 +31,9 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'(')
     .remove(b')');
 const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*').remove(b' ');
-/// As browsers write what stands in a query, and in a fragment.
+/// As browsers write what stands in a fragment.
+const FRAGMENT: &AsciiSet = &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`');
+/// And in a query.
 const QUERY: &AsciiSet =
     &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'');
 
@@ -187,6 +189,7 @@ fn forms_of(value: &str) -> Vec<(String, String)> {
         ("url", percent(COMPONENT)),
         ("form", form),
         ("query", percent(QUERY)),
+        ("fragment", percent(FRAGMENT)),
         ("every", percent(NON_ALPHANUMERIC)),
     ] {
         forms.push((format!("{name}-lower"), lower(&text)));
@@ -258,7 +261,7 @@ mod tests {
     fn a_file_that_cannot_be_used_is_told_without_what_is_in_it() {
         let path = std::env::temp_dir().join(format!("troupe-secrets-{}", uuid::Uuid::new_v4()));
         for (text, ok) in [
-            ("A=long enough\n# note\nB='quoted value'\n", true),
+            ("A=long-enough\n# note\nB='quoted value'\n", true),
             ("A=abc\n", false),
             ("hunter2 is no entry\n", false),
         ] {
