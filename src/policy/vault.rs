@@ -177,11 +177,14 @@ fn forms_of(value: &str) -> Vec<(String, String)> {
             _ => format!("\\u{unit:04x}"),
         })
         .collect();
-    let html = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let html_of = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let html = html_of(value);
     let mut forms = vec![
         (String::new(), value.to_owned()),
-        ("json".to_owned(), json),
+        ("json".to_owned(), json.clone()),
         ("ascii".to_owned(), ascii),
+        ("json-twice".to_owned(), json.replace('\\', "\\\\").replace('"', "\\\"")),
+        ("json-html".to_owned(), html_of(&json)),
         ("html".to_owned(), html.clone()),
         ("html-quoted".to_owned(), html.replace('"', "&quot;").replace('\'', "&#39;")),
     ];
@@ -230,6 +233,8 @@ mod tests {
         for text in [
             value.to_owned(),
             serde_json::json!({"a": value}).to_string(),
+            serde_json::json!(serde_json::json!({"a": value}).to_string()).to_string(),
+            "\"pa/ss wörd+\\\"&amp;&lt;1&gt;'\"".to_owned(),
             "pa/ss w\\u00f6rd+\\u0022&<1>'".to_owned(),
             "pa%2Fss%20w%C3%B6rd%2B%22%26%3C1%3E'".to_owned(),
             "pa%2fss%20w%c3%b6rd%2b%22%26%3c1%3e'".to_owned(),
