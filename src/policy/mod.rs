@@ -1,11 +1,11 @@
 //! What a client and a page may do. Knows `config` and `error`.
 //!
 //! `urls` and `addresses` decide which hosts are reached (as pure logic: whoever connects asks), `files` which files
-//! are in reach, `redaction` and `vault` what is never
-//! written down.
+//! are in reach, `redaction` and `vault` what is never written down, in whichever of its `forms`.
 
 pub mod addresses;
 pub mod files;
+mod forms;
 pub mod redaction;
 pub mod urls;
 pub mod vault;

@@ -4,9 +4,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use url::form_urlencoded;
 
-use super::vault::Vault;
+use super::{forms::forms_of, vault::Vault};
 
 /// What stands for a text that is not written.
 pub const MASK: &str = "••••";
@@ -113,17 +112,19 @@ impl Secrets {
 
     /// Masks every text in `value`.
     pub fn mask_json(&self, value: &mut Value) {
+        self.vault.mask_json(value);
         if !self.is_empty() {
             each_text(value, &mut |text| self.mask_text(text));
         }
     }
 
+    /// Whether nothing was typed in this session that is one.
     fn is_empty(&self) -> bool {
-        self.vault.is_empty() && self.lock().secret.is_empty()
+        self.lock().secret.is_empty()
     }
 }
 
-/// A text, and how else it is written where it is sent: in a URL, in a form.
+/// A text, and how else it is written.
 #[derive(Debug)]
 struct Secret {
     text: String,
@@ -133,10 +134,11 @@ struct Secret {
 
 impl Secret {
     fn new(text: &str) -> Self {
-        let sent: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
-        let mut forms = vec![text.to_owned(), sent.replace('+', "%20"), sent];
-        forms.retain(|_| text.chars().count() >= SHORTEST_WORD);
-        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        let mut forms: Vec<String> = Vec::new();
+        if text.chars().count() >= SHORTEST_WORD {
+            forms.extend(forms_of(text).into_iter().map(|form| form.text));
+        }
+        forms.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         forms.dedup();
         Self { text: text.to_owned(), forms }
     }
@@ -203,7 +205,7 @@ fn mask_item(item: &mut Value) {
 }
 
 /// Changes every text in `value`, and no name of a field.
-pub(super) fn each_text(value: &mut Value, change: &mut impl FnMut(&mut String)) {
+fn each_text(value: &mut Value, change: &mut impl FnMut(&mut String)) {
     match value {
         Value::String(text) => change(text),
         Value::Array(list) => list.iter_mut().for_each(|value| each_text(value, change)),

@@ -1,17 +1,10 @@
-//! Secrets that an agent types by name (`--secrets`): read once, and masked in everything that leaves the process, in
-//! each form in which pages and protocols write a text down.
+//! Secrets that an agent types by name (`--secrets`): read once, and masked in everything that leaves the process.
 
 use std::{collections::BTreeSet, path::Path};
 
-use base64::{
-    Engine,
-    engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD},
-};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-
 use serde_json::Value;
 
-use super::redaction::each_text;
+use super::forms::{Form, forms_of};
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
@@ -19,30 +12,12 @@ use crate::{
 
 /// A shorter one stands in every other text by chance.
 const SHORTEST: usize = 4;
-/// As `encodeURIComponent` has it, and forms but for the space.
-const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'_')
-    .remove(b'.')
-    .remove(b'!')
-    .remove(b'~')
-    .remove(b'*')
-    .remove(b'\'')
-    .remove(b'(')
-    .remove(b')');
-const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*').remove(b' ');
-/// As browsers write what stands in a fragment.
-const FRAGMENT: &AsciiSet = &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`');
-/// And in a query.
-const QUERY: &AsciiSet =
-    &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'');
-
 /// The secrets of a server.
 #[derive(Default)]
 pub struct Vault {
     secrets: Vec<Secret>,
     /// The longest first: one may be a part of another.
-    forms: Vec<Form>,
+    masked: Vec<Masked>,
 }
 
 struct Secret {
@@ -51,8 +26,8 @@ struct Secret {
 }
 
 /// A secret as it is written somewhere.
-struct Form {
-    text: String,
+struct Masked {
+    form: String,
     /// What stands in its place: it names the secret, and the form where it is not the plain one.
     mark: String,
 }
@@ -93,17 +68,17 @@ impl Vault {
     fn of(secrets: Vec<(String, String)>) -> Self {
         let secrets: Vec<Secret> = secrets.into_iter().map(|(name, value)| Secret { name, value }).collect();
         let mut known = BTreeSet::new();
-        let mut forms = Vec::new();
+        let mut masked = Vec::new();
         for Secret { name, value } in &secrets {
-            for (kind, text) in forms_of(value) {
+            for Form { kind, text } in forms_of(value) {
                 if known.insert(text.clone()) {
                     let kind = if kind.is_empty() { String::new() } else { format!(":{kind}") };
-                    forms.push(Form { text, mark: format!("<secret>{name}{kind}</secret>") });
+                    masked.push(Masked { form: text, mark: format!("<secret>{name}{kind}</secret>") });
                 }
             }
         }
-        forms.sort_by_key(|form| std::cmp::Reverse(form.text.len()));
-        Self { secrets, forms }
+        masked.sort_by_key(|masked| std::cmp::Reverse(masked.form.len()));
+        Self { secrets, masked }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -118,7 +93,7 @@ impl Vault {
     /// `text` without any of them; `None` where none stands in it.
     pub fn mask(&self, text: &str) -> Option<String> {
         let mut masked: Option<String> = None;
-        for Form { text: form, mark } in &self.forms {
+        for Masked { form, mark } in &self.masked {
             let now = masked.as_deref().unwrap_or(text);
             if now.contains(form.as_str()) {
                 masked = Some(now.replace(form.as_str(), mark));
@@ -127,24 +102,24 @@ impl Vault {
         masked
     }
 
-    /// Masks them in every text of `value`.
+    /// Masks them in every text of `value`, and in the names of fields: a page chooses those too.
     pub fn mask_json(&self, value: &mut Value) {
         if !self.is_empty() {
-            each_text(value, &mut |text| *text = self.mask(text).unwrap_or_else(|| std::mem::take(text)));
+            replace(value, &|text| self.mask(text));
         }
     }
 
     /// Takes `mask_json` back.
     pub fn unmask_json(&self, value: &mut Value) {
         if !self.is_empty() {
-            each_text(value, &mut |text| *text = self.unmask(text).unwrap_or_else(|| std::mem::take(text)));
+            replace(value, &|text| self.unmask(text));
         }
     }
 
     /// The text that `mask` has made this one of.
     pub fn unmask(&self, text: &str) -> Option<String> {
         let mut whole: Option<String> = None;
-        for Form { text: form, mark } in &self.forms {
+        for Masked { form, mark } in &self.masked {
             let now = whole.as_deref().unwrap_or(text);
             if now.contains(mark.as_str()) {
                 whole = Some(now.replace(mark.as_str(), form));
@@ -154,69 +129,30 @@ impl Vault {
     }
 }
 
-/// The forms of a text, with the names of their kinds; the plain one has none.
-fn forms_of(value: &str) -> Vec<(String, String)> {
-    let percent = |set: &'static AsciiSet| utf8_percent_encode(value, set).to_string();
-    let lower = |text: &str| {
-        // Only the digits of `%2F`: the rest is the secret itself.
-        let mut lowered = String::with_capacity(text.len());
-        let mut after = 0;
-        for character in text.chars() {
-            lowered.push(if after > 0 { character.to_ascii_lowercase() } else { character });
-            after = if character == '%' { 2 } else { i32::max(after - 1, 0) };
-        }
-        lowered
-    };
-    let form = percent(FORM).replace(' ', "+");
-    let json = serde_json::to_string(value).unwrap_or_default();
-    let json = json.trim_start_matches('"').strip_suffix('"').unwrap_or(&json).to_owned();
-    let ascii: String = value
-        .encode_utf16()
-        .map(|unit| match u8::try_from(unit) {
-            Ok(byte @ 0x20..0x7f) if byte != b'"' && byte != b'\\' => char::from(byte).to_string(),
-            _ => format!("\\u{unit:04x}"),
-        })
-        .collect();
-    let html_of = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let html = html_of(value);
-    let mut forms = vec![
-        (String::new(), value.to_owned()),
-        ("json".to_owned(), json.clone()),
-        ("ascii".to_owned(), ascii),
-        ("json-twice".to_owned(), json.replace('\\', "\\\\").replace('"', "\\\"")),
-        ("json-html".to_owned(), html_of(&json)),
-        ("html".to_owned(), html.clone()),
-        ("html-quoted".to_owned(), html.replace('"', "&quot;").replace('\'', "&#39;")),
-    ];
-    for (name, text) in [
-        ("url", percent(COMPONENT)),
-        ("form", form),
-        ("query", percent(QUERY)),
-        ("fragment", percent(FRAGMENT)),
-        ("every", percent(NON_ALPHANUMERIC)),
-    ] {
-        forms.push((format!("{name}-lower"), lower(&text)));
-        forms.push((name.to_owned(), text));
-    }
-    // What stands before it in what was encoded shifts it by none, one or two bytes.
-    for shift in 0..3 {
-        let bytes = [vec![0; shift], value.as_bytes().to_vec()].concat();
-        // Characters that hold nothing but bits of the secret.
-        let (begin, end) = ((shift * 8).div_ceil(6), bytes.len() * 8 / 6);
-        for (name, text) in
-            [("base64", STANDARD_NO_PAD.encode(&bytes)), ("base64url", URL_SAFE_NO_PAD.encode(&bytes))]
-        {
-            if let Some(text) = text.get(begin..end).filter(|text| text.len() >= SHORTEST) {
-                forms.push((format!("{name}-{shift}"), text.to_owned()));
+fn replace(value: &mut Value, other: &impl Fn(&str) -> Option<String>) {
+    match value {
+        Value::String(text) => {
+            if let Some(other) = other(text) {
+                *text = other;
             }
         }
+        Value::Array(list) => list.iter_mut().for_each(|value| replace(value, other)),
+        Value::Object(map) => {
+            map.values_mut().for_each(|value| replace(value, other));
+            let names: Vec<_> = map.keys().filter_map(|name| Some((name.clone(), other(name)?))).collect();
+            for (name, other) in names {
+                if let Some(value) = map.remove(&name) {
+                    map.insert(other, value);
+                }
+            }
+        }
+        _ => {}
     }
-    forms
 }
 
 #[cfg(test)]
 mod tests {
-    use base64::engine::general_purpose::STANDARD;
+    use base64::{Engine, engine::general_purpose::STANDARD};
     use proptest::prelude::*;
 
     use super::*;
@@ -254,6 +190,17 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_is_masked_in_names_of_fields_too() {
+        let vault = vault("tiger");
+        let before = serde_json::json!({"a tiger": ["tiger", {"tiger": 1}], "b": 2});
+        let mut value = before.clone();
+        vault.mask_json(&mut value);
+        assert!(!value.to_string().contains("tiger"), "{value}");
+        vault.unmask_json(&mut value);
+        assert_eq!(value, before);
+    }
+
+    #[test]
     fn one_that_is_a_part_of_another_does_not_give_it_away() {
         let vault = Vault::of(vec![("A".into(), "tiger".into()), ("B".into(), "paper tiger".into())]);
         assert_eq!(
@@ -284,7 +231,7 @@ mod tests {
         #[test]
         fn what_is_masked_can_be_brought_back(value in "[ -~äß€]{4,20}", before in "[a-z]{0,5}", after in "[a-z]{0,5}") {
             let vault = vault(&value);
-            for (_, form) in forms_of(&value) {
+            for Form { text: form, .. } in forms_of(&value) {
                 let text = format!("{before}{form}{after}");
                 let masked = vault.mask(&text).unwrap();
                 prop_assert!(!masked.replace("<secret>PASSWORD", "").contains(&value) || "</secret>".contains(&value));

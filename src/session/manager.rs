@@ -104,6 +104,11 @@ impl SessionManager {
         self.vault.clone()
     }
 
+    /// What a new session must not write. A vault that cannot be read has stopped the start.
+    pub(super) fn secrets(&self) -> Secrets {
+        Secrets::new(self.vault.clone().unwrap_or_default())
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -233,10 +238,7 @@ impl SessionManager {
             created_at: identity.created_at,
             metadata: self.metadata(&identity),
         });
-        let (config, clock, store) = (self.config.clone(), self.clock.clone(), self.store.clone());
-        let upstream = self.behind.attend(&identity.id);
-        let secrets = Secrets::new(self.vault.clone().unwrap_or_default());
-        let session = Arc::new(Session::new(identity, upstream, keeper, config, clock, store, place, secrets));
+        let session = Arc::new(Session::new(self, identity, keeper, place));
         self.state().sessions.insert(session.id.clone(), session.clone());
         let manager = self.clone();
         let living = session.clone();

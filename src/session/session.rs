@@ -14,6 +14,7 @@ use super::{
     clock::{Clock, Millis},
     ended::EndReason,
     keeper::Keeper,
+    manager::SessionManager,
     pages::Pages,
     results::Results,
     screenshots::{Screenshot, Screenshots},
@@ -128,17 +129,16 @@ pub struct Session {
 }
 
 impl Session {
+    /// One of `manager`'s.
     pub(super) fn new(
+        manager: &SessionManager,
         identity: Identity,
-        upstream: Option<Arc<Upstream>>,
         keeper: Keeper,
-        config: Arc<Config>,
-        clock: Arc<dyn Clock>,
-        store: Store,
         place: OwnedSemaphorePermit,
-        secrets: Secrets,
     ) -> Self {
         let Identity { id, created_at, lives_from, options } = identity;
+        let (config, clock, store) = (manager.config.clone(), manager.clock.clone(), manager.store.clone());
+        let (upstream, secrets) = (manager.behind.attend(&id), manager.secrets());
         let lifetime = u64::try_from(config.session_timeout.as_millis()).unwrap_or(u64::MAX);
         let news = Revision::default();
         let expires_at = lives_from.map_or(0, |from| from.saturating_add(lifetime));

@@ -138,7 +138,7 @@ impl Tool {
             "handle_dialog",
         ];
         let leads = matches!(self.group, Group::Navigation | Group::Pages | Group::Person);
-        !self.hints.read_only && !leads && !HARMLESS.contains(&self.name)
+        !self.hints.read_only && !leads && !HARMLESS.contains(&&*self.name)
     }
 
     /// Whether it works in a session.

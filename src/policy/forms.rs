@@ -1,0 +1,94 @@
+//! The forms in which pages and protocols write a text down: in URLs and forms, escaped for JSON or HTML, in base64.
+//! What is looked for where a secret must not stand.
+
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD},
+};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// A shorter piece stands in every other text by chance.
+const SHORTEST_BASE64: usize = 4;
+/// As `encodeURIComponent` has it, and forms but for the space.
+const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'!')
+    .remove(b'~')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')');
+const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*').remove(b' ');
+/// As browsers write what stands in a fragment.
+const FRAGMENT: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`');
+/// And in a query.
+const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'');
+
+/// A text as it is written somewhere.
+pub(super) struct Form {
+    /// Empty for the plain one.
+    pub kind: String,
+    pub text: String,
+}
+
+/// The forms of a text: the plain one first, then of those that are alike the first.
+pub(super) fn forms_of(value: &str) -> Vec<Form> {
+    let percent = |set: &'static AsciiSet| utf8_percent_encode(value, set).to_string();
+    let lower = |text: &str| {
+        // Only the digits of `%2F`: the rest is the secret itself.
+        let mut lowered = String::with_capacity(text.len());
+        let mut after = 0;
+        for character in text.chars() {
+            lowered.push(if after > 0 { character.to_ascii_lowercase() } else { character });
+            after = if character == '%' { 2 } else { i32::max(after - 1, 0) };
+        }
+        lowered
+    };
+    let form = percent(FORM).replace(' ', "+");
+    let json = serde_json::to_string(value).unwrap_or_default();
+    let json = json.trim_start_matches('"').strip_suffix('"').unwrap_or(&json).to_owned();
+    let ascii: String = value
+        .encode_utf16()
+        .map(|unit| match u8::try_from(unit) {
+            Ok(byte @ 0x20..0x7f) if byte != b'"' && byte != b'\\' => char::from(byte).to_string(),
+            _ => format!("\\u{unit:04x}"),
+        })
+        .collect();
+    let html_of = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let html = html_of(value);
+    let mut forms = vec![
+        (String::new(), value.to_owned()),
+        ("json".to_owned(), json.clone()),
+        ("ascii".to_owned(), ascii),
+        ("json-twice".to_owned(), json.replace('\\', "\\\\").replace('"', "\\\"")),
+        ("json-html".to_owned(), html_of(&json)),
+        ("html".to_owned(), html.clone()),
+        ("html-quoted".to_owned(), html.replace('"', "&quot;").replace('\'', "&#39;")),
+    ];
+    for (name, text) in [
+        ("url", percent(COMPONENT)),
+        ("form", form),
+        ("query", percent(QUERY)),
+        ("fragment", percent(FRAGMENT)),
+        ("every", percent(NON_ALPHANUMERIC)),
+    ] {
+        forms.push((format!("{name}-lower"), lower(&text)));
+        forms.push((name.to_owned(), text));
+    }
+    // What stands before it in what was encoded shifts it by none, one or two bytes.
+    for shift in 0..3 {
+        let bytes = [vec![0; shift], value.as_bytes().to_vec()].concat();
+        // Characters that hold nothing but bits of the secret.
+        let (begin, end) = ((shift * 8).div_ceil(6), bytes.len() * 8 / 6);
+        for (name, text) in
+            [("base64", STANDARD_NO_PAD.encode(&bytes)), ("base64url", URL_SAFE_NO_PAD.encode(&bytes))]
+        {
+            if let Some(text) = text.get(begin..end).filter(|text| text.len() >= SHORTEST_BASE64) {
+                forms.push((format!("{name}-{shift}"), text.to_owned()));
+            }
+        }
+    }
+    forms.into_iter().map(|(kind, text)| Form { kind, text }).collect()
+}
