@@ -152,6 +152,15 @@ fn refuse_what_is_not_held(
     if security.names_domains() && config.browser_endpoint.is_some() {
         return refuse(lists, "browser-endpoint", "a browser that runs already goes where it likes");
     }
+    if config.upstream.command.is_some() {
+        if security.names_domains() {
+            return refuse(lists, "upstream", "that server’s browser goes where it likes");
+        }
+        if config.read_only {
+            return refuse("read-only", "upstream", "nobody knows which of that server’s tools change pages");
+        }
+        return Ok(());
+    }
     if security.names_domains() && config.browser == BrowserKind::Webkit {
         return refuse(lists, "browser", "WebKit’s connections cannot be held back");
     }
@@ -197,7 +206,8 @@ const PROXIES: &[&str] = &["http://", "socks5://", "socks://"];
 
 /// What the user should know of rules that are there by default, and are not held.
 fn tell_what_is_not_held(config: &mut Config) {
-    if config.security.allow_private_network {
+    // What another server's browser does is its own server's to say.
+    if config.security.allow_private_network || config.upstream.command.is_some() {
         return;
     }
     let who = if config.browser_endpoint.is_some() {

@@ -585,13 +585,8 @@ pub static OPTIONS: &[ConfigOption] = &[
 /// Options that are read and checked already, but hold nothing yet in this version. A value other than
 /// the default is refused, so that nobody relies on it; in the nested file of seed 004, which carries
 /// some of them as a matter of course, it is a warning. Whoever builds one takes it off this list.
-pub static NOT_BUILT: &[&str] = &[
-    "pool-min-browsers",
-    "pool-max-browsers",
-    "pool-idle-timeout",
-    "warm-contexts",
-    "caps",
-];
+pub static NOT_BUILT: &[&str] =
+    &["pool-min-browsers", "pool-max-browsers", "pool-idle-timeout", "warm-contexts", "caps"];
 
 /// The option of a kebab or camelCase flag (without the dashes), and whether the name negates it.
 pub fn by_flag(name: &str) -> Option<(&'static ConfigOption, bool)> {

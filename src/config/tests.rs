@@ -246,6 +246,8 @@ fn every_wrong_setting_gets_one_clear_line() {
         [("allowed-domains", "a.example"), ("blocked-domains", "b.example,a.example")],
         [("allowed-domains", "a.example"), ("browser-endpoint", "ws://localhost:1")],
         [("blocked-domains", "a.example"), ("browser", "webkit")],
+        [("allowed-domains", "a.example"), ("upstream", "peer")],
+        [("read-only", "true"), ("upstream", "peer")],
         [("enable-script-evaluation", "false"), ("tools", "evaluate")],
         [("enable-file-upload", "false"), ("tools", "click,upload_file")],
     ] {

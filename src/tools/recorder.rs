@@ -348,6 +348,20 @@ pub(super) fn redact(result: error::Result<Answer>, masks: &impl Masks) -> error
     }
 }
 
+/// The parameters of an upstream server's tool, with the secrets that they name.
+pub(super) fn with_secrets(tool: &str, given: Map<String, Value>, secrets: &Secrets) -> Map<String, Value> {
+    let mut params = Value::Object(given);
+    for value in typed_values(tool, &mut params) {
+        if let Some(text) = value.as_str() {
+            *value = secrets.typed(text).into();
+        }
+    }
+    match params {
+        Value::Object(given) => given,
+        _ => Map::new(),
+    }
+}
+
 /// The places in the parameters of `tool` that hold what is typed.
 fn typed_values<'a>(tool: &str, params: &'a mut Value) -> Vec<&'a mut Value> {
     if tool == "batch" {

@@ -328,6 +328,7 @@ impl Registry {
             for secret in passed::secrets(&given) {
                 session.secrets.add(&secret);
             }
+            let given = recorder::with_secrets(&tool.name, given, &session.secrets);
             let passed = session.pass_through(&tool.name, given, passed::telling(progress));
             let passed = session.run(passed).await?;
             recording.passed(passed.found.snapshot);
@@ -489,7 +490,7 @@ fn select(config: &Config) -> Result<Vec<&'static Tool>> {
     if config.read_only
         && let Some(tool) = TOOLS
             .iter()
-            .find(|tool| tool.changes_pages() && config.tools.iter().any(|word| word == tool.name))
+            .find(|tool| tool.changes_pages() && config.tools.iter().any(|word| *word == tool.name))
     {
         return Err(TroupeError::new(
             ErrorCode::InvalidParameters,
