@@ -12,7 +12,7 @@ import { ROOT, StepFailed, dim, red, since } from '../scripts/run.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
 import { firefoxTimes } from './firefox.mjs'
 import { hundred, idleCalls } from './http.mjs'
-import { changesCost } from './in-turns.mjs'
+import { changesCost, gateCost } from './in-turns.mjs'
 import { serverMemory } from './memory.mjs'
 import { pageTimes } from './page-time.mjs'
 import { bytesRead } from './reading.mjs'
@@ -55,6 +55,10 @@ await runScript(async () => {
     if (rows.some(({ id }) => id === 'changes')) {
       progress('clicks with and without changes')
       samples.add('changes', compared[0].name, await changesCost(recording({ browser, addon }), `${site.url}/rows`))
+    }
+    if (rows.some(({ id }) => id === 'gate')) {
+      progress('navigations with and without the gate')
+      samples.add('gate', compared[0].name, await gateCost(recording({ browser, addon }), `${site.url}/`))
     }
     if (rows.some(({ id }) => id.startsWith('record'))) {
       progress('calls with and without a record')

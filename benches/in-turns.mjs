@@ -39,3 +39,10 @@ export async function changesCost(start, page) {
   const told = await inTurns(start('none', '--after-action', 'none'), start('none'), page, 100, () => click)
   return told.at(0.5).times
 }
+
+/** What it adds to a navigation that connections lead through the gate. @param {Start} start @param {string} page */
+export async function gateCost(start, page) {
+  const navigate = /** @type {const} */ (['navigate', { url: page }])
+  const led = await inTurns(start('none', '--allow-private-network'), start('none'), page, 40, () => navigate)
+  return led.at(0.5).more
+}

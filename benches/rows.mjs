@@ -35,6 +35,7 @@ export const ROWS = [
   { id: 'readSame', title: '… snapshots after all', unit: 'B', bounds: {}, page: '/form', read: [...SAME], argument: TEXT },
   { id: 'screenshot', title: 'screenshot', unit: 'ms', bounds: {}, page: '/', action: 'screenshot' },
   { id: 'navigate', title: 'navigate', unit: 'ms', bounds: { peer: 0.5, peerFast: 0.9 }, page: '/', action: 'navigate' },
+  { id: 'gate', title: '… the gate for pages adds', unit: 'ms', bounds: {} },
   { id: 'memory', title: 'memory of the server', unit: 'MiB', bounds: { peer: 0.6 } },
   { id: 'recordMedian', title: 'recording a call adds', unit: 'ms', bounds: {}, limit: 1 },
   { id: 'recordLate', title: '… to the slowest in a hundred', unit: 'ms', bounds: {}, limit: 3 },

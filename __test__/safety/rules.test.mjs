@@ -4,6 +4,7 @@ import { BlockList, isIP } from 'node:net'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { startAttackSite, startInternet } from '../support/attacks.mjs'
+import { startHttpServer } from '../support/http.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 
@@ -85,7 +86,9 @@ describe('settings', { timeout: 60_000 }, () => {
     [['--proxy-server', 'https://127.0.0.1:1'], /--allow-private-network/],
     [['--enable-script-evaluation', 'false', '--tools', 'evaluate'], /contradict/],
     [['--enable-file-upload', 'false', '--tools', 'upload_file'], /contradict/],
-    [['--read-only', '--tools', 'snapshot,click'], /contradict/]
+    [['--read-only', '--tools', 'snapshot,click'], /contradict/],
+    [['--read-only', '--upstream', 'peer'], /contradict/],
+    [['--allowed-domains', 'a.example', '--upstream', 'peer'], /goes where it likes/]
   ])
   for (const [args, why] of refused)
     test(`${args.join(' ')} stops the start`, async (t) => {
@@ -106,4 +109,36 @@ describe('settings', { timeout: 60_000 }, () => {
     const { results } = await server.ok('batch', { steps: [{ tool: 'click', arguments: { selector: 'button' } }] })
     assert.match(results[0].error.message, /unknown tool/)
   })
+
+  test('--no-tools takes tools and groups away', async (t) => {
+    const server = await startServer(t, ['--no-tools', 'evaluate,group:network'])
+    const { result } = await server.request('tools/list')
+    const names = result.tools.map(({ name }) => name)
+    assert.ok(names.includes('click') && !names.includes('evaluate') && !names.includes('mock_response'), names.join())
+    assert.equal((await server.call('evaluate', { script: '1' })).error.code, -32602)
+  })
+})
+
+test('a page whose name comes to mean this machine (DNS rebinding) gets nothing from a server on a port', { timeout: 60_000 }, async (t) => {
+  const victim = await startHttpServer(t)
+  const site = await startAttackSite(t)
+  const internet = await startInternet(t, site.port)
+  // The user's own browser, which holds no rule of ours.
+  const browser = await startServer(t, ['--allow-private-network', '--proxy-server', `http://127.0.0.1:${internet.port}`])
+  await browser.ok('navigate', { url: 'http://rebound.example/' })
+  internet.rebind(victim.port)
+  const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '0' } } }
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const script = `async (body, headers) => {
+    const ask = async (path, options) => { const answer = await fetch(path, options); return [answer.status, await answer.text()] }
+    const socket = new Promise((resolve) => { const socket = new WebSocket('ws://rebound.example/ws', 'mcp'); socket.onopen = () => resolve('open'); socket.onerror = () => resolve('refused') })
+    return { post: await ask('/mcp', { method: 'POST', body, headers }), health: await ask('/health'), sessions: await ask('/api/sessions'), metrics: await ask('/metrics'), socket: await socket }
+  }`
+  const { value } = await browser.ok('evaluate', { script, args: [JSON.stringify(initialize), headers] })
+  assert.ok(internet.asked.length > 1)
+  assert.equal(value.socket, 'refused')
+  for (const way of ['post', 'health', 'sessions', 'metrics']) {
+    assert.equal(value[way][0], 403, `${way}: ${value[way][1]}`)
+    assert.doesNotMatch(value[way][1], /"result"|"status"|"sessions"|troupe_/)
+  }
 })

@@ -9,6 +9,7 @@ import { BROWSER_CONFIG } from '../support/browser.mjs'
 import { NO_SQLITE, recordFile } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
+import { QUICK, startUpstream } from '../upstream/upstream.mjs'
 
 const VALUE = 'hunter2 & "söhne"/1'
 const MARK = '<secret>LOGIN</secret>'
@@ -85,7 +86,7 @@ describe('a secret', { timeout: 120_000 }, () => {
     const { meta } = await server.call('snapshot')
     for (const tool of ['snapshot', 'read_page', 'get_text', 'get_page_metadata', 'get_request_log', 'get_console_content', 'get_cookies', 'save_state', 'list_sessions', 'list_requests'])
       await server.ok(tool)
-    await server.ok('evaluate', { script: '({ [user.name]: user.value, html: document.documentElement.outerHTML })' })
+    await server.ok('evaluate', { script: '({ [user.name]: user.value, [user.value]: 1, html: document.documentElement.outerHTML })' })
     await server.call('evaluate', { script: 'throw new Error(user.value)' })
     await server.call('click', { selector: `text=${VALUE}`, timeout: 50 })
     for (const uri of [`playwright:///page/${meta.sessionId}/page-1`, `playwright:///network-log/${meta.sessionId}/page-1`, `playwright:///element/${meta.sessionId}/page-1{?selector}`])
@@ -130,6 +131,15 @@ describe('a secret', { timeout: 120_000 }, () => {
     await session.fill({ selector: '#user', value: 'LOGIN' })
     assert.equal((await session.evaluate({ script: 'user.value' })).value, MARK)
     assertNone(JSON.stringify([await session.snapshot(), await session.getPageMetadata(), await session.getRequestLog()]), 'a result')
+  })
+
+  test('is typed by its name through an upstream server, whose answers do not show it', async (t) => {
+    const { file } = secretsFile(t)
+    const { server } = await startUpstream(t, { args: [...QUICK, '--secrets', file] })
+    const { text } = await server.call('browser_type', { element: 'the user', ref: 'e1', text: 'LOGIN' })
+    assert.match(text, /page\.fill\('<secret>LOGIN<\/secret>'\)/)
+    await server.end()
+    assertNone(server.received.map((message) => JSON.stringify(message)).join('\n') + server.stderr(), 'what was told')
   })
 
   test('that cannot be read stops the start, without a word of it', async (t) => {

@@ -113,6 +113,7 @@ export async function startAttackSite(t) {
  */
 export async function startInternet(t, port) {
   const { connect } = await import('node:net')
+  let leadsTo = port
   /** Where connections were wanted. @type {string[]} */
   const asked = []
   /** @type {Set<import('node:net').Socket>} */
@@ -125,7 +126,7 @@ export async function startInternet(t, port) {
       const place = /^CONNECT (\S+)/.exec(String(head))?.[1]
       if (!place) return socket.destroy()
       asked.push(place)
-      const server = connect(port, '127.0.0.1', () => {
+      const server = connect(leadsTo, '127.0.0.1', () => {
         socket.write('HTTP/1.1 200 OK\r\n\r\n')
         socket.pipe(server).pipe(socket)
       })
@@ -141,5 +142,10 @@ export async function startInternet(t, port) {
     return new Promise((resolve) => proxy.close(resolve))
   })
   const { port: own } = /** @type {import('node:net').AddressInfo} */ (proxy.address())
-  return { port: own, asked }
+  /** Every name means another place from now on. @param {number} port */
+  const rebind = (port) => {
+    leadsTo = port
+    for (const socket of open) socket.destroy()
+  }
+  return { port: own, asked, rebind }
 }
