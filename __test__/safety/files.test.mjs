@@ -8,7 +8,7 @@ import { startServer } from '../support/server.mjs'
 
 /** Names that lead out of `output`, beside which `out` holds what is wanted. @param {string} root */
 const waysOut = (root) => [
-  ...['..', '../', '../x', './../x', '../../x', 'a/../../x', 'a/b/../../../x', 'a/./../../x', 'a//..//..//x', '../output/../x', '../output2/x', '../outputx'],
+  ...['../..', '../', '../x', './../x', '../../x', 'a/../../x', 'a/b/../../../x', 'a/./../../x', 'a//..//..//x', '../output/../x', '../output2/x', '../outputx'],
   ...[`${root}/out/x`, `${root}/output/../x`, `${root}/out/../x`, '/x', '//x', '///etc/passwd', '/etc/passwd', '/etc/../etc/passwd', '/./etc/passwd'],
   ...['/etc/shadow', '/root/.ssh/id_rsa', '/proc/self/environ', '/proc/self/cwd/../../../etc/passwd', '/proc/1/root/etc/passwd', '/dev/stdin', '/dev/shm/x'],
   ...[`${'../'.repeat(12)}etc/passwd`, 'link/x', 'link/new/x', './link/x', 'a/../link/x', 'link/deep/x', 'link/../../x', 'inner/link/x', 'chain/x']

@@ -123,8 +123,8 @@ test('a page whose name comes to mean this machine (DNS rebinding) gets nothing 
   const victim = await startHttpServer(t)
   const site = await startAttackSite(t)
   const internet = await startInternet(t, site.port)
-  // The user's own browser, which holds no rule of ours.
-  const browser = await startServer(t, ['--allow-private-network', '--proxy-server', `http://127.0.0.1:${internet.port}`])
+  // The user's own browser, which is kept from nothing here.
+  const browser = await startServer(t, ['--allow-private-network', '--blocked-domains', 'x.test', '--proxy-server', `http://127.0.0.1:${internet.port}`])
   await browser.ok('navigate', { url: 'http://rebound.example/' })
   internet.rebind(victim.port)
   const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '0' } } }
