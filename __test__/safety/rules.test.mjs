@@ -110,6 +110,19 @@ describe('settings', { timeout: 60_000 }, () => {
     assert.match(results[0].error.message, /unknown tool/)
   })
 
+  test('that others leave without effect are told once, and serve', async (t) => {
+    const silent = await startServer(t, ['--headless', '--allow-private-network', '--browser-arg=--host-resolver-rules=MAP a.test 127.0.0.1'], { browser: false })
+    assert.doesNotMatch(silent.stderr(), /without effect/)
+    for (const [args, what] of /** @type {const} */ ([
+      [['--browser-arg=--host-resolver-rules=MAP a.test 127.0.0.1'], /--host-resolver-rules is without effect/],
+      [['--browser', 'webkit'], /pages of WebKit are not kept from private addresses/],
+      [['--browser-endpoint', 'ws://127.0.0.1:1'], /pages of a browser that runs already are not kept from private addresses/]
+    ])) {
+      const server = await startServer(t, ['--headless', ...args], { browser: false })
+      assert.match(server.stderr(), what)
+    }
+  })
+
   test('--no-tools takes tools and groups away', async (t) => {
     const server = await startServer(t, ['--no-tools', 'evaluate,group:network'])
     const { result } = await server.request('tools/list')
