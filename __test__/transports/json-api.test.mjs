@@ -90,6 +90,8 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     assert.deepEqual(requests.map(({ ref_id, tool, status }) => [ref_id, tool, status]), [[ref_id, 'navigate', 'success'], [opened, 'create_session', 'success']])
     const failed = (await ask('POST', '/requests', evaluate(session_id, 'missing()'))).json
     assert.equal((await ask('GET', `/requests/${failed.ref_id}`)).json.error, failed.error)
+    const reading = (await ask('POST', '/requests', { session_id, tool: 'list_requests' })).json
+    assert.deepEqual([reading.status, reading.ref_id], ['success', undefined], 'what reads the record is not in it')
     await ask('DELETE', `/sessions/${session_id}`)
   })
 

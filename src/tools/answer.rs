@@ -91,6 +91,11 @@ impl Outcome {
     pub fn is_success(&self) -> bool {
         self.result.as_ref().is_ok_and(|answer| !answer.is_failure())
     }
+
+    /// By what it is found in the record, if it is there.
+    pub fn recorded_id(&self) -> Option<String> {
+        self.recorded.as_ref().map(|_| self.ref_id.clone())
+    }
 }
 
 /// In which form a tool answers.

@@ -70,7 +70,7 @@ async fn exchange(shared: &Shared, given: Value) -> Result<Exchange, Refusal> {
     let no_browser = registry.manager().browser_failure().is_some();
     let outcome = forms::ran(outcome, no_browser)?;
     let mut exchange = Exchange {
-        ref_id: outcome.ref_id,
+        ref_id: outcome.recorded_id(),
         session_id: outcome.session_id.or(session_id),
         status: Status::Success,
         timestamp: iso8601(begun),
@@ -136,7 +136,7 @@ fn told(recorded: Recorded) -> Exchange {
         },
         timestamp: iso8601(at),
         metadata: metadata(call),
-        ref_id: recorded.call.ref_id,
+        ref_id: Some(recorded.call.ref_id),
         session_id: recorded.call.session_id,
         error: recorded.error_message,
         error_code: None,

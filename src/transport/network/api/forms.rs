@@ -29,7 +29,9 @@ pub(super) struct CallRequest {
 /// A call that was made.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Exchange {
-    pub ref_id: String,
+    /// By which it is looked up later; none where it is not recorded: a call that reads the record, or `--store none`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ref_id: Option<String>,
     pub session_id: Option<String>,
     pub status: Status,
     /// When it began, ISO 8601.
@@ -160,10 +162,9 @@ fn refused(code: ErrorCode, no_browser: bool) -> Option<StatusCode> {
 /// A call's end, as `POST /api/requests` tells it: a call that ran is an answer, be it an error.
 pub(super) fn ran(outcome: Outcome, no_browser: bool) -> Result<Outcome, Refusal> {
     let status = outcome.result.as_ref().err().and_then(|error| refused(error.code, no_browser));
+    let ref_id = outcome.recorded_id();
     match (status, outcome) {
-        (Some(status), Outcome { result: Err(error), ref_id, .. }) => {
-            Err(Refusal::Failed { error, status, ref_id: Some(ref_id) })
-        }
+        (Some(status), Outcome { result: Err(error), .. }) => Err(Refusal::Failed { error, status, ref_id }),
         (_, outcome) => Ok(outcome),
     }
 }

@@ -190,6 +190,7 @@ impl Operation {
             Ok(outcome) => outcome,
             Err(refusal) => return refusal.into_response(),
         };
+        let ref_id = outcome.recorded_id();
         let answer = match (outcome.result, self.text) {
             (Ok(Answer::Text(text)), Some(field)) => {
                 let named = self.named.map(|named| (snake_case(named), arguments[named].clone()));
@@ -198,7 +199,7 @@ impl Operation {
             (Ok(answer), _) => snake_cased(answer.into_value()),
             (Err(error), _) => {
                 let no_browser = shared.server.registry().manager().browser_failure().is_some();
-                return forms::failed(error, no_browser, Some(outcome.ref_id)).into_response();
+                return forms::failed(error, no_browser, ref_id).into_response();
             }
         };
         (self.success, Json(answer)).into_response()
