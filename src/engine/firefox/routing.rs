@@ -265,7 +265,7 @@ fn heard(shared: &Arc<Shared>, message: Message) {
             }
             let Some(page) = of.as_str().and_then(|id| shared.page_of(id)) else { return };
             match what.as_str() {
-                Some("crashed") => page.emit(PageEvent::Crashed),
+                Some("crashed") => page.crashed(),
                 Some("dialog") => page.dialog_opens(),
                 _ => {}
             }

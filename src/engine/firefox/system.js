@@ -80,6 +80,8 @@
         })
       )
     },
+    // Answered after what was told before.
+    caughtUp: () => true,
     title: (id) => page(id).embedderElement?.contentTitle ?? '',
     stop: (id) => page(id).stop(Ci.nsIWebNavigation.STOP_ALL),
     stopScript(id) {

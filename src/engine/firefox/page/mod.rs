@@ -79,6 +79,8 @@ struct State {
     closed: bool,
     /// What the client has its main frame go to.
     going: Option<Going>,
+    /// Since it last began to go somewhere.
+    crashed: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -158,6 +160,12 @@ impl FirefoxPage {
         self.emit(PageEvent::Closed);
     }
 
+    /// Its process has died.
+    pub fn crashed(&self) {
+        lock(&self.state).crashed = true;
+        self.emit(PageEvent::Crashed);
+    }
+
     /// It is a window that one of `pages` has asked for.
     pub fn opened_by(&self, pages: Vec<Arc<Self>>) {
         *lock(&self.openers) = pages;
@@ -180,6 +188,7 @@ impl FirefoxPage {
             if method == "browsingContext.navigationCommitted" && happening.context == self.id {
                 state.going = None;
             }
+            state.crashed &= method != NAVIGATION_STARTED || happening.context != self.id;
             state.frames.apply(method, happening)
         };
         for event in events {
@@ -283,13 +292,31 @@ impl FirefoxPage {
     /// What a refusal means here: whose frame is gone may be gone itself.
     fn meaning(&self, error: EngineError) -> EngineError {
         match error {
-            EngineError::DocumentGone if lock(&self.state).closed => EngineError::PageGone,
+            EngineError::DocumentGone => {
+                let state = lock(&self.state);
+                match (state.closed, state.crashed) {
+                    (true, _) => EngineError::PageGone,
+                    (_, true) => EngineError::PageCrashed,
+                    _ => EngineError::DocumentGone,
+                }
+            }
             other => other,
         }
     }
 
+    /// The same of what ran in a document: that it died is told a moment after what it has not answered.
+    async fn end_of(&self, error: EngineError) -> EngineError {
+        if matches!(error, EngineError::DocumentGone) {
+            let _ = self.system.ask("catching up", LET_US_IN, "caughtUp()").await;
+        }
+        self.meaning(error)
+    }
+
     async fn run(&self, method: &'static str, params: Value) -> EngineResult<()> {
-        self.bidi.run(method, params).await.map_err(|error| self.meaning(error))
+        match self.bidi.run(method, params).await {
+            Err(error) => Err(self.end_of(error).await),
+            Ok(()) => Ok(()),
+        }
     }
 
     /// Asks the browser's own window: `name` of its script.

@@ -45,7 +45,10 @@ impl FirefoxPage {
             return Err(self.meaning(EngineError::DocumentGone));
         }
         let sent = self.post_script(frame, world, expression)?;
-        let outcome: Outcome = sent.read().await.map_err(meaning).map_err(|error| self.meaning(error))?;
+        let outcome: Outcome = match sent.read().await.map_err(meaning) {
+            Ok(outcome) => outcome,
+            Err(error) => return Err(self.end_of(error).await),
+        };
         self.dialog_drawn().await;
         outcome.remote()
     }
