@@ -40,6 +40,7 @@ const ABOUT_CHROMIUM = {
   'protocol/start.test.mjs': { '`initialize` and `tools/list` are answered while the browser still starts': IS_CHROMIUM },
   'seed-001/requirement-6.test.mjs': { '6.1 without --browser it is chromium': 'it says --browser' },
   'clients/': { '*': 'the client is what is tested' },
+  'upstream/': { '*': 'no browser of ours takes part' },
   'apps/': { '*': 'the apps are driven once, with Chromium' }
 }
 
@@ -85,7 +86,13 @@ export const BROWSERS = {
         'set_offline cuts every place off, and back': 'BiDi tells nothing of shared and service workers'
       },
       'page/oracle.test.mjs': { '*': 'Chromium’s accessibility tree is the oracle' },
-      'waiting/leaving.test.mjs': { 'tells so to go_back; refused it stays, accepted it goes': 'in Firefox the empty tab is no entry of the history' },
+      'protocol/order.test.mjs': {
+        'a script that never gives way stops at once, and the next call works': 'Firefox tells only after two seconds that a script runs for too long'
+      },
+      'waiting/leaving.test.mjs': {
+        'tells so to go_back; refused it stays, accepted it goes': 'in Firefox the empty tab is no entry of the history',
+        'holds up the page that opened it, which is told with the name of the popup': 'in Firefox the page that opened it goes on taking turns, and nothing tells what its script waits for'
+      },
       'state/storage-state.test.mjs': {
         'holds the cookies that a frame of another site has inside a page': 'BiDi does not tell of such a cookie in which page it is'
       },

@@ -49,12 +49,15 @@ impl FirefoxContext {
 #[async_trait]
 impl Context for FirefoxContext {
     async fn new_page(&self) -> EngineResult<Arc<dyn Page>> {
-        // Where somebody can see it, a page that opens comes to the front; it costs time where nobody can.
-        let params = json!({"type": "tab", "userContext": self.id, "background": !self.windowed});
+        let params = json!({"type": "tab", "userContext": self.id, "background": true});
         let wanted = self.tabs.want();
         let created: CreatedPage = self.shared.bidi.call("browsingContext.create", params).await?;
         drop(wanted);
         let page = self.shared.arrival(&created.context).page().await?;
+        if self.windowed {
+            // Somebody can see it: a page that opens comes to the front. BiDi would wait for it to be painted there.
+            let _ = self.shared.system.tell(&format!("select({})", json!(created.context)));
+        }
         if self.touch {
             let call = format!("touch({})", json!(created.context));
             self.shared.system.ask("emulating touch", LET_US_IN, &call).await?;

@@ -52,7 +52,8 @@ const PREFERENCES: &[(&str, &str)] = &[
     ("dom.security.https_first", "false"),
     ("dom.security.https_only_mode", "false"),
     ("security.sandbox.warn_unprivileged_namespaces", "false"),
-    // A second, in place of ten.
+    // Scripts that run for too long are reported, after a second in place of ten: they can be ended only so.
+    ("dom.ipc.reportProcessHangs", "true"),
     ("dom.max_script_run_time", "1"),
     ("dom.max_script_run_time.require_critical_input", "false"),
     // What was cut off by the death of its page would be run again in the next: in the browser's own process.
@@ -60,10 +61,6 @@ const PREFERENCES: &[(&str, &str)] = &[
     ("signon.rememberSignons", "false"),
     ("widget.gtk.overlay-scrollbars.enabled", "true"),
 ];
-
-/// What the remote agent would set otherwise: it leaves alone only what is not at its default, so that is said to be
-/// another first. Scripts that run for too long are reported, and can be ended, only so.
-const AGAINST_DEFAULTS: &[(&str, &str, &str)] = &[("dom.ipc.reportProcessHangs", "false", "true")];
 
 /// Of one that may only reach the network through us.
 const ONE_WAY_OUT: &[(&str, &str)] = &[
@@ -99,9 +96,6 @@ const PERMISSIONS: &[(&str, &str, &str)] = &[
 /// A permission that Firefox has no setting for is the error.
 pub(super) fn user_js(config: &Config, way_out: Option<u16>) -> Result<String, String> {
     let mut text = String::new();
-    for (name, default, value) in AGAINST_DEFAULTS {
-        let _ = writeln!(text, "pref(\"{name}\", {default});\nuser_pref(\"{name}\", {value});");
-    }
     let mut set = |name: &str, value: &str| {
         let _ = writeln!(text, "user_pref(\"{name}\", {value});");
     };

@@ -97,6 +97,9 @@
       const history = page(id).sessionHistory
       if (history.count > 1) history.purgeHistory(history.count - 1)
     },
+    select(id) {
+      gBrowser.selectedTab = gBrowser.getTabForBrowser(page(id).embedderElement)
+    },
     touch: (id) => {
       page(id).touchEventsOverride = 'enabled'
     }

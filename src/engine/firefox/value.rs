@@ -198,8 +198,11 @@ impl<'a> Copy<'a> {
                 Some("-0") => Value::from(0),
                 _ => Value::Null,
             },
-            "string" | "boolean" | "number" | "bigint" | "date" => plain(kind, value.clone()),
-            "window" => return Err(EngineError::Refused("Object reference chain is too long".to_owned())),
+            "string" | "boolean" | "number" | "date" => value.clone(),
+            // JSON has none.
+            "bigint" | "window" => {
+                return Err(EngineError::Refused("Object reference chain is too long".to_owned()));
+            }
             // Nodes, functions, maps: objects without properties of their own.
             _ => Value::Object(Map::new()),
         })

@@ -189,6 +189,10 @@ impl FirefoxPage {
                 state.going = None;
             }
             state.crashed &= method != NAVIGATION_STARTED || happening.context != self.id;
+            if state.crashed {
+                // An empty document comes in the place of what has crashed.
+                return;
+            }
             state.frames.apply(method, happening)
         };
         for event in events {
