@@ -27,6 +27,7 @@ const SCROLLBAR = 'its pictures show the scrollbar, which fades'
 const LATE = 'WebDriver runs no script before the page’s own, whose listeners on the window hear first'
 const KEYS = 'the driver presses Meta as Alt and Meta, and tells of a key beside Control twice'
 
+const UNASKED = 'WebDriver leaves a page without asking it'
 const NO_PDF = 'WebKit’s driver prints nothing'
 const WITHOUT_STATUS = 'WebDriver does not tell the status of an answer'
 
@@ -123,7 +124,7 @@ export const BROWSERS = {
       'bad-input/navigation.test.mjs': {
         'to a page that is not found succeeds with its status: the page itself says what is wrong': WITHOUT_STATUS,
         'to a page that opens a dialog answers at once with the dialog': NO_DIALOG_KIND,
-        'away from a page that asks whether to leave answers with that question': 'WebDriver leaves a page without asking it'
+        'away from a page that asks whether to leave answers with that question': UNASKED
       },
       'bad-input/parameters.test.mjs': { 'a locale that the browser does not know is told by its name': 'its language cannot be chosen' },
       'extraction/budget.test.mjs': { 'Node gets its results whole': SCROLLBAR },
@@ -199,6 +200,13 @@ export const BROWSERS = {
       'seed-000/operations.test.mjs': { 'Property 5: Navigation Returns Complete Response': WITHOUT_STATUS },
       'state/storage-state.test.mjs': {
         'holds the cookies that a frame of another site has inside a page': 'WebDriver does not tell of such a cookie in which page it is'
+      },
+      'waiting/busy.test.mjs': { '*': 'WebDriver has no way to end a script, nor to leave a page that runs one' },
+      'waiting/leaving.test.mjs': {
+        'tells so to click; refused it stays, accepted it goes': UNASKED,
+        'tells so to navigate; refused it stays, accepted it goes': UNASKED,
+        'tells so to reload; refused it stays, accepted it goes': UNASKED,
+        'tells so to go_back; refused it stays, accepted it goes': UNASKED
       },
       'waiting/speed.test.mjs': { '*': 'the limits are for Chromium' }
     }
