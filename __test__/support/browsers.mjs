@@ -27,6 +27,9 @@ const SCROLLBAR = 'its pictures show the scrollbar, which fades'
 const LATE = 'WebDriver runs no script before the page’s own, whose listeners on the window hear first'
 const KEYS = 'the driver presses Meta as Alt and Meta, and tells of a key beside Control twice'
 
+const STANDS_STILL = 'frames without a screen come in pairs: what moves stands still between two'
+const NOT_SHARED = 'its driver allows no shared browser: a process for each session, and none before the first'
+const NO_LANGUAGE = 'its language cannot be chosen'
 const UNASKED = 'WebDriver leaves a page without asking it'
 const NO_PDF = 'WebKit’s driver prints nothing'
 const WITHOUT_STATUS = 'WebDriver does not tell the status of an answer'
@@ -116,9 +119,9 @@ export const BROWSERS = {
       ...ABOUT_CHROMIUM,
       'bad-input/dialogs.test.mjs': { '*': 'WebDriver does not tell of which kind a dialog is, nor its default' },
       'bad-input/elements.test.mjs': {
-        '#moving of /buttons is not clicked: moving': 'frames without a screen come in pairs: what moves stands still between two',
+        '#moving of /buttons is not clicked: moving': STANDS_STILL,
         'that keeps moving is never taken for one that stands still, however often it is tried':
-          'frames without a screen come in pairs: what moves stands still between two'
+          STANDS_STILL
       },
       'bad-input/lines.test.mjs': { 'with half a character in its texts can be read': NO_CONSOLE },
       'bad-input/navigation.test.mjs': {
@@ -126,7 +129,7 @@ export const BROWSERS = {
         'to a page that opens a dialog answers at once with the dialog': NO_DIALOG_KIND,
         'away from a page that asks whether to leave answers with that question': UNASKED
       },
-      'bad-input/parameters.test.mjs': { 'a locale that the browser does not know is told by its name': 'its language cannot be chosen' },
+      'bad-input/parameters.test.mjs': { 'a locale that the browser does not know is told by its name': NO_LANGUAGE },
       'extraction/budget.test.mjs': { 'Node gets its results whole': SCROLLBAR },
       'extraction/pictures.test.mjs': {
         'annotate of a full page draws what is below the viewport too': SCROLLBAR,
@@ -193,9 +196,24 @@ export const BROWSERS = {
         'cookies and Authorization are written with --record-headers': NO_REQUESTS
       },
       'seed-001/requirement-3.test.mjs': { '*': WITHOUT_STATUS },
+      'seed-001/requirement-4.test.mjs': {
+        '4.3 an element that is missing is ELEMENT_NOT_FOUND, one that cannot be clicked ELEMENT_NOT_CLICKABLE': STANDS_STILL
+      },
+      'seed-001/requirement-6.test.mjs': {
+        ...ABOUT_CHROMIUM['seed-001/requirement-6.test.mjs'],
+        '6.3 without --headless the browser has a window': NOT_SHARED,
+        '6.3 where no display is there it has none, and one line says so': NOT_SHARED,
+        '6.4 with --headless the browser has a window or not as it says': NOT_SHARED
+      },
+      'seed-001/requirement-7.test.mjs': {
+        '7.1 the server starts one browser by itself': NOT_SHARED,
+        '7.2 each new session is made in that browser': NOT_SHARED,
+        '7.3 the browser runs on when all sessions are closed': NOT_SHARED
+      },
+      'seed-001/requirement-9.test.mjs': { '9.2 the args of the configuration are the start parameters': NO_LANGUAGE },
       'seed-000/browser.test.mjs': { 'Property 8: Headless Mode Configuration': 'it always has a window: headless it is on a display of its own' },
       'seed-000/isolation.test.mjs': {
-        'Property 11: Shared Browser Instance': 'its driver allows no shared browser: a process for each session'
+        'Property 11: Shared Browser Instance': NOT_SHARED
       },
       'seed-000/operations.test.mjs': { 'Property 5: Navigation Returns Complete Response': WITHOUT_STATUS },
       'state/storage-state.test.mjs': {
