@@ -71,11 +71,12 @@ struct State {
 
 impl State {
     fn has_asked_for(&self, host: &str) -> bool {
-        let local = || match host.parse::<IpAddr>() {
-            Ok(address) => address.is_loopback(),
-            Err(_) => is_local_name(host),
-        };
-        self.asked.contains(host) || self.loopback && local()
+        self.asked.contains(host) || self.loopback && is_loopback(host)
+    }
+
+    fn grant(&mut self, host: String) {
+        self.loopback |= is_loopback(&host);
+        self.asked.insert(host);
     }
 
     fn note(&mut self, place: String, outcome: Outcome) {
@@ -120,12 +121,23 @@ impl Gate {
             }
             let mut state = self.state();
             if state.abroad == abroad {
-                state.loopback |= spaces.iter().all(|space| *space == Space::Loopback)
-                    && (is_local_name(&name) || literal(&host).is_some_and(|address| address.is_loopback()));
-                state.asked.insert(name);
+                state.grant(name);
                 return;
             }
         }
+    }
+
+    /// The private hosts that the client has asked for.
+    pub fn asked(&self) -> Vec<String> {
+        let mut asked: Vec<String> = self.state().asked.iter().cloned().collect();
+        asked.sort();
+        asked
+    }
+
+    /// Takes what the client of this session has asked for before it was resumed. Nothing is open in it yet.
+    pub fn grant(&self, asked: &[String]) {
+        let mut state = self.state();
+        asked.iter().for_each(|host| state.grant(host.clone()));
     }
 
     /// What became of the last connection for `url`, where it did not come up.
@@ -158,6 +170,11 @@ impl Gate {
         tracing::warn!(place, rule = rule.name(), "blocked by policy: {rule}");
         self.state().note(place, Outcome::Refused(rule));
     }
+}
+
+/// Whether a host is this machine by what it is called, whatever name servers say.
+fn is_loopback(host: &str) -> bool {
+    host.parse::<IpAddr>().map_or_else(|_| is_local_name(host), |address| address.is_loopback())
 }
 
 /// As connections name it.
@@ -293,6 +310,18 @@ mod tests {
         assert_eq!(gate.addresses(&wanted, vec!["192.168.0.1".parse().unwrap()]), Vec::<IpAddr>::new());
         let both = vec!["192.168.0.1".parse().unwrap(), "203.0.113.7".parse().unwrap()];
         assert_eq!(gate.addresses(&wanted, both.clone()), both[1..]);
+    }
+
+    #[tokio::test]
+    async fn what_was_asked_for_holds_in_a_session_that_is_resumed() {
+        let first = gate();
+        for url in ["http://localhost:3000/", "http://10.0.0.1/", "http://203.0.113.7/"] {
+            ask(&first, url).await;
+        }
+        assert_eq!(first.asked(), ["10.0.0.1", "localhost"]);
+        let resumed = gate();
+        resumed.grant(&first.asked());
+        assert!(goes(&resumed, "127.0.0.1") && goes(&resumed, "10.0.0.1") && !goes(&resumed, "10.0.0.2"));
     }
 
     #[tokio::test]

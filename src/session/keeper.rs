@@ -322,6 +322,7 @@ impl Session {
             current: self.current_page().map(|page| page.id.clone()),
             opened: self.pages.opened(),
             refs: self.pages.shared.refs.next(),
+            asked: self.pages.shared.gate.as_ref().map(|gate| gate.asked()).unwrap_or_default(),
             ..SavedSession::default()
         };
         let saved = Arc::new(saved);

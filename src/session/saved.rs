@@ -37,6 +37,8 @@ pub(super) struct SavedSession {
     pub opened: usize,
     /// The next numbers of elements and of frames in refs.
     pub refs: (u64, u64),
+    /// Private hosts that its client has asked for.
+    pub asked: Vec<String>,
 }
 
 /// An open page.
@@ -63,6 +65,7 @@ impl Default for SavedSession {
             current: None,
             opened: 0,
             refs: (1, 1),
+            asked: Vec::new(),
         }
     }
 }
