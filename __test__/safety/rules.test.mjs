@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { startAttackSite, startInternet } from '../support/attacks.mjs'
 import { startHttpServer } from '../support/http.mjs'
+import { NO_SQLITE, recordFile } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 
@@ -42,6 +43,23 @@ describe('a blocked navigation', { timeout: 90_000 }, () => {
     assert.equal((await server.ok('reload')).status, 200)
     const free = await startServer(t, ['--allow-private-network', '--proxy-server', `http://127.0.0.1:${internet.port}`, '--blocked-domains', 'x.test'])
     assert.equal((await free.ok('navigate', { url: `http://public.example/redirect?to=${own}` })).url, own)
+  })
+
+  test('stays one where its session is resumed, and what the client has asked for stays open', { skip: NO_SQLITE }, async (t) => {
+    const site = await startAttackSite(t)
+    const internet = await startInternet(t, site.port)
+    const args = ['--store', recordFile(t), '--proxy-server', `http://127.0.0.1:${internet.port}`]
+    const own = `http://127.0.0.1:${site.port}/`
+    const first = await startServer(t, args)
+    const [refused, asked] = [await first.createSession(), await first.createSession()]
+    await first.call('navigate', { sessionId: refused, url: `http://public.example/redirect?to=${own}` })
+    await first.ok('navigate', { sessionId: asked, url: `${own}asked` })
+    await first.end()
+    assert.deepEqual(site.reached, ['public.example/redirect', `127.0.0.1:${site.port}/asked`])
+    const next = await startServer(t, args)
+    for (const sessionId of [refused, asked]) await next.ok('session_resume', { sessionId })
+    assert.deepEqual(site.reached.filter((at) => at.startsWith('127.')), [`127.0.0.1:${site.port}/asked`, `127.0.0.1:${site.port}/asked`])
+    assert.equal((await next.ok('evaluate', { sessionId: asked, script: 'location.pathname' })).value, '/asked')
   })
 
   test('is one in every spelling of its address, as another reader of URLs has it', async (t) => {
