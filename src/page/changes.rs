@@ -94,7 +94,7 @@ impl Page {
             }
             self.last_look.forget_heard();
         }
-        let text = self.whole_text(seen).await?.into();
+        let text = Box::pin(self.whole_text(seen)).await?.into();
         let look = Look { text, document, counts: self.counts().await };
         self.last_look.lock().look = Some(look.clone());
         Ok(look)

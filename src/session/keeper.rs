@@ -186,7 +186,7 @@ impl Session {
                 }
             }
             if self.is_ready() {
-                self.look(false).await;
+                Box::pin(self.look(false)).await;
             }
         }
     }
@@ -217,7 +217,7 @@ impl Session {
     pub(super) async fn keep_at_end(&self) {
         if self.is_ready() {
             // What was seen by then is kept.
-            let _ = tokio::time::timeout(LAST_LOOK, self.look(true)).await;
+            let _ = tokio::time::timeout(LAST_LOOK, Box::pin(self.look(true))).await;
         }
         let last = self.keeper.last();
         if let Some(last) = last {
@@ -238,7 +238,7 @@ impl Session {
     /// What Playwright would write as its storage state, and the session storage of the current page.
     pub async fn storage_state(&self) -> Result<StorageState> {
         let cookies = self.cookies(&[]).await?;
-        self.look(true).await;
+        Box::pin(self.look(true)).await;
         let memory = self.keeper.memory();
         let mut origins = memory.origin_states();
         let current = self.current_page().and_then(|page| memory.session_storage.get(&page.number).cloned());

@@ -386,7 +386,7 @@ impl SessionManager {
         }
         Self::close_context(session).await;
         if let Some(upstream) = &session.upstream {
-            upstream.close().await;
+            Box::pin(upstream.close()).await;
         }
         // The browser's folder may go next.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, session.pages.downloads().finish()).await;

@@ -274,7 +274,7 @@ impl Registry {
         let mut whole = None;
         // A program (in Node, in a shell) reads its own page as it is, but for the secrets of the server.
         let is_agent = !invocation.whole;
-        let result = match Box::pin(self.run(&tool, invocation, &mut outcome, &mut recording)).await {
+        let result = match self.run(&tool, invocation, &mut outcome, &mut recording).await {
             Err(error) => Err(self.manager.with_former(error).await),
             done => done,
         };
@@ -330,7 +330,7 @@ impl Registry {
             }
             let given = recorder::with_secrets(&tool.name, given, &session.secrets);
             let passed = session.pass_through(&tool.name, given, passed::telling(progress));
-            let passed = session.run(passed).await?;
+            let passed = Box::pin(session.run(passed)).await?;
             recording.passed(passed.found.snapshot);
             return Ok(Answer::Passed(passed.result));
         }
@@ -404,7 +404,7 @@ impl Registry {
                     answer
                 };
                 let _change = change(tool, &session);
-                session.run(work).await
+                Box::pin(session.run(work)).await
             }
         }
     }
