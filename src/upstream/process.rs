@@ -13,7 +13,7 @@ use tokio::{
     process::{ChildStdin, ChildStdout, Command},
     time::Instant,
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{guardian::Guardian, lines::next_line};
 
@@ -25,6 +25,8 @@ const KEPT_LINES: usize = 10;
 const LINES_A_SECOND: u32 = 50;
 /// How long the system may take to take a killed group away.
 const AFTER_KILL: Duration = Duration::from_secs(1);
+/// How long what it wrote last may be on its way once it is gone; what it has started may hold the pipe for longer.
+const LAST_LINES: Duration = Duration::from_millis(500);
 /// Nobody tells when the last process of a group is gone: it is looked for so often.
 const FIRST_POLL: Duration = Duration::from_millis(5);
 const LAST_POLL: Duration = Duration::from_millis(80);
@@ -36,6 +38,8 @@ pub(super) struct Process {
     kill: CancellationToken,
     status: Arc<OnceLock<String>>,
     last_lines: Arc<Mutex<VecDeque<String>>>,
+    /// Those who read them.
+    readers: TaskTracker,
     guardian: Guardian,
 }
 
@@ -64,22 +68,31 @@ pub(super) fn start(
     let pid = child.id().unwrap_or_default();
     guardian.watch(pid);
     let last_lines = Arc::<Mutex<VecDeque<String>>>::default();
+    let readers = TaskTracker::new();
     if let Some(stderr) = child.stderr.take() {
         // Owned by the pipe: ends with its last writer.
-        tokio::spawn(log_lines(stderr, name.to_owned(), last_lines.clone()));
+        readers.spawn(log_lines(stderr, name.to_owned(), last_lines.clone()));
     }
     let pipes = match (child.stdin.take(), child.stdout.take()) {
         (Some(input), Some(output)) => Some(Pipes { input, output }),
         (_, Some(output)) => {
-            tokio::spawn(log_lines(output, name.to_owned(), last_lines.clone()));
+            readers.spawn(log_lines(output, name.to_owned(), last_lines.clone()));
             None
         }
         _ => None,
     };
+    readers.close();
     let (exited, kill) = (CancellationToken::new(), CancellationToken::new());
     let status = Arc::<OnceLock<String>>::default();
-    let process =
-        Process { pid, exited, kill, status: status.clone(), last_lines, guardian: guardian.clone() };
+    let process = Process {
+        pid,
+        exited,
+        kill,
+        status: status.clone(),
+        last_lines,
+        readers,
+        guardian: guardian.clone(),
+    };
     let (exited, kill) = (process.exited.clone(), process.kill.clone());
     // Owned by the process: reaps it, so that no zombie is left.
     tokio::spawn(async move {
@@ -106,7 +119,10 @@ impl Process {
     }
 
     /// How it ended and what it said last, for a message.
-    pub fn last_words(&self) -> String {
+    pub async fn last_words(&self) -> String {
+        if self.status.get().is_some() {
+            let _ = tokio::time::timeout(LAST_LINES, self.readers.wait()).await;
+        }
         let lines = self.last_lines.lock().unwrap_or_else(PoisonError::into_inner);
         let said: Vec<&str> = lines.iter().map(String::as_str).collect();
         match (self.status.get(), said.is_empty()) {

@@ -285,11 +285,12 @@ impl Upstream {
         let config = self.shared.config();
         let ping_due = tokio::time::sleep(config.ping_interval);
         tokio::pin!(ping_due);
+        let mut listed = true;
         loop {
             tokio::select! {
                 biased;
                 () = client.gone().cancelled() => return Event::Gone,
-                () = client.list_changed.notified() => self.shared.list_again(&client).await,
+                () = client.list_changed.notified() => listed = self.shared.list_again(&client).await,
                 () = &mut ping_due => {
                     let answered = client.ping(config.ping_timeout).await;
                     if client.gone().is_cancelled() {
@@ -297,6 +298,10 @@ impl Upstream {
                     }
                     if !answered {
                         tracing::warn!(session = &*self.id, "the upstream server left a ping unanswered");
+                    }
+                    if !listed {
+                        // One that was busy is asked again; one that hangs is found by its pings.
+                        client.list_changed.notify_one();
                     }
                     return if answered { Event::Answered } else { Event::Missed };
                 }
@@ -311,7 +316,7 @@ impl Upstream {
             return unavailable("the upstream server has ended");
         };
         running.end(async {}, Duration::ZERO, self.shared.config().term_timeout).await;
-        unavailable(running.last_words())
+        unavailable(running.last_words().await)
     }
 
     async fn end_running(&self, patience: Duration) {

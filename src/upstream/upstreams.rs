@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::{
-    client::Client,
+    client::{Client, Failure},
     command::{Command, Place},
     guardian::Guardian,
     http,
@@ -55,8 +55,8 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub fn last_words(&self) -> String {
-        self.process.last_words()
+    pub async fn last_words(&self) -> String {
+        self.process.last_words().await
     }
 
     /// Ends it and all that it has started. While `asked` runs it may tidy up; then nothing more is said to it, which
@@ -245,14 +245,14 @@ impl Upstreams {
             if self.tools.borrow().is_none() {
                 self.take_tools(client.list_tools(self.config.start_timeout).await?);
             }
-            Ok::<_, super::client::Failure>(())
+            Ok::<_, Failure>(())
         };
         if let Err(failure) = ready.await {
             process.end(async { true }, Duration::ZERO, self.config.term_timeout).await;
             let program = self.command.program();
             return Err(unavailable(format!(
                 "`{program}` did not shake hands: {failure}; {}",
-                process.last_words()
+                process.last_words().await
             )));
         }
         let port_number = port.as_ref().map(|port| port.number);
@@ -292,7 +292,7 @@ impl Upstreams {
                 () = process.exited().cancelled() => {}
             }
             process.end(async { true }, Duration::ZERO, self.config.term_timeout).await;
-            last_words = process.last_words();
+            last_words = process.last_words().await;
             // Where its port is still free, that was not why it ended.
             if port.is_free() {
                 break;
@@ -318,12 +318,16 @@ impl Upstreams {
         });
     }
 
-    /// Asks a server anew for the list of its tools, which has changed.
-    pub(super) async fn list_again(&self, client: &Client) {
+    /// Asks a server anew for the list of its tools, which has changed; false where it has not answered in time.
+    pub(super) async fn list_again(&self, client: &Client) -> bool {
         match client.list_tools(self.config.ping_timeout).await {
             Ok(listed) => self.take_tools(listed),
-            Err(failure) => tracing::debug!(%failure, "the upstream server does not tell its tools"),
+            Err(failure) => {
+                tracing::debug!(%failure, "the upstream server does not tell its tools");
+                return !matches!(failure, Failure::TimedOut(_));
+            }
         }
+        true
     }
 
     /// Ends a server that was never called.
