@@ -92,14 +92,7 @@ impl Vault {
 
     /// `text` without any of them; `None` where none stands in it.
     pub fn mask(&self, text: &str) -> Option<String> {
-        let mut masked: Option<String> = None;
-        for Masked { form, mark } in &self.masked {
-            let now = masked.as_deref().unwrap_or(text);
-            if now.contains(form.as_str()) {
-                masked = Some(now.replace(form.as_str(), mark));
-            }
-        }
-        masked
+        exchanged(text, self.masked.iter().map(|Masked { form, mark }| (&**form, &**mark)))
     }
 
     /// Masks them in every text of `value`, and in the names of fields: a page chooses those too.
@@ -118,15 +111,20 @@ impl Vault {
 
     /// The text that `mask` has made this one of.
     pub fn unmask(&self, text: &str) -> Option<String> {
-        let mut whole: Option<String> = None;
-        for Masked { form, mark } in &self.masked {
-            let now = whole.as_deref().unwrap_or(text);
-            if now.contains(mark.as_str()) {
-                whole = Some(now.replace(mark.as_str(), form));
-            }
-        }
-        whole
+        exchanged(text, self.masked.iter().map(|Masked { form, mark }| (&**mark, &**form)))
     }
+}
+
+/// `text` with the second of each pair in place of the first; `None` where none of the first stands in it.
+fn exchanged<'a>(text: &str, pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Option<String> {
+    let mut exchanged: Option<String> = None;
+    for (old, new) in pairs {
+        let now = exchanged.as_deref().unwrap_or(text);
+        if now.contains(old) {
+            exchanged = Some(now.replace(old, new));
+        }
+    }
+    exchanged
 }
 
 fn replace(value: &mut Value, other: &impl Fn(&str) -> Option<String>) {
