@@ -101,7 +101,7 @@ function touch(changed: Node, touched: Set<Node>): void {
   }
 }
 
-/** The walk of now; what was kept before what turned above it does not hold. */
+/** The walk after which something about the element itself changed: what was kept below it up to then does not hold. */
 export const turnedAt = (element: Element): number => turned.get(element) ?? 0;
 
 export const keptLine = (element: Element): KeptLine | undefined => lines.get(element);
