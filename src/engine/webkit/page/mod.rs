@@ -259,10 +259,10 @@ impl Page for WebkitPage {
     }
 
     async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>> {
-        let number = format!("((element) => (element?.contentWindow ? number(element) : 0))({expression})");
-        let Some(number) = self.run(frame, &number).await?.as_u64().filter(|number| *number > 0) else {
+        let number = self.frame_number(frame, expression).await?;
+        if number == 0 {
             return Ok(None);
-        };
+        }
         let shared = self.shared()?;
         let mut turn = shared.free_turn().await;
         let Some(element) = self.element(&mut turn, frame, expression).await? else { return Ok(None) };

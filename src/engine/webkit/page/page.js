@@ -85,7 +85,10 @@ const text = (value, above) => {
   switch (typeof value) {
     case 'string': return JSON.stringify(value);
     case 'boolean': return String(value);
-    case 'bigint': return `"${value}n"`;
+    case 'bigint':
+      // JSON has none: alone it is told as it is written, within a value it cannot be copied.
+      if (above.length) throw KEY;
+      return `"${value}n"`;
     case 'number':
       if (Number.isFinite(value)) return above.length || !Object.is(value, -0) ? String(value) : '"-0"';
       return above.length ? 'null' : `"${value}"`;

@@ -28,21 +28,10 @@ pub(super) const TURN: &str = "return new Promise((resolve) => { const { port1, 
 const SLICE: u32 = 30;
 /// In a child frame it must not: the driver would never answer where the frame goes away.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Lines before the expression of a script: the driver's, ours, and the one that begins it.
-const LINES_BEFORE: u64 = lines(PAGE) + 2;
+/// Lines before the expression of a script: the driver's, and the one that begins it.
+const LINES_BEFORE: u64 = 2;
 /// Frames within frames deeper than this are not looked into.
 const MAX_DEPTH: usize = 6;
-
-const fn lines(text: &str) -> u64 {
-    let (text, mut at, mut count) = (text.as_bytes(), 0, 0);
-    while at < text.len() {
-        if text[at] == b'\n' {
-            count += 1;
-        }
-        at += 1;
-    }
-    count
-}
 
 /// What a script has told.
 #[derive(Deserialize)]
@@ -84,21 +73,34 @@ pub(super) enum Asked {
 impl WebkitPage {
     /// Evaluates `expression`, waits for it where it is a promise, gives a copy of its value.
     pub(super) async fn run(&self, frame: &FrameId, expression: &str) -> EngineResult<Value> {
+        self.run_in(frame, expression, "__given").await
+    }
+
+    /// The number of the frame in the element that `expression` gives; 0 where it is none.
+    pub(super) async fn frame_number(&self, frame: &FrameId, expression: &str) -> EngineResult<u64> {
+        const NUMBER: &str =
+            "() => { const element = __given(); return element?.contentWindow ? number(element) : 0; }";
+        Ok(self.run_in(frame, expression, NUMBER).await?.as_u64().unwrap_or_default())
+    }
+
+    /// Runs the function `made`, in which `__given()` is `expression`; our own names are known to it alone.
+    async fn run_in(&self, frame: &FrameId, expression: &str, made: &str) -> EngineResult<Value> {
         let slot = self.slots.fetch_add(1, Ordering::AcqRel);
         let wait = if *frame == self.handle { SLICE } else { 0 };
         let poll = format!("return poll({slot}, {wait});");
-        let mut body = format!("return run({slot}, {wait}, () => (\n{expression}\n));");
+        let run = format!("return run({slot}, {wait}, {made});");
+        let (mut given, mut body) = (format!("const __given = () => (\n{expression}\n); "), run.as_str());
         // Why it is no expression, where it may be statements.
         let mut unreadable: Option<String> = None;
         let shared = self.shared()?;
         loop {
             let asked = {
                 let mut turn = shared.driver.turn().await;
-                self.ask(&mut turn, frame, &body).await?
+                self.ask_of(&mut turn, frame, &given, body).await?
             };
             match asked {
                 Asked::Told(answer) if answer.pending => {
-                    body.clone_from(&poll);
+                    (given, body) = (String::new(), &poll);
                     if wait == 0 {
                         tokio::time::sleep(PAUSE).await;
                     }
@@ -107,11 +109,11 @@ impl WebkitPage {
                 Asked::Shut => shared.no_dialog().await,
                 Asked::HeldUp => {
                     shared.no_dialog().await;
-                    body.clone_from(&poll);
+                    (given, body) = (String::new(), &poll);
                 }
                 Asked::Unreadable(message) if unreadable.is_none() => {
                     let script = Value::from(expression);
-                    body = format!("return run({slot}, {wait}, () => (0, eval)({script}));");
+                    given = format!("const __given = () => (0, eval)({script}); ");
                     unreadable = Some(message);
                 }
                 Asked::Unreadable(message) => return Err(EngineError::Refused(message)),
@@ -121,13 +123,24 @@ impl WebkitPage {
 
     /// Runs `body` in `frame`, and takes in what it tells of the page.
     pub(super) async fn ask(&self, turn: &mut Turn<'_>, frame: &FrameId, body: &str) -> EngineResult<Asked> {
+        self.ask_of(turn, frame, "", body).await
+    }
+
+    /// The same, where `body` uses what `given` declares, which sees none of our own names.
+    async fn ask_of(
+        &self,
+        turn: &mut Turn<'_>,
+        frame: &FrameId,
+        given: &str,
+        body: &str,
+    ) -> EngineResult<Asked> {
         if self.shared()?.is_held_up() {
             return Ok(Asked::Shut);
         }
         let way = lock(&self.frames).way_to(frame).ok_or(EngineError::DocumentGone)?;
         let ran = async {
             turn.at(&self.handle, &way).await?;
-            turn.script(format!("{PAGE}{body}")).await
+            turn.script(format!("{given}return (() => {{ {PAGE}{body} }})();")).await
         };
         match ran.await {
             Ok(Value::String(told)) => {
