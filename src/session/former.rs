@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
+    backend::Birth,
     ended::UNKNOWN,
     keeper::Keeper,
-    life::Birth,
     manager::SessionManager,
     saved::SavedSession,
     session::{Identity, PageInfo, Session, SessionInfo},
@@ -55,7 +55,7 @@ impl SessionManager {
     pub(super) async fn resume(self: &Arc<Self>, id: &str) -> Result<Arc<Session>> {
         // Whoever names it may have it: it has a life of its own now.
         let session = self.resume_as(id, false).await?;
-        session.run(session.wake()).await?;
+        session.run(session.worker.wake()).await?;
         Ok(session)
     }
 

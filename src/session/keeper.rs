@@ -147,11 +147,6 @@ impl Keeper {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// It was seen so.
-    pub fn note(&self, saved: Arc<SavedSession>) {
-        self.memory().last = Some(saved);
-    }
-
     /// As it was last seen.
     pub fn last(&self) -> Option<Arc<SavedSession>> {
         self.memory().last.clone()
@@ -186,7 +181,7 @@ impl Session {
                 }
             }
             if self.is_ready() {
-                Box::pin(self.look(false)).await;
+                Box::pin(self.worker.look(self, false)).await;
             }
         }
     }
@@ -217,7 +212,7 @@ impl Session {
     pub(super) async fn keep_at_end(&self) {
         if self.is_ready() {
             // What was seen by then is kept.
-            let _ = tokio::time::timeout(LAST_LOOK, Box::pin(self.look(true))).await;
+            let _ = tokio::time::timeout(LAST_LOOK, Box::pin(self.worker.look(self, true))).await;
         }
         let last = self.keeper.last();
         if let Some(last) = last {
@@ -238,7 +233,7 @@ impl Session {
     /// What Playwright would write as its storage state, and the session storage of the current page.
     pub async fn storage_state(&self) -> Result<StorageState> {
         let cookies = self.cookies(&[]).await?;
-        Box::pin(self.look(true)).await;
+        Box::pin(self.worker.look(self, true)).await;
         let memory = self.keeper.memory();
         let mut origins = memory.origin_states();
         let current = self.current_page().and_then(|page| memory.session_storage.get(&page.number).cloned());
@@ -258,10 +253,7 @@ impl Session {
     }
 
     /// Reads everything, and saves it. Where the browser is gone, what it told on its way down is not to be trusted.
-    async fn look(&self, thorough: bool) {
-        if let Some(upstream) = &self.upstream {
-            return self.look_upstream(upstream).await;
-        }
+    pub(super) async fn look_around(&self, thorough: bool) {
         let _turn = self.keeper.turn.lock().await;
         let changes = self.keeper.changes.load(Ordering::Acquire);
         let due = self.keeper.memory().databases_due;
@@ -300,7 +292,7 @@ impl Session {
 
     /// Puts together what is known now, and saves it.
     fn note(&self, pages: &[Arc<Page>], kept: &[KeptPage], cookies: Vec<Cookie>) {
-        let mut memory = self.keeper.memory();
+        let memory = self.keeper.memory();
         let pages = pages.iter().zip(kept).map(|(page, kept)| {
             let storage = memory.session_storage.get(&page.number).into_iter().flatten();
             SavedPage {
@@ -314,8 +306,6 @@ impl Session {
             }
         });
         let saved = SavedSession {
-            own: self.expires_at().is_none(),
-            context: self.options.clone(),
             cookies,
             pages: pages.collect(),
             origins: memory.origin_states(),
@@ -325,9 +315,15 @@ impl Session {
             asked: self.pages.shared.gate.as_ref().map(|gate| gate.asked()).unwrap_or_default(),
             ..SavedSession::default()
         };
-        let saved = Arc::new(saved);
-        memory.last = Some(saved.clone());
         drop(memory);
+        self.seen(saved);
+    }
+
+    /// Remembers what was seen of it, and saves it.
+    pub(super) fn seen(&self, saved: SavedSession) {
+        let own = self.expires_at().is_none();
+        let saved = Arc::new(SavedSession { own, context: self.options.clone(), ..saved });
+        self.keeper.memory().last = Some(saved.clone());
         self.write_down(&saved);
     }
 

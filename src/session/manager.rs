@@ -1,5 +1,5 @@
-//! Makes, finds, expires and ends sessions, on one shared browser that is started when it is first wanted.
-//! How a session lives between its making and its end is told in `life`, how one comes back in `former`.
+//! Makes, finds, expires and ends sessions. How a session lives between its making and its end is its backend's; how one
+//! comes back is told in `former`.
 
 use std::{
     collections::HashMap,
@@ -11,19 +11,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    behind::Behind,
+    backend::{Backend, Birth},
     clock::Clock,
     connection::Connection,
     ended::{EndReason, Ended},
     keeper::Keeper,
-    life::{Birth, Deaths},
     owners::Owners,
-    session::{Identity, Session, engine_error},
+    session::{Identity, Readiness, Session},
     storage_state::StorageState,
 };
 use crate::{
     config::{Config, ContextConfig},
-    engine::Browser,
     error::{ErrorCode, Result, TroupeError},
     policy::{redaction::Secrets, vault::Vault},
     store::{NewSession, SessionState, Store},
@@ -43,7 +41,7 @@ pub struct CreateOptions {
 /// The sessions of a server.
 pub struct SessionManager {
     pub(super) config: Arc<Config>,
-    pub(super) behind: Behind,
+    pub(super) backend: Arc<dyn Backend>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) store: Store,
     /// What clients type by name, or why it cannot be read.
@@ -51,11 +49,6 @@ pub struct SessionManager {
     state: Mutex<State>,
     pub(super) owners: Owners,
     pub(super) places: Arc<Semaphore>,
-    /// The running browser; the lock is held while one starts.
-    browser: tokio::sync::Mutex<Option<Arc<dyn Browser>>>,
-    /// Why the last start of it failed, until one succeeds.
-    browser_failure: Mutex<Option<TroupeError>>,
-    pub(super) deaths: Deaths<dyn Browser>,
     /// Held while a session is brought back: it is there once.
     pub(super) resuming: tokio::sync::Mutex<()>,
     tasks: TaskTracker,
@@ -71,7 +64,7 @@ struct State {
 impl SessionManager {
     pub fn new(
         config: Arc<Config>,
-        behind: impl Into<Behind>,
+        backend: Arc<dyn Backend>,
         clock: Arc<dyn Clock>,
         store: Store,
     ) -> Arc<Self> {
@@ -81,14 +74,11 @@ impl SessionManager {
             places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             vault: Vault::open(&config).map(Arc::new),
             config,
-            behind: behind.into(),
+            backend,
             clock,
             store,
             state: Mutex::default(),
             owners: Owners::default(),
-            browser: tokio::sync::Mutex::new(None),
-            browser_failure: Mutex::default(),
-            deaths: Deaths::default(),
             resuming: tokio::sync::Mutex::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -115,10 +105,7 @@ impl SessionManager {
 
     /// Starts the browser if none runs; upstream servers are started when they are called.
     pub async fn initialize(&self) -> Result<()> {
-        match &self.behind {
-            Behind::Browsers(_) => self.browser().await.map(drop),
-            Behind::Upstreams(_) => Ok(()),
-        }
+        self.backend.start().await
     }
 
     /// Starts the browser in the background; a failure is told by the first call that needs it.
@@ -137,35 +124,9 @@ impl SessionManager {
         });
     }
 
-    /// The shared browser, started or started again where none runs.
-    pub async fn browser(&self) -> Result<Arc<dyn Browser>> {
-        let mut slot = self.browser.lock().await;
-        if let Some(browser) = slot.as_ref().filter(|browser| !browser.gone().is_cancelled()) {
-            return Ok(browser.clone());
-        }
-        if self.stop.is_cancelled() {
-            return Err(TroupeError::new(ErrorCode::BrowserError, "the server is stopping"));
-        }
-        let Behind::Browsers(engine) = &self.behind else {
-            return Err(TroupeError::new(
-                ErrorCode::BrowserError,
-                "the browsers are those of the upstream servers",
-            ));
-        };
-        let launched = engine.launch().await.map_err(engine_error);
-        *self.browser_failure.lock().unwrap_or_else(PoisonError::into_inner) =
-            launched.as_ref().err().cloned();
-        let browser = launched?;
-        *slot = Some(browser.clone());
-        Ok(browser)
-    }
-
     /// Why no browser, or no upstream server, could be started when one was last wanted.
     pub fn browser_failure(&self) -> Option<TroupeError> {
-        if let Behind::Upstreams(upstreams) = &self.behind {
-            return upstreams.failure();
-        }
-        self.browser_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.backend.failure()
     }
 
     /// Makes a session that any client may use who knows its id, until it expires.
@@ -190,7 +151,7 @@ impl SessionManager {
     ) -> Arc<Session> {
         let now = self.clock.now();
         let identity = Identity {
-            id: self.behind.next_id(),
+            id: self.backend.next_id(),
             created_at: now,
             lives_from: expires.then_some(now),
             options: options.context.unwrap_or_else(|| self.config.context.clone()),
@@ -245,7 +206,7 @@ impl SessionManager {
         // Owned by the session: ends with it.
         self.tasks.spawn(async move {
             tokio::select! {
-                () = manager.live(&living, birth) => {}
+                error = living.worker.live(&living, birth) => manager.could_not_be_made(&living, error).await,
                 () = living.over.cancelled() => {}
             }
         });
@@ -277,10 +238,12 @@ impl SessionManager {
 
     /// Takes a session that could not be made out of the list: whoever waits for it gets the error, nobody else
     /// may find it.
-    pub(super) fn forget(&self, session: &Session) {
+    async fn could_not_be_made(&self, session: &Session, error: TroupeError) {
         self.state().sessions.remove(&session.id);
         session.news().advance();
         drop(session.place.lock().unwrap_or_else(PoisonError::into_inner).take());
+        session.readiness.send_replace(Readiness::Failed(error));
+        session.worker.close(session).await;
     }
 
     /// Returns when the time of `session` is up.
@@ -384,24 +347,11 @@ impl SessionManager {
                 self.store.session_ended(&session.id, SessionState::Closed);
             }
         }
-        Self::close_context(session).await;
-        if let Some(upstream) = &session.upstream {
-            Box::pin(upstream.close()).await;
-        }
+        session.worker.close(session).await;
         // The browser's folder may go next.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, session.pages.downloads().finish()).await;
         drop(session.place.lock().unwrap_or_else(PoisonError::into_inner).take());
         true
-    }
-
-    pub(super) async fn close_context(session: &Session) {
-        let context = session.context.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(context) = context else { return };
-        match tokio::time::timeout(CLOSE_TIMEOUT, context.close()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(%error, "the context did not close"),
-            Err(_) => tracing::warn!(session = &*session.id, "the context did not close in time"),
-        }
     }
 
     /// What is kept of the sessions, and of what was said in them.
@@ -416,13 +366,8 @@ impl SessionManager {
         let ends = futures_util::future::join_all(
             sessions.iter().map(|session| self.end(session, EndReason::Released)),
         );
-        tokio::join!(ends, self.behind.end_spare());
-        if let Some(browser) = self.browser.lock().await.take() {
-            browser.close().await;
-        }
-        if let Behind::Upstreams(upstreams) = &self.behind {
-            upstreams.shutdown().await;
-        }
+        tokio::join!(self.backend.stop(), ends);
+        self.backend.end().await;
         self.tasks.close();
         self.tasks.wait().await;
         self.store.close().await;

@@ -21,7 +21,7 @@ const FRAMES: u64 = 100;
 /// A session as it was last seen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct SavedSession {
+pub struct SavedSession {
     pub version: u32,
     /// Saved at its end: nothing has happened since.
     pub whole: bool,
@@ -44,7 +44,7 @@ pub(super) struct SavedSession {
 /// An open page.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct SavedPage {
+pub struct SavedPage {
     pub number: usize,
     pub url: String,
     /// By origin, as last seen in this page.

@@ -7,10 +7,12 @@ use std::sync::{
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    backend::Worker,
     clock::{Clock, Millis},
     ended::EndReason,
     keeper::Keeper,
@@ -26,7 +28,7 @@ use crate::{
     page::{ConsoleLog, Page, Revision, unsupported},
     policy::redaction::Secrets,
     store::Store,
-    upstream::Upstream,
+    upstream::{OnProgress, Passed, Replayed},
 };
 
 /// Whether a session can be used yet.
@@ -100,8 +102,8 @@ pub struct Session {
     pub(super) pages: Arc<Pages>,
     /// In the browser that runs now.
     pub(super) context: Mutex<Option<Arc<dyn Context>>>,
-    /// Its server, where it has one of its own in place of a context.
-    pub(super) upstream: Option<Arc<Upstream>>,
+    /// What does its work.
+    pub(super) worker: Arc<dyn Worker>,
     /// What its contexts are made with.
     pub(super) options: ContextConfig,
     /// What it is resumed from.
@@ -124,7 +126,7 @@ pub struct Session {
     news: Revision,
     /// Its place under `--max-sessions`.
     pub(super) place: Mutex<Option<OwnedSemaphorePermit>>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) config: Arc<Config>,
 }
 
@@ -138,7 +140,7 @@ impl Session {
     ) -> Self {
         let Identity { id, created_at, lives_from, options } = identity;
         let (config, clock, store) = (manager.config.clone(), manager.clock.clone(), manager.store.clone());
-        let (upstream, secrets) = (manager.behind.attend(&id), manager.secrets());
+        let (worker, secrets) = (manager.backend.clone().attend(&id), manager.secrets());
         let lifetime = u64::try_from(config.session_timeout.as_millis()).unwrap_or(u64::MAX);
         let news = Revision::default();
         let expires_at = lives_from.map_or(0, |from| from.saturating_add(lifetime));
@@ -149,7 +151,7 @@ impl Session {
             lifetime,
             pages: Arc::new(Pages::new(config.clone(), clock.clone(), news.clone())),
             context: Mutex::default(),
-            upstream,
+            worker,
             options,
             keeper,
             store,
@@ -370,18 +372,33 @@ impl Session {
 
     /// What is told of it in a list.
     pub fn info(&self) -> SessionInfo {
-        let pages = match &self.upstream {
-            Some(upstream) => super::behind::pages(upstream),
-            None => self.pages.all().iter().map(|page| PageInfo::of(page)).collect(),
-        };
         SessionInfo {
             session_id: self.id.to_string(),
             state: "active".to_owned(),
             created_at: self.created_at,
             expires_at: self.expires_at(),
             saved_at: None,
-            pages,
+            pages: self.worker.pages(self),
         }
+    }
+
+    /// Passes a call on to its server.
+    pub async fn pass_through(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        on_progress: OnProgress,
+    ) -> Result<Passed> {
+        let passed = self.worker.pass_through(tool, arguments, on_progress).await?;
+        for message in &passed.found.console {
+            self.console().note(message.clone());
+        }
+        Ok(passed)
+    }
+
+    /// What came back with its server when it was last started; `None` where it has none.
+    pub async fn replayed(&self) -> Option<Replayed> {
+        self.worker.wake().await.ok().flatten()
     }
 }
 

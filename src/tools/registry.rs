@@ -28,7 +28,7 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::Entered,
     policy::vault::Vault,
-    session::{Behind, Connection, Session, SessionManager, SystemClock, Turn},
+    session::{Backend, Browsers, Connection, Session, SessionManager, SystemClock, Turn},
     store::Store,
     upstream::{Offered, Upstreams},
 };
@@ -115,12 +115,12 @@ impl Registry {
     /// A server's whole inside: the engine, the sessions, the tools that the configuration lists.
     pub fn open(config: Arc<Config>) -> Result<Self> {
         let upstreams = Upstreams::open(&config)?;
-        let behind = match &upstreams {
-            Some(upstreams) => Behind::Upstreams(upstreams.clone()),
-            None => engine::for_config(config.clone())?.into(),
+        let backend: Arc<dyn Backend> = match &upstreams {
+            Some(upstreams) => upstreams.clone(),
+            None => Browsers::new(engine::for_config(config.clone())?),
         };
         let store = Store::open(&config)?;
-        let registry = Self::new(SessionManager::new(config, behind, Arc::new(SystemClock), store))?;
+        let registry = Self::new(SessionManager::new(config, backend, Arc::new(SystemClock), store))?;
         Ok(Self { upstreams, ..registry })
     }
 
@@ -137,7 +137,7 @@ impl Registry {
     #[cfg(feature = "testing")]
     pub fn in_memory(config: Arc<Config>, clock: Arc<dyn crate::session::Clock>) -> Result<Self> {
         let engine = Arc::new(engine::memory::MemoryEngine::default());
-        Self::new(SessionManager::new(config, engine, clock, Store::none()?))
+        Self::new(SessionManager::new(config, Browsers::new(engine), clock, Store::none()?))
     }
 
     /// The tools that the configuration lists.

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     config::Config,
     engine::memory::MemoryEngine,
-    session::{Connection, SessionManager, VirtualClock},
+    session::{Browsers, Connection, SessionManager, VirtualClock},
 };
 
 /// A server without a browser, and what its answers are told by: ids are other each time.
@@ -26,7 +26,7 @@ impl Client {
         let clock = Arc::new(VirtualClock::new(1_700_000_000_000));
         let manager = SessionManager::new(
             Arc::new(Config::default()),
-            Arc::new(MemoryEngine::default()),
+            Browsers::new(Arc::new(MemoryEngine::default())),
             clock,
             crate::store::Store::none().unwrap(),
         );

@@ -2,6 +2,7 @@
 //! where it was, and ended.
 
 use std::{
+    convert::Infallible,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -200,7 +201,7 @@ impl Upstream {
     }
 
     /// Keeps it alive from its first call on; to be run beside everything else, and given up with the session.
-    pub async fn supervise(&self) {
+    pub async fn supervise(&self) -> Infallible {
         let _ = self.wanted.subscribe().wait_for(|wanted| *wanted).await;
         let begun = Instant::now();
         let config = self.shared.config();

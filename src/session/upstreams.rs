@@ -1,0 +1,118 @@
+//! Sessions that have each a server of its own. What is kept of them has the same form as what is kept of a browser's, so
+//! that either can bring back what the other has left.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    backend::{Backend, Birth, Worker},
+    saved::{SavedPage, SavedSession},
+    session::{PageInfo, Readiness, Session},
+    storage_state::StorageState,
+};
+use crate::{
+    error::{Result, TroupeError},
+    upstream::{Kept, OnProgress, Passed, Replayed, Upstream, Upstreams},
+};
+
+#[async_trait]
+impl Backend for Upstreams {
+    fn next_id(&self) -> Arc<str> {
+        Self::next_id(self)
+    }
+
+    fn attend(self: Arc<Self>, id: &Arc<str>) -> Arc<dyn Worker> {
+        Self::attend(&self, id.clone())
+    }
+
+    /// They are started by the first calls to them.
+    async fn start(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn failure(&self) -> Option<TroupeError> {
+        Self::failure(self)
+    }
+
+    async fn stop(&self) {
+        self.end_spare().await;
+    }
+
+    async fn end(&self) {
+        self.shutdown().await;
+    }
+}
+
+#[async_trait]
+impl Worker for Upstream {
+    async fn live(&self, session: &Arc<Session>, birth: Birth) -> TroupeError {
+        match birth {
+            Birth::New(None) => {}
+            Birth::New(Some(state)) => {
+                self.restore(Kept { storage: serde_json::to_value(state).ok(), ..Kept::default() });
+            }
+            Birth::Again(saved) => self.restore(kept(&saved)),
+        }
+        // Its server is started by the first call, and again whenever it dies: calls wait for that, not the session.
+        session.readiness.send_replace(Readiness::Ready(CancellationToken::new()));
+        match self.supervise().await {}
+    }
+
+    async fn wake(&self) -> Result<Option<Replayed>> {
+        Self::wake(self).await.map(Some)
+    }
+
+    async fn look(&self, session: &Session, _thorough: bool) {
+        let Kept { urls, current, storage } = Self::look(self).await;
+        let storage = storage.and_then(|state| serde_json::from_value::<StorageState>(state).ok());
+        let StorageState { cookies, origins } = storage.unwrap_or_default();
+        session.seen(SavedSession {
+            cookies,
+            origins,
+            current: (!urls.is_empty()).then(|| page_id(current)),
+            opened: urls.len(),
+            pages: (1..)
+                .zip(urls)
+                .map(|(number, url)| SavedPage { number, url, ..SavedPage::default() })
+                .collect(),
+            ..SavedSession::default()
+        });
+    }
+
+    fn pages(&self, _: &Session) -> Vec<PageInfo> {
+        let urls = self.kept().urls.into_iter().enumerate();
+        urls.map(|(place, url)| PageInfo { page_id: page_id(place), url, crashed: None }).collect()
+    }
+
+    async fn pass_through(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        on_progress: OnProgress,
+    ) -> Result<Passed> {
+        self.call(tool, arguments, on_progress).await
+    }
+
+    async fn close(&self, _: &Session) {
+        Self::close(self).await;
+    }
+}
+
+fn page_id(place: usize) -> String {
+    format!("page-{}", place + 1)
+}
+
+/// What a server is led to.
+fn kept(saved: &SavedSession) -> Kept {
+    let pages: Vec<&SavedPage> = saved.pages.iter().filter(|page| !page.url.is_empty()).collect();
+    let is_current = |page: &&SavedPage| saved.current.as_deref() == Some(&*format!("page-{}", page.number));
+    let state = StorageState { cookies: saved.cookies.clone(), origins: saved.origins.clone() };
+    Kept {
+        current: pages.iter().position(is_current).unwrap_or_default(),
+        urls: pages.into_iter().map(|page| page.url.clone()).collect(),
+        storage: (state != StorageState::default()).then(|| serde_json::to_value(state).unwrap_or_default()),
+    }
+}
