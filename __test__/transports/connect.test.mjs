@@ -1,5 +1,9 @@
 // `--connect`: a stdio client's face of a server that runs elsewhere, and that may be started again meanwhile.
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import { fileURLToPath } from 'node:url'
 import { before, describe, test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'
 import { freePort } from '../support/ports.mjs'
@@ -197,14 +201,32 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     assert.equal(code, 2)
     assert.match(stranger.stderr(), /^troupe: .*refused: 401/m)
   })
+
+  test('reaches a server behind TLS whose certificate is trusted, and says so where it is not', async (t) => {
+    const server = await startHttpServer(t)
+    const gate = await startTlsGate(t, server.port)
+    const client = await face(t, `https://127.0.0.1:${gate.port}/mcp`, { env: { SSL_CERT_FILE: gate.certificate } })
+    assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
+    const stranger = await face(t, `wss://127.0.0.1:${gate.port}/ws`, { handshake: false })
+    const { code } = await within(stranger.exit, 'its end', 10_000)
+    assert.equal(code, 2)
+    assert.match(stranger.stderr(), /^troupe: .*is not trusted: .*certificate/m)
+  })
 })
 
+/** One that speaks TLS with clients. @param {any} t @param {number} target */
+async function startTlsGate(t, target) {
+  const file = (/** @type {string} */ name) => fileURLToPath(new URL(`../support/tls/${name}.pem`, import.meta.url))
+  const [key, cert] = [readFileSync(file('key')), readFileSync(file('certificate'))]
+  const gate = await startGate(t, target, (serve) => createTlsServer({ key, cert }, serve))
+  return { ...gate, certificate: file('certificate') }
+}
+
 /** Something between client and server whose connections can be cut. @param {any} t @param {number} target */
-async function startGate(t, target) {
-  const { connect, createServer } = await import('node:net')
+async function startGate(t, target, create = createServer) {
   /** @type {Set<import('node:net').Socket>} */
   const sockets = new Set()
-  const gate = createServer((from) => {
+  const gate = create((from) => {
     const to = connect(target, '127.0.0.1')
     for (const socket of [from, to]) {
       sockets.add(socket)

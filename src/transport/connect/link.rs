@@ -57,7 +57,12 @@ impl Target {
         let mut url = Url::parse(given).map_err(|error| wrong(&error.to_string()))?;
         let scheme = match url.scheme() {
             "http" | "ws" => "ws",
-            _ => return Err(wrong("only `http:` and `ws:` are built; put TLS in a tunnel")),
+            "https" | "wss" => {
+                // Whoever was first has installed it.
+                let _ = rustls::crypto::ring::default_provider().install_default();
+                "wss"
+            }
+            _ => return Err(wrong("a server is reached by http:, https:, ws: or wss:")),
         };
         url.set_scheme(scheme).map_err(|()| wrong("another scheme was expected"))?;
         // The WebSocket stands beside Streamable HTTP.
@@ -126,12 +131,26 @@ pub(super) async fn open(target: Target, greeting: Greeting) -> Result<Establish
                     ),
                 ));
             }
+            Ok(Err(error)) if is_untrusted(&error) => {
+                return Err(TroupeError::new(
+                    ErrorCode::InvalidParameters,
+                    format!("{} is not trusted: {error}", target.url),
+                )
+                .suggestion("SSL_CERT_FILE names a file with the certificates of an own authority"));
+            }
             Ok(Err(error)) => tracing::debug!(%error, "no connection yet"),
             Err(_) => tracing::debug!("the server did not answer in time"),
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LAST_PAUSE);
     }
+}
+
+/// Whether the certificate is why it failed.
+fn is_untrusted(error: &Error) -> bool {
+    let Error::Io(error) = error else { return false };
+    let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
 }
 
 async fn attempt(
