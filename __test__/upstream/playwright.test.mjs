@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { before, describe, test } from 'node:test'
-import { startHttpServer } from '../support/http.mjs'
 import { allEnded, descendants } from '../support/processes.mjs'
 import { NO_SQLITE, query } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { memberSite, recordFor } from '../support/state.mjs'
-import { behind, playwright, startBehind } from './real.mjs'
+import { playwright, realConversations, startBehind } from './real.mjs'
 import { until } from './upstream.mjs'
 
 const { version } = createRequire(import.meta.url)('@playwright/mcp/package.json')
@@ -95,16 +94,4 @@ describe('a session on @playwright/mcp', { timeout: 120_000 }, () => {
   })
 })
 
-test('@playwright/mcp by HTTP has a port of its own for each of two conversations', { timeout: 120_000 }, async (t) => {
-  const site = await startSite(t, { '/shop': PAGE })
-  const args = behind(playwright())
-  const server = await startHttpServer(t, [...args, '--upstream-transport', 'http'], { browser: false })
-  const clients = await Promise.all([server.connect(), server.connect()])
-  for (const client of clients) {
-    const opened = await client.call('browser_navigate', { url: site.url('/shop') })
-    assert.match(opened.text, /Page Title: Shop/)
-    assert.match(await client.ok('get_content', { refId: opened.meta.refId }), /Buy/)
-  }
-  const listening = new Set(server.stderr().match(/port=2?3?\d{4}/g))
-  assert.equal(listening.size, 2, server.stderr())
-})
+test('two conversations with @playwright/mcp by HTTP, each on a port of its own', { timeout: 120_000 }, (t) => realConversations(t, 2))

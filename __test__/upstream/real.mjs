@@ -1,7 +1,11 @@
 // Real servers behind Troupe, on a Chromium of this machine: how each is started, without a window and isolated.
+import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { startHttpServer } from '../support/http.mjs'
+import { allEnded, descendants } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
 import { outputFolder, quoted } from './upstream.mjs'
 
 const BROWSER = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(existsSync) ?? ''
@@ -29,3 +33,41 @@ export function behind(words) {
 
 /** @param {{ after: (end: () => unknown) => void }} t @param {string[]} words @param {string[]} [args] @param {object} [options] */
 export const startBehind = (t, words, args = [], options = {}) => startServer(t, [...behind(words), ...args], { browser: false, ...options })
+
+/** So many of them start at once: each takes a second of a processor. */
+const AT_ONCE = 4
+
+/**
+ * Seed 003, T-3, with real servers by HTTP: so many conversations, each with an @playwright/mcp and a Chromium of its own,
+ * none of which sees another's cookie; afterwards no process is left.
+ * @param {import('node:test').TestContext} t @param {number} count
+ */
+export async function realConversations(t, count) {
+  const site = await startSite(t)
+  const patience = ['--max-sessions', String(count), '--upstream-start-timeout', '120000', '--upstream-ping-timeout', '60000']
+  const server = await startHttpServer(t, [...behind(playwright()), '--upstream-transport', 'http', ...patience], { browser: false })
+  const begun = performance.now()
+  /** @type {Awaited<ReturnType<typeof server.connect>>[]} */
+  const clients = []
+  let taken = 0
+  const converse = async () => {
+    while (taken < count) {
+      const number = taken++
+      const client = (clients[number] = await server.connect())
+      await client.call('browser_navigate', { url: site.url(`/set-cookie?whose=${number}`) })
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, converse))
+  const below = descendants(server.child.pid ?? 0)
+  // All are there now: what one has set, the others could see.
+  for (const [number, client] of clients.entries()) {
+    const { text } = await client.call('browser_navigate', { url: site.url('/cookies') })
+    const { text: seen } = await client.call('browser_evaluate', { function: '() => document.body.innerText' })
+    assert.match(seen, new RegExp(`whose=${number}\\b`), text)
+  }
+  const ports = new Set(below.flatMap(({ command }) => (command.includes('--port') ? [command[command.indexOf('--port') + 1]] : [])))
+  t.diagnostic(`${count} conversations, ${below.length} processes, ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+  assert.equal(ports.size, count, 'each has a port of its own')
+  assert.equal((await server.end()).code, 0)
+  await allEnded(below)
+}

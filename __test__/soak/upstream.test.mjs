@@ -1,0 +1,10 @@
+// Seed 003, T-3, with real servers: as many at once as the machine holds. `npm test` has two.
+import { freemem } from 'node:os'
+import { test } from 'node:test'
+import { realConversations } from '../upstream/real.mjs'
+
+/** Memory of one: Node with @playwright/mcp, and a Chromium with a page; half of what is free stays free. */
+const MIB_EACH = 300
+const count = Math.min(100, Math.floor(freemem() / 2 ** 20 / 2 / MIB_EACH))
+
+test(`${count} conversations at once, each with an @playwright/mcp of its own`, { timeout: 1_800_000 }, (t) => realConversations(t, count))
