@@ -62,6 +62,8 @@ describe('the end of Troupe', { timeout: 60_000 }, () => {
 
   test('ends all servers within 8 s, whatever they ignore, and exits with 0', async (t) => {
     const { server, noted } = await startUpstream(t, { options: ['--ignore-eof', '--ignore-sigterm'], args: [] })
+    // Its own, and those that it has created.
+    await who(server)
     const sessions = [await server.createSession(), await server.createSession()]
     await Promise.all(sessions.map((sessionId) => who(server, { sessionId })))
     const below = descendants(server.child.pid)

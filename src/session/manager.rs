@@ -359,14 +359,19 @@ impl SessionManager {
         &self.store
     }
 
-    /// Closes every session and the browser, and waits for what it has started.
-    pub async fn shutdown(&self) {
+    /// Ends every session, as its client would by going.
+    pub async fn end_sessions(&self) {
         self.stop.cancel();
         let sessions = self.list();
         let ends = futures_util::future::join_all(
             sessions.iter().map(|session| self.end(session, EndReason::Released)),
         );
         tokio::join!(self.backend.stop(), ends);
+    }
+
+    /// Ends every session and what they share, and waits for what it has started.
+    pub async fn shutdown(&self) {
+        self.end_sessions().await;
         self.backend.end().await;
         self.tasks.close();
         self.tasks.wait().await;

@@ -44,7 +44,8 @@ pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> 
         }
     };
     over.cancel();
-    connection.end(manager).await;
+    // Together: each may take its time.
+    tokio::join!(connection.end(manager), manager.end_sessions());
     manager.shutdown().await;
     outcome
 }

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::join_all;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -59,6 +60,13 @@ impl Client {
             read: AtomicU64::new(0),
             socket: Mutex::default(),
         })
+    }
+
+    /// Cancels its calls, and waits until they have been answered.
+    async fn cancel_calls(&self) {
+        self.over.cancel();
+        self.answers.close();
+        let _ = tokio::time::timeout(LAST_ANSWERS, self.answers.wait()).await;
     }
 
     /// A WebSocket in the place of the one before, from which nothing is read any more when this returns; `None` where
@@ -165,17 +173,21 @@ impl Clients {
         }
     }
 
+    /// Cancels all calls, and waits until they have been answered.
+    pub async fn cancel_calls(&self) {
+        let all: Vec<_> = self.attached().values().cloned().collect();
+        join_all(all.iter().map(|client| client.cancel_calls())).await;
+    }
+
     /// Ends every client.
     pub async fn detach_all(&self) {
         let all: Vec<_> = self.attached().drain().map(|(_, client)| client).collect();
-        futures_util::future::join_all(all.iter().map(|client| self.end(client))).await;
+        join_all(all.iter().map(|client| self.end(client))).await;
     }
 
     async fn end(&self, client: &Client) {
-        client.over.cancel();
+        client.cancel_calls().await;
         client.connection.end(&self.manager).await;
-        client.answers.close();
-        let _ = tokio::time::timeout(LAST_ANSWERS, client.answers.wait()).await;
         client.closed.cancel();
     }
 }

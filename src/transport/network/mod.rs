@@ -123,14 +123,19 @@ impl NetworkServer {
         let limits =
             listen::Limits { connections: manager.config().max_connections, head: shared.request_timeout };
         listen::accept(listener, routes, limits, &connections, &stop, &shared.stop).await;
-        // Calls are told that they are cancelled, and their sessions end meanwhile.
-        shared.clients.detach_all().await;
-        shared.stop.cancel();
-        connections.close();
-        if tokio::time::timeout(LAST_WORDS, connections.wait()).await.is_err() {
-            tracing::debug!(open = connections.len(), "connections were cut at the end");
-        }
-        shared.end.cancel();
+        // Calls are told why they end before their sessions do.
+        shared.clients.cancel_calls().await;
+        let others = async {
+            shared.stop.cancel();
+            connections.close();
+            if tokio::time::timeout(LAST_WORDS, connections.wait()).await.is_err() {
+                tracing::debug!(open = connections.len(), "connections were cut at the end");
+            }
+            shared.end.cancel();
+            manager.end_sessions().await;
+        };
+        // Together: each session may take its time.
+        tokio::join!(shared.clients.detach_all(), others);
         manager.shutdown().await;
         tasks.close();
         tasks.wait().await;
