@@ -171,7 +171,7 @@ async function measureHttp(rows, sides, samples, url) {
   for (const side of sides) {
     if (has('http') && side.name === 'troupe') {
       progress('calls over HTTP')
-      for (const taken of await idleCalls(side, 1000)) samples.add('http', side.name, taken)
+      for (const taken of await idleCalls(side, 1000, `${url}/`)) samples.add('http', side.name, taken)
     }
     if (has('hundred')) {
       progress(`a hundred clients on ${side.title}`)

@@ -113,13 +113,15 @@ export async function hundred(side, site) {
 
 /**
  * Milliseconds of calls that do nothing, over one connection that stays open. A socket of our own: what is measured is the
- * server, not Node's client.
- * @param {HttpSide} side @param {number} times
+ * server, not Node's client, and not the start of its browser, which a first navigation waits for.
+ * @param {HttpSide} side @param {number} times @param {string} site
  */
-export async function idleCalls(side, times) {
+export async function idleCalls(side, times, site) {
   const server = await start(side)
   try {
-    const session = await new Client(server.url).initialize()
+    const client = new Client(server.url)
+    const session = await client.initialize()
+    await client.call(...side.tools.navigate(site))
     const [name, args] = side.idle
     const params = { name, arguments: args }
     const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params })
