@@ -64,6 +64,8 @@ export interface Config {
   maxSessions?: number
   /** How long one more waits for a place, in ms. Default: 0 */
   queueTimeout?: number
+  /** Memory that must be free for a new session. Default: 134217728 */
+  minFreeMemory?: number
   /** Keep sessions resumable at exit. Default: true */
   persistentSessions?: boolean
   /** Bring back at start what a former server here left. Default: false */
@@ -74,6 +76,14 @@ export interface Config {
   timeoutNavigation?: number
   /** How long an action waits for the requests it started, in ms. Default: 2000 */
   timeoutSettle?: number
+  /** Browsers that are always there. Default: 1 */
+  poolMinBrowsers?: number
+  /** Browsers at most; sessions go to the one with the fewest. Default: 1 */
+  poolMaxBrowsers?: number
+  /** When a browser without sessions is closed, in ms */
+  poolIdleTimeout?: number
+  /** Browser contexts made ahead for new sessions (headless only). Default: 0 */
+  warmContexts?: number
   /** WebKit browsers started ahead. Default: 1 */
   warmBrowsers?: number
   /** How clients reach the server. Default: stdio */
@@ -179,7 +189,7 @@ export interface Config {
   pool?: {
     /** Browsers that are always there. Default: 1 */
     minBrowsers?: number
-    /** Browsers at most. Default: 1 */
+    /** Browsers at most; sessions go to the one with the fewest. Default: 1 */
     maxBrowsers?: number
     /** When a browser without sessions is closed, in ms */
     idleTimeout?: number

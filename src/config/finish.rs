@@ -100,6 +100,23 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
         if !config.browser_args.is_empty() {
             return refuse("browser-endpoint", "browser-arg", RUNS);
         }
+        if config.pool.max_browsers > 1 {
+            return refuse("browser-endpoint", "pool-max-browsers", RUNS);
+        }
+    }
+    if config.user_data_dir.is_some() && config.pool.max_browsers > 1 {
+        return refuse("user-data-dir", "pool-max-browsers", "a profile is one browser's");
+    }
+    if config.warm_contexts > 0 {
+        if config.headless == Some(false) {
+            return refuse("warm-contexts", "headless", "each would be a window");
+        }
+        if config.user_data_dir.is_some() {
+            return refuse("warm-contexts", "user-data-dir", "a profile has one context");
+        }
+        if config.browser == BrowserKind::Webkit {
+            return refuse("warm-contexts", "browser", "WebKit has --warm-browsers in their place");
+        }
     }
     if config.context.proxy_bypass.is_some() && config.context.proxy_server.is_none() {
         return Err(ConfigError::Needs {

@@ -64,6 +64,8 @@ pub struct Config {
     /// How long a `create_session` over the limit waits for a place; zero: not at all.
     #[serde(with = "types::millis")]
     pub queue_timeout: Duration,
+    /// Bytes of the machine's memory, or of our control group's, that must be free for a new session.
+    pub min_free_memory: u64,
     pub persistent_sessions: bool,
     /// Whether the sessions that former servers of this user and working folder left are brought back at start.
     pub auto_resume: bool,
@@ -254,6 +256,7 @@ impl Default for Config {
             session_expiry: Expiry::Fixed,
             max_sessions: 10,
             queue_timeout: Duration::ZERO,
+            min_free_memory: 128 * 1024 * 1024,
             persistent_sessions: true,
             auto_resume: false,
             timeout_action: Duration::from_millis(5_000),

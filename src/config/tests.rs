@@ -91,7 +91,6 @@ fn the_example_of_seed_004_is_read() {
     assert_eq!(config.log.format, LogFormat::Json);
     insta::assert_snapshot!(config.warnings.join("\n"), @r"
     `logging.destination`: `stdout` means stderr, because stdout carries the protocol
-    read, but without effect yet in this version: `pool.minBrowsers`, `pool.maxBrowsers`, `pool.idleTimeout`
     ");
 }
 
@@ -243,6 +242,12 @@ fn every_wrong_setting_gets_one_clear_line() {
         [("isolated", "true"), ("user-data-dir", "/tmp/profile")],
         [("browser-endpoint", "ws://localhost:1"), ("executable-path", "/bin/true")],
         [("sandbox", "true"), ("browser-arg", "--no-sandbox")],
+        [("browser-endpoint", "ws://localhost:1"), ("pool-max-browsers", "2")],
+        [("user-data-dir", "/tmp/profile"), ("pool-max-browsers", "2")],
+        [("pool-min-browsers", "2"), ("pool-max-browsers", "1")],
+        [("warm-contexts", "2"), ("headless", "false")],
+        [("warm-contexts", "2"), ("user-data-dir", "/tmp/profile")],
+        [("warm-contexts", "2"), ("browser", "webkit")],
         [("allowed-domains", "a.example"), ("blocked-domains", "b.example,a.example")],
         [("allowed-domains", "a.example"), ("browser-endpoint", "ws://localhost:1")],
         [("blocked-domains", "a.example"), ("browser", "webkit")],
@@ -259,7 +264,7 @@ fn every_wrong_setting_gets_one_clear_line() {
         ("TROUPE_MAX_SESSIONS", "many"),
         ("TROUPE_HEADLESS", "maybe"),
         ("TROUPE_BROWSER_ARG", "[1]"),
-        ("TROUPE_WARM_CONTEXTS", "2"),
+        ("TROUPE_WARM_CONTEXTS", "two"),
     ] {
         tell(format!("{name}={text}"), load(&[], &[(name, text)]).expect_err(name));
     }

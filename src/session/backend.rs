@@ -7,11 +7,13 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 use super::{
+    pages::Pages,
     saved::SavedSession,
     session::{PageInfo, Session},
     storage_state::StorageState,
 };
 use crate::{
+    config::ContextConfig,
     error::{ErrorCode, Result, TroupeError},
     upstream::{OnProgress, Passed, Replayed},
 };
@@ -33,11 +35,11 @@ pub trait Backend: Send + Sync {
         uuid::Uuid::new_v4().to_string().into()
     }
 
-    /// What does the work of the session `id`.
-    fn attend(self: Arc<Self>, id: &Arc<str>) -> Arc<dyn Worker>;
+    /// What does the work of the session `id`, which is made with `options`.
+    fn attend(self: Arc<Self>, id: &Arc<str>, options: &ContextConfig, birth: &Birth) -> Attended;
 
     /// Starts what sessions share, where it does not run.
-    async fn start(&self) -> Result<()>;
+    async fn start(self: Arc<Self>) -> Result<()>;
 
     /// Why it, or what a session has of its own, could not be started when it was last wanted.
     fn failure(&self) -> Option<TroupeError>;
@@ -47,6 +49,13 @@ pub trait Backend: Send + Sync {
 
     /// Ends what sessions shared, when all are over.
     async fn end(&self);
+}
+
+/// Who does the work of a new session.
+pub struct Attended {
+    pub worker: Arc<dyn Worker>,
+    /// Its pages, where some were opened ahead.
+    pub pages: Option<Arc<Pages>>,
 }
 
 /// What does the work of one session.

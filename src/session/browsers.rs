@@ -1,25 +1,28 @@
-//! Sessions in browsers of ours: one shared browser, started when it is first wanted, and for each session a context in
-//! it, another one whenever its browser has died.
+//! Sessions in browsers of ours: each has a context in one of the `pool`, another one whenever its browser has died; or
+//! one that was made ahead, where it wants nothing of its own.
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
 use async_trait::async_trait;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    backend::{Backend, Birth, Worker},
-    clock::Millis,
+    backend::{Attended, Backend, Birth, Worker},
+    clock::{Clock, Millis},
+    pages::Pages,
+    pool::{Place, Pool},
     session::{PageInfo, Readiness, Session, engine_error},
     storage_state::StorageState,
 };
 use crate::{
-    engine::{Browser, ContextOptions, Engine, EngineError},
+    config::{BrowserKind, Config, ContextConfig, PoolConfig},
+    engine::{Browser, Context, ContextOptions, Engine, EngineError},
     error::{ErrorCode, Result, TroupeError},
-    page::PRELUDE,
+    page::{PRELUDE, Revision},
     upstream::Replayed,
 };
 
@@ -54,74 +57,162 @@ impl<B: ?Sized> Deaths<B> {
     }
 }
 
-/// The engine, and the browser of it that runs.
+/// The browsers of a server, and what is made ahead in them.
 pub struct Browsers {
-    engine: Arc<dyn Engine>,
-    /// The lock is held while one starts.
-    running: tokio::sync::Mutex<Option<Arc<dyn Browser>>>,
-    /// Why the last start failed, until one succeeds.
-    failure: Mutex<Option<TroupeError>>,
+    config: Arc<Config>,
+    clock: Arc<dyn Clock>,
+    pool: Arc<Pool>,
     deaths: Deaths<dyn Browser>,
-    stop: CancellationToken,
+    warm: Mutex<VecDeque<Warm>>,
+    /// Held while one is made ahead.
+    warming: tokio::sync::Mutex<()>,
+    tasks: TaskTracker,
+}
+
+/// A context with a page, as a session that is made without options of its own begins.
+struct Warm {
+    pages: Arc<Pages>,
+    context: Arc<dyn Context>,
+    place: Place,
+}
+
+impl Warm {
+    fn is_cold(&self) -> bool {
+        self.place.browser.gone().is_cancelled()
+    }
+}
+
+/// What does the work of one session.
+struct InBrowser {
+    browsers: Arc<Browsers>,
+    /// In the browser that it is in now.
+    place: Mutex<Option<Place>>,
+    /// What was made ahead for it, until that is taken.
+    warm: Mutex<Option<Warm>>,
 }
 
 impl Browsers {
-    pub fn new(engine: Arc<dyn Engine>) -> Arc<Self> {
+    pub fn new(config: Arc<Config>, engine: Arc<dyn Engine>, clock: Arc<dyn Clock>) -> Arc<Self> {
         Arc::new(Self {
-            engine,
-            running: tokio::sync::Mutex::default(),
-            failure: Mutex::default(),
+            pool: Pool::new(engine, pool_of(&config)),
+            config,
+            clock,
             deaths: Deaths::default(),
-            stop: CancellationToken::new(),
+            warm: Mutex::default(),
+            warming: tokio::sync::Mutex::default(),
+            tasks: TaskTracker::new(),
         })
     }
 
-    /// The shared browser, started or started again where none runs.
-    async fn browser(&self) -> Result<Arc<dyn Browser>> {
-        let mut running = self.running.lock().await;
-        if let Some(browser) = running.as_ref().filter(|browser| !browser.gone().is_cancelled()) {
-            return Ok(browser.clone());
-        }
-        if self.stop.is_cancelled() {
-            return Err(TroupeError::new(ErrorCode::BrowserError, "the server is stopping"));
-        }
-        let launched = self.engine.launch().await.map_err(engine_error);
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = launched.as_ref().err().cloned();
-        let browser = launched?;
-        *running = Some(browser.clone());
-        Ok(browser)
+    fn warm(&self) -> MutexGuard<'_, VecDeque<Warm>> {
+        let mut warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
+        warm.retain(|warm| !warm.is_cold());
+        warm
     }
 
-    /// Gives `session` a context and pages; `browser` is set to the one that they are in.
-    async fn bring_up(
-        &self,
-        session: &Session,
-        birth: &Birth,
-        browser: &mut Option<Arc<dyn Browser>>,
-    ) -> Result<()> {
-        let config = session.options.clone();
-        let state = match (birth, &config.storage_state) {
+    /// Makes ahead what is missing, beside everything else.
+    fn warm_up(self: &Arc<Self>) {
+        if self.warm().len() >= self.config.warm_contexts || self.pool.is_stopping() {
+            return;
+        }
+        let browsers = self.clone();
+        self.tasks.spawn(async move {
+            // Whoever makes one ahead makes all.
+            let Ok(_turn) = browsers.warming.try_lock() else { return };
+            while browsers.warm().len() < browsers.config.warm_contexts && !browsers.pool.is_stopping() {
+                match browsers.make_warm().await {
+                    Ok(warm) => browsers.warm().push_back(warm),
+                    Err(error) => {
+                        tracing::debug!(%error, "no context was made ahead");
+                        return;
+                    }
+                }
+            }
+        });
+    }
+
+    async fn make_warm(&self) -> Result<Warm> {
+        let pages = Arc::new(Pages::new(self.config.clone(), self.clock.clone(), Revision::default()));
+        let options = context_options(&self.config.context, &pages).await?;
+        let place = self.pool.take().await?;
+        let context = place.browser.new_context(&options, pages.clone()).await.map_err(engine_error)?;
+        pages.open_in(&*context).await?;
+        Ok(Warm { pages, context, place })
+    }
+}
+
+/// How many browsers there are; WebKit's are no pool, since each session has one of its own.
+fn pool_of(config: &Config) -> PoolConfig {
+    match config.browser {
+        BrowserKind::Webkit => PoolConfig { min_browsers: 1, max_browsers: 1, idle_timeout: None },
+        _ => config.pool.clone(),
+    }
+}
+
+/// What a context is made with whose pages are `pages`.
+async fn context_options(config: &ContextConfig, pages: &Pages) -> Result<ContextOptions> {
+    let mut options = ContextOptions::read(config.clone(), PRELUDE).await?;
+    options.gate = pages.shared.gate.clone().map(|gate| gate as _);
+    Ok(options)
+}
+
+impl InBrowser {
+    /// The browser that it is in, or was when that died.
+    fn browser(&self) -> Option<Arc<dyn Browser>> {
+        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        place.as_ref().map(|place| place.browser.clone())
+    }
+
+    fn sit(&self, place: Place) {
+        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+    }
+
+    /// A new context for the pages of `session`.
+    async fn new_context(&self, session: &Session) -> Result<Arc<dyn Context>> {
+        let options = context_options(&session.options, &session.pages).await?;
+        let attempt = async || {
+            let place = self.browsers.pool.take().await?;
+            let browser = place.browser.clone();
+            self.sit(place);
+            Ok::<_, TroupeError>(browser.new_context(&options, session.pages.clone()).await)
+        };
+        let mut context = attempt().await?;
+        if matches!(context, Err(EngineError::BrowserGone)) {
+            // It died before anybody noticed: nothing is lost by asking a new one.
+            context = attempt().await?;
+        }
+        context.map_err(engine_error)
+    }
+
+    /// Gives `session` a context and pages.
+    async fn bring_up(&self, session: &Session, birth: &Birth) -> Result<()> {
+        let state = match (birth, &session.options.storage_state) {
             (Birth::New(Some(state)), _) => Some(state.clone()),
             (Birth::New(None), Some(path)) => Some(StorageState::read(path).await?),
             (Birth::New(None), None) | (Birth::Again(_), _) => None,
         };
-        let mut options = ContextOptions::read(config, PRELUDE).await?;
-        options.gate = session.pages.shared.gate.clone().map(|gate| gate as _);
-        let mut running = self.browser().await?;
-        let mut context = running.new_context(&options, session.pages.clone()).await;
-        if matches!(context, Err(EngineError::BrowserGone)) {
-            // It died before anybody noticed: nothing is lost by asking a new one.
-            running = self.browser().await?;
-            context = running.new_context(&options, session.pages.clone()).await;
-        }
-        *browser = Some(running);
-        let context = context.map_err(engine_error)?;
+        let warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Its browser may have died before anybody noticed: one that answers lives.
+        let answers = match &warm {
+            Some(warm) => warm.context.cookies().await.is_ok(),
+            None => false,
+        };
+        let (context, is_open) = match warm.filter(|_| answers) {
+            Some(warm) => {
+                tracing::debug!(session = &*session.id, "a context that was made ahead is taken");
+                self.sit(warm.place);
+                (warm.context, true)
+            }
+            None => (self.new_context(session).await?, false),
+        };
         *session.context.lock().unwrap_or_else(PoisonError::into_inner) = Some(context);
         session.renew_network().await?;
         match birth {
             Birth::New(_) => {
-                session.pages.begin_again([], 0);
-                session.new_page().await?;
+                if !is_open {
+                    session.pages.begin_again([], 0);
+                    session.new_page().await?;
+                }
                 if let Some(state) = state {
                     session.bring_in(state).await?;
                 }
@@ -134,41 +225,50 @@ impl Browsers {
 
 #[async_trait]
 impl Backend for Browsers {
-    fn attend(self: Arc<Self>, _: &Arc<str>) -> Arc<dyn Worker> {
-        self
+    fn attend(self: Arc<Self>, _: &Arc<str>, options: &ContextConfig, birth: &Birth) -> Attended {
+        let fits = matches!(birth, Birth::New(_)) && *options == self.config.context;
+        let warm = self.warm().pop_front_if(|_| fits);
+        self.warm_up();
+        let pages = warm.as_ref().map(|warm| warm.pages.clone());
+        let worker = InBrowser { browsers: self, place: Mutex::default(), warm: Mutex::new(warm) };
+        Attended { worker: Arc::new(worker), pages }
     }
 
-    async fn start(&self) -> Result<()> {
-        self.browser().await.map(drop)
+    async fn start(self: Arc<Self>) -> Result<()> {
+        self.pool.start().await?;
+        self.warm_up();
+        Ok(())
     }
 
     fn failure(&self) -> Option<TroupeError> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.pool.failure()
     }
 
     async fn stop(&self) {
-        self.stop.cancel();
+        self.pool.stop();
     }
 
     async fn end(&self) {
-        if let Some(browser) = self.running.lock().await.take() {
-            browser.close().await;
-        }
+        self.pool.stop();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.warm().clear();
+        self.pool.end().await;
     }
 }
 
 #[async_trait]
-impl Worker for Browsers {
+impl Worker for InBrowser {
     async fn live(&self, session: &Arc<Session>, first: Birth) -> TroupeError {
         let mut birth = first;
         let mut was_made = matches!(birth, Birth::Again(_));
         loop {
-            let mut browser = None;
-            let lost = match self.bring_up(session, &birth, &mut browser).await {
+            // One that has died has no places.
+            drop(self.place.lock().unwrap_or_else(PoisonError::into_inner).take());
+            let lost = match self.bring_up(session, &birth).await {
                 Ok(()) => {
                     was_made = true;
-                    let gone =
-                        own_process(session).or_else(|| browser.as_ref().map(|browser| browser.gone()));
+                    let gone = own_process(session).or_else(|| self.browser().map(|browser| browser.gone()));
                     let gone = gone.unwrap_or_default();
                     session.readiness.send_replace(Readiness::Ready(gone.clone()));
                     gone.cancelled_owned().await;
@@ -176,14 +276,16 @@ impl Worker for Browsers {
                 }
                 Err(error) => Some(error),
             };
-            if self.stop.is_cancelled() && lost.is_none() {
+            if self.browsers.pool.is_stopping() && lost.is_none() {
                 // All sessions end now.
                 std::future::pending::<()>().await;
             }
             let was_up = lost.is_none();
             let alone = own_process(session).is_some_and(|gone| gone.is_cancelled());
-            let died = browser.as_ref().filter(|browser| alone || browser.gone().is_cancelled());
-            let too_many = died.and_then(|browser| self.deaths.note(browser, alone, session.clock.now()));
+            let died = self.browser().filter(|browser| alone || browser.gone().is_cancelled());
+            let too_many = died
+                .as_ref()
+                .and_then(|browser| self.browsers.deaths.note(browser, alone, session.clock.now()));
             match (lost, too_many) {
                 (Some(error), _) if !was_made => return error,
                 (Some(error), None) if died.is_none() => {
@@ -231,11 +333,16 @@ impl Worker for Browsers {
 
     async fn close(&self, session: &Session) {
         let context = session.context.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(context) = context else { return };
-        match tokio::time::timeout(CLOSE_TIMEOUT, context.close()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(%error, "the context did not close"),
-            Err(_) => tracing::warn!(session = &*session.id, "the context did not close in time"),
+        if let Some(context) = context {
+            match tokio::time::timeout(CLOSE_TIMEOUT, context.close()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::debug!(%error, "the context did not close"),
+                Err(_) => tracing::warn!(session = &*session.id, "the context did not close in time"),
+            }
+        }
+        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(place) = place {
+            self.browsers.pool.give_back(place).await;
         }
     }
 }

@@ -362,6 +362,9 @@ impl Connection {
             },
             None => None,
         };
+        if woken.is_none() {
+            manager.room().await?;
+        }
         let own = {
             let mut known = lock(&self.known);
             if !known.ended {

@@ -71,6 +71,7 @@ impl SessionManager {
             Err(missing) => missing,
         };
         let (row, saved) = self.saved(id, missing).await?;
+        self.room().await?;
         let place = self.place().await?;
         self.revive(&row, SavedSession { own, ..saved }, place).await
     }
@@ -88,6 +89,10 @@ impl SessionManager {
             }
         };
         for row in rows {
+            if let Err(error) = self.room().await {
+                tracing::warn!(session = row.id, %error, "it is not resumed");
+                break;
+            }
             let Ok(place) = self.places.clone().try_acquire_owned() else {
                 tracing::warn!(session = row.id, "there is no place for it: it is not resumed");
                 break;

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -16,6 +19,7 @@ use super::{
     connection::Connection,
     ended::{EndReason, Ended},
     keeper::Keeper,
+    memory,
     owners::Owners,
     session::{Identity, Readiness, Session},
     storage_state::StorageState,
@@ -27,6 +31,8 @@ use crate::{
     store::{NewSession, SessionState, Store},
 };
 
+/// How often one looks whether there is memory again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Closing a context must not hold up the server's end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -105,7 +111,7 @@ impl SessionManager {
 
     /// Starts the browser if none runs; upstream servers are started when they are called.
     pub async fn initialize(&self) -> Result<()> {
-        self.backend.start().await
+        self.backend.clone().start().await
     }
 
     /// Starts the browser in the background; a failure is told by the first call that needs it.
@@ -131,6 +137,7 @@ impl SessionManager {
 
     /// Makes a session that any client may use who knows its id, until it expires.
     pub async fn create(self: &Arc<Self>, options: CreateOptions) -> Result<Arc<Session>> {
+        self.room().await?;
         let place = self.place().await?;
         let session = self.new_session(place, true, options);
         session.run(async { Ok(()) }).await?;
@@ -173,6 +180,32 @@ impl SessionManager {
         }
     }
 
+    /// Waits until the machine has memory for one more session, as long as one may wait for a place.
+    pub(super) async fn room(&self) -> Result<()> {
+        let wanted = self.config.min_free_memory;
+        let until = Instant::now() + self.config.queue_timeout;
+        loop {
+            let Some(left) = memory::available().filter(|left| *left < wanted) else { return Ok(()) };
+            if Instant::now() >= until {
+                return Err(TroupeError::new(
+                    ErrorCode::ResourceExhausted,
+                    format!(
+                        "{} MiB of memory are free; a new session wants {} MiB",
+                        left >> 20,
+                        wanted >> 20
+                    ),
+                )
+                .detail("availableMemory", left)
+                .detail("minFreeMemory", wanted)
+                .suggestion(
+                    "close a session with close_session and call again, or lower --min-free-memory",
+                ));
+            }
+            // The system tells nobody when there is more.
+            tokio::time::sleep_until((Instant::now() + LOOK_AGAIN).min(until)).await;
+        }
+    }
+
     pub(super) fn full(&self) -> TroupeError {
         let limit = if self.config.user_data_dir.is_some() { 1 } else { self.config.max_sessions };
         let error = TroupeError::new(
@@ -199,7 +232,7 @@ impl SessionManager {
             created_at: identity.created_at,
             metadata: self.metadata(&identity),
         });
-        let session = Arc::new(Session::new(self, identity, keeper, place));
+        let session = Arc::new(Session::new(self, identity, keeper, &birth, place));
         self.state().sessions.insert(session.id.clone(), session.clone());
         let manager = self.clone();
         let living = session.clone();

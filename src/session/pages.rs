@@ -7,17 +7,17 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::clock::Clock;
+use super::{clock::Clock, session::engine_error};
 use crate::{
     config::Config,
-    engine::{self, ContextObserver, PageObserver},
+    engine::{self, Context, ContextObserver, PageObserver},
     error::{ErrorCode, Result, TroupeError},
     page::{ConsoleLog, Dialogs, Downloads, Gate, Page, Revision, Shared},
     policy::files,
 };
 
 /// Keeps the pages of one context as they open; the engine tells it.
-pub(super) struct Pages {
+pub struct Pages {
     pub shared: Shared,
     clock: Arc<dyn Clock>,
     list: Mutex<List>,
@@ -52,6 +52,16 @@ impl Pages {
         let shared =
             Shared { config, refs: Arc::default(), downloads, dialogs, visited, console, gate, news };
         Self { shared, clock, list: Mutex::default(), opening: Notify::new() }
+    }
+
+    /// Opens a page in their context, and makes it the current one.
+    pub async fn open_in(&self, context: &dyn Context) -> Result<Arc<Page>> {
+        let opened = context.new_page().await.map_err(engine_error)?;
+        let page = self
+            .by_engine_id(opened.id())
+            .ok_or_else(|| TroupeError::new(ErrorCode::PageNotFound, "the page closed as it opened"))?;
+        self.select(&page.id);
+        Ok(page)
     }
 
     /// What the pages have logged.

@@ -12,7 +12,7 @@ use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    backend::Worker,
+    backend::{Attended, Birth, Worker},
     clock::{Clock, Millis},
     ended::EndReason,
     keeper::Keeper,
@@ -136,20 +136,23 @@ impl Session {
         manager: &SessionManager,
         identity: Identity,
         keeper: Keeper,
+        birth: &Birth,
         place: OwnedSemaphorePermit,
     ) -> Self {
         let Identity { id, created_at, lives_from, options } = identity;
         let (config, clock, store) = (manager.config.clone(), manager.clock.clone(), manager.store.clone());
-        let (worker, secrets) = (manager.backend.clone().attend(&id), manager.secrets());
+        let Attended { worker, pages } = manager.backend.clone().attend(&id, &options, birth);
         let lifetime = u64::try_from(config.session_timeout.as_millis()).unwrap_or(u64::MAX);
-        let news = Revision::default();
         let expires_at = lives_from.map_or(0, |from| from.saturating_add(lifetime));
+        let new_pages = || Arc::new(Pages::new(config.clone(), clock.clone(), Revision::default()));
+        let pages = pages.unwrap_or_else(new_pages);
         Self {
             id,
             created_at,
             expires_at: AtomicU64::new(expires_at),
             lifetime,
-            pages: Arc::new(Pages::new(config.clone(), clock.clone(), news.clone())),
+            news: pages.shared.news.clone(),
+            pages,
             context: Mutex::default(),
             worker,
             options,
@@ -163,8 +166,7 @@ impl Session {
             over: CancellationToken::new(),
             results: Results::default(),
             screenshots: Screenshots::default(),
-            secrets,
-            news,
+            secrets: manager.secrets(),
             place: Mutex::new(Some(place)),
             clock,
             config,
@@ -297,13 +299,7 @@ impl Session {
 
     /// Opens a page and makes it the current one.
     pub async fn new_page(&self) -> Result<Arc<Page>> {
-        let opened = self.open_context()?.new_page().await.map_err(engine_error)?;
-        let page = self
-            .pages
-            .by_engine_id(opened.id())
-            .ok_or_else(|| TroupeError::new(ErrorCode::PageNotFound, "the page closed as it opened"))?;
-        self.pages.select(&page.id);
-        Ok(page)
+        self.pages.open_in(&*self.open_context()?).await
     }
 
     /// Opens a page that no client sees; whoever asks for it closes it.

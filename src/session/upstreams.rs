@@ -8,12 +8,13 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    backend::{Backend, Birth, Worker},
+    backend::{Attended, Backend, Birth, Worker},
     saved::{SavedPage, SavedSession},
     session::{PageInfo, Readiness, Session},
     storage_state::StorageState,
 };
 use crate::{
+    config::ContextConfig,
     error::{Result, TroupeError},
     upstream::{Kept, OnProgress, Passed, Replayed, Upstream, Upstreams},
 };
@@ -24,12 +25,12 @@ impl Backend for Upstreams {
         Self::next_id(self)
     }
 
-    fn attend(self: Arc<Self>, id: &Arc<str>) -> Arc<dyn Worker> {
-        Self::attend(&self, id.clone())
+    fn attend(self: Arc<Self>, id: &Arc<str>, _: &ContextConfig, _: &Birth) -> Attended {
+        Attended { worker: Self::attend(&self, id.clone()), pages: None }
     }
 
     /// They are started by the first calls to them.
-    async fn start(&self) -> Result<()> {
+    async fn start(self: Arc<Self>) -> Result<()> {
         Ok(())
     }
 

@@ -28,7 +28,7 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::Entered,
     policy::vault::Vault,
-    session::{Backend, Browsers, Connection, Session, SessionManager, SystemClock, Turn},
+    session::{Backend, Browsers, Clock, Connection, Session, SessionManager, SystemClock, Turn},
     store::Store,
     upstream::{Offered, Upstreams},
 };
@@ -115,12 +115,13 @@ impl Registry {
     /// A server's whole inside: the engine, the sessions, the tools that the configuration lists.
     pub fn open(config: Arc<Config>) -> Result<Self> {
         let upstreams = Upstreams::open(&config)?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let backend: Arc<dyn Backend> = match &upstreams {
             Some(upstreams) => upstreams.clone(),
-            None => Browsers::new(engine::for_config(config.clone())?),
+            None => Browsers::new(config.clone(), engine::for_config(config.clone())?, clock.clone()),
         };
         let store = Store::open(&config)?;
-        let registry = Self::new(SessionManager::new(config, backend, Arc::new(SystemClock), store))?;
+        let registry = Self::new(SessionManager::new(config, backend, clock, store))?;
         Ok(Self { upstreams, ..registry })
     }
 
@@ -135,9 +136,10 @@ impl Registry {
 
     /// The same with a browser in memory, for tests.
     #[cfg(feature = "testing")]
-    pub fn in_memory(config: Arc<Config>, clock: Arc<dyn crate::session::Clock>) -> Result<Self> {
+    pub fn in_memory(config: Arc<Config>, clock: Arc<dyn Clock>) -> Result<Self> {
         let engine = Arc::new(engine::memory::MemoryEngine::default());
-        Self::new(SessionManager::new(config, Browsers::new(engine), clock, Store::none()?))
+        let browsers = Browsers::new(config.clone(), engine, clock.clone());
+        Self::new(SessionManager::new(config, browsers, clock, Store::none()?))
     }
 
     /// The tools that the configuration lists.

@@ -24,12 +24,9 @@ struct Client {
 impl Client {
     fn new() -> Self {
         let clock = Arc::new(VirtualClock::new(1_700_000_000_000));
-        let manager = SessionManager::new(
-            Arc::new(Config::default()),
-            Browsers::new(Arc::new(MemoryEngine::default())),
-            clock,
-            crate::store::Store::none().unwrap(),
-        );
+        let config = Arc::new(Config::default());
+        let browsers = Browsers::new(config.clone(), Arc::new(MemoryEngine::default()), clock.clone());
+        let manager = SessionManager::new(config, browsers, clock, crate::store::Store::none().unwrap());
         Self { registry: Registry::new(manager).unwrap(), connection: Arc::default(), told: Map::new() }
     }
 
