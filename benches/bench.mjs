@@ -2,6 +2,7 @@
 // same local page, in turns. Prints a table of medians and ratios with the bounds that the project has set itself, and
 // writes bench/results.json.
 //   --rounds N           turns (10)
+//   --floor              beside them the least that does the same work: a bare client of the browser
 //   --only click,type    these rows only
 //   --addon FILE         this addon, not a release build: for a first impression while working on it
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -10,6 +11,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ROOT, StepFailed, dim, red, since } from '../scripts/run.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
+import { FloorClient } from './floor.mjs'
 import { firefoxTimes } from './firefox.mjs'
 import { hundred, idleCalls } from './http.mjs'
 import { changesCost, gateCost } from './in-turns.mjs'
@@ -18,6 +20,7 @@ import { pageTimes } from './page-time.mjs'
 import { bytesRead } from './reading.mjs'
 import { recordCosts } from './record.mjs'
 import { findBrowser, httpSides, onFirefox, passing, recording, servers } from './servers.mjs'
+import { sessionTimes } from './sessions.mjs'
 import { ROWS } from './rows.mjs'
 import { serveSite } from './site.mjs'
 import { textOf } from './stdio-client.mjs'
@@ -31,13 +34,13 @@ import { passingCosts } from './upstream.mjs'
 /** A call that is repeated within its turn, until so many are made or so much time is spent. */
 const REPEAT = { times: 5, milliseconds: 250 }
 await runScript(async () => {
-  const { rounds, only, addon: given } = options()
+  const { rounds, only, addon: given, withFloor } = options()
   if (!given) await setup()
   const addon = given ?? (await releaseAddon())
   const browser = findBrowser()
   if (!browser) throw new StepFailed('no browser for both sides: install chromium-headless-shell')
   const site = await serveSite()
-  const compared = servers({ browser, addon })
+  const compared = servers({ browser, addon, withFloor })
   const samples = new Samples()
   const rows = ROWS.filter((row) => only.length === 0 || only.includes(row.id))
   console.log(`${rounds} rounds on ${browser}, ${cpus().length} × ${cpus()[0].model}`)
@@ -48,6 +51,15 @@ await runScript(async () => {
   try {
     await measureStarts(rows, compared, rounds, samples, site.url)
     await measureCalls(rows, compared, rounds, samples, site.url)
+    if (rows.some(({ id }) => id.startsWith('session'))) {
+      progress('new sessions')
+      const start = (...flags) => recording({ browser, addon })('none', ...flags)
+      const times = await sessionTimes(start, withFloor ? new FloorClient(browser) : undefined, rounds)
+      for (const id of /** @type {const} */ (['session', 'sessionWarm'])) {
+        times[id].forEach((time) => samples.add(id, compared[0].name, time))
+        times.floor.forEach((time) => samples.add(id, 'floor', time))
+      }
+    }
     if (rows.some(({ id }) => id === 'links')) {
       progress('walks of 3,000 links')
       for (const time of await pageTimes(browser, `${site.url}/links`, rounds)) samples.add('links', compared[0].name, time)
@@ -85,7 +97,7 @@ await runScript(async () => {
 
 function options() {
   const text = /** @type {const} */ ({ type: 'string' })
-  const { values } = parseArgs({ options: { rounds: text, only: text, addon: text } })
+  const { values } = parseArgs({ options: { rounds: text, only: text, addon: text, floor: { type: 'boolean' } } })
   const rounds = Number(values.rounds ?? 10)
   if (!Number.isInteger(rounds) || rounds < 1) throw new StepFailed(`--rounds wants a number, not \`${values.rounds}\``)
   const only = values.only?.split(',') ?? []
@@ -93,7 +105,7 @@ function options() {
   if (unknown.length > 0) {
     throw new StepFailed(`--only knows ${ROWS.map((row) => row.id).join(', ')}, not \`${unknown.join(', ')}\``)
   }
-  return { rounds, only, addon: values.addon && resolve(values.addon) }
+  return { rounds, only, addon: values.addon && resolve(values.addon), withFloor: values.floor }
 }
 
 /** Whoever goes first in a round differs from round to round.
@@ -108,12 +120,15 @@ async function measureStarts(rows, compared, rounds, samples, url) {
   for (let round = 0; round < rounds; round++) {
     progress(`starts, round ${round + 1} of ${rounds}`)
     for (const server of rotated(compared, round)) {
-      if (has('list')) {
+      if (has('start') || has('list')) {
         const client = server.start()
         await client.initialize()
+        samples.add('start', server.name, performance.now() - client.spawned)
         const listed = await client.request('tools/list')
-        samples.add('list', server.name, performance.now() - client.spawned)
-        samples.bytes.set(`list ${server.name}`, Buffer.byteLength(JSON.stringify(listed)))
+        if (!server.isBare) {
+          samples.add('list', server.name, performance.now() - client.spawned)
+          samples.bytes.set(`list ${server.name}`, Buffer.byteLength(JSON.stringify(listed)))
+        }
         await client.close()
       }
       if (has('first')) {
@@ -150,7 +165,7 @@ async function measureCalls(rows, compared, rounds, samples, url) {
         for (const { server, client, names } of rotated(running, round)) {
           if (row.read) {
             // A count, not a time: one round tells it.
-            const bytes = round === 1 && (await bytesRead(row.read, server, client, url + row.page, row.argument))
+            const bytes = round === 1 && !server.isBare && (await bytesRead(row.read, server, client, url + row.page, row.argument))
             if (bytes) samples.add(row.id, server.name, bytes)
           } else if (names.has(server.tools[row.action]()[0])) {
             await measureRow(row, server, client, round > 0, samples, url)
@@ -158,7 +173,7 @@ async function measureCalls(rows, compared, rounds, samples, url) {
         }
       }
     }
-    for (const { server, client } of running) samples.add('memory', server.name, serverMemory(client.pid))
+    for (const { server, client } of running.filter(({ server }) => !server.isBare)) samples.add('memory', server.name, serverMemory(client.pid))
   } finally {
     await Promise.all(running.map(({ client }) => client.close()))
   }
@@ -207,7 +222,8 @@ function save(rows, compared, samples, run) {
     bounds,
     byteBounds,
     limit,
-    medians: Object.fromEntries(compared.map(({ name }) => [name, samples.median(id, name)])),
+    medians: Object.fromEntries(compared.map(({ name }) => [name, samples.quantile(id, name, 0.5)])),
+    late: Object.fromEntries(compared.map(({ name }) => [name, samples.quantile(id, name, 0.95)])),
     bytes: Object.fromEntries(compared.map(({ name }) => [name, samples.bytes.get(`${id} ${name}`)]))
   }))
   mkdirSync(join(ROOT, 'bench'), { recursive: true })

@@ -3,13 +3,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from '../scripts/run.mjs'
+import { floor } from './floor.mjs'
 import { StdioClient } from './stdio-client.mjs'
 
 /**
  * One server: how it is started, and the tool and arguments that an action is there.
- * `tellsChanges` where an action's answer shows what it changed.
+ * `tellsChanges` where an action's answer shows what it changed, `isBare` where it is no server at all.
  * @typedef {{ name: string, title: string, start: () => StdioClient, createSession: (client: StdioClient) => Promise<unknown>,
- *   tellsChanges: boolean, tools: Record<Action, (argument?: string) => [string, object]> }} Server
+ *   tellsChanges: boolean, isBare?: boolean, tools: Record<Action, (argument?: string) => [string, object]> }} Server
  * @typedef {'navigate' | 'click' | 'evaluate' | 'type' | 'typeByKeys' | 'snapshot' | 'snapshotUncut' | 'screenshot'} Action
  */
 
@@ -46,8 +47,8 @@ export function onFirefox(addon) {
   return new StdioClient(program, { NAPI_RS_NATIVE_LIBRARY_PATH: addon })
 }
 
-/** @param {{ browser: string, addon: string }} options @returns {Server[]} */
-export function servers({ browser, addon }) {
+/** @param {{ browser: string, addon: string, withFloor?: boolean }} options @returns {Server[]} */
+export function servers({ browser, addon, withFloor }) {
   const same = browserFlags(browser)
   const peer = [process.execPath, join(ROOT, 'node_modules/@playwright/mcp/cli.js'), ...same]
   // The one with its defaults has its profile on disk; a second beside it would fight over that.
@@ -74,7 +75,8 @@ export function servers({ browser, addon }) {
       }
     },
     playwright('peer', `@playwright/mcp ${peerVersion()}`, peer),
-    playwright('peerFast', '… settle 0, no snapshots', peerFast)
+    playwright('peerFast', '… settle 0, no snapshots', peerFast),
+    ...(withFloor ? [floor(browser)] : [])
   ]
 }
 

@@ -1,4 +1,4 @@
-// The medians of what was measured, and the table that shows them.
+// The medians of what was measured, how late the latest of twenty are, and the table that shows them.
 import { bold, green, red } from '../scripts/run.mjs'
 
 /** What was measured: for each row and server the numbers, and the bytes of the text that came back. */
@@ -14,29 +14,30 @@ export class Samples {
     this.#values.set(key, [...(this.#values.get(key) ?? []), value])
   }
 
-  /** @param {string} row @param {string} server */
-  median(row, server) {
+  /** The value that `part` of them are below. @param {string} row @param {string} server @param {number} part */
+  quantile(row, server, part) {
     const sorted = this.#values.get(`${row} ${server}`)?.sort((a, b) => a - b)
-    return sorted?.[sorted.length >> 1]
+    return sorted?.[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]
   }
 }
 
 /** @param {import('./rows.mjs').Row[]} rows @param {import('./servers.mjs').Server[]} compared @param {Samples} samples */
 export function table(rows, compared, samples) {
   const [ours, ...peers] = compared
-  const head = ['', ours.title, ...peers.flatMap((peer) => [peer.title, 'ratio'])]
+  const head = ['', ours.title, '95 in 100', ...peers.flatMap((peer) => [peer.title, 'ratio'])]
   const body = rows.flatMap((row) => {
-    const mine = samples.median(row.id, ours.name)
+    const mine = samples.quantile(row.id, ours.name, 0.5)
     const cells = peers.flatMap((peer) => {
-      const theirs = samples.median(row.id, peer.name)
+      const theirs = samples.quantile(row.id, peer.name, 0.5)
       return [amount(theirs, row.unit), ratio(mine, theirs, row.bounds[peer.name])]
     })
-    const line = [row.title, amount(mine, row.unit, row.limit), ...cells]
+    const late = samples.quantile(row.id, ours.name, 0.95)
+    const line = [row.title, amount(mine, row.unit, row.limit), row.unit === 'ms' ? amount(late, row.unit) : '', ...cells]
     const bytes = compared.map((server) => samples.bytes.get(`${row.id} ${server.name}`))
     if (bytes.every((count) => count === undefined)) return [line]
     const [first, ...others] = bytes
     const counts = others.flatMap((count, peer) => [amount(count, 'B'), ratio(first, count, row.byteBounds?.[peers[peer].name])])
-    return [line, ['  its text', amount(first, 'B'), ...counts]]
+    return [line, ['  its text', amount(first, 'B'), '', ...counts]]
   })
   return columns([head, ...body])
 }

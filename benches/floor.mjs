@@ -1,0 +1,204 @@
+// The floor: the least that does the same work on the same browser. A bare client over the browser's own pipe sends what
+// the work needs of the DevTools protocol and nothing else: no checks, no waiting for effects, no lines but the last answer.
+// Its start is Node's own (`node -e 0`) and then the browser's.
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { bundle } from '../__test__/page/world.mjs'
+
+/** @typedef {import('./stdio-client.mjs').ToolResult} ToolResult */
+
+/** @param {string} browser @returns {import('./servers.mjs').Server} */
+export function floor(browser) {
+  const same = (name) => (argument) => /** @type {[string, object]} */ ([name, { argument }])
+  return {
+    name: 'floor',
+    title: 'floor: bare DevTools',
+    start: () => /** @type {any} */ (new FloorClient(browser)),
+    createSession: (client) => /** @type {any} */ (client).createSession(),
+    tellsChanges: false,
+    isBare: true,
+    tools: {
+      navigate: same('navigate'),
+      click: same('click'),
+      evaluate: same('evaluate'),
+      type: same('fill'),
+      typeByKeys: same('type'),
+      snapshot: same('snapshot'),
+      snapshotUncut: same('snapshotUncut'),
+      screenshot: same('screenshot')
+    }
+  }
+}
+
+const VIEWPORT = { width: 1280, height: 720 }
+
+/** What a server's client has, without a server. */
+export class FloorClient {
+  #browser
+  /** @type {Pipe | undefined} */
+  #pipe
+  #session = ''
+  /** What is known of the document that is shown. @type {{ world?: number }} */
+  #shown = {}
+
+  /** @param {string} browser */
+  constructor(browser) {
+    this.#browser = browser
+    this.spawned = performance.now()
+    const node = spawn(process.execPath, ['-e', '0'], { stdio: 'ignore' })
+    this.started = new Promise((resolve) => node.on('close', resolve))
+  }
+
+  get pid() {
+    return 0
+  }
+
+  async initialize() {
+    await this.started
+  }
+
+  async request() {
+    return { tools: Object.keys(TOOLS).map((name) => ({ name })) }
+  }
+
+  /** A context with a page, in the browser that is started at the first; gives what closes it. */
+  async createSession() {
+    this.#pipe ??= new Pipe(this.#browser)
+    const pipe = this.#pipe
+    const { browserContextId } = await pipe.send('Target.createBrowserContext')
+    const { targetId } = await pipe.send('Target.createTarget', { url: 'about:blank', browserContextId, ...VIEWPORT })
+    const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
+    await Promise.all(['Page.enable', 'Runtime.enable', 'Network.enable'].map((method) => pipe.send(method, {}, sessionId)))
+    this.#session = sessionId
+    return () => pipe.send('Target.disposeBrowserContext', { browserContextId })
+  }
+
+  /** @param {string} name @param {{ argument?: string }} args @returns {Promise<ToolResult>} */
+  async call(name, { argument = '' }) {
+    const pipe = /** @type {Pipe} */ (this.#pipe)
+    const page = { shown: this.#shown, send: (method, params = {}) => pipe.send(method, params, this.#session), next: (method) => pipe.next(method, this.#session) }
+    const text = await TOOLS[name](page, argument)
+    return { content: [{ type: 'text', text: String(text ?? '') }] }
+  }
+
+  async close() {
+    await this.#pipe?.close()
+  }
+}
+
+/** @typedef {{ shown: { world?: number }, send: (method: string, params?: object) => Promise<any>, next: (method: string) => Promise<any> }} FloorPage */
+
+/** @param {FloorPage} page @param {string} expression */
+const evaluate = async (page, expression) => (await page.send('Runtime.evaluate', { expression, returnByValue: true, awaitPromise: true })).result.value
+
+/** What folds no list, and what folds as an agent's own look does. */
+const looks = (/** @type {object} */ options) => async (/** @type {FloorPage} */ page) => {
+  page.shown.world ??= await makeWorld(page)
+  const expression = `__troupe.snapshot(${JSON.stringify({ refs: { prefix: 'e', next: 1 }, ...options })})`
+  const { result } = await page.send('Runtime.evaluate', { expression, contextId: page.shown.world, returnByValue: true })
+  return JSON.parse(result.value).text
+}
+
+/** A world of ours in the page, once for each document. @param {FloorPage} page @returns {Promise<number>} */
+async function makeWorld(page) {
+  const { frameTree } = await page.send('Page.getFrameTree')
+  const { executionContextId } = await page.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id, worldName: 'floor' })
+  await page.send('Runtime.evaluate', { expression: `${(source ??= bundle())};0`, contextId: executionContextId })
+  return executionContextId
+}
+/** @type {string | undefined} */
+let source
+
+/** @type {Record<string, (page: FloorPage, argument: string) => Promise<unknown>>} */
+const TOOLS = {
+  navigate: async (page, url) => {
+    page.shown.world = undefined
+    const loaded = page.next('Page.loadEventFired')
+    await page.send('Page.navigate', { url })
+    await loaded
+  },
+  click: async (page) => {
+    const place = await evaluate(page, `(({ x, y, width, height }) => ({ x: x + width / 2, y: y + height / 2 }))(document.querySelector('#count').getBoundingClientRect())`)
+    const button = { ...place, button: 'left', clickCount: 1 }
+    await Promise.all([
+      page.send('Input.dispatchMouseEvent', { type: 'mouseMoved', ...place }),
+      page.send('Input.dispatchMouseEvent', { type: 'mousePressed', ...button }),
+      page.send('Input.dispatchMouseEvent', { type: 'mouseReleased', ...button })
+    ])
+  },
+  evaluate: (page) => evaluate(page, 'document.title'),
+  fill: (page, text) =>
+    evaluate(page, `(input => { input.focus(); input.value = ${JSON.stringify(text)}; input.dispatchEvent(new Event('input')) })(document.querySelector('#name'))`),
+  type: async (page, text) => {
+    await evaluate(page, `document.querySelector('#name').focus()`)
+    const keys = [...text].flatMap((key) => [{ type: 'keyDown', key, text: key }, { type: 'keyUp', key }])
+    await Promise.all(keys.map((key) => page.send('Input.dispatchKeyEvent', key)))
+  },
+  snapshot: looks({}),
+  snapshotUncut: looks({ fold: 0 }),
+  screenshot: async (page) => (await page.send('Page.captureScreenshot', { format: 'png', optimizeForSpeed: true })).data
+}
+
+/** A browser, spoken to through two pipes. */
+class Pipe {
+  #next = 1
+  /** @type {Map<number, { resolve: (result: any) => void, reject: (error: Error) => void }>} */
+  #pending = new Map()
+  /** @type {{ method: string, session: string, resolve: (params: any) => void }[]} */
+  #awaited = []
+  #folder = mkdtempSync(join(tmpdir(), 'troupe-floor-'))
+
+  /** @param {string} browser */
+  constructor(browser) {
+    const flags = ['--headless', '--remote-debugging-pipe', `--user-data-dir=${this.#folder}`, '--no-first-run', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])]
+    this.child = spawn(browser, flags, { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] })
+    this.exited = new Promise((resolve) => this.child.on('close', resolve))
+    this.to = /** @type {import('node:stream').Writable} */ (this.child.stdio[3])
+    /** @type {Buffer[]} */
+    let kept = []
+    const from = /** @type {import('node:stream').Readable} */ (/** @type {unknown} */ (this.child.stdio[4]))
+    from.on('data', (/** @type {Buffer} */ data) => {
+      for (let end = data.indexOf(0); end >= 0; end = data.indexOf(0)) {
+        this.#receive(JSON.parse(Buffer.concat([...kept, data.subarray(0, end)]).toString()))
+        kept = []
+        data = data.subarray(end + 1)
+      }
+      kept.push(data)
+    })
+    this.exited.then(() => this.#pending.forEach(({ reject }) => reject(new Error('the browser has ended'))))
+  }
+
+  /** @param {string} method @param {object} [params] @param {string} [sessionId] @returns {Promise<any>} */
+  send(method, params = {}, sessionId) {
+    const id = this.#next++
+    this.to.write(`${JSON.stringify({ id, method, params, sessionId })}\0`)
+    return new Promise((resolve, reject) => this.#pending.set(id, { resolve, reject }))
+  }
+
+  /** The next event of that name. @param {string} method @param {string} session @returns {Promise<any>} */
+  next(method, session) {
+    return new Promise((resolve) => this.#awaited.push({ method, session, resolve }))
+  }
+
+  async close() {
+    this.send('Browser.close').catch(() => {})
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), 5000)
+    await this.exited
+    clearTimeout(timer)
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+
+  /** @param {any} message */
+  #receive({ id, result, error, method, params, sessionId }) {
+    if (id !== undefined) {
+      const { resolve, reject } = this.#pending.get(id) ?? {}
+      this.#pending.delete(id)
+      return error ? reject?.(new Error(`${error.message}`)) : resolve?.(result)
+    }
+    const met = this.#awaited.filter((one) => one.method === method && one.session === sessionId)
+    this.#awaited = this.#awaited.filter((one) => !met.includes(one))
+    met.forEach(({ resolve }) => resolve(params))
+  }
+}
