@@ -1,7 +1,8 @@
 // `npm run bench`: Troupe (release build) beside @playwright/mcp as it comes from npm, on the same browser binary and the
 // same local page, in turns. Prints a table of medians and ratios with the bounds that the project has set itself, and
-// writes bench/results.json.
+// writes bench/results.json and, of all rows, the picture bench/results.svg.
 //   --rounds N           turns (10)
+//   --all                chrome-devtools-mcp and agent-browser (npm fetches it) too
 //   --floor              beside them the least that does the same work: a bare client of the browser
 //   --only click,type    these rows only
 //   --addon FILE         this addon, not a release build: for a first impression while working on it
@@ -20,6 +21,8 @@ import { pageTimes } from './page-time.mjs'
 import { bytesRead } from './reading.mjs'
 import { recordCosts } from './record.mjs'
 import { findBrowser, httpSides, onFirefox, passing, recording, servers } from './servers.mjs'
+import { others } from './others.mjs'
+import { plot } from './plot.mjs'
 import { sessionTimes } from './sessions.mjs'
 import { ROWS } from './rows.mjs'
 import { serveSite } from './site.mjs'
@@ -33,14 +36,17 @@ import { passingCosts } from './upstream.mjs'
 
 /** A call that is repeated within its turn, until so many are made or so much time is spent. */
 const REPEAT = { times: 5, milliseconds: 250 }
+/** The servers whose answers are counted as what an agent reads. */
+const READ = ['troupe', 'peer', 'peerFast']
+
 await runScript(async () => {
-  const { rounds, only, addon: given, withFloor } = options()
+  const { rounds, only, addon: given, withFloor, withOthers } = options()
   if (!given) await setup()
   const addon = given ?? (await releaseAddon())
   const browser = findBrowser()
   if (!browser) throw new StepFailed('no browser for both sides: install chromium-headless-shell')
   const site = await serveSite()
-  const compared = servers({ browser, addon, withFloor })
+  const compared = [...servers({ browser, addon, withFloor }), ...(withOthers ? await others(browser) : [])]
   const samples = new Samples()
   const rows = ROWS.filter((row) => only.length === 0 || only.includes(row.id))
   console.log(`${rounds} rounds on ${browser}, ${cpus().length} × ${cpus()[0].model}`)
@@ -97,7 +103,7 @@ await runScript(async () => {
 
 function options() {
   const text = /** @type {const} */ ({ type: 'string' })
-  const { values } = parseArgs({ options: { rounds: text, only: text, addon: text, floor: { type: 'boolean' } } })
+  const { values } = parseArgs({ options: { rounds: text, only: text, addon: text, floor: { type: 'boolean' }, all: { type: 'boolean' } } })
   const rounds = Number(values.rounds ?? 10)
   if (!Number.isInteger(rounds) || rounds < 1) throw new StepFailed(`--rounds wants a number, not \`${values.rounds}\``)
   const only = values.only?.split(',') ?? []
@@ -105,7 +111,7 @@ function options() {
   if (unknown.length > 0) {
     throw new StepFailed(`--only knows ${ROWS.map((row) => row.id).join(', ')}, not \`${unknown.join(', ')}\``)
   }
-  return { rounds, only, addon: values.addon && resolve(values.addon), withFloor: values.floor }
+  return { rounds, only, addon: values.addon && resolve(values.addon), withFloor: values.floor, withOthers: values.all }
 }
 
 /** Whoever goes first in a round differs from round to round.
@@ -125,7 +131,7 @@ async function measureStarts(rows, compared, rounds, samples, url) {
         await client.initialize()
         samples.add('start', server.name, performance.now() - client.spawned)
         const listed = await client.request('tools/list')
-        if (!server.isBare) {
+        if (client.pid) {
           samples.add('list', server.name, performance.now() - client.spawned)
           samples.bytes.set(`list ${server.name}`, Buffer.byteLength(JSON.stringify(listed)))
         }
@@ -165,7 +171,7 @@ async function measureCalls(rows, compared, rounds, samples, url) {
         for (const { server, client, names } of rotated(running, round)) {
           if (row.read) {
             // A count, not a time: one round tells it.
-            const bytes = round === 1 && !server.isBare && (await bytesRead(row.read, server, client, url + row.page, row.argument))
+            const bytes = round === 1 && READ.includes(server.name) && (await bytesRead(row.read, server, client, url + row.page, row.argument))
             if (bytes) samples.add(row.id, server.name, bytes)
           } else if (names.has(server.tools[row.action]()[0])) {
             await measureRow(row, server, client, round > 0, samples, url)
@@ -173,7 +179,7 @@ async function measureCalls(rows, compared, rounds, samples, url) {
         }
       }
     }
-    for (const { server, client } of running.filter(({ server }) => !server.isBare)) samples.add('memory', server.name, serverMemory(client.pid))
+    for (const { server, client } of running.filter(({ client }) => client.pid)) samples.add('memory', server.name, serverMemory(client.pid))
   } finally {
     await Promise.all(running.map(({ client }) => client.close()))
   }
@@ -202,6 +208,7 @@ async function measureHttp(rows, sides, samples, url) {
  * @param {Samples} samples @param {string} url */
 async function measureRow(row, server, client, keep, samples, url) {
   await client.call(...server.tools.navigate(url + row.page))
+  await server.prepare?.(client)
   const until = performance.now() + REPEAT.milliseconds
   for (let time = 0; time < REPEAT.times && performance.now() < until; time++) {
     // There and back: to navigate to the page that is shown already is something else.
@@ -231,6 +238,11 @@ function save(rows, compared, samples, run) {
   const file = join(ROOT, 'bench/results.json')
   writeFileSync(file, `${JSON.stringify({ ...run, machine, results }, null, 2)}\n`)
   console.log(dim(`written to ${file}`))
+  // A picture of a few rows would replace that of all.
+  if (rows.length < ROWS.length) return
+  const median = (/** @type {string} */ row, /** @type {string} */ server) => samples.quantile(row, server, 0.5)
+  const under = `Medians of ${run.rounds} turns on ${machine.cores} × ${machine.cpu}, ${run.browser.replace(/.*\//, '')}; shorter is better, the scale is logarithmic`
+  writeFileSync(join(ROOT, 'bench/results.svg'), plot(rows, compared.filter(({ isBare }) => !isBare), median, under))
 }
 
 /** @param {string} text */

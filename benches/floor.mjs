@@ -23,7 +23,7 @@ export function floor(browser) {
       navigate: same('navigate'),
       click: same('click'),
       evaluate: same('evaluate'),
-      type: same('fill'),
+      fill: same('fill'),
       typeByKeys: same('type'),
       snapshot: same('snapshot'),
       snapshotUncut: same('snapshotUncut'),

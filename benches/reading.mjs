@@ -15,7 +15,7 @@ import { textOf } from './stdio-client.mjs'
  */
 export async function bytesRead(steps, server, client, url, text) {
   const { tools } = server
-  const calls = { navigate: tools.navigate(url), look: tools.snapshot(), click: tools.click(), type: tools.type(text) }
+  const calls = { navigate: tools.navigate(url), look: tools.snapshot(), click: tools.click(), type: tools.fill(text) }
   let bytes = 0
   for (const step of steps) {
     if (step === 'look at changes' && server.tellsChanges) continue

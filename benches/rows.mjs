@@ -26,9 +26,9 @@ export const ROWS = [
   { id: 'clickRows', title: 'click beside 400 rows', unit: 'ms', bounds: { peerFast: 0.3 }, page: '/rows', action: 'click' },
   { id: 'changes', title: '… times as long as without changes', unit: '', bounds: {}, limit: 2 },
   { id: 'evaluate', title: 'evaluate', unit: 'ms', bounds: { peer: 0.02, peerFast: 0.15, floor: 2 }, page: '/', action: 'evaluate' },
-  // The peer's `type` sets the value at once; Troupe's presses each key, as the peer's does where it is told to.
-  { id: 'type', title: 'type 18 characters', unit: 'ms', bounds: {}, page: '/', action: 'type', argument: TEXT },
-  { id: 'keys', title: '… the peer by keys too', unit: 'ms', bounds: { peerFast: 0.5, floor: 2 }, page: '/', action: 'typeByKeys', argument: TEXT },
+  { id: 'fill', title: 'fill in 18 characters', unit: 'ms', bounds: { peer: 1 }, page: '/', action: 'fill', argument: TEXT },
+  // The peer's tool fills, unless it is told to press each key.
+  { id: 'keys', title: 'type 18 characters, key by key', unit: 'ms', bounds: { peerFast: 0.5, floor: 2 }, page: '/', action: 'typeByKeys', argument: TEXT },
   { id: 'snapshot', title: 'snapshot, small page', unit: 'ms', bounds: {}, page: '/', action: 'snapshot', bytes: true },
   { id: 'rows', title: 'snapshot, 400 rows', unit: 'ms', bounds: { peerFast: 0.35, floor: 1.5 }, byteBounds: { peer: 0.35 }, page: '/rows', action: 'snapshot', bytes: true },
   { id: 'uncut', title: '… every row of them', unit: 'ms', bounds: {}, page: '/rows', action: 'snapshotUncut', bytes: true },

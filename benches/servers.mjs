@@ -8,10 +8,10 @@ import { StdioClient } from './stdio-client.mjs'
 
 /**
  * One server: how it is started, and the tool and arguments that an action is there.
- * `tellsChanges` where an action's answer shows what it changed, `isBare` where it is no server at all.
+ * `prepare` looks at a page before it is worked on. `tellsChanges` where an action's answer shows what it changed, `isBare` where it is no server at all.
  * @typedef {{ name: string, title: string, start: () => StdioClient, createSession: (client: StdioClient) => Promise<unknown>,
- *   tellsChanges: boolean, isBare?: boolean, tools: Record<Action, (argument?: string) => [string, object]> }} Server
- * @typedef {'navigate' | 'click' | 'evaluate' | 'type' | 'typeByKeys' | 'snapshot' | 'snapshotUncut' | 'screenshot'} Action
+ *   prepare?: (client: StdioClient) => Promise<unknown>, tellsChanges: boolean, isBare?: boolean, tools: Record<Action, (argument?: string) => [string, object]> }} Server
+ * @typedef {'navigate' | 'click' | 'evaluate' | 'fill' | 'typeByKeys' | 'snapshot' | 'snapshotUncut' | 'screenshot'} Action
  */
 
 /** A file to record into, as Troupe does by itself, but not into the user's own; gone with this process. */
@@ -66,7 +66,7 @@ export function servers({ browser, addon, withFloor }) {
         navigate: (url) => ['navigate', { url }],
         click: () => ['click', { selector: '#count' }],
         evaluate: () => ['evaluate', { script: 'document.title' }],
-        type: (text) => ['type', { selector: '#name', text, clear: true }],
+        fill: (value) => ['fill', { selector: '#name', value }],
         typeByKeys: (text) => ['type', { selector: '#name', text }],
         snapshot: () => ['snapshot', {}],
         // By itself Troupe shows the first rows of a long table and how to see the rest; the peer shows all.
@@ -140,7 +140,7 @@ function playwright(name, title, command) {
       navigate: (url) => ['browser_navigate', { url }],
       click: () => ['browser_click', { element: 'Count', target: '#count' }],
       evaluate: () => ['browser_evaluate', { function: '() => document.title' }],
-      type: (text) => ['browser_type', { element: 'Name', target: '#name', text }],
+      fill: (text) => ['browser_type', { element: 'Name', target: '#name', text }],
       typeByKeys: (text) => ['browser_type', { element: 'Name', target: '#name', text, slowly: true }],
       snapshot: () => ['browser_snapshot', {}],
       snapshotUncut: () => ['browser_snapshot', {}],
