@@ -1,0 +1,7 @@
+// Twenty thousand calls on fifty sessions that come and go. `npm test` has a few hundred.
+import { test } from 'node:test'
+import { churn } from '../support/churn.mjs'
+
+test('twenty thousand calls leave nothing behind', { timeout: 3_600_000, skip: process.platform !== 'linux' }, (t) =>
+  churn(t, { calls: 20_000, sessions: 50, growth: 12 })
+)

@@ -1,0 +1,91 @@
+// Many calls on sessions that come and go: what a server holds afterwards is what it held before.
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { descendants } from './processes.mjs'
+import { startHttpServer } from './http.mjs'
+import { startSite } from './site.mjs'
+import { until } from './wait.mjs'
+
+/** Calls of one life of a session, beside its making and its end. */
+const LIFE = 20
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {{ calls: number, sessions: number, growth: number }} limits how many calls, on how many sessions at once, and
+ *   by how many MiB the server's own memory may grow between a third of them and all
+ */
+export async function churn(t, { calls, sessions, growth }) {
+  const site = await startSite(t)
+  const patience = ['--timeout-action', '60000', '--timeout-navigation', '120000']
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-churn-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+  const server = await startHttpServer(t, ['--max-sessions', String(sessions), '--store', 'none', ...patience], { env: { TMPDIR: folder } })
+  const pid = server.child.pid ?? 0
+  const client = await server.connect()
+  let made = 0
+  /** A session that is worked on and ends: now by a close, now with its client. */
+  const life = async (/** @type {number} */ number) => {
+    const own = number % 2 === 0
+    const mine = own ? await server.connect() : client
+    const named = own ? {} : { sessionId: (await client.ok('create_session')).sessionId }
+    await mine.ok('navigate', { ...named, url: site.url(`/set-cookie?whose=${number}`) })
+    await mine.ok('navigate', { ...named, url: site.url('/form') })
+    for (let call = 0; call < LIFE - 4; call += 4) {
+      await mine.ok('fill', { ...named, selector: '#name', value: `Number ${number}` })
+      await mine.ok('snapshot', named)
+      await mine.ok('click', { ...named, selector: '#name' })
+      assert.equal((await mine.ok('evaluate', { ...named, script: 'document.querySelector("#name").value' })).value, `Number ${number}`)
+    }
+    await mine.ok('navigate', { ...named, url: site.url('/cookies') })
+    assert.equal((await mine.ok('get_text', { ...named, selector: '#out' })).text, `whose=${number}`)
+    if (own) await mine.delete()
+    else await client.ok('close_session', named)
+    made += LIFE
+  }
+  const live = async (/** @type {number} */ until) => {
+    let number = made / LIFE
+    const worker = async () => {
+      while (number * LIFE < until) await life(number++)
+    }
+    await Promise.all(Array.from({ length: sessions }, worker))
+    // All sessions are over: their browser has what it has without any.
+    return settled(pid, folder)
+  }
+  const begun = performance.now()
+  const before = await live(calls / 3)
+  const after = await live(calls)
+  t.diagnostic(`${made} calls in ${((performance.now() - begun) / 1000).toFixed(0)} s; ${JSON.stringify({ before, after })}`)
+  for (const what of /** @type {const} */ (['threads', 'files', 'processes', 'folders'])) {
+    assert.ok(after[what] <= before[what] + 1, `${what}: ${before[what]}, then ${after[what]}`)
+  }
+  assert.ok(after.memory - before.memory < growth, `${before.memory} MiB, then ${after.memory} MiB`)
+}
+
+/** What the server holds, once that is the same for half a second. @param {number} pid @param {string} folder */
+async function settled(pid, folder) {
+  let last = ''
+  let since = performance.now()
+  await until(
+    () => {
+      const now = JSON.stringify({ ...held(pid, folder), memory: 0 })
+      if (now !== last) [last, since] = [now, performance.now()]
+      return performance.now() - since > 500
+    },
+    'an end of what comes and goes',
+    20_000
+  )
+  return held(pid, folder)
+}
+
+/** @param {number} pid @param {string} folder for all that is temporary */
+function held(pid, folder) {
+  return {
+    threads: readdirSync(`/proc/${pid}/task`).length,
+    files: readdirSync(`/proc/${pid}/fd`).length,
+    processes: descendants(pid).length,
+    folders: readdirSync(folder).length,
+    memory: Math.round(Number(/Pss_Anon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1024)
+  }
+}
