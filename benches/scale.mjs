@@ -1,0 +1,122 @@
+// `npm run bench:scale`: how throughput, the slowest calls and the server's memory go with the number of sessions that work
+// at once, and what a look costs by the size of its page and a call by the size of the record.
+//   --addon FILE   this addon, not a release build
+import { parseArgs } from 'node:util'
+import { resolve } from 'node:path'
+import { StepFailed } from '../scripts/run.mjs'
+import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
+import { serverMemory } from './memory.mjs'
+import { findBrowser, recording } from './servers.mjs'
+import { serveSite } from './site.mjs'
+
+const SESSIONS = [1, 5, 10, 25, 50, 100]
+/** How long so many work. */
+const WORK = 4000
+const RECORDS = [0, 5000, 20_000]
+
+await runScript(async () => {
+  const { values } = parseArgs({ options: { addon: { type: 'string' } } })
+  if (!values.addon) await setup()
+  const addon = values.addon ? resolve(values.addon) : await releaseAddon()
+  const browser = findBrowser()
+  if (!browser) throw new StepFailed('no browser: install chromium-headless-shell')
+  const site = await serveSite()
+  const start = recording({ browser, addon })
+  try {
+    await bySessions(start, site.url)
+    await byPage(start, site.url)
+    await byRecord(start, site.url)
+  } finally {
+    site.close()
+  }
+})
+
+/** @param {number[]} times @param {number} part */
+function quantile(times, part) {
+  return times.sort((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * part))]
+}
+
+/** Each session clicks, reads and evaluates as fast as it is answered. @param {import('./in-turns.mjs').Start} start @param {string} url */
+async function bySessions(start, url) {
+  const client = start('none', '--max-sessions', '100', '--timeout-action', '60000', '--timeout-navigation', '120000')
+  await client.initialize()
+  const empty = serverMemory(client.pid)
+  /** @type {string[]} */
+  const sessions = []
+  console.log('sessions  calls/s  median ms   99 in 100   server MiB  MiB a session')
+  for (const count of SESSIONS) {
+    while (sessions.length < count) {
+      const { structuredContent } = await client.call('create_session', {})
+      await client.call('navigate', { sessionId: structuredContent.sessionId, url: `${url}/form` })
+      sessions.push(structuredContent.sessionId)
+    }
+    const until = performance.now() + WORK
+    /** @type {number[]} */
+    const times = []
+    const work = async (/** @type {string} */ sessionId) => {
+      const calls = /** @type {[string, object][]} */ ([
+        ['click', { selector: '[name=news]' }],
+        ['get_text', { selector: 'form' }],
+        ['evaluate', { script: 'document.title' }]
+      ])
+      for (let call = 0; performance.now() < until; call++) {
+        const [name, args] = calls[call % calls.length]
+        const begun = performance.now()
+        await client.call(name, { sessionId, ...args })
+        times.push(performance.now() - begun)
+      }
+    }
+    await Promise.all(sessions.map(work))
+    const memory = serverMemory(client.pid)
+    const cells = [count, Math.round(times.length / (WORK / 1000)), quantile(times, 0.5).toFixed(1), quantile(times, 0.99).toFixed(1), memory.toFixed(1), ((memory - empty) / count).toFixed(2)]
+    console.log(cells.map((cell, column) => String(cell).padStart([8, 8, 10, 11, 12, 14][column])).join(' '))
+  }
+  await client.close()
+}
+
+/** @param {import('./in-turns.mjs').Start} start @param {string} url */
+async function byPage(start, url) {
+  const client = start('none')
+  await client.initialize()
+  console.log('\npage                  first look ms   look again ms   click ms')
+  for (const [path, title] of [['/', 'small'], ['/rows', '400 rows'], ['/links', '3,000 links']]) {
+    /** @type {Record<string, number[]>} */
+    const times = { first: [], again: [], click: [] }
+    const time = async (/** @type {string} */ id, /** @type {[string, object]} */ [name, args]) => {
+      const begun = performance.now()
+      await client.call(name, args)
+      times[id].push(performance.now() - begun)
+    }
+    for (let round = 0; round < 8; round++) {
+      await client.call('navigate', { url: url + path })
+      await time('first', ['snapshot', {}])
+      await time('again', ['snapshot', {}])
+      await time('click', ['click', { selector: '#count' }])
+    }
+    console.log(title.padEnd(20), ...['first', 'again', 'click'].map((id) => quantile(times[id], 0.5).toFixed(1).padStart(13)))
+  }
+  await client.close()
+}
+
+/** @param {import('./in-turns.mjs').Start} start @param {string} url */
+async function byRecord(start, url) {
+  const client = start('memory')
+  await client.initialize()
+  await client.call('navigate', { url: `${url}/form` })
+  console.log('\ncalls in the record   a call ms   get_content ms')
+  let recorded = 1
+  for (const records of RECORDS) {
+    for (; recorded < records; recorded++) await client.call('get_text', { selector: 'button' })
+    /** @type {Record<string, number[]>} */
+    const times = { get_text: [], get_content: [] }
+    for (let round = 0; round < 100; round++) {
+      for (const [name, args] of /** @type {[string, object][]} */ ([['get_text', { selector: 'button' }], ['get_content', {}]])) {
+        const begun = performance.now()
+        await client.call(name, args)
+        times[name].push(performance.now() - begun)
+      }
+    }
+    console.log(String(records).padStart(19), quantile(times.get_text, 0.5).toFixed(2).padStart(11), quantile(times.get_content, 0.5).toFixed(2).padStart(16))
+  }
+  await client.close()
+}
