@@ -46,7 +46,8 @@ fn key(name: &str) -> String {
     KEYS.iter().find(|(key, _)| *key == name).map_or_else(|| name.to_owned(), |(_, code)| code.to_string())
 }
 
-fn button(button: MouseButton) -> u32 {
+/// WebDriver's number of a button, which is also DOM's.
+pub(super) fn button(button: MouseButton) -> u8 {
     match button {
         MouseButton::Left => 0,
         MouseButton::Middle => 1,

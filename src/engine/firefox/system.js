@@ -1,6 +1,7 @@
-// Runs in the browser's own window, with its rights: what BiDi has no words for. `tell` sends an object to us.
+// Runs in the browser's own window, with its rights: what BiDi has no words for. `tell` sends an object to us,
+// `handsScript` is what runs beside the documents.
 // eslint-disable-next-line @typescript-eslint/no-unused-expressions -- the whole file is the function that is called
-(tell) => {
+(tell, handsScript) => {
   const { UserContextManager } = ChromeUtils.importESModule('chrome://remote/content/shared/UserContextManager.sys.mjs')
   const { NavigableManager } = ChromeUtils.importESModule('chrome://remote/content/shared/NavigableManager.sys.mjs')
   const page = (id) => {
@@ -64,7 +65,36 @@
   Services.obs.addObserver(sent, 'http-on-modify-request')
   Services.obs.addObserver(answered, 'http-on-examine-response')
 
+  // The pointer, moved by `hands.js` in the process of a tab: the tabs' messages that have said that it is there.
+  const hands = new WeakSet()
+  // What they have not answered, by number.
+  const pointing = new Map()
+  let numbered = 0
+  const over = (number, failure) => {
+    pointing.get(number)?.over(failure)
+    pointing.delete(number)
+  }
+  window.messageManager.addMessageListener('troupe:hands', ({ target }) => hands.add(target.messageManager))
+  window.messageManager.addMessageListener('troupe:pointed', ({ data }) => over(data.number, data.failure))
+  // A tab has gone, or goes on in another process.
+  Services.obs.addObserver((messages) => {
+    for (const [number, { by }] of pointing)
+      if (by === messages) over(number, 'DiscardedBrowsingContextError: the page has gone')
+  }, 'message-manager-disconnect')
+  window.messageManager.loadFrameScript(`data:application/javascript;charset=utf-8,${encodeURIComponent(handsScript)}`, true)
+
   globalThis.troupe = {
+    // Gives whether it was done: where nobody is there for it, it is BiDi's.
+    async point(id, focus, events) {
+      const messages = page(id).embedderElement?.messageManager
+      if (!messages || !hands.has(messages)) return false
+      const failure = await new Promise((over) => {
+        pointing.set(++numbered, { by: messages, over })
+        messages.sendAsyncMessage('troupe:point', { number: numbered, focus, events })
+      })
+      if (failure) throw new Error(failure)
+      return true
+    },
     // Bytes a second, 0 where there is no limit, and milliseconds.
     throttle(userContext, download, upload, latency) {
       const id = UserContextManager.getInternalIdById(userContext)

@@ -9,6 +9,8 @@ use super::{Bidi, value::Outcome};
 use crate::engine::{EngineError, EngineResult, wire::Sent};
 
 const SCRIPT: &str = include_str!("system.js");
+/// What it brings beside the documents of each tab.
+const HANDS: &str = include_str!("hands.js");
 /// What to do where a browser that somebody else started does not let us in.
 pub(super) const LET_US_IN: &str = "start Firefox with --remote-allow-system-access";
 /// The browser's own window answers at once, or hangs.
@@ -55,7 +57,10 @@ impl System {
                     "script.callFunction",
                     json!({
                         "functionDeclaration": SCRIPT,
-                        "arguments": [{"type": "channel", "value": {"channel": CHANNEL}}],
+                        "arguments": [
+                            {"type": "channel", "value": {"channel": CHANNEL}},
+                            {"type": "string", "value": HANDS},
+                        ],
                         "target": {"context": window},
                         "awaitPromise": false,
                     }),
@@ -79,8 +84,22 @@ impl System {
         let params = json!({
             "expression": format!("troupe.{call}"),
             "target": {"context": window},
-            "awaitPromise": false,
+            "awaitPromise": true,
         });
         self.bidi.post("script.evaluate", params).map(Some)
+    }
+
+    /// Moves and presses the pointer in a page's main frame, there and back once; false where nobody is there for it.
+    /// With `focus` the page has the focus before.
+    pub async fn point(&self, page: &str, focus: bool, events: &Value) -> EngineResult<bool> {
+        let call = format!("point({}, {focus}, {events})", json!(page));
+        let Some(sent) = self.tell(&call)? else { return Ok(false) };
+        match sent.read::<Outcome>().await.map_err(super::meaning)?.value() {
+            Ok(done) => Ok(done == true),
+            Err(EngineError::Script(failure)) if super::document_gone("", &failure.message) => {
+                Err(EngineError::DocumentGone)
+            }
+            Err(error) => Err(error),
+        }
     }
 }

@@ -81,6 +81,8 @@ struct State {
     going: Option<Going>,
     /// Since it last began to go somewhere.
     crashed: bool,
+    /// The buttons of the pointer that are held down.
+    held: u8,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -419,7 +421,7 @@ impl Page for FirefoxPage {
     }
 
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()> {
-        self.focus().await?;
+        let focused = self.focused_frame().await?;
         let mut rest = events;
         while let Some(first) = rest.first() {
             let place = actions::place(first);
@@ -431,7 +433,12 @@ impl Page for FirefoxPage {
                 rest.iter().take_while(|event| actions::place(event) == place).count()
             };
             let (now, later) = rest.split_at(here);
-            self.perform(&frame, actions::mouse(now, corner)).await?;
+            if frame == self.id {
+                self.point(now, &focused).await?;
+            } else {
+                self.focus(&focused);
+                self.perform(&frame, actions::mouse(now, corner)).await?;
+            }
             rest = later;
         }
         Ok(())
@@ -439,7 +446,8 @@ impl Page for FirefoxPage {
 
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {
         for part in actions::keyboard(events) {
-            let frame = self.focus().await?;
+            let frame = self.focused_frame().await?;
+            self.focus(&frame);
             match part {
                 Typed::Keys(actions) => self.perform(&frame, actions).await?,
                 Typed::Text(text) => {

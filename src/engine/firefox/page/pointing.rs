@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{FirefoxPage, lock};
-use crate::engine::{EngineError, EngineResult, FrameId, World, firefox::value::Remote};
+use crate::engine::{
+    EngineError, EngineResult, FrameId, MouseButton, MouseEvent, World, actions, firefox::value::Remote,
+};
 
 /// Frames within frames deeper than this get no input.
 const MAX_DEPTH: usize = 8;
@@ -53,7 +55,7 @@ impl FirefoxPage {
     }
 
     /// The innermost frame that has the focus.
-    async fn focused_frame(&self) -> EngineResult<FrameId> {
+    pub(super) async fn focused_frame(&self) -> EngineResult<FrameId> {
         let mut frame = self.id.clone();
         for _ in 0..MAX_DEPTH {
             if !lock(&self.state).frames.are_several() {
@@ -67,11 +69,9 @@ impl FirefoxPage {
     }
 
     /// Makes the page think itself in front: another one of its process may have done so since. The focus stays in
-    /// the frame that has it, which is told. What is written is not awaited.
-    pub(super) async fn focus(&self) -> EngineResult<FrameId> {
-        let frame = self.focused_frame().await?;
-        let _ = self.post_script(&frame, World::Isolated, "document.hasFocus() || void window.focus()");
-        Ok(frame)
+    /// `focused`, the frame that has it. What is written is not awaited.
+    pub(super) fn focus(&self, focused: &FrameId) {
+        let _ = self.post_script(focused, World::Isolated, "document.hasFocus() || void window.focus()");
     }
 
     /// Moves what the page has begun to drag, or drops it. It stays in the frame where it began.
@@ -87,10 +87,73 @@ impl FirefoxPage {
         }
     }
 
+    /// Moves and presses the pointer in the main frame; before, the page has the focus, in its frame `focused`.
+    pub(super) async fn point(&self, events: &[MouseEvent], focused: &FrameId) -> EngineResult<()> {
+        // Keys that are held meanwhile are BiDi's.
+        if let Some(seen) = self.as_seen_there(events) {
+            let in_front = *focused == self.id;
+            if !in_front {
+                self.focus(focused);
+            }
+            match self.system.point(&self.id, in_front, &seen).await {
+                Ok(true) => return self.all_told().await,
+                Ok(false) => {}
+                Err(error) => return Err(self.end_of(error).await),
+            }
+        }
+        self.focus(focused);
+        self.perform(&self.id, actions::mouse(events, (0.0, 0.0))).await
+    }
+
+    /// The events as the browser has them, where no keys are held meanwhile.
+    fn as_seen_there(&self, events: &[MouseEvent]) -> Option<Value> {
+        let mut held = lock(&self.state).held;
+        let mut seen = Vec::with_capacity(events.len());
+        for event in events {
+            let mut add = |kind: &str, (x, y): (f64, f64), button: u8, held: u8, clicks: u32| {
+                seen.push(json!({
+                    "type": kind, "x": x, "y": y, "button": button, "buttons": held, "clickCount": clicks,
+                }));
+            };
+            match *event {
+                MouseEvent::Move { modifiers: 0, .. } => add("mousemove", actions::place(event), 0, held, 0),
+                MouseEvent::Down { button, clicks, modifiers: 0, .. } => {
+                    held |= flag(button);
+                    add("mousedown", actions::place(event), actions::button(button), held, clicks);
+                    if button == MouseButton::Right {
+                        add("contextmenu", actions::place(event), actions::button(button), held, clicks);
+                    }
+                }
+                MouseEvent::Up { button, clicks, modifiers: 0, .. } => {
+                    held &= !flag(button);
+                    add("mouseup", actions::place(event), actions::button(button), held, clicks);
+                }
+                _ => return None,
+            }
+        }
+        lock(&self.state).held = held;
+        Some(seen.into())
+    }
+
+    /// Does `actions` in `frame`.
     pub(super) async fn perform(&self, frame: &FrameId, actions: Value) -> EngineResult<()> {
         self.run("input.performActions", json!({"context": frame, "actions": actions})).await?;
+        self.all_told().await
+    }
+
+    /// Waits until what input has opened was told of.
+    async fn all_told(&self) -> EngineResult<()> {
         self.dialog_drawn().await;
         self.tabs.all_told().await;
         Ok(())
+    }
+}
+
+/// A button among those that are held.
+fn flag(button: MouseButton) -> u8 {
+    match button {
+        MouseButton::Left => 1,
+        MouseButton::Right => 2,
+        MouseButton::Middle => 4,
     }
 }
