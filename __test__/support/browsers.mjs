@@ -70,6 +70,9 @@ export const BROWSERS = {
       'extraction/pictures.test.mjs': {
         'device pixels: refs stand on their elements at any scale': 'Firefox cannot look like a phone (--device)'
       },
+      'life/deaths.test.mjs': {
+        'that an action has opened, the action says so, and its own page goes on': 'in Firefox a page of the same site that a page opens runs in its process, and dies with it'
+      },
       'navigation/navigation.test.mjs': {
         'go_back goes no further than to the empty tab that a page begins as': 'in Firefox the empty tab is no entry of the history',
         'a dialog of a popup that the page opens while it loads is told by each of them, with its page': 'in Firefox a dialog holds up its own page alone'

@@ -125,7 +125,7 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
             why: "there is no proxy to go past",
         });
     }
-    refuse_what_is_not_held(config, &origin)?;
+    refuse_what_is_not_held(config, origins, &origin)?;
     if config.auth_token.is_some() && config.auth_token_file.is_some() {
         return refuse("auth-token", "auth-token-file", "there is one token");
     }
@@ -159,6 +159,7 @@ const WAYS_PAST: &[&str] =
 /// Refuses rules for pages that something else would undo.
 fn refuse_what_is_not_held(
     config: &Config,
+    origins: &Origins,
     origin: &impl Fn(&'static str) -> Origin,
 ) -> Result<(), ConfigError> {
     let security = &config.security;
@@ -166,20 +167,28 @@ fn refuse_what_is_not_held(
         Err(ConfigError::Contradiction { first: origin(first), second: origin(second), why })
     };
     let lists = if security.allowed_domains.is_empty() { "blocked-domains" } else { "allowed-domains" };
-    if security.names_domains() && config.browser_endpoint.is_some() {
-        return refuse(lists, "browser-endpoint", "a browser that runs already goes where it likes");
+    // The private-network rule is there by default, and where it cannot be held a line says so: one that was asked
+    // for is kept or refused.
+    let asked = origins.contains_key("allow-private-network") && !security.allow_private_network;
+    let rule = match (security.names_domains(), asked) {
+        (true, _) => Some(lists),
+        (false, true) => Some("allow-private-network"),
+        (false, false) => None,
+    };
+    if let Some(rule) = rule.filter(|_| config.browser_endpoint.is_some()) {
+        return refuse(rule, "browser-endpoint", "a browser that runs already goes where it likes");
     }
     if config.upstream.command.is_some() {
-        if security.names_domains() {
-            return refuse(lists, "upstream", "that server’s browser goes where it likes");
+        if let Some(rule) = rule {
+            return refuse(rule, "upstream", "that server’s browser goes where it likes");
         }
         if config.read_only {
             return refuse("read-only", "upstream", "nobody knows which of that server’s tools change pages");
         }
         return Ok(());
     }
-    if security.names_domains() && config.browser == BrowserKind::Webkit {
-        return refuse(lists, "browser", "WebKit’s connections cannot be held back");
+    if let Some(rule) = rule.filter(|_| config.browser == BrowserKind::Webkit) {
+        return refuse(rule, "browser", "WebKit’s connections cannot be held back");
     }
     if security.blocked_domains.iter().any(|domain| security.allowed_domains.contains(domain)) {
         return refuse("allowed-domains", "blocked-domains", "both name the same domain");
