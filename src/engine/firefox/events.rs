@@ -57,6 +57,8 @@ struct Frame {
     url: String,
     /// The navigation that has begun and not come to anything.
     pending: Option<Arc<str>>,
+    /// The last navigation that has begun, whatever it has come to.
+    begun: Option<Arc<str>>,
     /// What was told of the pending navigation's document before its commit: its name, URL, and whether it has
     /// loaded.
     early: Option<(Arc<str>, String, bool)>,
@@ -118,6 +120,11 @@ impl Frames {
         self.known.get(frame).and_then(|frame| frame.document.clone())
     }
 
+    /// The document of `frame` and the last navigation that has begun in it: where both stay, nothing has led away.
+    pub fn standing(&self, frame: &str) -> Option<(Option<DocumentId>, Option<Arc<str>>)> {
+        self.known.get(frame).map(|frame| (frame.document.clone(), frame.begun.clone()))
+    }
+
     /// What `navigation` of `frame` has come to, as far as was told.
     pub fn came_to(&self, frame: &str, navigation: &Arc<str>) -> Came {
         match self.known.get(frame) {
@@ -152,6 +159,7 @@ impl Frames {
             NAVIGATION_STARTED => {
                 let Some(known) = self.known.get_mut(&frame) else { return Vec::new() };
                 known.pending.clone_from(navigation);
+                known.begun.clone_from(navigation);
                 vec![PageEvent::NavigationRequested { frame }]
             }
             "browsingContext.navigationCommitted" => self.committed(frame, &happening),

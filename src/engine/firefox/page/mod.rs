@@ -514,15 +514,16 @@ impl Page for FirefoxPage {
 
     async fn travel(&self, entries: i64) -> EngineResult<bool> {
         lock(&self.state).going = Some(Going::Again);
-        let before = lock(&self.state).frames.document(&self.id);
+        let before = lock(&self.state).frames.standing(&self.id);
         let params = json!({"context": self.id, "delta": entries});
         match self.bidi.post("browsingContext.traverseHistory", params)?.raw().await {
             Err(WireError::Refused { code, .. }) if code == "no such history entry" => return Ok(false),
             Err(error) => drop(failed(error).map_err(|error| self.meaning(error))?),
             Ok(_) => {}
         }
-        // Within a document this is not always told.
-        if lock(&self.state).frames.document(&self.id) == before
+        // Within a document this is not always told. The page that Firefox shows for one that it could not load has the
+        // URL of that, and is there before it is told of.
+        if lock(&self.state).frames.standing(&self.id) == before
             && let Ok(Value::String(url)) = self.evaluate(&self.id, World::Isolated, "location.href").await
         {
             self.moved(&self.id, url);
