@@ -31,6 +31,9 @@ use crate::engine::{EngineError, EngineResult};
 /// The longest that any command may take: a page whose script runs on and on answers nothing.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
+/// How often it is asked whether the window of a command that is not answered is still there: the driver never answers
+/// where it has closed meanwhile.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// The session with a driver.
 pub(super) struct Driver {
@@ -126,8 +129,24 @@ impl Driver {
 
     /// Whether the browser answers what it answers at any time.
     async fn answers(&self) -> bool {
+        self.windows().await.is_some()
+    }
+
+    /// The windows, as far as the driver tells at once.
+    async fn windows(&self) -> Option<Vec<String>> {
         let asked = self.session.handle().cmd(Command::GetWindowHandles);
-        tokio::time::timeout(CLOSE_TIMEOUT, asked).await.is_ok_and(|answer| answer.is_ok())
+        tokio::time::timeout(CLOSE_TIMEOUT, asked).await.ok()?.ok()?.value().ok()
+    }
+
+    /// Waits until `window` is no more.
+    async fn closed(&self, window: Option<Arc<str>>) {
+        let Some(window) = window else { return std::future::pending().await };
+        loop {
+            tokio::time::sleep(LOOK).await;
+            if self.windows().await.is_some_and(|windows| !windows.iter().any(|other| **other == *window)) {
+                return;
+            }
+        }
     }
 }
 
@@ -184,7 +203,11 @@ impl Turn<'_> {
     }
 
     pub async fn send(&mut self, command: Command) -> Outcome<Value> {
-        let answer = self.driver.send(command).await;
+        let window = self.place.as_ref().map(|place| place.window.clone());
+        let answer = tokio::select! {
+            answer = self.driver.send(command) => answer,
+            () = self.driver.closed(window) => Err(EngineError::PageGone.into()),
+        };
         match &answer {
             Err(Trouble::Failed(EngineError::PageGone)) => *self.place = None,
             // A frame that is gone is no place to be.

@@ -21,6 +21,9 @@ pub(super) struct Where {
     frames: Vec<u64>,
     /// 0 where the browser does not tell.
     status: u16,
+    /// A script has asked for its window to close.
+    #[serde(default)]
+    pub closing: bool,
     /// The numbers of what its scripts have asked for that is not over.
     #[serde(default)]
     requests: BTreeSet<u64>,

@@ -11,9 +11,10 @@ use std::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
-use self::script::{Asked, LOOK, TURN};
+use self::script::{Asked, LOOK, PAUSE, TURN};
 use super::{
     driver::{Outcome, Trouble, Turn, plain},
     frames::Frames,
@@ -21,8 +22,8 @@ use super::{
     windows::Shared,
 };
 use crate::engine::{
-    Dialog, DownloadStart, EngineError, EngineResult, FileChooser, FrameId, KeyEvent, MouseEvent,
-    NavigationStart, Page, PageEvent, PageObserver, Shot, World,
+    Dialog, DownloadStart, EngineError, EngineResult, FileChooser, FrameId, KeyEvent, MouseButton,
+    MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot, World,
     actions::{self, Typed},
 };
 use async_trait::async_trait;
@@ -34,8 +35,11 @@ use thirtyfour::{
         types::ElementId,
     },
 };
+use tokio::time::Instant;
 use url::Url;
 
+/// A window that a script closes has gone within this time, or stays.
+const CLOSING: Duration = Duration::from_millis(500);
 /// Under this name the driver tells of an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
@@ -150,19 +154,34 @@ impl WebkitPage {
 
     /// Looks at what has come of input: what it has begun shows after a turn or two of the page's event loop.
     async fn look_after(&self, shared: &Arc<Shared>, turn: &mut Turn<'_>) -> EngineResult<()> {
-        let noted = self.note_focus(turn).await;
-        if !matches!(noted, Ok(()) | Err(EngineError::DocumentGone)) {
-            return noted;
-        }
+        // Without a document it has closed, or goes on in another one.
+        let mut closing = match self.note_focus(turn).await {
+            Ok(()) => false,
+            Err(EngineError::DocumentGone) => true,
+            Err(error) => return Err(error),
+        };
         for _ in 0..2 {
             match self.ask(turn, &self.handle, TURN).await {
-                Ok(Asked::Told(_)) => {}
+                Ok(Asked::Told(answer)) => closing = answer.closing(),
                 // What holds it up, or takes its place, is the outcome.
-                Ok(_) | Err(EngineError::DocumentGone) => break,
+                Ok(_) => break,
+                Err(EngineError::DocumentGone) => {
+                    closing = true;
+                    break;
+                }
                 Err(error) => return Err(error),
             }
         }
-        shared.look_for_windows(turn).await
+        shared.look_for_windows(turn).await?;
+        let patience = Instant::now() + CLOSING;
+        while closing && !self.closed.load(Ordering::Acquire) && Instant::now() < patience {
+            tokio::time::sleep(PAUSE).await;
+            if let Ok(Asked::Told(answer)) = self.ask(turn, &self.handle, LOOK).await {
+                closing = answer.closing();
+            }
+            shared.look_for_windows(turn).await?;
+        }
+        Ok(())
     }
 
     /// A dialog holds it up. WebDriver does not tell of which kind.
@@ -318,6 +337,11 @@ impl Page for WebkitPage {
     }
 
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()> {
+        let other = |event: &MouseEvent| matches!(event, MouseEvent::Down { button, .. } if *button != MouseButton::Left);
+        if events.iter().any(other) {
+            // The driver lets the left one go instead: from then on the other is held, and no capital can be typed.
+            return Err(unsupported("pressing another button than the left one"));
+        }
         self.perform(actions::mouse(events, (0.0, 0.0))).await
     }
 

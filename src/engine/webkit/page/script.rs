@@ -27,7 +27,7 @@ pub(super) const TURN: &str = "return new Promise((resolve) => { const { port1, 
 /// How long a script that waits holds up the others; milliseconds.
 const SLICE: u32 = 30;
 /// In a child frame it must not: the driver would never answer where the frame goes away.
-const PAUSE: Duration = Duration::from_millis(10);
+pub(super) const PAUSE: Duration = Duration::from_millis(10);
 /// Lines before the expression of a script: the driver's, and the one that begins it.
 const LINES_BEFORE: u64 = 2;
 /// Frames within frames deeper than this are not looked into.
@@ -57,6 +57,13 @@ struct Thrown {
     class: Option<String>,
     line: u64,
     column: u64,
+}
+
+impl Answer {
+    /// The document's window is about to close.
+    pub fn closing(&self) -> bool {
+        self.place.closing
+    }
 }
 
 /// What came of asking.
