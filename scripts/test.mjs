@@ -3,6 +3,7 @@
 //   npm test -- rust            this part alone: format, clippy, rust, js, node
 //   npm test -- node session    of the end-to-end tests the files with this word in their path
 //   npm run test:full           the end-to-end tests with every browser, whole (else a choice of them with the others)
+//   npm run test:full -- --rest of those what `npm test` leaves out, and nothing else: for who runs both
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,14 +11,15 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { NOTES } from '../__test__/support/notes.mjs'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
-import { BROWSERS } from '../__test__/support/browsers.mjs'
+import { BROWSERS, nothingOf } from '../__test__/support/browsers.mjs'
 import { runScript, setup } from './setup.mjs'
 
 /** Where a whole run of the end-to-end tests keeps what it has used of the tools. */
 const NOTES_FOLDER = join(ROOT, '.cache', 'notes')
 
-const full = process.argv.includes('--full')
-const [only, ...words] = process.argv.slice(2).filter((argument) => argument !== '--full')
+const rest = process.argv.includes('--rest')
+const full = rest || process.argv.includes('--full')
+const [only = rest ? 'node' : undefined, ...words] = process.argv.slice(2).filter((argument) => !['--full', '--rest'].includes(argument))
 
 /** The engine in memory and the clock that stands still: what `npm run build` builds, and a release never has. */
 const TESTING = ['--features', 'testing']
@@ -108,7 +110,12 @@ async function nodeTests() {
   if (wanted.length === 0) throw new StepFailed(`no test file has \`${words.join(' ')}\` in its path`)
   for (const [browser, { chosen }] of Object.entries(BROWSERS)) {
     const main = browser === 'chromium'
-    const files = wanted.filter((file) => full || main || chosen.includes(file.replace('__test__/', '')))
+    /** Whether `npm test` runs it. @param {string} file */
+    const usual = (file) => main || chosen.includes(file)
+    const files = wanted.filter((file) => {
+      const name = file.replace('__test__/', '')
+      return rest ? !usual(name) && !nothingOf(browser, name) : full || usual(name)
+    })
     if (files.length === 0) continue
     console.log(`${cyan('▸')} ${bold(`with ${browser}`)}: ${files.length} files`)
     process.env.TEST_BROWSER = browser

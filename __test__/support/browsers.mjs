@@ -32,6 +32,8 @@ const NOT_SHARED = 'its driver allows no shared browser: a process for each sess
 const NO_LANGUAGE = 'its language cannot be chosen'
 const UNASKED = 'WebDriver leaves a page without asking it'
 const NO_PDF = 'WebKit’s driver prints nothing'
+const OTHER_BUTTONS = 'its driver never lets another button than the left one go'
+const NOT_HELD_BACK = 'WebKit’s connections cannot be held back: with rules for them it does not start'
 const WITHOUT_STATUS = 'WebDriver does not tell the status of an answer'
 
 /** What no other browser than Chromium runs. @type {Row['unsupported']} */
@@ -198,9 +200,18 @@ export const BROWSERS = {
         'cookies and Authorization are not written': NO_REQUESTS,
         'cookies and Authorization are written with --record-headers': NO_REQUESTS
       },
+      'safety/attacks.test.mjs': { '*': NOT_HELD_BACK },
+      'safety/rules.test.mjs': {
+        'tells the rule, the URL and the way out, however it came about': NOT_HELD_BACK,
+        'from a public page to a private one tells that the client may go there itself': NOT_HELD_BACK,
+        'stays one where its session is resumed, and what the client has asked for stays open': NOT_HELD_BACK,
+        'is one in every spelling of its address, as another reader of URLs has it': NOT_HELD_BACK
+      },
       'seed-001/requirement-3.test.mjs': { '*': WITHOUT_STATUS },
       'seed-001/requirement-4.test.mjs': {
-        '4.3 an element that is missing is ELEMENT_NOT_FOUND, one that cannot be clicked ELEMENT_NOT_CLICKABLE': STANDS_STILL
+        '4.3 an element that is missing is ELEMENT_NOT_FOUND, one that cannot be clicked ELEMENT_NOT_CLICKABLE': STANDS_STILL,
+        '4.1 click finds the element by CSS or XPath and clicks it as a user does': 'its driver counts clicks by the time between them: two that follow at once are a double click',
+        '4.5 timeout, force, clickCount and button are used': OTHER_BUTTONS
       },
       'seed-001/requirement-6.test.mjs': {
         ...ABOUT_CHROMIUM['seed-001/requirement-6.test.mjs'],
@@ -222,23 +233,40 @@ export const BROWSERS = {
       'state/storage-state.test.mjs': {
         'holds the cookies that a frame of another site has inside a page': 'WebDriver does not tell of such a cookie in which page it is'
       },
+      'waiting/afterwards.test.mjs': {
+        'an answer of unknown length is waited for as long as something comes of it, and told to be open': NO_REQUESTS,
+        'a drag of which nothing comes says so': 'WebDriver has no drags of the browser’s own: that of what is selected',
+        'a server that does not answer is told with the URL that was wanted, also of a popup': 'WebDriver tells nothing of what a popup could not load',
+        'the other buttons of the mouse, and keys held meanwhile': OTHER_BUTTONS
+      },
       'waiting/busy.test.mjs': { '*': 'WebDriver has no way to end a script, nor to leave a page that runs one' },
       'waiting/leaving.test.mjs': {
         'tells so to click; refused it stays, accepted it goes': UNASKED,
         'tells so to navigate; refused it stays, accepted it goes': UNASKED,
         'tells so to reload; refused it stays, accepted it goes': UNASKED,
-        'tells so to go_back; refused it stays, accepted it goes': UNASKED
+        'tells so to go_back; refused it stays, accepted it goes': UNASKED,
+        'holds up the page that opened it, which is told with the name of the popup': 'while a dialog of a popup is open the driver answers nothing of the page that opened it'
       },
       'waiting/speed.test.mjs': { '*': 'the limits are for Chromium' }
     }
   }
 }
 
+/** Whether nothing of this file runs with this browser. @param {string} browser @param {string} file */
+export function nothingOf(browser, file) {
+  return of(browser, file).some((names) => '*' in names)
+}
+
 /** Why this test does not run with this browser, if it does not. @param {string} browser @param {string} file @param {string} name */
 export function unsupported(browser, file, name) {
-  for (const [path, names] of Object.entries(BROWSERS[browser]?.unsupported ?? {}))
-    if (path.endsWith('/') ? file.startsWith(path) : file === path) {
-      const reason = names[name] ?? names['*']
-      if (reason) return reason
-    }
+  for (const names of of(browser, file)) {
+    const reason = names[name] ?? names['*']
+    if (reason) return reason
+  }
+}
+
+/** What the table says of a file. @param {string} browser @param {string} file */
+function of(browser, file) {
+  const rows = Object.entries(BROWSERS[browser]?.unsupported ?? {})
+  return rows.filter(([path]) => (path.endsWith('/') ? file.startsWith(path) : file === path)).map(([, names]) => names)
 }
