@@ -294,6 +294,7 @@ mod tests {
             ready,
             frames: frames.to_vec(),
             status: 0,
+            closing: false,
             requests: BTreeSet::new(),
             link: None,
         }
