@@ -207,6 +207,10 @@ export const BROWSERS = {
         'stays one where its session is resumed, and what the client has asked for stays open': NOT_HELD_BACK,
         'is one in every spelling of its address, as another reader of URLs has it': NOT_HELD_BACK
       },
+      'safety/secrets.test.mjs': {
+        'is typed by its name, and is in nothing that leaves the process': NO_REQUESTS,
+        'is masked for programs too, which see passwords': NO_REQUESTS
+      },
       'seed-001/requirement-3.test.mjs': { '*': WITHOUT_STATUS },
       'seed-001/requirement-4.test.mjs': {
         '4.3 an element that is missing is ELEMENT_NOT_FOUND, one that cannot be clicked ELEMENT_NOT_CLICKABLE': STANDS_STILL,
