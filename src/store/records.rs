@@ -145,6 +145,13 @@ pub struct RecordFilter {
     pub limit: u64,
 }
 
+/// The last answered request of some sessions: of each the last one by the index, which knows their order. All of them
+/// sorted would take the longer the longer the record is.
+const NEWEST: &str = "SELECT max(newest) FROM (
+    SELECT (SELECT asked.rowid FROM requests AS asked WHERE asked.session_id = value
+                AND EXISTS (SELECT 1 FROM responses WHERE responses.ref_id = asked.ref_id)
+            ORDER BY asked.rowid DESC LIMIT 1) AS newest FROM json_each(?1))";
+
 impl Store {
     /// Writes a call; the future is ready when it is on disk.
     pub fn request(&self, request: Arc<NewRequest>) -> impl Future<Output = ()> + Send + use<> {
@@ -185,10 +192,7 @@ impl Store {
     /// The last call that was answered in one of `sessions`.
     pub async fn newest_record(&self, sessions: Vec<String>) -> Result<Option<Record>> {
         self.read(move |connection| {
-            let sql = format!(
-                "{SELECT_RECORD} WHERE session_id IN (SELECT value FROM json_each(?1))
-                     AND responses.ref_id IS NOT NULL ORDER BY requests.rowid DESC LIMIT 1"
-            );
+            let sql = format!("{SELECT_RECORD} WHERE requests.rowid = ({NEWEST})");
             connection.prepare_cached(&sql)?.query_row([json!(sessions).to_string()], record).optional()
         })
         .await
@@ -430,4 +434,20 @@ fn message(row: &Row<'_>) -> rusqlite::Result<Message> {
         line: location["lineNumber"].as_u64(),
         column: location["columnNumber"].as_u64(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_record_is_found_without_sorting_all() {
+        let connection = crate::store::schema::open_in_memory().unwrap();
+        let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {NEWEST}")).unwrap();
+        let steps: Vec<String> =
+            plan.query_map(["[]"], |row| row.get(3)).unwrap().collect::<Result<_, _>>().unwrap();
+        let told = steps.join("\n");
+        assert!(told.contains("requests_of_session"), "{told}");
+        assert!(!told.contains("TEMP B-TREE"), "{told}");
+    }
 }
