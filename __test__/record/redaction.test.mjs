@@ -5,12 +5,16 @@ import { describe, test } from 'node:test'
 import { NO_SQLITE, query, recordFile } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
+import { until } from '../support/wait.mjs'
 
 const FORM = `<title>Log in</title><form><label>Name <input id="name"></label>
   <label>Password <input id="password" type="password"></label></form>`
 
 /** Everything that the record's files hold. @param {string} file */
 const bytes = (file) => ['', '-wal'].map((end) => readFileSync(file + end, 'latin1')).join('')
+
+/** What the session is resumed from. @param {string} file */
+const savedState = (file) => query(file, 'SELECT state FROM session_snapshots').map(({ state }) => state).join('')
 
 describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
   test('a value typed into a password field is never written, by whatever tool; others are', async (t) => {
@@ -55,8 +59,12 @@ describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
     await server.ok('type', { selector: '#password', text: '/more' })
     await server.ok('evaluate', { script: "document.querySelector('#password').type = 'text'" })
     assert.match(await server.ok('snapshot'), /Password.*••••/)
+    // Nor in what the session is resumed from, which is written a moment later.
+    await server.ok('evaluate', { script: "localStorage.seen = document.querySelector('#password').value" })
+    await until(() => savedState(file).includes('"seen"'), 'the state with the field')
     const { page } = await server.ok('click', { selector: 'button' })
     assert.match(page.url, /password=••••/)
+    await until(() => savedState(file).includes('/login?'), 'the state with the URL')
     await server.ok('get_request_log')
     const written = bytes(file)
     for (const secret of ['Keys &9', 'Keys+%269', 'Keys%20%269', '{"key":"K"}', '{"key":"Shift+z"}']) assert.ok(!written.includes(secret), secret)

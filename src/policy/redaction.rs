@@ -118,8 +118,15 @@ impl Secrets {
         }
     }
 
+    /// Whether a text in `value` holds one.
+    pub fn are_in(&self, value: &Value) -> bool {
+        let mut masked = value.clone();
+        self.mask_json(&mut masked);
+        masked != *value
+    }
+
     /// Whether nothing was typed in this session that is one.
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.lock().secret.is_empty()
     }
 }

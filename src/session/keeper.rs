@@ -222,7 +222,7 @@ impl Session {
 
     /// Saves what is other than before.
     pub(super) fn write_down(&self, saved: &SavedSession) {
-        let text = saved.text(self.secrets.vault());
+        let text = saved.text(&self.secrets);
         let mut memory = self.keeper.memory();
         if memory.written != text {
             self.store.save_state(&self.id, text.clone());

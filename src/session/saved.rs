@@ -9,7 +9,7 @@ use crate::{
     engine::network::Cookie,
     error::{ErrorCode, Result, TroupeError},
     page::{FrameState, Item},
-    policy::vault::Vault,
+    policy::{redaction::Secrets, vault::Vault},
 };
 
 /// The form of the text; one that is newer is not read.
@@ -90,14 +90,25 @@ impl SavedSession {
         Ok(saved)
     }
 
-    /// As it is kept: the secrets of the server stand there by their names.
-    pub fn text(&self, vault: &Vault) -> String {
+    /// As it is kept: the secrets of the server stand there by their names, passwords that were typed not at all. A
+    /// field that shows one (a page may turn it into plain text) is left out; where one has got into a URL or into
+    /// storage, that comes back masked.
+    pub fn text(&self, secrets: &Secrets) -> String {
         // Plain structs of strings and numbers: this cannot fail.
-        if vault.is_empty() {
+        if secrets.vault().is_empty() && secrets.is_empty() {
             return serde_json::to_string(self).unwrap_or_default();
         }
         let mut saved = serde_json::to_value(self).unwrap_or_default();
-        vault.mask_json(&mut saved);
+        secrets.vault().mask_json(&mut saved);
+        let pages = saved["pages"].as_array_mut().into_iter().flatten();
+        for frame in pages.filter_map(|page| page["frames"].as_array_mut()).flatten() {
+            if let Some(fields) = frame["document"]["fields"].as_array_mut() {
+                fields.retain(|field| !secrets.are_in(field));
+            }
+        }
+        for part in ["pages", "origins"] {
+            secrets.mask_json(&mut saved[part]);
+        }
         saved.to_string()
     }
 
@@ -183,7 +194,7 @@ mod tests {
         ) {
             let context = ContextConfig { locale, ..ContextConfig::default() };
             let saved = SavedSession { whole, own, context, origins, pages, current, refs, ..SavedSession::default() };
-            let text = saved.text(&Vault::default());
+            let text = saved.text(&Secrets::default());
             prop_assert_eq!(SavedSession::read(&text, &Vault::default()).unwrap(), saved);
         }
 
