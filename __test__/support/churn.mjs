@@ -57,8 +57,11 @@ export async function churn(t, { calls, sessions, growth }) {
   const before = await live(calls / 3)
   const after = await live(calls)
   t.diagnostic(`${made} calls in ${((performance.now() - begun) / 1000).toFixed(0)} s; ${JSON.stringify({ before, after })}`)
+  // Connections of clients and threads that wait for work come and go with how much is done at once; what each session
+  // left behind would be many times that.
+  const more = { threads: sessions, files: sessions, processes: 2, folders: 1 }
   for (const what of /** @type {const} */ (['threads', 'files', 'processes', 'folders'])) {
-    assert.ok(after[what] <= before[what] + 1, `${what}: ${before[what]}, then ${after[what]}`)
+    assert.ok(after[what] <= before[what] + more[what], `${what}: ${before[what]}, then ${after[what]}`)
   }
   assert.ok(after.memory - before.memory < growth, `${before.memory} MiB, then ${after.memory} MiB`)
 }
