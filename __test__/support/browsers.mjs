@@ -181,6 +181,12 @@ export const BROWSERS = {
         'what stays over an element is told, and was not pressed': LATE,
         'click holds each modifier, and presses each button': 'MiniBrowser opens no window for a link that is clicked with a held key'
       },
+      'life/pool.test.mjs': {
+        'are started up to the most, each session in the one with the fewest, and closed again down to the least': NOT_SHARED,
+        'die apart: sessions in the others notice nothing': NOT_SHARED,
+        'are what new sessions begin with: an empty page, and nothing of any other session': NOT_SHARED,
+        'are not for a session with options of its own, and go with a browser that dies': NOT_SHARED
+      },
       'life/deaths.test.mjs': {
         'between two calls, the next one finds the log-in, the form and the refs': 'its site is mocked, and WebDriver mocks nothing',
         'when a page crashes': 'a renderer that dies takes its session with the driver along: the session is resumed',
@@ -205,7 +211,8 @@ export const BROWSERS = {
         'tells the rule, the URL and the way out, however it came about': NOT_HELD_BACK,
         'from a public page to a private one tells that the client may go there itself': NOT_HELD_BACK,
         'stays one where its session is resumed, and what the client has asked for stays open': NOT_HELD_BACK,
-        'is one in every spelling of its address, as another reader of URLs has it': NOT_HELD_BACK
+        'is one in every spelling of its address, as another reader of URLs has it': NOT_HELD_BACK,
+        'a page whose name comes to mean this machine (DNS rebinding) gets nothing from a server on a port': NOT_HELD_BACK
       },
       'safety/secrets.test.mjs': {
         'is typed by its name, and is in nothing that leaves the process': NO_REQUESTS,
