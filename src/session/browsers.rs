@@ -117,18 +117,25 @@ impl Browsers {
         }
         let browsers = self.clone();
         self.tasks.spawn(async move {
-            // Whoever makes one ahead makes all.
-            let Ok(_turn) = browsers.warming.try_lock() else { return };
-            while browsers.warm().len() < browsers.config.warm_contexts && !browsers.pool.is_stopping() {
-                match browsers.make_warm().await {
-                    Ok(warm) => browsers.warm().push_back(warm),
-                    Err(error) => {
+            tokio::select! {
+                made = browsers.make_missing() => {
+                    if let Err(error) = made {
                         tracing::debug!(%error, "no context was made ahead");
-                        return;
                     }
                 }
+                () = browsers.pool.stopping() => {}
             }
         });
+    }
+
+    async fn make_missing(&self) -> Result<()> {
+        // Whoever makes one ahead makes all.
+        let Ok(_turn) = self.warming.try_lock() else { return Ok(()) };
+        while self.warm().len() < self.config.warm_contexts {
+            let warm = self.make_warm().await?;
+            self.warm().push_back(warm);
+        }
+        Ok(())
     }
 
     async fn make_warm(&self) -> Result<Warm> {
@@ -136,8 +143,13 @@ impl Browsers {
         let options = context_options(&self.config.context, &pages).await?;
         let place = self.pool.take().await?;
         let context = place.browser.new_context(&options, pages.clone()).await.map_err(engine_error)?;
-        pages.open_in(&*context).await?;
-        Ok(Warm { pages, context, place })
+        match pages.open_in(&*context).await {
+            Ok(_) => Ok(Warm { pages, context, place }),
+            Err(error) => {
+                close_context(&*context).await;
+                Err(error)
+            }
+        }
     }
 }
 
@@ -333,17 +345,23 @@ impl Worker for InBrowser {
 
     async fn close(&self, session: &Session) {
         let context = session.context.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(context) = context {
-            match tokio::time::timeout(CLOSE_TIMEOUT, context.close()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::debug!(%error, "the context did not close"),
-                Err(_) => tracing::warn!(session = &*session.id, "the context did not close in time"),
-            }
+        // One that was made ahead for it and not taken yet.
+        let warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner).take();
+        for context in context.into_iter().chain(warm.map(|warm| warm.context)) {
+            close_context(&*context).await;
         }
         let place = self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(place) = place {
             self.browsers.pool.give_back(place).await;
         }
+    }
+}
+
+async fn close_context(context: &dyn Context) {
+    match tokio::time::timeout(CLOSE_TIMEOUT, context.close()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "the context did not close"),
+        Err(_) => tracing::warn!("a context did not close in time"),
     }
 }
 

@@ -154,6 +154,11 @@ impl Pool {
         self.stop.is_cancelled()
     }
 
+    /// Returns when none is started any more.
+    pub async fn stopping(&self) {
+        self.stop.cancelled().await;
+    }
+
     /// Closes all.
     pub async fn end(&self) {
         self.stop.cancel();
