@@ -8,7 +8,7 @@ import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { memberSite, recordFor } from '../support/state.mjs'
-import { playwright, realConversations, startBehind } from './real.mjs'
+import { behind, playwright, realConversations, startBehind } from './real.mjs'
 import { until } from './upstream.mjs'
 
 const { version } = createRequire(import.meta.url)('@playwright/mcp/package.json')
