@@ -71,7 +71,6 @@ impl SessionManager {
             Err(missing) => missing,
         };
         let (row, saved) = self.saved(id, missing).await?;
-        self.room().await?;
         let place = self.place().await?;
         self.revive(&row, SavedSession { own, ..saved }, place).await
     }

@@ -33,7 +33,7 @@ use crate::{
 
 /// How often one looks whether there is memory again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// Closing a context must not hold up the server's end.
+/// What downloads still write must not hold up the server's end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a new session has of its own; the rest is the configuration's.
@@ -137,7 +137,6 @@ impl SessionManager {
 
     /// Makes a session that any client may use who knows its id, until it expires.
     pub async fn create(self: &Arc<Self>, options: CreateOptions) -> Result<Arc<Session>> {
-        self.room().await?;
         let place = self.place().await?;
         let session = self.new_session(place, true, options);
         session.run(async { Ok(()) }).await?;
@@ -166,7 +165,9 @@ impl SessionManager {
         self.register(place, identity, Keeper::default(), Birth::New(options.storage_state))
     }
 
+    /// A place for one more session, and memory for it.
     pub(super) async fn place(&self) -> Result<OwnedSemaphorePermit> {
+        self.room().await?;
         let places = self.places.clone();
         if let Ok(place) = places.clone().try_acquire_owned() {
             return Ok(place);
