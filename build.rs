@@ -1,6 +1,6 @@
 //! Bundles the script that runs inside pages (`src/page/injected`) into strings, and prepares the addon.
 
-use std::{env, error::Error, path::Path, process::Command};
+use std::{env, error::Error, fs, path::Path, process::Command};
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src/page/injected");
@@ -19,7 +19,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     if !status.success() {
         return Err("src/page/injected could not be bundled".into());
     }
+    join(&Path::new(&out).join("injected"))?;
     #[cfg(feature = "node")]
     napi_build::setup();
     Ok(())
+}
+
+/// Puts the whole script behind a getter at the end of the one that runs in each document.
+fn join(folder: &Path) -> std::io::Result<()> {
+    let whole = fs::read_to_string(folder.join("index.js"))?;
+    let prelude = folder.join("prelude.js");
+    let first = fs::read_to_string(&prelude)?;
+    let getter = format!("get() {{ delete globalThis.__troupe;\n{whole}\nreturn globalThis.__troupe; }}");
+    fs::write(
+        &prelude,
+        format!("{first}Object.defineProperty(globalThis, '__troupe', {{configurable: true, {getter}}});\n"),
+    )
 }

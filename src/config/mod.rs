@@ -308,6 +308,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Whether calls are recorded.
+    pub fn records(&self) -> bool {
+        self.store.as_deref() != Some("none")
+    }
+
     /// Merges what was given: `flags` (in order, the last one wins), the environment (names that do not
     /// begin with `TROUPE_` are passed over), the file that one of them names, and the defaults.
     pub fn load(

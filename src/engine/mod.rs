@@ -392,9 +392,6 @@ pub trait Page: Send + Sync {
     }
     /// Evaluates `expression`, awaits a promise, gives a copy of the value (`undefined` as null).
     async fn evaluate(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value>;
-    /// Runs `script` in the isolated world when its turn comes; told at once, not awaited: for what later calls
-    /// would have to do first. A browser may leave it to them.
-    fn run_ahead(&self, _frame: &FrameId, _script: &str) {}
     /// The frame inside the element that `expression` gives in the isolated world.
     async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>>;
     /// Whether closed shadow roots can be handed over.

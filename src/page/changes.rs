@@ -143,6 +143,12 @@ impl Page {
 }
 
 impl Page {
+    /// Keeps what the page has `seen` fit to show on its arrival: the record and the next action look no more.
+    pub(super) async fn seen_on_arrival(&self, seen: Value) {
+        let look = self.within(self.config.timeout_settle, Box::pin(self.look(Some(seen)))).await;
+        self.last_look.lock().after_action = matches!(look, Some(Ok(_)));
+    }
+
     /// The page's text after a call, for the record: as it was looked at for the answer, else as it is now.
     pub async fn text_after(&self) -> Option<Arc<str>> {
         if self.dialog().is_some() || !self.is_open() {

@@ -1,7 +1,7 @@
 //! Calls into our script inside the page (`injected/`, bundled at build time).
 //!
-//! The script is brought into the main frame when a navigation has been waited for, while its answer goes out:
-//! neither the navigation nor the call after it waits for that. Elsewhere the first call brings it.
+//! Each new document brings it along, to be run when it is first called: Chromium keeps what it has compiled of it, and
+//! nothing is sent but the call. Where it is not there (a document from before we came, WebKit) the first call brings it.
 
 use std::time::Duration;
 
@@ -27,11 +27,6 @@ const BUNDLE: &str = include_str!(concat!(env!("OUT_DIR"), "/injected/index.js")
 pub const PRELUDE: &str = include_str!(concat!(env!("OUT_DIR"), "/injected/prelude.js"));
 
 impl Page {
-    /// Brings our script into the main frame's document ahead of the call that needs it.
-    pub(super) fn bring_script(&self) {
-        self.engine.run_ahead(self.main_frame(), BUNDLE);
-    }
-
     /// Calls `name` of our script in the main frame.
     pub(super) async fn inject(&self, name: &str, arguments: Value) -> Result<Value> {
         self.inject_in(&self.main_frame().clone(), name, arguments).await

@@ -4,7 +4,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::{
@@ -13,10 +13,11 @@ use super::{
     gate::Outcome,
     on_drop::OnDrop,
     settle::DOWNLOAD,
+    snapshot::whole_page,
     state::Mark,
 };
 use crate::{
-    engine::{DownloadStart, EngineError, EngineResult, NavigationStart, World, network::ResourceType},
+    engine::{DownloadStart, EngineError, EngineResult, NavigationStart, network::ResourceType},
     error::{ErrorCode, Result, TroupeError},
 };
 
@@ -240,18 +241,18 @@ impl Page {
         let (url, status) = (self.url(), self.state.read(|facts| facts.main_frame().status));
         let mut navigation =
             Navigation { url, title: String::new(), status, timing: Map::new(), dialog, download };
-        let told = self.engine.evaluate(self.main_frame(), World::Isolated, ARRIVAL);
+        // What the record keeps of the page comes with the same answer.
+        let look = self.config.records().then(whole_page);
+        let told = Box::pin(self.inject("arrival", json!({"look": look})));
         if navigation.dialog.is_none()
-            && let Ok(Value::String(told)) = self.alive_for(self.config.timeout_settle, told).await
-            && let Ok(Value::Object(mut told)) = serde_json::from_str(&told)
+            && let Some(Ok(mut told)) = self.within(self.config.timeout_settle, told).await
         {
             navigation.title = told["title"].as_str().unwrap_or_default().to_owned();
-            if let Some(Value::Object(timing)) = told.remove("timing") {
+            if let Value::Object(timing) = told["timing"].take() {
                 navigation.timing = timing;
             }
-            // A navigation within the document has led to one that has it.
-            if told.get("brought") == Some(&Value::Bool(false)) {
-                self.bring_script();
+            if told["snapshot"].is_object() {
+                Box::pin(self.seen_on_arrival(told["snapshot"].take())).await;
             }
         } else {
             // A dialog opened, or a script keeps it busy: the browser itself knows the title.
@@ -418,16 +419,6 @@ impl Page {
             .suggestion(suggestion)
     }
 }
-
-/// Title and timing in one look, and whether our script is there.
-const ARRIVAL: &str = r"(() => {
-  const [entry] = performance.getEntriesByType('navigation');
-  const round = value => Math.round(value * 10) / 10;
-  const timing = {};
-  for (const name of ['responseStart', 'domContentLoadedEventEnd', 'loadEventEnd'])
-    if (entry && entry[name] > 0) timing[name.replace('EventEnd', '')] = round(entry[name]);
-  return JSON.stringify({title: document.title, timing, brought: '__troupe' in globalThis});
-})()";
 
 #[cfg(test)]
 mod tests {

@@ -252,9 +252,6 @@ impl Page {
                 match tokio::time::timeout_at(deadline, self.loaded(WaitUntil::Load, mark)).await {
                     Ok(dialog) => {
                         settled.dialog = dialog?;
-                        if settled.dialog.is_none() {
-                            self.bring_script();
-                        }
                     }
                     Err(_) => settled.restless = true,
                 }

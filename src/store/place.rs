@@ -20,8 +20,10 @@ pub enum Place {
 impl Place {
     /// What `--store` means; without it, the file in the OS's folder for an application's state.
     pub fn of(config: &Config) -> Result<Self> {
+        if !config.records() {
+            return Ok(Self::None);
+        }
         Ok(match config.store.as_deref() {
-            Some("none") => Self::None,
             Some("memory" | ":memory:") => Self::Memory,
             Some(url) if url.contains("://") => {
                 return Err(TroupeError::new(

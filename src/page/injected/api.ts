@@ -549,6 +549,22 @@ export interface Turned extends Done {
   next?: number;
 }
 
+export interface ArrivalArgument extends WithRefs {
+  /** What to show of the page in the same answer. */
+  look?: Omit<SnapshotArgument, "refs"> | null;
+}
+
+export interface Arrival {
+  title: string;
+  /** Milliseconds since the navigation began; missing what has not come yet. */
+  timing: { responseStart?: number; domContentLoaded?: number; load?: number };
+  /** What was wanted by `look`; missing where closed shadow roots have to be handed in first. */
+  snapshot?: SnapshotResult;
+  /** Told with `snapshot`, as is `mutations`. */
+  next?: number;
+  mutations?: number;
+}
+
 /** A function of the contract. */
 export type Call<Argument, Result> = (argument: Argument) => Result;
 
@@ -585,6 +601,8 @@ export interface Troupe {
   writeStorage: Call<WriteStorageArgument, Promise<Done>>;
   whereabouts: Call<void, Whereabouts>;
   mutations: Call<void, MutationsResult>;
+  /** Where a navigation has led, with the page as it is then, which saves a call. */
+  arrival: Call<ArrivalArgument, Arrival>;
   /** Resolves after one turn of the event loop; with the page as it is then, which saves a call. */
   turn: Call<TurnArgument, Promise<Turned>>;
 

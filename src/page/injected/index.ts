@@ -2,6 +2,7 @@
 import { actionable, hit, waitActionable } from "./actionability";
 import { annotations } from "./annotations";
 import type { Troupe } from "./api";
+import { arrival } from "./arrival";
 import { closedCandidates, known } from "./closed";
 import { adoptShadowRoot } from "./dom";
 import { links, metadata, table } from "./extract";
@@ -56,6 +57,7 @@ function wire(): Outside {
     writeStorage: answerLater(writeStorage),
     whereabouts: answer(whereabouts),
     mutations: answer(mutations),
+    arrival: answer(arrival),
     turn: answerLater(turn),
     adoptShadowRoot: (host: Element, root: ShadowRoot): void => {
       adoptShadowRoot(host, root);

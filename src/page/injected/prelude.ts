@@ -1,4 +1,7 @@
-/** Runs in our world of each document before the page's own scripts. The rest of our script comes when it is needed. */
+/**
+ * Runs in our world of each document before the page's own scripts. The rest of our script comes with it (`build.rs`), as a
+ * getter that nobody has asked yet: a browser keeps what it has compiled of it from one document to the next.
+ */
 import { listenToPresses } from "./presses";
 
 listenToPresses();

@@ -266,10 +266,6 @@ impl Page for ChromiumPage {
         self.value(frame, world, expression).await
     }
 
-    fn run_ahead(&self, frame: &FrameId, script: &str) {
-        self.post_script(frame, script);
-    }
-
     async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>> {
         let (link, object) = self.object(frame, expression).await?;
         let node: Described = link

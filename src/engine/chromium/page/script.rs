@@ -83,17 +83,6 @@ impl ChromiumPage {
         Ok(result.unserializable_value.map_or(result.value, Value::String))
     }
 
-    /// Has `script` run in our world of `frame`, if that is known.
-    pub(super) fn post_script(&self, frame: &FrameId, script: &str) {
-        let link = self.link_of(frame);
-        let session = link.session.clone().unwrap_or_default();
-        if let Some(id) = self.frames.context(&session, frame, World::Isolated) {
-            let mut params = EvaluateParams::new(script);
-            params.context_id = Some(ExecutionContextId::new(id));
-            let _ = link.post(params);
-        }
-    }
-
     /// A handle on what `expression` gives in our world, to be released.
     pub(super) async fn object(&self, frame: &FrameId, expression: &str) -> EngineResult<(Link, String)> {
         self.object_in(frame, expression, None).await
