@@ -9,6 +9,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { arch, cpus, loadavg, platform } from 'node:os'
 import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { ROOT, StepFailed, dim, red, since } from '../scripts/run.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
@@ -16,7 +17,7 @@ import { FloorClient } from './floor.mjs'
 import { firefoxTimes } from './firefox.mjs'
 import { hundred, idleCalls } from './http.mjs'
 import { changesCost, gateCost } from './in-turns.mjs'
-import { serverMemory } from './memory.mjs'
+import { nodeMemory, serverMemory } from './memory.mjs'
 import { pageTimes } from './page-time.mjs'
 import { bytesRead } from './reading.mjs'
 import { recordCosts } from './record.mjs'
@@ -151,7 +152,7 @@ async function measureStarts(rows, compared, rounds, samples, url) {
 
 /** @param {Row[]} rows @param {Server[]} compared @param {number} rounds @param {Samples} samples @param {string} url */
 async function measureCalls(rows, compared, rounds, samples, url) {
-  const measured = rows.filter((row) => row.page || row.id === 'memory')
+  const measured = rows.filter((row) => row.page || row.id.startsWith('memory'))
   if (measured.length === 0) return
   const running = await Promise.all(
     compared.map(async (server) => {
@@ -179,7 +180,12 @@ async function measureCalls(rows, compared, rounds, samples, url) {
         }
       }
     }
-    for (const { server, client } of running.filter(({ client }) => client.pid)) samples.add('memory', server.name, serverMemory(client.pid))
+    const alone = await nodeMemory()
+    for (const { server, client } of running.filter(({ client }) => client.pid)) {
+      const memory = serverMemory(client.pid)
+      samples.add('memory', server.name, memory)
+      samples.add('memoryOwn', server.name, memory - alone)
+    }
   } finally {
     await Promise.all(running.map(({ client }) => client.close()))
   }
@@ -213,6 +219,7 @@ async function measureRow(row, server, client, keep, samples, url) {
   for (let time = 0; time < REPEAT.times && performance.now() < until; time++) {
     // There and back: to navigate to the page that is shown already is something else.
     const argument = row.action === 'navigate' ? url + (time % 2 ? row.page : '/other') : row.argument
+    if (row.pause) await sleep(Math.random() * row.pause)
     const started = performance.now()
     const result = await client.call(...server.tools[row.action](argument))
     if (keep) samples.add(row.id, server.name, performance.now() - started)

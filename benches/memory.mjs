@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 
 /**
@@ -9,6 +10,15 @@ export function serverMemory(pid) {
   const children = childrenByParent()
   const total = (process) => pss(process) + (children.get(process) ?? []).filter(isServer).reduce((sum, child) => sum + total(child), 0)
   return total(pid) / 1024
+}
+
+/** The same of a Node that runs nothing: what no server in Node can be without. */
+export async function nodeMemory() {
+  const node = spawn(process.execPath, ['-e', 'console.log(); setInterval(() => {}, 1e6)'])
+  await new Promise((resolve) => node.stdout.once('data', resolve))
+  const memory = serverMemory(/** @type {number} */ (node.pid))
+  node.kill()
+  return memory
 }
 
 /** @returns {Map<number, number[]>} */
