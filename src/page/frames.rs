@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::Page;
 use crate::{
-    engine::{DocumentId, FrameId, World},
+    engine::{DocumentId, EngineError, FrameId, World},
     error::{ErrorCode, Result, TroupeError},
 };
 
@@ -154,14 +154,13 @@ impl Page {
             let found = self.inject_in(&place.frame, "resolve", arguments).await?;
             let reference = found["ref"].as_str().unwrap_or_default().to_owned();
             let inner = self.content_frame(&place.frame, &reference).await?.ok_or_else(|| {
-                TroupeError::new(
-                    ErrorCode::InvalidSelector,
-                    format!(
-                        "`{part}` is {}, not a frame: ` >>> ` goes into frames only",
-                        found["description"].as_str().unwrap_or("something else")
-                    ),
-                )
-                .detail("selector", target)
+                let description = found["description"].as_str().unwrap_or("something else");
+                // One that has no frame any more was taken out of the page meanwhile.
+                if description.starts_with("iframe ") {
+                    return stale(&reference);
+                }
+                let what = format!("`{part}` is {description}, not a frame: ` >>> ` goes into frames only");
+                TroupeError::new(ErrorCode::InvalidSelector, what).detail("selector", target)
             })?;
             place.owners.push(Owner { frame: place.frame, reference });
             place.frame = inner;
@@ -211,10 +210,16 @@ impl Page {
         Ok(None)
     }
 
-    /// The frame in the iframe `reference` of `frame`.
+    /// The frame in the iframe `reference` of `frame`; nothing where the iframe has gone.
     pub(super) async fn content_frame(&self, frame: &FrameId, reference: &str) -> Result<Option<FrameId>> {
         let element = format!("__troupe.element({})", json!(reference));
-        self.alive(self.engine.content_frame(frame, &element)).await
+        let inner = async {
+            match self.engine.content_frame(frame, &element).await {
+                Err(EngineError::Refused(_)) => Ok(None),
+                other => other,
+            }
+        };
+        self.alive(inner).await
     }
 
     /// Adds to a point in the innermost frame where its frames stand, and sees that nothing covers it there.

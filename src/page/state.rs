@@ -231,19 +231,28 @@ impl Facts {
                 self.frames.remove(&frame);
                 self.requests.forget(|request| request.frame.as_ref() == Some(&frame));
             }
+            // Of a frame that has gone there may be more to tell, which does not bring it back.
             PageEvent::NavigationRequested { frame } => {
-                self.frame(&frame).navigating.get_or_insert(now);
+                if let Some(frame) = self.frames.get_mut(&frame) {
+                    frame.navigating.get_or_insert(now);
+                }
             }
             PageEvent::NavigationScheduled { frame } => {
-                self.frame(&frame).scheduled.get_or_insert(now);
+                if let Some(frame) = self.frames.get_mut(&frame) {
+                    frame.scheduled.get_or_insert(now);
+                }
             }
-            PageEvent::NavigationUnscheduled { frame } => self.frame(&frame).scheduled = None,
+            PageEvent::NavigationUnscheduled { frame } => {
+                if let Some(frame) = self.frames.get_mut(&frame) {
+                    frame.scheduled = None;
+                }
+            }
             PageEvent::WindowOpening { url } => {
                 self.windows.truncate(MOST_WINDOWS - 1);
                 self.windows.push_front((now, url));
             }
             PageEvent::LoadingStopped { frame } => {
-                if self.frame(&frame).navigating.take().is_some() {
+                if self.frames.get_mut(&frame).is_some_and(|frame| frame.navigating.take().is_some()) {
                     self.abandoned = now;
                 }
             }
@@ -274,20 +283,23 @@ impl Facts {
                 });
             }
             PageEvent::NavigatedWithinDocument { frame, url } => {
-                let frame = self.frame(&frame);
-                frame.url = url;
-                frame.navigating = None;
-                frame.moved_within = now;
+                if let Some(frame) = self.frames.get_mut(&frame) {
+                    frame.url = url;
+                    frame.navigating = None;
+                    frame.moved_within = now;
+                }
             }
             PageEvent::DomContentLoaded { frame, document } => {
-                let frame = self.frame(&frame);
-                if frame.document.as_ref() == Some(&document) {
+                if let Some(frame) = self.frames.get_mut(&frame)
+                    && frame.document.as_ref() == Some(&document)
+                {
                     frame.dom_content_loaded = true;
                 }
             }
             PageEvent::Loaded { frame, document } => {
-                let frame = self.frame(&frame);
-                if frame.document.as_ref() == Some(&document) {
+                if let Some(frame) = self.frames.get_mut(&frame)
+                    && frame.document.as_ref() == Some(&document)
+                {
                     frame.dom_content_loaded = true;
                     frame.loaded = true;
                 }
@@ -479,6 +491,17 @@ mod tests {
         }
         assert_eq!(state.read(|facts| facts.frames.len()), 3);
         state.event(committed("f", "e"));
+        assert_eq!(state.read(|facts| facts.frames.keys().cloned().collect::<Vec<_>>()), ["f".into()]);
+    }
+
+    #[test]
+    fn what_is_told_of_a_frame_that_has_gone_does_not_bring_it_back() {
+        let state = page();
+        state.event(PageEvent::FrameAttached { frame: "g".into(), parent: Some("f".into()) });
+        state.event(PageEvent::FrameDetached { frame: "g".into() });
+        state.event(PageEvent::NavigationRequested { frame: "g".into() });
+        state.event(PageEvent::NavigatedWithinDocument { frame: "g".into(), url: "about:blank#a".into() });
+        state.event(PageEvent::LoadingStopped { frame: "g".into() });
         assert_eq!(state.read(|facts| facts.frames.keys().cloned().collect::<Vec<_>>()), ["f".into()]);
     }
 

@@ -16,6 +16,8 @@ use crate::{
 
 /// The page keeps the time of a wait itself; this is for one whose event loop stands still.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
+/// The longest from the end of a document to the word that it has gone.
+const REPLACED: Duration = Duration::from_millis(100);
 /// Characters of the page that the failed wait for a text tells.
 const TOLD: usize = 120;
 
@@ -276,7 +278,7 @@ impl Page {
         loop {
             let frames = self.frames();
             match work().await {
-                Err(error) if self.replaced(&error) => self.frames_other_than(&frames).await,
+                Err(error) if self.replaced(&error) => self.frames_replaced(&frames).await,
                 other => return other,
             }
         }
@@ -297,7 +299,7 @@ impl Page {
             match outcome {
                 Ok(Some(value)) => return Ok(value),
                 Err(error) if !self.replaced(&error) => return Err(error),
-                _ => self.frames_other_than(&frames).await,
+                _ => self.frames_replaced(&frames).await,
             }
         }
     }
@@ -318,6 +320,12 @@ impl Page {
             other.then_some(())
         });
         changed.await;
+    }
+
+    /// Waits for what has taken a document away; no longer than a moment, since it may have been told before `frames`
+    /// were looked at.
+    async fn frames_replaced(&self, frames: &Frames) {
+        let _ = self.within(REPLACED, self.frames_other_than(frames)).await;
     }
 
     async fn in_time<T>(
