@@ -4,14 +4,15 @@
 //   npm test -- node session    of the end-to-end tests the files with this word in their path
 //   npm run test:full           the end-to-end tests with every browser, whole (else a choice of them with the others)
 //   npm run test:full -- --rest of those what `npm test` leaves out, and nothing else: for who runs both
+//   … --browser=webkit          with this browser alone
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { NOTES } from '../__test__/support/notes.mjs'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
-import { BROWSERS, nothingOf } from '../__test__/support/browsers.mjs'
+import { ALONE, BROWSERS, nothingOf } from '../__test__/support/browsers.mjs'
 import { runScript, setup } from './setup.mjs'
 
 /** Where a whole run of the end-to-end tests keeps what it has used of the tools. */
@@ -19,10 +20,14 @@ const NOTES_FOLDER = join(ROOT, '.cache', 'notes')
 
 const rest = process.argv.includes('--rest')
 const full = rest || process.argv.includes('--full')
-const [only = rest ? 'node' : undefined, ...words] = process.argv.slice(2).filter((argument) => !['--full', '--rest'].includes(argument))
+const withBrowser = process.argv.find((argument) => argument.startsWith('--browser='))?.slice('--browser='.length)
+const [only = rest ? 'node' : undefined, ...words] = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
 
 /** The engine in memory and the clock that stands still: what `npm run build` builds, and a release never has. */
 const TESTING = ['--features', 'testing']
+
+/** So many files are told with the time that they took. */
+const LONGEST = 10
 
 /** Skips what the browser that is tested cannot do. */
 const ONLY_THIS_BROWSER = new URL('../__test__/support/only-this-browser.mjs', import.meta.url).href
@@ -108,7 +113,11 @@ async function nodeTests() {
   const all = testFiles('__test__')
   const wanted = all.filter((file) => words.every((word) => file.includes(word)))
   if (wanted.length === 0) throw new StepFailed(`no test file has \`${words.join(' ')}\` in its path`)
+  if (withBrowser && !(withBrowser in BROWSERS)) {
+    throw new StepFailed(`the browsers are ${Object.keys(BROWSERS).join(', ')}, not \`${withBrowser}\``)
+  }
   for (const [browser, { chosen }] of Object.entries(BROWSERS)) {
+    if (withBrowser && browser !== withBrowser) continue
     const main = browser === 'chromium'
     /** Whether `npm test` runs it. @param {string} file */
     const usual = (file) => main || chosen.includes(file)
@@ -137,10 +146,28 @@ async function covered(files) {
   if (missing.length > 0) console.log(red(`no end-to-end test has used or seen:\n  ${missing.join('\n  ')}`))
 }
 
-/** @param {string[]} files */
+/**
+ * What they share is the machine: of those that `npm test` leaves out two run at a time, but for those that measure.
+ * @param {string[]} files
+ */
 async function nodeTestsIn(files) {
-  // One file at a time: what they share is the machine, and some measure time. None may hang for ever.
-  const events = run({ files: files.map((file) => join(ROOT, file)), concurrency: 1, timeout: 600_000 })
+  const apart = files.filter((file) => !rest || ALONE.includes(file.replace('__test__/', '')))
+  /** How long each file took. @type {Map<string, number>} */
+  const took = new Map()
+  await inGroups(files.filter((file) => !apart.includes(file)), 2, took)
+  await inGroups(apart, 1, took)
+  const longest = [...took].sort(([, one], [, other]) => other - one).slice(0, LONGEST)
+  console.log(dim(`the longest: ${longest.map(([file, ms]) => `${file} ${(ms / 1000).toFixed(1)} s`).join(', ')}`))
+}
+
+/** @param {string[]} files @param {number} concurrency so many at a time @param {Map<string, number>} took */
+async function inGroups(files, concurrency, took) {
+  if (files.length === 0) return
+  // None may hang for ever.
+  const events = run({ files: files.map((file) => join(ROOT, file)), concurrency, timeout: 600_000 })
+  events.on('test:complete', ({ name, file, nesting, details }) => {
+    if (nesting === 0 && name === file) took.set(relative(ROOT, file), details.duration_ms)
+  })
   const key = { pass: 'passed', fail: 'failed', cancelled: 'failed', skipped: 'skipped', todo: 'skipped' }
   events.on('test:diagnostic', ({ message, nesting }) => {
     const [, name, count] = /^(\w+) (\d+)$/.exec(message) ?? []

@@ -14,6 +14,8 @@
  */
 
 const IN_MEMORY = 'no browser takes part'
+/** Messages, revisions, guards: whatever browser stands behind. */
+const SERVER_ALONE = 'what is tested is the server’s own, before a browser is asked'
 
 const IS_CHROMIUM = 'the browser that the test brings along is a Chromium'
 
@@ -39,6 +41,16 @@ const WITHOUT_STATUS = 'WebDriver does not tell the status of an answer'
 /** What no other browser than Chromium runs. @type {Row['unsupported']} */
 const ABOUT_CHROMIUM = {
   'package.test.mjs': { '*': IN_MEMORY },
+  'bad-input/lines.test.mjs': { 'a line': SERVER_ALONE },
+  'life/sessions.test.mjs': { '*': IN_MEMORY },
+  'protocol/eras.test.mjs': { '*': SERVER_ALONE },
+  'protocol/prompts.test.mjs': { '*': SERVER_ALONE },
+  'protocol/refusals.test.mjs': { '*': SERVER_ALONE },
+  'record/growth.test.mjs': { '*': SERVER_ALONE },
+  'seed-000/lifetime.test.mjs': { '*': IN_MEMORY },
+  'transports/fuzz.test.mjs': { '*': SERVER_ALONE },
+  'transports/guard.test.mjs': { '*': SERVER_ALONE },
+  'transports/openapi.test.mjs': { '*': SERVER_ALONE },
   'life/headed.test.mjs': { '*': 'it says which browser' },
   'life/install.test.mjs': { '*': 'it says which browser' },
   'life/attach.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
@@ -128,7 +140,7 @@ export const BROWSERS = {
         'that keeps moving is never taken for one that stands still, however often it is tried':
           STANDS_STILL
       },
-      'bad-input/lines.test.mjs': { 'with half a character in its texts can be read': NO_CONSOLE },
+      'bad-input/lines.test.mjs': { 'a line': SERVER_ALONE, 'with half a character in its texts can be read': NO_CONSOLE },
       'bad-input/navigation.test.mjs': {
         'to a page that is not found succeeds with its status: the page itself says what is wrong': WITHOUT_STATUS,
         'to a page that opens a dialog answers at once with the dialog': NO_DIALOG_KIND,
@@ -262,6 +274,26 @@ export const BROWSERS = {
     }
   }
 }
+
+/** Files that measure how long something takes, or make many browsers: nothing runs beside them. */
+export const ALONE = [
+  'bad-input/parameters.test.mjs',
+  'life/churn.test.mjs',
+  'life/deaths.test.mjs',
+  'life/ends.test.mjs',
+  'navigation/navigation.test.mjs',
+  'network/conditions.test.mjs',
+  'protocol/large-messages.test.mjs',
+  'protocol/order.test.mjs',
+  'record/places.test.mjs',
+  'seed-000/ten-sessions.test.mjs',
+  'seed-001/requirement-7.test.mjs',
+  'transports/conversations.test.mjs',
+  'transports/sessions.test.mjs',
+  'waiting/afterwards.test.mjs',
+  'waiting/leaving.test.mjs',
+  'waiting/ready.test.mjs'
+]
 
 /** Whether nothing of this file runs with this browser. @param {string} browser @param {string} file */
 export function nothingOf(browser, file) {
