@@ -177,12 +177,14 @@ fn supervise(mut child: Child, folder: Folder, gone: impl FnOnce() + Send + 'sta
     let token = exited.clone();
     tokio::spawn(async move {
         let mut done = None;
+        let mut in_order = false;
         tokio::select! {
             biased;
             asked = ended => {
                 done = asked.ok();
-                if tokio::time::timeout(CLOSE_TIMEOUT, child.wait()).await.is_err() {
-                    let _ = child.kill().await;
+                match tokio::time::timeout(CLOSE_TIMEOUT, child.wait()).await {
+                    Ok(status) => in_order = status.is_ok_and(|status| status.success()),
+                    Err(_) => drop(child.kill().await),
                 }
             }
             status = child.wait() => log_exit(status),
@@ -193,7 +195,7 @@ fn supervise(mut child: Child, folder: Folder, gone: impl FnOnce() + Send + 'sta
         }
         gone();
         token.cancel();
-        let _ = tokio::task::spawn_blocking(move || folder.remove()).await;
+        let _ = tokio::task::spawn_blocking(move || folder.remove(in_order)).await;
         if let Some(done) = done {
             let _ = done.send(());
         }
@@ -222,6 +224,8 @@ pub struct Folder {
     path: PathBuf,
     /// Held, not read: the lock ends with the process.
     _lock: File,
+    /// What is done with it where its browser has ended in good order.
+    last: Option<Box<dyn FnOnce() + Send>>,
 }
 
 const LOCK: &str = "lock";
@@ -259,7 +263,7 @@ impl Folder {
         lock.lock()?;
         fs::create_dir(unfinished.join(TEMP))?;
         fs::rename(&unfinished, &path)?;
-        Ok(Self { path, _lock: lock })
+        Ok(Self { path, _lock: lock, last: None })
     }
 
     pub fn path(&self) -> &Path {
@@ -271,8 +275,16 @@ impl Folder {
         self.path.join("downloads")
     }
 
+    /// Does `last` before it is removed, if its browser has ended in good order.
+    pub fn before_it_goes(&mut self, last: impl FnOnce() + Send + 'static) {
+        self.last = Some(Box::new(last));
+    }
+
     /// The browser's last processes may still write: a second try a moment later is the next start's sweep.
-    fn remove(self) {
+    fn remove(mut self, in_order: bool) {
+        if let Some(last) = self.last.take().filter(|_| in_order) {
+            last();
+        }
         if fs::remove_dir_all(&self.path).is_err() && self.path.exists() {
             let _ = fs::remove_dir_all(&self.path);
         }

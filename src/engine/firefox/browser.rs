@@ -15,6 +15,7 @@ use super::{
     network::ContextNetwork,
     page::WORLD,
     routing::{BrowserListener, CHANNEL, ContextShared, Shared},
+    startup::Startup,
     system::System,
     tabs::Tabs,
 };
@@ -58,6 +59,7 @@ pub(super) struct FirefoxBrowser {
     downloads: PathBuf,
     /// What the browser itself is launched with, and its own context, where it may not go everywhere.
     gateway: Option<Arc<Gateway>>,
+    startup: Option<Startup>,
     ending: Ending,
 }
 
@@ -105,6 +107,7 @@ impl FirefoxBrowser {
             windowed: !headless,
             downloads: process.downloads,
             gateway: process.gateway,
+            startup: process.startup,
             ending: process.ending,
         }))
     }
@@ -185,10 +188,14 @@ impl Browser for FirefoxBrowser {
             let _ = bidi.run("session.end", json!({})).await;
             bidi.wire.close();
         };
-        // What it would write down on its way out goes with its profile, unless that stays.
-        let ask = || match &self.config.user_data_dir {
-            Some(_) => drop(bidi.post("browser.close", json!({}))),
-            None => process::end(self.pid, false),
+        // What it would write down on its way out goes with its profile, unless that stays, or the next one wants it.
+        let is_wanted = self.startup.as_ref().is_some_and(Startup::is_wanted);
+        let ask = || {
+            if is_wanted || self.config.user_data_dir.is_some() {
+                drop(bidi.post("browser.close", json!({})));
+            } else {
+                process::end(self.pid, false);
+            }
         };
         self.ending.close(ask, leave).await;
     }

@@ -4,7 +4,7 @@ use std::{io, path::Path, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::process::Command;
 
-use super::preferences;
+use super::{preferences, startup::Startup};
 use crate::{
     config::{Config, display_present},
     engine::{
@@ -30,6 +30,8 @@ pub(super) struct Process {
     pub downloads: PathBuf,
     /// What it is launched with, where pages may not go everywhere.
     pub gateway: Option<Arc<Gateway>>,
+    /// What the next one wants of it, where it ends in good order.
+    pub startup: Option<Startup>,
 }
 
 /// Connects to a running browser (`ws://host:port`).
@@ -43,7 +45,7 @@ pub(super) async fn attach(endpoint: &str) -> EngineResult<Process> {
         ),
     })?;
     let ending = Ending::of_connection(wire.closed());
-    Ok(Process { wire, pid: None, ending, downloads: std::env::temp_dir(), gateway: None })
+    Ok(Process { wire, pid: None, ending, downloads: std::env::temp_dir(), gateway: None, startup: None })
 }
 
 async fn connect(address: &str) -> Result<Wire, String> {
@@ -68,16 +70,27 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
     let settings = preferences::user_js(config, gateway.as_ref().map(|gateway| gateway.port()))
         .map_err(|value| EngineError::UnknownSetting { name: "permission", value })?;
     let no_folder = |error: io::Error| failed(format!("no folder for the browser's profile: {error}"), None);
-    let folder = Folder::create().map_err(no_folder)?;
+    let mut folder = Folder::create().map_err(no_folder)?;
     let profile = config.user_data_dir.clone().unwrap_or_else(|| folder.path().join("profile"));
     prepare(&profile, &settings).map_err(no_folder)?;
+    // A profile that is kept keeps its own.
+    let startup = Startup::of(&found.path, &profile).filter(|_| config.user_data_dir.is_none());
+    if let Some(startup) = startup.clone() {
+        let given = startup.clone();
+        let _ = tokio::task::spawn_blocking(move || given.give()).await;
+        folder.before_it_goes(move || {
+            if startup.is_wanted() {
+                startup.take();
+            }
+        });
+    }
     let downloads = folder.downloads();
     std::fs::create_dir(&downloads).map_err(no_folder)?;
     let command = command(config, &found.path, headless, &profile);
     tracing::debug!(?command, "starting the browser");
     let running = process::start(command, folder, || ())
         .map_err(|error| failed(format!("`{}` could not be started: {error}", found.path.display()), None))?;
-    Ok(Process { gateway, ..reach(running, downloads).await? })
+    Ok(Process { gateway, startup, ..reach(running, downloads).await? })
 }
 
 fn prepare(profile: &Path, settings: &str) -> io::Result<()> {
@@ -124,7 +137,7 @@ async fn reach(running: Running, downloads: PathBuf) -> EngineResult<Process> {
             () = connection.closed().cancelled_owned() => {}
         }
     });
-    Ok(Process { wire, pid, ending, downloads, gateway: None })
+    Ok(Process { wire, pid, ending, downloads, gateway: None, startup: None })
 }
 
 /// Why a browser did not come up, in its own last words.

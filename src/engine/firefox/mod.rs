@@ -5,7 +5,7 @@
 //! (titles of pages that are held up, pages that think themselves in front) is asked of the browser's own
 //! window, by `system.js`; a Firefox that somebody else has started may not allow that.
 //!
-//! `launch` starts and ends the process with `preferences`, `browser`, `context` and `page` do what the traits ask,
+//! `launch` starts and ends the process with `preferences` and what `startup` has kept for it, `browser`, `context` and `page` do what the traits ask,
 //! `routing` brings what the browser tells to the page that it is of, `events` and `requests` turn BiDi's events into [`PageEvent`](super::PageEvent)s, `network`
 //! keeps the rules of contexts; `value`, `emulation`, `cookies`, `reasons` translate.
 
@@ -22,6 +22,7 @@ mod preferences;
 mod reasons;
 mod requests;
 mod routing;
+mod startup;
 mod system;
 mod tabs;
 mod value;
