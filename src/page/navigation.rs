@@ -299,8 +299,22 @@ impl Page {
                 let _ = self.within(self.config.timeout_settle, over).await;
                 Err(self.failed(url.as_str(), &reason, Duration::ZERO))
             }
-            NavigationStart::Document(_) => self.loaded_since(until, mark).await,
+            // That it has become a download may be told a moment after the answer.
+            NavigationStart::Document(_) => tokio::select! {
+                biased;
+                reached = self.loaded_since(until, mark) => reached,
+                download = self.download_instead(mark) => Ok(Reached::Download(download)),
+            },
         }
+    }
+
+    /// Waits until a navigation that was begun since `mark` has led to a download, and to no document.
+    async fn download_instead(&self, mark: Mark) -> DownloadStart {
+        let download = self.state.until(|facts| {
+            let nowhere = facts.abandoned_since(mark) && !facts.committed_since(mark);
+            nowhere.then(|| facts.download_since(mark)).flatten()
+        });
+        download.await
     }
 
     /// Stops a script that would keep the page from leaving for `url`: it ends in any case. Once the navigation has begun,
