@@ -40,6 +40,8 @@ pub(super) struct Driver {
     session: WebDriver,
     pub version: String,
     place: tokio::sync::Mutex<Option<Place>>,
+    /// Held while the place is changed, also where nobody waits for that any more.
+    switching: Arc<tokio::sync::Mutex<()>>,
     gone: CancellationToken,
 }
 
@@ -87,8 +89,8 @@ impl Driver {
         let session = session.connect().await.map_err(|error| error.to_string())?;
         let version = session.handle().capabilities().get("browserVersion").and_then(Value::as_str);
         let version = format!("WebKit/{}", version.unwrap_or("unknown"));
-        let (place, gone) = (tokio::sync::Mutex::default(), CancellationToken::new());
-        Ok(Arc::new(Self { session, version, place, gone }))
+        let (place, switching) = (tokio::sync::Mutex::default(), Arc::default());
+        Ok(Arc::new(Self { session, version, place, switching, gone: CancellationToken::new() }))
     }
 
     /// Cancelled when the browser is gone.
@@ -97,8 +99,11 @@ impl Driver {
     }
 
     /// Waits until nobody else sends commands.
-    pub async fn turn(&self) -> Turn<'_> {
-        Turn { driver: self, place: self.place.lock().await }
+    pub async fn turn(self: &Arc<Self>) -> Turn<'_> {
+        let place = self.place.lock().await;
+        // Given up, it is done all the same: later it would lead whoever comes next somewhere else.
+        drop(self.switching.lock().await);
+        Turn { driver: self, place }
     }
 
     /// Ends the browser in good order, if that can be had at once.
@@ -125,6 +130,21 @@ impl Driver {
             self.gone.cancel();
         }
         Err(trouble)
+    }
+
+    /// Goes to another place in `window`, whether or not anybody waits until it is there.
+    async fn switch(self: &Arc<Self>, command: Command, window: &Arc<str>) -> Outcome<Value> {
+        let (driver, window) = (self.clone(), window.clone());
+        let switching = self.switching.clone().lock_owned().await;
+        let switched = tokio::spawn(async move {
+            let answer = tokio::select! {
+                answer = driver.send(command) => answer,
+                () = driver.closed(Some(window)) => Err(EngineError::PageGone.into()),
+            };
+            drop(switching);
+            answer
+        });
+        switched.await.unwrap_or_else(|_| Err(EngineError::BrowserGone.into()))
     }
 
     /// Whether the browser answers what it answers at any time.
@@ -159,7 +179,7 @@ impl Drop for Driver {
 
 /// The right to send commands.
 pub(super) struct Turn<'a> {
-    driver: &'a Driver,
+    driver: &'a Arc<Driver>,
     place: tokio::sync::MutexGuard<'a, Option<Place>>,
 }
 
@@ -172,10 +192,11 @@ impl Turn<'_> {
         let before = place.frames.take();
         if before.as_deref() != Some(frames) {
             if before.is_none_or(|before| !before.is_empty()) {
-                self.driver.send(Command::SwitchToFrameDefault).await?;
+                self.driver.switch(Command::SwitchToFrameDefault, window).await?;
             }
             for frame in frames {
-                self.driver.send(Command::SwitchToFrameElement(ElementId::from(frame.to_string()))).await?;
+                let element = ElementId::from(frame.to_string());
+                self.driver.switch(Command::SwitchToFrameElement(element), window).await?;
             }
         }
         place.frames = Some(frames.to_vec());
@@ -196,7 +217,8 @@ impl Turn<'_> {
     pub async fn window(&mut self, window: &Arc<str>) -> Outcome<()> {
         if self.place.as_ref().is_none_or(|place| place.window != *window) {
             *self.place = None;
-            self.driver.send(Command::SwitchToWindow(WindowHandle::from(window.to_string()))).await?;
+            let handle = WindowHandle::from(window.to_string());
+            self.driver.switch(Command::SwitchToWindow(handle), window).await?;
             *self.place = Some(Place { window: window.clone(), frames: None });
         }
         Ok(())
