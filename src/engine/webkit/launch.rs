@@ -1,7 +1,7 @@
 //! A driver and its browser: started for one session, ended with it.
 //!
 //! The browser is the driver's child, not ours: `setpriv` asks the kernel to end it with the driver, as we ask it to
-//! end the driver with us.
+//! end the driver with us; what the browser has begun in its turn is on a leash.
 
 use std::{
     net::TcpListener,
@@ -12,7 +12,7 @@ use std::{
 
 use tokio::{net::TcpStream, process::Command};
 
-use super::{display::Display, driver::Driver, emulation::Wanted};
+use super::{display::Display, driver::Driver, emulation::Wanted, leash::Leash};
 use crate::{
     config::{Config, display_present},
     engine::{
@@ -95,9 +95,16 @@ pub(super) async fn launch(
     command.env("NO_AT_BRIDGE", "1").env("GTK_A11Y", "none");
     command.envs(wanted.environment());
     tracing::debug!(?command, "starting the driver");
-    let running = process::start(command, folder, || ())
+    let no_leash = |error| failed(format!("there is no shell that would end the browser after us: {error}"));
+    let leash = Arc::new(Leash::new().map_err(no_leash)?);
+    let held = leash.clone();
+    let running = process::start(command, folder, move || drop(held))
         .map_err(|error| failed(format!("`{}` could not be started: {error}", programs.driver.display())))?;
     let Running { pid, stderr, ending } = running;
+    if let Some(pid) = pid {
+        leash.hold(pid).map_err(no_leash)?;
+    }
+    drop(leash);
     let capabilities = wanted.capabilities(browser_options(config, programs, wanted));
     let opening = async {
         while TcpStream::connect(("127.0.0.1", port)).await.is_err() {

@@ -6,7 +6,7 @@
 //! session is in use the page is looked at again and again. Our script runs beside the page's own, which WebDriver
 //! has no world apart from.
 //!
-//! `display`, `launch` and `pool` start and end processes, `driver` sends commands one after the other, `windows` keeps
+//! `display`, `launch`, `leash` and `pool` start and end processes, `driver` sends commands one after the other, `windows` keeps
 //! a session's windows and looks at them, `context` and `page` do what the traits ask, `frames` turns what was seen into
 //! [`PageEvent`](super::PageEvent)s, `jar` and `downloads` find out what the driver does not tell; `cookies`, `emulation`,
 //! `reasons` translate. What classic WebDriver has no words for
@@ -21,6 +21,7 @@ mod emulation;
 mod frames;
 mod jar;
 mod launch;
+mod leash;
 mod page;
 mod pool;
 mod reasons;

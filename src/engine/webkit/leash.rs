@@ -1,0 +1,40 @@
+//! What ends with a driver all that its browser has begun. The kernel ends the driver with us and the browser with the
+//! driver, but the process of a page that is busy notices none of it for ten seconds: a shell waits for the end of its
+//! input, which comes with our own end at the latest, and ends the group that they all are in.
+
+use std::{
+    io::{self, Write},
+    process::{Child, Command, Stdio},
+    sync::{Mutex, PoisonError},
+};
+
+/// Its first line is the group; there is no second.
+const SCRIPT: &str = r#"trap '' HUP INT QUIT TERM; read -r group || exit; read -r end; kill -s KILL -- "-$group""#;
+
+/// Dropped, it ends the group.
+pub(super) struct Leash(Mutex<Child>);
+
+impl Leash {
+    pub fn new() -> io::Result<Self> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        // A Ctrl-C in the terminal is for us.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        Ok(Self(Mutex::new(command.spawn()?)))
+    }
+
+    /// Is for the group that `leader` leads.
+    pub fn hold(&self, leader: u32) -> io::Result<()> {
+        let mut shell = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shell.stdin.as_mut().map_or(Ok(()), |input| writeln!(input, "{leader}"))
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        let shell = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        drop(shell.stdin.take());
+        let _ = shell.wait();
+    }
+}
