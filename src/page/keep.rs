@@ -220,10 +220,11 @@ impl Page {
         kept
     }
 
-    /// The origin of what `frame` shows.
+    /// The origin of what `frame` shows, where it has one of a kind that keeps storage.
     fn origin_of(&self, frame: &FrameId) -> Option<String> {
         let url = self.state.read(|facts| facts.frames.get(frame).map(|frame| frame.url.clone()))?;
-        Some(Url::parse(&url).ok()?.origin().ascii_serialization())
+        let origin = Url::parse(&url).ok()?.origin();
+        origin.is_tuple().then(|| origin.ascii_serialization())
     }
 
     /// What is known of `frame` now, and what it has told, if it has.
