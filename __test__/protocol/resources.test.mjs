@@ -1,6 +1,7 @@
 // What is in the sessions of a client, as resources: listed, read, watched; and the completion of their names.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
+import { BROWSER } from '../support/browser.mjs'
 import { META, MODERN, modernRequest } from '../support/modern.mjs'
 import { sizeOf } from '../support/pictures.mjs'
 import { shared } from '../support/scope.mjs'
@@ -12,6 +13,9 @@ import { until } from '../support/wait.mjs'
 const UPDATED = 'notifications/resources/updated'
 const LIST_CHANGED = 'notifications/resources/list_changed'
 
+/** A button of which a popup comes: without a press not every browser opens one. */
+const POPUP = '<title>Popup</title><button id="popup" onclick="window.open(\'about:blank\')">Open</button>'
+
 describe('resources', { timeout: 60_000 }, () => {
   const scope = shared()
   /** @type {Awaited<ReturnType<typeof startServer>>} */
@@ -19,7 +23,7 @@ describe('resources', { timeout: 60_000 }, () => {
   /** @type {Awaited<ReturnType<typeof startSite>>} */
   let site
   before(async () => {
-    site = await startSite(scope)
+    site = await startSite(scope, { '/popup': POPUP })
     server = await startServer(scope)
   })
 
@@ -47,12 +51,11 @@ describe('resources', { timeout: 60_000 }, () => {
     return sessionId
   }
 
-  test('a session, its page and its network log are listed and read', async () => {
+  test('a session and its page are listed and read', async () => {
     const sessionId = await sessionAt('/form')
     const page = `playwright:///page/${sessionId}/page-1`
-    const log = `playwright:///network-log/${sessionId}/page-1`
     const uris = await listed()
-    for (const uri of [`playwright:///session/${sessionId}`, page, log]) assert.ok(uris.includes(uri), `${uri} is not in ${uris}`)
+    for (const uri of [`playwright:///session/${sessionId}`, page]) assert.ok(uris.includes(uri), `${uri} is not in ${uris}`)
 
     const session = await readJson(`playwright:///session/${sessionId}`)
     assert.equal(session.metadata.sessionId, sessionId)
@@ -61,13 +64,25 @@ describe('resources', { timeout: 60_000 }, () => {
     assert.deepEqual([metadata.url, metadata.title, metadata.viewport], [site.url('/form'), 'Form', { width: 700, height: 500 }])
     assert.ok(Math.abs(Date.now() - metadata.createdAt) < 60_000, `${metadata.createdAt}`)
     assert.deepEqual((await readJson(`playwright:///page/${sessionId}`)).pages.map(({ uri }) => uri), [page])
+  })
 
+  test('so is the network log of a page', async () => {
+    const log = `playwright:///network-log/${await sessionAt('/form')}/page-1`
+    const uris = await listed()
+    assert.ok(uris.includes(log), `${log} is not in ${uris}`)
     const { metadata: counts, content } = await readJson(log)
     const document = content.find(({ url }) => url === site.url('/form'))
     assert.deepEqual([document.method, document.status, document.resourceType], ['GET', 200, 'document'])
     assert.ok(document.timing.startTime > 0 && document.timing.duration >= 0)
     assert.equal(counts.requestCount, content.length)
     assert.equal(counts.errorCount, 0)
+  })
+
+  test('a network log that no browser keeps is not there', { skip: BROWSER !== 'webkit' && 'its browser keeps one' }, async () => {
+    const log = `playwright:///network-log/${await sessionAt('/form')}/page-1`
+    assert.ok(!(await listed()).includes(log))
+    const { error } = await server.request('resources/read', { uri: log })
+    assert.match(error?.message ?? '', /keeping a log of requests cannot be done/)
   })
 
   test('elements are listed by a selector, and read by their refs', async () => {
@@ -172,14 +187,14 @@ describe('resources', { timeout: 60_000 }, () => {
   })
 
   test('a change of the list is told: a session, a page, a picture more or less', async () => {
-    const sessionId = await sessionAt('/')
+    const sessionId = await sessionAt('/popup')
     const changes = async (what, act) => {
       server.received.length = 0
       await act()
       await until(() => server.notifications(LIST_CHANGED).length > 0, `the change of the list by ${what}`)
     }
     await changes('a new session', () => server.createSession())
-    await changes('a popup', () => server.ok('evaluate', { sessionId, script: 'void open("about:blank")' }))
+    await changes('a popup', () => server.ok('click', { sessionId, selector: '#popup' }))
     await changes('a screenshot', () => server.call('screenshot', { sessionId }))
     await changes('the end of a session', () => server.ok('close_session', { sessionId }))
   })
@@ -204,7 +219,7 @@ describe('resources', { timeout: 60_000 }, () => {
 })
 
 test(`a client of ${MODERN} listens to what it names`, { timeout: 30_000 }, async (t) => {
-  const site = await startSite(t)
+  const site = await startSite(t, { '/popup': POPUP })
   const server = await startServer(t, [], { handshake: false })
   const call = async (name, args) => (await modernRequest(server, 'tools/call', { name, arguments: args })).structuredContent
   const { sessionId } = await call('create_session', {})
@@ -215,10 +230,10 @@ test(`a client of ${MODERN} listens to what it names`, { timeout: 30_000 }, asyn
   const [granted] = server.notifications('notifications/subscriptions/acknowledged')
   assert.deepEqual(granted.notifications, { resourcesListChanged: true, resourceSubscriptions: [uri] })
 
-  await call('navigate', { sessionId, url: site.url('/form') })
+  await call('navigate', { sessionId, url: site.url('/popup') })
   await until(() => server.notifications(UPDATED).length > 0, 'the update')
   assert.ok(server.notifications(UPDATED).every((update) => update.uri === uri))
-  await call('evaluate', { sessionId, script: 'void open("about:blank")' })
+  await call('click', { sessionId, selector: '#popup' })
   await until(() => server.notifications(LIST_CHANGED).length > 0, 'the change of the list')
   assert.ok(server.notifications(LIST_CHANGED).every(({ _meta }) => _meta['io.modelcontextprotocol/subscriptionId'] !== undefined))
 

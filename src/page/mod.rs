@@ -186,6 +186,11 @@ impl Page {
         self.engine.id()
     }
 
+    /// Fails where its browser tells of no requests.
+    pub fn check_requests(&self) -> Result<()> {
+        check_log(self.config.browser, engine::Log::Requests)
+    }
+
     /// The requests that `filter` means, the oldest first, each with the URL of its frame where that is not
     /// the main one.
     pub fn requests(&self, filter: Option<&str>) -> Vec<(Logged, Option<String>)> {

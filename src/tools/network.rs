@@ -9,12 +9,11 @@ use serde_json::{Map, Value, json};
 use super::tool::{Group, PageCall, Tool, tool};
 use crate::{
     engine::{
-        self,
         network::{Mock, ResourceType, Throttling, WorkerKind},
         url_pattern::UrlPattern,
     },
     error::{ErrorCode, Result, TroupeError},
-    page::{Logged, check_log},
+    page::Logged,
 };
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -292,7 +291,7 @@ impl From<(Logged, Option<String>)> for RequestAnswer {
 }
 
 async fn get_request_log(call: PageCall, given: LogParameters) -> Result<Log> {
-    check_log(call.config.browser, engine::Log::Requests)?;
+    call.page.check_requests()?;
     let found = call.page.requests(given.filter.as_deref());
     let count = found.len();
     // The newest that fit, with room for what stands around them.

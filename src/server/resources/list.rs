@@ -34,8 +34,10 @@ fn of_session(session: &Arc<Session>) -> Vec<Resource> {
             json(uri(ResourceKind::Page(id.clone())), format!("{id} of {short}"))
                 .with_description(page.url()),
         );
-        let log = json(uri(ResourceKind::NetworkLog(id.clone())), format!("network log of {id} of {short}"));
-        resources.push(log);
+        if page.check_requests().is_ok() {
+            let log = uri(ResourceKind::NetworkLog(id.clone()));
+            resources.push(json(log, format!("network log of {id} of {short}")));
+        }
     }
     for taken in session.screenshots() {
         let uri = screenshot_uri(session, &taken).to_string();

@@ -59,7 +59,7 @@ async fn contents(session: &Session, uri: &ResourceUri) -> Result<Content> {
             json!({"uri": uri.to_string(), "screenshots": taken})
         }
         ResourceKind::Screenshot { page, at } => return screenshot(session, page, at).map(Content::Picture),
-        ResourceKind::NetworkLog(id) => network_log(uri, &*open_page(session, id)?),
+        ResourceKind::NetworkLog(id) => network_log(uri, &*open_page(session, id)?)?,
     };
     Ok(Content::Json(json))
 }
@@ -187,7 +187,8 @@ fn screenshot(session: &Session, page: &str, at: &str) -> Result<Arc<Screenshot>
     })
 }
 
-fn network_log(uri: &ResourceUri, page: &Page) -> Value {
+fn network_log(uri: &ResourceUri, page: &Page) -> Result<Value> {
+    page.check_requests()?;
     let logged = page.requests(None);
     let responses = logged.iter().filter(|(entry, _)| entry.status.is_some()).count();
     let is_error =
@@ -213,11 +214,11 @@ fn network_log(uri: &ResourceUri, page: &Page) -> Value {
             told
         })
         .collect();
-    json!({
+    Ok(json!({
         "uri": uri.to_string(),
         "name": format!("requests of {}", page.id),
         "mimeType": "application/json",
         "metadata": {"requestCount": logged.len(), "responseCount": responses, "errorCount": errors},
         "content": content,
-    })
+    }))
 }
