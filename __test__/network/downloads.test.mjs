@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { before, beforeEach, describe, test } from 'node:test'
+import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { html, startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
@@ -20,7 +21,7 @@ const PAGE = `<!doctype html><title>Files</title><link rel="icon" href="data:,">
 const attachment = (name) => (_request, response) =>
   response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-disposition': `attachment; filename="${name}"` }).end('evil')
 
-/** A server, a site, an empty folder. @param {import('node:test').TestContext} t @param {string[]} [args] */
+/** A server, a site, an empty folder. @param {{ after: (end: () => unknown) => void }} t @param {string[]} [args] */
 async function start(t, args) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-test-downloads-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
@@ -48,8 +49,16 @@ async function start(t, args) {
 }
 
 describe('downloads', { timeout: 60_000 }, () => {
-  test('by click: each is told with its path, and none overwrites another', async (t) => {
-    const { server, site, output } = await start(t)
+  const scope = shared()
+  /** @type {Awaited<ReturnType<typeof start>>} */
+  let world
+  before(async () => {
+    world = await start(scope)
+  })
+  beforeEach(() => rmSync(world.output, { recursive: true, force: true }))
+
+  test('by click: each is told with its path, and none overwrites another', async () => {
+    const { server, site, output } = world
     await server.ok('navigate', { url: site.url('/files') })
     const files = ['report.bin', 'report (1).bin', 'report (2).bin']
     for (const name of files) {
@@ -63,8 +72,8 @@ describe('downloads', { timeout: 60_000 }, () => {
     assert.equal(download, undefined)
   })
 
-  test('by navigation, whose answer keeps the old URL', async (t) => {
-    const { server, site, output } = await start(t)
+  test('by navigation, whose answer keeps the old URL', async () => {
+    const { server, site, output } = world
     await server.ok('navigate', { url: site.url('/files') })
     const { success, url, download } = await server.ok('navigate', { url: site.url('/download') })
     assert.deepEqual({ success, url, path: download.path, state: download.state }, { success: true, url: site.url('/files'), path: join(output, 'report.bin'), state: 'completed' })
@@ -78,8 +87,8 @@ describe('downloads', { timeout: 60_000 }, () => {
     ['popup', 'report.bin', 'the report'],
     ['frame', 'report.bin', 'the report']
   ]) {
-    test(`of every kind: ${id}`, async (t) => {
-      const { server, site, output } = await start(t)
+    test(`of every kind: ${id}`, async () => {
+      const { server, site, output } = world
       await server.ok('navigate', { url: site.url('/files') })
       const { download } = await server.ok('click', { selector: `#${id}` })
       assert.deepEqual([download?.state, download?.path], ['completed', join(output, name)])
@@ -87,15 +96,15 @@ describe('downloads', { timeout: 60_000 }, () => {
     })
   }
 
-  test('of another site’s frame too, whose answer takes its time', async (t) => {
-    const { server, site, output } = await start(t)
+  test('of another site’s frame too, whose answer takes its time', async () => {
+    const { server, site, output } = world
     await server.ok('navigate', { url: site.url(`/around?port=${site.port}`) })
     const { download } = await server.ok('click', { selector: 'iframe >>> #late' })
     assert.deepEqual([download?.state, download?.path], ['completed', join(output, 'late.txt')])
   })
 
-  test('that breaks off says so, and leaves no file', async (t) => {
-    const { server, site, output } = await start(t)
+  test('that breaks off says so, and leaves no file', async () => {
+    const { server, site, output } = world
     await server.ok('navigate', { url: site.url('/files') })
     const { download } = await server.ok('click', { selector: '#broken' })
     assert.deepEqual([download?.state, download?.path], ['failed', undefined])
@@ -103,8 +112,8 @@ describe('downloads', { timeout: 60_000 }, () => {
     assert.ok(!existsSync(output) || readdirSync(output).length === 0)
   })
 
-  test('a name from a server leads nowhere else and hides nothing', async (t) => {
-    const { server, site, folder, output } = await start(t)
+  test('a name from a server leads nowhere else and hides nothing', async () => {
+    const { server, site, folder, output } = world
     await server.ok('navigate', { url: site.url('/files') })
     const { download } = await server.ok('click', { selector: '#evil' })
     assert.equal(join(download.path, '..'), output)
@@ -113,7 +122,7 @@ describe('downloads', { timeout: 60_000 }, () => {
   })
 
   test('a long one is in progress at first; a later answer tells its end, once', async (t) => {
-    const { server, site, output, release } = await start(t)
+    const { server, site, output, release } = world
     const slow = await startServer(t, ['--output-dir', output, '--timeout-settle', '200'])
     await slow.ok('navigate', { url: site.url('/files') })
     const { download } = await slow.ok('click', { selector: '#slow' })
