@@ -1,7 +1,7 @@
 // Sessions and pages that are not there.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { BROWSER } from '../support/browser.mjs'
+import { BRIEF } from '../support/browser.mjs'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { assertRefusal } from './refusal.mjs'
@@ -53,8 +53,7 @@ describe('a session', { timeout: 60_000 }, () => {
   })
 
   test('whose time is over says so', async (t) => {
-    // Where each session has a browser of its own, its start is part of that time.
-    const brief = await startServer(t, ['--session-timeout', BROWSER === 'webkit' ? '5000' : '500'])
+    const brief = await startServer(t, ['--session-timeout', String(BRIEF)])
     // The browser runs: its start is no part of the session's time.
     await brief.ok('navigate', { url: 'about:blank' })
     const { sessionId, expiresAt } = await brief.ok('create_session')

@@ -1,6 +1,7 @@
 // Requirement 1: an agent creates a session.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { BRIEF } from '../support/browser.mjs'
 import { startServer } from '../support/server.mjs'
 import { openEnded, startSite } from '../support/site.mjs'
 import { within } from '../support/wait.mjs'
@@ -50,13 +51,13 @@ describe('requirement 1: creating a session', { timeout: 60_000 }, () => {
   test('1.4 at its expiry a session closes by itself', async (t) => {
     const page = openEnded()
     const site = await startSite(t, { '/open': page.route })
-    const server = await startServer(t, ['--session-timeout', '1500'])
+    const server = await startServer(t, ['--session-timeout', String(BRIEF)])
     await server.browserReady()
     const { sessionId, expiresAt } = await server.ok('create_session')
     await server.ok('navigate', { sessionId, url: site.url('/open') })
     await within(page.opened, 'the page')
     // Nobody calls it any more: the page goes with the time.
-    await within(page.closed, 'the end of the page', 5000)
+    await within(page.closed, 'the end of the page', BRIEF + 3500)
     assert.ok(Date.now() >= expiresAt, `it closed ${expiresAt - Date.now()} ms too early`)
     assert.deepEqual((await server.ok('list_sessions')).sessions, [])
     const { isError, json } = await server.call('navigate', { sessionId, url: site.url('/') })

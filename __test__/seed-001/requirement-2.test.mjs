@@ -1,6 +1,7 @@
 // Requirement 2: an agent closes a session that it needs no more.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { BRIEF, BROWSER } from '../support/browser.mjs'
 import { inMemoryManager } from '../support/managers.mjs'
 import { browsers } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
@@ -62,17 +63,20 @@ describe('requirement 2: closing a session', { timeout: 60_000 }, () => {
   test('2.5 an expired session is closed and everything of it is freed', async (t) => {
     const page = openEnded()
     const site = await startSite(t, { '/open': page.route })
-    const server = await startServer(t, ['--session-timeout', '1500', '--max-sessions', '1'])
+    const server = await startServer(t, ['--session-timeout', String(BRIEF), '--max-sessions', '1'])
     await server.browserReady()
     const sessionId = await server.createSession()
     const before = browsers(server.child.pid).map(({ pid }) => pid)
     await server.ok('navigate', { sessionId, url: site.url('/open') })
     assert.equal((await server.call('create_session')).json.errorCode, 'MAX_SESSIONS_REACHED')
-    await within(page.closed, 'the end of the page', 5000)
+    await within(page.closed, 'the end of the page', BRIEF + 3500)
     const { json } = await server.call('close_session', { sessionId })
     assert.equal(json.errorCode, 'SESSION_EXPIRED')
     // Its place is free again, in the same browser, which may answer that it has closed the session after the page has gone.
-    await until(async () => !(await server.call('create_session')).isError, 'its place', 5000)
-    assert.deepEqual(browsers(server.child.pid).map(({ pid }) => pid), before)
+    await until(async () => !(await server.call('create_session')).isError, 'its place')
+    // WebKit's sessions have a browser each: there are as many as before.
+    const after = browsers(server.child.pid).map(({ pid }) => pid)
+    if (BROWSER === 'webkit') assert.equal(after.length, before.length)
+    else assert.deepEqual(after, before)
   })
 })

@@ -12,6 +12,12 @@ export const BROWSER = process.env.TEST_BROWSER ?? 'chromium'
 /** A connection that is broken off without an answer, in the words of this browser. */
 export const NO_ANSWER = BROWSER === 'firefox' ? 'net::ERR_CONNECTION_RESET' : 'net::ERR_EMPTY_RESPONSE'
 
+/**
+ * Milliseconds of a session that is to expire soon. They begin with the call that makes it: where it has a browser of its
+ * own, that starts meanwhile.
+ */
+export const BRIEF = BROWSER === 'webkit' ? 8000 : 1500
+
 /** For the command line. What is started ahead would be counted with what is tested. */
 export const BROWSER_ARGUMENTS = ['--browser', BROWSER, '--headless', '--warm-browsers', '0', ...(isRoot ? ['--no-sandbox'] : [])]
 

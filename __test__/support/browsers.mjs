@@ -177,6 +177,11 @@ export const BROWSERS = {
         'one that does not start is told with what it said': 'its driver is what is started',
         'one that is no program is told as such': 'its driver is what is started'
       },
+      'protocol/resources.test.mjs': { 'so is the network log of a page': NO_REQUESTS },
+      'protocol/start.test.mjs': {
+        ...ABOUT_CHROMIUM['protocol/start.test.mjs'],
+        'the browser begins to start before anybody asks for it': NOT_SHARED
+      },
       'record/command.test.mjs': { 'lists, exports what can be read and run again, and purges': NO_CONSOLE },
       'record/content.test.mjs': {
         'console logs do NOT implement diff (always return full logs for ref_id)': NO_CONSOLE,
@@ -256,6 +261,7 @@ export const BROWSERS = {
       'state/storage-state.test.mjs': {
         'holds the cookies that a frame of another site has inside a page': 'WebDriver does not tell of such a cookie in which page it is'
       },
+      'transports/json-api.test.mjs': { 'tells later what the page has logged in a call': NO_CONSOLE },
       'waiting/afterwards.test.mjs': {
         'an answer of unknown length is waited for as long as something comes of it, and told to be open': NO_REQUESTS,
         'a drag of which nothing comes says so': 'WebDriver has no drags of the browser’s own: that of what is selected',
@@ -288,6 +294,8 @@ export const ALONE = [
   'record/places.test.mjs',
   'seed-000/ten-sessions.test.mjs',
   'seed-001/requirement-7.test.mjs',
+  'state/kills.test.mjs',
+  'state/resume.test.mjs',
   'transports/conversations.test.mjs',
   'transports/sessions.test.mjs',
   'waiting/afterwards.test.mjs',

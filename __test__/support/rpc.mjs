@@ -2,6 +2,9 @@
 import { note } from './notes.mjs'
 import { within } from './wait.mjs'
 
+/** More than the server gives anything: where that is in vain, its own words are better than none. */
+const PATIENCE = 60_000
+
 /** A client that sends JSON-RPC by its `send`, and hands what comes to `receive`. */
 export class RpcClient {
   #nextId = 1
@@ -34,7 +37,7 @@ export class RpcClient {
    * @param {{ timeout?: number, id?: number | string, signal?: AbortSignal }} [options]
    * @returns {Promise<any>}
    */
-  async request(method, params, { timeout = 30_000, id = this.nextId() } = {}) {
+  async request(method, params, { timeout = PATIENCE, id = this.nextId() } = {}) {
     const answer = new Promise((resolve) => this.#pending.set(id, resolve))
     this.send({ id, method, params })
     return within(answer, `the answer to ${method}`, timeout)
