@@ -24,6 +24,8 @@ const LOOK_TIMEOUT: Duration = Duration::from_millis(900);
 const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long what is missing in it is looked for: pages build themselves.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// What was entered comes back within this time, or is lost: a page that has just loaded may be slow, not busy for ever.
+const BACK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A name and a value, as storage has them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -83,6 +85,8 @@ pub struct KeptPage {
     pub storage: Vec<(String, OriginStorage)>,
     /// Origins that it shows, and whose documents have not answered.
     pub silent: Vec<String>,
+    /// Whether there are frames that have not answered since they have their document.
+    pub unseen: bool,
     /// How long the slowest took for its databases.
     pub reading: Duration,
 }
@@ -195,7 +199,10 @@ impl Page {
         for ((frame, _), told) in frames.iter().zip(join_all(looks).await) {
             let told_nothing = told.as_ref().is_none_or(|(_, told)| told.is_none());
             kept.silent.extend(self.origin_of(frame).filter(|_| told_nothing && shares(frame)));
-            let Some((look, told)) = told else { continue };
+            let Some((look, told)) = told else {
+                kept.unseen = true;
+                continue;
+            };
             if let Some(told) = told {
                 kept.reading = kept.reading.max(Duration::from_secs_f64(told.reading.max(0.0) / 1000.0));
                 if !told.left.is_empty() {
@@ -297,7 +304,7 @@ impl Page {
                 "patience": PATIENCE.as_millis(),
             });
             let back = self.inject_in(&frame, "bringBack", arguments);
-            match tokio::time::timeout(PATIENCE + LOOK_TIMEOUT, back).await {
+            match tokio::time::timeout(PATIENCE + BACK_TIMEOUT, back).await {
                 Ok(Ok(back)) => {
                     tracing::debug!(page = self.id, url = here.url, %back, "a document was brought back");
                 }
@@ -311,7 +318,7 @@ impl Page {
 
     async fn whereabouts(&self, frame: &FrameId) -> Option<Whereabouts> {
         let asked = self.inject_in(frame, "whereabouts", json!({}));
-        let told = tokio::time::timeout(LOOK_TIMEOUT, asked).await.ok()?.ok()?;
+        let told = tokio::time::timeout(BACK_TIMEOUT, asked).await.ok()?.ok()?;
         serde_json::from_value(told).ok()
     }
 

@@ -293,7 +293,14 @@ impl Session {
     /// Puts together what is known now, and saves it.
     fn note(&self, pages: &[Arc<Page>], kept: &[KeptPage], cookies: Vec<Cookie>) {
         let memory = self.keeper.memory();
+        let last = memory.last.clone();
+        // Slow, not gone: as it was, where it is where it was.
+        let as_before = |number: usize, url: &str| {
+            let seen = last.as_ref()?.pages.iter().find(|seen| seen.number == number && seen.url == url)?;
+            Some(seen.frames.clone())
+        };
         let pages = pages.iter().zip(kept).map(|(page, kept)| {
+            let before = if kept.unseen { as_before(page.number, &page.url()) } else { None };
             let storage = memory.session_storage.get(&page.number).into_iter().flatten();
             SavedPage {
                 number: page.number,
@@ -302,7 +309,7 @@ impl Session {
                     .filter(|(_, items)| !items.is_empty())
                     .map(|(origin, items)| (origin.clone(), items.clone()))
                     .collect(),
-                frames: kept.frames.clone(),
+                frames: before.unwrap_or_else(|| kept.frames.clone()),
             }
         });
         let saved = SavedSession {
