@@ -79,11 +79,12 @@ impl FirefoxBrowser {
     /// Greets the browser and starts to follow its pages.
     pub async fn open(process: Process, config: Arc<Config>) -> EngineResult<Arc<dyn Browser>> {
         let bidi = Bidi { wire: process.wire };
+        let headless = config.effective_headless(display_present()).is_ok_and(|(headless, _)| headless);
         let greeting = async {
             // Dialogs wait for us; so do those that ask whether to leave a page.
             let capabilities = json!({"alwaysMatch": {"unhandledPromptBehavior": {"default": "ignore", "beforeUnload": "ignore"}}});
             let session: NewSession = bidi.call("session.new", json!({"capabilities": capabilities})).await?;
-            let system = System::open(&bidi).await?;
+            let system = System::open(&bidi, headless && process.pid.is_some()).await?;
             Ok::<_, EngineError>((session.capabilities, system))
         };
         let (capabilities, system) = match tokio::time::timeout(LAUNCH_TIMEOUT, greeting).await {
@@ -91,7 +92,6 @@ impl FirefoxBrowser {
             Ok(Err(error)) => return Err(unwilling(&error.to_string())),
             Err(_) => return Err(unwilling("no answer within 45 s")),
         };
-        let headless = config.effective_headless(display_present()).is_ok_and(|(headless, _)| headless);
         let shared = Arc::new(Shared::new(bidi.clone(), system));
         bidi.wire.listen(None, Arc::new(BrowserListener(Arc::downgrade(&shared))));
         bidi.run("session.subscribe", json!({"events": EVENTS})).await?;

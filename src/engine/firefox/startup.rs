@@ -70,7 +70,11 @@ impl Startup {
 /// A path as the name of one file.
 fn name_of(program: &Path) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '-';
-    program.to_string_lossy().chars().map(|character| if is_plain(character) { character } else { '_' }).collect()
+    program
+        .to_string_lossy()
+        .chars()
+        .map(|character| if is_plain(character) { character } else { '_' })
+        .collect()
 }
 
 /// Copies both: what was compiled first, so that nothing of it is taken for whole without its version.

@@ -1,7 +1,8 @@
 // Runs in the browser's own window, with its rights: what BiDi has no words for. `tell` sends an object to us,
-// `handsScript` is what runs beside the documents.
+// `handsScript` is what runs beside the documents,
+// `headless` whether nobody sees the window.
 // eslint-disable-next-line @typescript-eslint/no-unused-expressions -- the whole file is the function that is called
-(tell, handsScript) => {
+(tell, handsScript, headless) => {
   const { UserContextManager } = ChromeUtils.importESModule('chrome://remote/content/shared/UserContextManager.sys.mjs')
   const { NavigableManager } = ChromeUtils.importESModule('chrome://remote/content/shared/NavigableManager.sys.mjs')
   const page = (id) => {
@@ -36,6 +37,11 @@
   window.addEventListener('DOMWillOpenModalDialog', ({ target }) => {
     if (target.localName === 'browser') tell({ dialog: NavigableManager.getIdForBrowser(target) })
   }, true)
+
+  // The browser's own menu of a right press: nobody would choose from it, and while it is open the browser may stand still.
+  if (headless) {
+    document.getElementById('contentAreaContextMenu')?.addEventListener('popupshowing', (event) => event.preventDefault(), true)
+  }
 
   // Scripts that run for too long, as the browser reports them.
   const hanging = new Set()

@@ -37,8 +37,8 @@ struct Window {
 }
 
 impl System {
-    /// Brings the script into the browser's window.
-    pub async fn open(bidi: &Bidi) -> EngineResult<Self> {
+    /// Brings the script into the browser's window, which nobody sees where it is `headless`.
+    pub async fn open(bidi: &Bidi, headless: bool) -> EngineResult<Self> {
         let tree = bidi.call("browsingContext.getTree", json!({"moz:scope": "chrome", "maxDepth": 0})).await;
         let tree: Tree = match tree {
             Err(EngineError::Refused(reason)) => {
@@ -60,6 +60,7 @@ impl System {
                         "arguments": [
                             {"type": "channel", "value": {"channel": CHANNEL}},
                             {"type": "string", "value": HANDS},
+                            {"type": "boolean", "value": headless},
                         ],
                         "target": {"context": window},
                         "awaitPromise": false,

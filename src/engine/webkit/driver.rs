@@ -139,8 +139,9 @@ impl Driver {
         let switched = tokio::spawn(async move {
             let answer = tokio::select! {
                 answer = driver.send(command) => answer,
-                () = driver.closed(Some(window)) => Err(EngineError::PageGone.into()),
+                () = driver.closed(Some(window.clone())) => Err(EngineError::PageGone.into()),
             };
+            let answer = driver.told_apart(answer, &window).await;
             drop(switching);
             answer
         });
@@ -156,6 +157,18 @@ impl Driver {
     async fn windows(&self) -> Option<Vec<String>> {
         let asked = self.session.handle().cmd(Command::GetWindowHandles);
         tokio::time::timeout(CLOSE_TIMEOUT, asked).await.ok()?.ok()?.value().ok()
+    }
+
+    /// The driver has the same words for a window that is gone and for a frame.
+    async fn told_apart(&self, answer: Outcome<Value>, window: &Arc<str>) -> Outcome<Value> {
+        if !matches!(answer, Err(Trouble::Failed(EngineError::PageGone))) {
+            return answer;
+        }
+        let is_there = |windows: Vec<String>| windows.iter().any(|other| **other == **window);
+        match self.windows().await.is_some_and(is_there) {
+            true => Err(EngineError::DocumentGone.into()),
+            false => answer,
+        }
     }
 
     /// Waits until `window` is no more.
@@ -226,10 +239,13 @@ impl Turn<'_> {
 
     pub async fn send(&mut self, command: Command) -> Outcome<Value> {
         let window = self.place.as_ref().map(|place| place.window.clone());
-        let answer = tokio::select! {
+        let mut answer = tokio::select! {
             answer = self.driver.send(command) => answer,
-            () = self.driver.closed(window) => Err(EngineError::PageGone.into()),
+            () = self.driver.closed(window.clone()) => Err(EngineError::PageGone.into()),
         };
+        if let Some(window) = &window {
+            answer = self.driver.told_apart(answer, window).await;
+        }
         match &answer {
             Err(Trouble::Failed(EngineError::PageGone)) => *self.place = None,
             // A frame that is gone is no place to be.

@@ -9,7 +9,8 @@ use std::{
 };
 
 /// Its first line is the group; there is no second.
-const SCRIPT: &str = r#"trap '' HUP INT QUIT TERM; read -r group || exit; read -r end; kill -s KILL -- "-$group""#;
+const SCRIPT: &str =
+    r#"trap '' HUP INT QUIT TERM; read -r group || exit; read -r end; kill -s KILL -- "-$group""#;
 
 /// Dropped, it ends the group.
 pub(super) struct Leash(Mutex<Child>);
