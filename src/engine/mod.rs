@@ -392,11 +392,6 @@ pub trait Page: Send + Sync {
     }
     /// Evaluates `expression`, awaits a promise, gives a copy of the value (`undefined` as null).
     async fn evaluate(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value>;
-    /// Whether a script that waits for input is asked for beside it: where the way there costs more than one script
-    /// more (in Chromium it does not), and one does not hold up the other (WebKit's driver does).
-    fn runs_beside_input(&self) -> bool {
-        false
-    }
     /// The frame inside the element that `expression` gives in the isolated world.
     async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>>;
     /// Whether closed shadow roots can be handed over.

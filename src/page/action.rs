@@ -5,13 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{
-    ANSWER, Page, SnapshotOptions,
-    changes::Before,
-    settle::{FirstTurn, Settled},
-    state::Mark,
-    waiting::millis,
-};
+use super::{ANSWER, Page, SnapshotOptions, settle::Settled, state::Mark, waiting::millis};
 use crate::{
     config::AfterAction,
     engine::{EngineError, EngineResult, FrameId},
@@ -86,11 +80,6 @@ impl Spot {
     pub fn is_password(&self) -> bool {
         self.kind == "password"
     }
-
-    /// Whether the page knows that a press is meant for it.
-    pub fn is_guarded(&self) -> bool {
-        self.sought.wanted["guard"].as_u64().is_some_and(|presses| presses > 0)
-    }
 }
 
 impl Page {
@@ -101,20 +90,10 @@ impl Page {
         frame: &FrameId,
         work: impl AsyncFnOnce(Mark) -> Result<()>,
     ) -> Result<Done> {
-        self.act_turning(element, frame, async |mark, _before| work(mark).await.map(|()| None)).await
-    }
-
-    /// The same where the work may have asked for the first turn of the event loop after it.
-    pub(super) async fn act_turning<'a>(
-        &'a self,
-        element: String,
-        frame: &FrameId,
-        work: impl AsyncFnOnce(Mark, Option<&Before>) -> Result<Option<FirstTurn<'a>>>,
-    ) -> Result<Done> {
         let before = self.within(self.config.timeout_settle, self.before_action()).await.flatten();
         let mark = self.state.mark();
-        let first = work(mark, before.as_ref()).await?;
-        let mut settled = self.settle(mark, frame, before.as_ref(), first).await?;
+        work(mark).await?;
+        let mut settled = self.settle(mark, frame, before.as_ref()).await?;
         let seen = settled.seen.take();
         let mut done = Done { element, settled, ..Done::default() };
         if done.settled.dialog.is_some() || done.settled.closed {
@@ -167,9 +146,7 @@ impl Page {
             .detail("timeout", millis)
             .detail("page", self.url()));
         }
-        if !sought.wanted["guard"].is_u64() {
-            sought.wanted["guard"] = 1.into();
-        }
+        sought.wanted["guard"] = true.into();
         self.seek(sought).await
     }
 

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::{
     Page,
     action::{Done, Spot},
-    changes::Before,
     state::Mark,
 };
 use crate::{
@@ -48,8 +47,7 @@ impl Page {
     /// Clicks the element that `target` means, once it can be clicked.
     pub async fn click(&self, target: &str, options: &ClickOptions) -> Result<Done> {
         let action = if options.button == MouseButton::Left { "click" } else { "hover" };
-        let guarded = if options.force { 0 } else { options.clicks };
-        let wanted = json!({"action": action, "force": options.force, "guard": guarded});
+        let wanted = json!({"action": action, "force": options.force, "guard": !options.force});
         let spot = self.spot_with(target, wanted, options.timeout).await?;
         self.click_spot(spot, options).await
     }
@@ -73,15 +71,8 @@ impl Page {
             events.push(MouseEvent::Down { x, y, button, clicks, modifiers });
             events.push(MouseEvent::Up { x, y, button, clicks, modifiers });
         }
-        let beside = spot.is_guarded() && spot.frame == *self.main_frame() && self.engine.runs_beside_input();
-        let pressing = async |mark, before: Option<&Before>| {
-            let pressing = self.input(mark, self.engine.mouse(&events));
-            if beside {
-                return Box::pin(self.turning_beside(pressing, before)).await.map(Some);
-            }
-            pressing.await.map(|()| None)
-        };
-        self.act_turning(spot.description.clone(), &spot.frame, pressing).await
+        let pressing = async |mark| self.input(mark, self.engine.mouse(&events)).await;
+        self.act(spot.description.clone(), &spot.frame, pressing).await
     }
 
     /// Moves the pointer over the element that `target` means.

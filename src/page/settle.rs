@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -25,12 +24,6 @@ const TASKS: u32 = 8;
 
 /// A navigation without a document becomes a download within this time, if at all.
 pub(super) const DOWNLOAD: Duration = Duration::from_millis(300);
-
-/// A page that has heard a press takes its turn within this time of the browser's word that it is done.
-const HEARD: Duration = Duration::from_millis(10);
-
-/// The wait for a turn that was asked for with the action itself.
-pub(super) type FirstTurn<'a> = BoxFuture<'a, Result<Value>>;
 
 /// What became of a page after an action.
 #[derive(Debug, Clone, Default)]
@@ -95,14 +88,11 @@ impl Page {
         mark: Mark,
         frame: &FrameId,
         before: Option<&Before>,
-        first: Option<FirstTurn<'_>>,
     ) -> Result<Settled> {
         let begun = Instant::now();
-        if first.is_none() {
-            // What frames have told before the action was over says nothing of it.
-            self.last_look.forget_heard();
-        }
-        let mut settled = Box::pin(self.calm_down(mark, frame, before, first)).await?;
+        // What frames have told before the action was over says nothing of it.
+        self.last_look.forget_heard();
+        let mut settled = self.calm_down(mark, frame, before).await?;
         let patience = if settled.asked_for_download {
             self.config.timeout_settle.saturating_sub(begun.elapsed())
         } else if self.state.read(|facts| facts.abandoned_since(mark)) && !settled.navigated {
@@ -119,44 +109,7 @@ impl Page {
         Ok(settled)
     }
 
-    /// Does `pressing`, and asks for the turn after it at once: the page knows of the press and begins when it is over,
-    /// which saves the way there. Gives the wait for that turn.
-    pub(super) async fn turning_beside(
-        &self,
-        pressing: impl Future<Output = Result<()>>,
-        before: Option<&Before>,
-    ) -> Result<FirstTurn<'_>> {
-        self.last_look.forget_heard();
-        let look = before.and_then(|before| before.later_look(self.main_frame()));
-        let mut turn = Box::pin(self.inject("turn", json!({"look": look, "pressed": true})));
-        tokio::pin!(pressing);
-        tokio::select! {
-            biased;
-            answer = &mut turn => {
-                pressing.await?;
-                Ok(Box::pin(std::future::ready(answer)))
-            }
-            pressed = &mut pressing => {
-                pressed?;
-                Ok(Box::pin(async move {
-                    if let Ok(answer) = tokio::time::timeout(HEARD, &mut turn).await {
-                        return answer;
-                    }
-                    // It went elsewhere: into a frame, a list of the browser's own.
-                    self.inject("release", json!({})).await?;
-                    turn.await
-                }))
-            }
-        }
-    }
-
-    async fn calm_down(
-        &self,
-        mark: Mark,
-        frame: &FrameId,
-        before: Option<&Before>,
-        mut first: Option<FirstTurn<'_>>,
-    ) -> Result<Settled> {
+    async fn calm_down(&self, mark: Mark, frame: &FrameId, before: Option<&Before>) -> Result<Settled> {
         let deadline = Instant::now() + self.config.timeout_settle;
         let mut settled = Settled::default();
         // What comes back is with the page a moment after the browser has told of it: that is worth a turn more.
@@ -176,15 +129,9 @@ impl Page {
             // From the network to the page it goes through several tasks.
             let tasks = if waited { TASKS } else { 1 };
             let arguments = json!({"look": look, "tasks": tasks});
-            let asked = async {
-                match first.take() {
-                    Some(first) => first.await.map(|answer| (answer, Value::Null)),
-                    None => self.turns(frame, arguments).await,
-                }
-            };
             let turn = async {
                 tokio::select! {
-                    outcome = asked => outcome.map(Some),
+                    outcome = self.turns(frame, arguments) => outcome.map(Some),
                     () = left => Ok(None),
                 }
             };

@@ -210,7 +210,7 @@ export async function waitActionable(argument: WaitActionableArgument): Promise<
     const attempt = attempts.try(refs, early ? undefined : lastBox);
     if (attempt.ok) {
       const found = success(attempt, refs);
-      if (argument.guard) guardPress(attempt.element, argument.guard);
+      if (argument.guard) guardPress(attempt.element);
       return argument.focus ? { ...found, focused: takeFocus(attempt.element as HTMLElement, argument.focus.replace) } : found;
     }
     if (!attempt.retry) throw attempt.failure;

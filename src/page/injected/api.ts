@@ -130,8 +130,8 @@ export interface WaitActionableArgument extends ActionableArgument {
   waited?: number;
   /** Gives the element the focus once it can be acted on; with `replace` all of it is selected, so that typing replaces it. */
   focus?: { replace: boolean };
-  /** Guards so many presses that come next: {@link Turned} tells whether they were on the element. */
-  guard?: number;
+  /** Guards the press that comes next: {@link Turned} tells whether it was on the element. */
+  guard?: boolean;
 }
 
 export interface ActionableResult extends Match {
@@ -530,8 +530,6 @@ export interface Done {
 export interface TurnArgument extends WithRefs {
   /** Tasks that it lets pass before the last; one by default. */
   tasks?: number;
-  /** Begins when the press that is guarded is over: it can be asked for before that is sent. */
-  pressed?: boolean;
   /** The snapshot that is wanted if `count` of `mutations` is no more this. */
   look?: Omit<SnapshotArgument, keyof WithRefs> & { known: number };
 }
@@ -607,8 +605,6 @@ export interface Troupe {
   arrival: Call<ArrivalArgument, Arrival>;
   /** Resolves after one turn of the event loop; with the page as it is then, which saves a call. */
   turn: Call<TurnArgument, Promise<Turned>>;
-  /** Has a turn begin that waits for a press which this document has not heard to its end. */
-  release: Call<void, Done>;
 
   // Those below take and return real objects, not JSON; for use by object id.
 

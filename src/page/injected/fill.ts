@@ -118,6 +118,6 @@ export function checkedState(argument: CheckedArgument): CheckedResult {
   const pressed = role === "button" ? attr(element, "aria-pressed") : null;
   const checked = pressed !== null ? pressed === "true" : checkedOf(element, role);
   if (checked === null) throw new Failure("ELEMENT_NOT_CLICKABLE", `${describe(element)} can be neither checked nor unchecked: its role is ${role}`, { reason: "not-checkable" }, "Use click for it.");
-  if (argument.wanted === !checked) guardPress(pressable, 1);
+  if (argument.wanted === !checked) guardPress(pressable);
   return { checked, radio: role === "radio" || role === "menuitemradio", native: isHtml(element) && localName(element) === "input" };
 }

@@ -1,5 +1,5 @@
 /**
- * Guards a press, and tells when it is over: between the look at an element and the press something may move over it, or take its place. What
+ * Guards a press: between the look at an element and the press something may move over it, or take its place. What
  * would be pressed instead never hears of it, and the press is told to have missed.
  */
 import { actsOn, coverName, elementAt } from "./hit";
@@ -11,36 +11,17 @@ interface Guard {
   until: number;
   /** What is pressed instead; null where the target is, undefined before the press. */
   covered: string | null | undefined;
-  /** How often the button is still to be let go. */
-  releases: number;
 }
 
 let guard: Guard | null = null;
-/** Who waits for the press to be over. */
-let waiting: (() => void) | null = null;
 
 /** ms from the look to the press; more only where the machine is busy. */
 const longest = 5000;
 
-/** The next presses, as many as there are `releases`, are meant for `target`. */
-export function guardPress(target: Element, releases: number): void {
+/** The next press is meant for `target`. */
+export function guardPress(target: Element): void {
   listenToPresses().heard = heard;
-  guard = { target, until: performance.now() + longest, covered: undefined, releases };
-}
-
-/** Resolves where the press that was guarded is over, or has been let go. */
-export function pressed(): Promise<void> {
-  return new Promise((resolve) => {
-    letGo();
-    if (guard === null || guard.releases === 0) resolve();
-    else waiting = resolve;
-  });
-}
-
-/** Nobody waits for the press any more: it is over, and was not heard here. */
-export function letGo(): void {
-  waiting?.();
-  waiting = null;
+  guard = { target, until: performance.now() + longest, covered: undefined };
 }
 
 /** What was pressed in place of the target, if anything was; nothing is guarded any more. */
@@ -60,7 +41,6 @@ function heard(event: Event): void {
     }
     guard.covered = pressedInstead(event as MouseEvent, guard.target);
   }
-  if (event.type === "pointerup" && --guard.releases === 0) letGo();
   // What a press on the target itself brings over it does not matter.
   if (guard.covered === null) return;
   event.preventDefault();

@@ -1,7 +1,7 @@
 /** Wires the contract of `api.ts` to `globalThis.__troupe`. Evaluated again, it leaves the one that is there. */
 import { actionable, hit, waitActionable } from "./actionability";
 import { annotations } from "./annotations";
-import type { Done, Troupe } from "./api";
+import type { Troupe } from "./api";
 import { arrival } from "./arrival";
 import { closedCandidates, known } from "./closed";
 import { adoptShadowRoot } from "./dom";
@@ -9,7 +9,6 @@ import { links, metadata, table } from "./extract";
 import { answer, answerLater, answerRead } from "./fail";
 import { checkedState, fill, select } from "./fill";
 import { find } from "./find";
-import { letGo } from "./guard";
 import { html } from "./html";
 import { bringBack, keep, watchScrolls, whereabouts } from "./keep";
 import { mutations, rootCame, startWatching } from "./mutations";
@@ -60,10 +59,6 @@ function wire(): Outside {
     mutations: answer(mutations),
     arrival: answer(arrival),
     turn: answerLater(turn),
-    release: answer((): Done => {
-      letGo();
-      return { done: true };
-    }),
     adoptShadowRoot: (host: Element, root: ShadowRoot): void => {
       adoptShadowRoot(host, root);
       rootCame(root);

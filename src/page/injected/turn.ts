@@ -2,7 +2,7 @@
 import type { TurnArgument, Turned } from "./api";
 import { unknownHosts } from "./closed";
 import { focusedPassword } from "./dom";
-import { guardedFrom, pressed } from "./guard";
+import { guardedFrom } from "./guard";
 import { withMemo } from "./memo";
 import { mutations } from "./mutations";
 import { snapshot } from "./snapshot";
@@ -24,11 +24,6 @@ export function watchDownloadLinks(): void {
 
 /** Timers of 0 ms that the action set have run by then. */
 export async function turn(argument: TurnArgument): Promise<Turned> {
-  if (argument.pressed) {
-    await pressed();
-    // The click comes in the same task as the release that was heard.
-    await nextTask();
-  }
   for (let left = argument.tasks ?? 1; left > 0; left--) await nextTask();
   await new Promise((resolve) => setTimeout(resolve, 0));
   return turned(argument);

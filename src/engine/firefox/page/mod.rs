@@ -361,10 +361,6 @@ impl Page for FirefoxPage {
         self.id.clone()
     }
 
-    fn runs_beside_input(&self) -> bool {
-        true
-    }
-
     async fn stop_requests(&self) {
         self.network.stop_requests().await;
     }
