@@ -245,7 +245,7 @@ impl Page {
         let look = self.config.records().then(whole_page);
         let told = Box::pin(self.inject("arrival", json!({"look": look})));
         if navigation.dialog.is_none()
-            && let Some(Ok(mut told)) = self.within(self.config.timeout_settle, told).await
+            && let Ok(mut told) = self.taking_turns(self.config.timeout_settle, told).await
         {
             navigation.title = told["title"].as_str().unwrap_or_default().to_owned();
             if let Value::Object(timing) = told["timing"].take() {
