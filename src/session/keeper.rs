@@ -21,7 +21,7 @@ use super::{
 use crate::{
     engine::network::Cookie,
     error::Result,
-    page::{Item, KeptPage, OriginStorage, Page, WaitUntil},
+    page::{FrameState, Item, KeptPage, OriginStorage, Page, WaitUntil},
 };
 
 /// A session is looked at when no call has run for this long…
@@ -294,13 +294,19 @@ impl Session {
     fn note(&self, pages: &[Arc<Page>], kept: &[KeptPage], cookies: Vec<Cookie>) {
         let memory = self.keeper.memory();
         let last = memory.last.clone();
-        // Slow, not gone: as it was, where it is where it was.
-        let as_before = |number: usize, url: &str| {
-            let seen = last.as_ref()?.pages.iter().find(|seen| seen.number == number && seen.url == url)?;
-            Some(seen.frames.clone())
+        // Slow, not gone: what has not answered is as it was, where the page is where it was.
+        let as_before = |number: usize, url: &str, seen: &[FrameState]| {
+            let pages = last.iter().flat_map(|last| &last.pages);
+            let same = pages.filter(|page| page.number == number && page.url == url);
+            let is_unseen =
+                |frame: &&FrameState| !seen.iter().any(|now| now.document.place == frame.document.place);
+            same.flat_map(|page| &page.frames).filter(is_unseen).cloned().collect::<Vec<_>>()
         };
         let pages = pages.iter().zip(kept).map(|(page, kept)| {
-            let before = if kept.unseen { as_before(page.number, &page.url()) } else { None };
+            let mut frames = kept.frames.clone();
+            if kept.unseen {
+                frames.extend(as_before(page.number, &page.url(), &kept.frames));
+            }
             let storage = memory.session_storage.get(&page.number).into_iter().flatten();
             SavedPage {
                 number: page.number,
@@ -309,7 +315,7 @@ impl Session {
                     .filter(|(_, items)| !items.is_empty())
                     .map(|(origin, items)| (origin.clone(), items.clone()))
                     .collect(),
-                frames: before.unwrap_or_else(|| kept.frames.clone()),
+                frames,
             }
         });
         let saved = SavedSession {
