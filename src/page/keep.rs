@@ -268,14 +268,13 @@ impl Page {
     /// Goes to an empty document that is nobody's.
     pub async fn leave(&self, timeout: Duration) -> Result<()> {
         let blank = Url::parse("about:blank").map_err(|_| self.error(EngineError::DocumentGone))?;
-        self.visit(&blank, WaitUntil::DomContentLoaded, timeout).await.map(drop)
+        self.visit(&blank, WaitUntil::DomContentLoaded, timeout).await
     }
 
     /// Opens `url` and waits for it, as long as is reasonable: whatever comes of it, the session goes on.
     pub async fn open_again(&self, url: &Url) {
-        match self.visit(url, WaitUntil::Load, LOAD_TIMEOUT).await {
-            Ok(_) => {}
-            Err(error) => tracing::warn!(page = self.id, %error, "a page did not come back as it was"),
+        if let Err(error) = self.visit(url, WaitUntil::Load, LOAD_TIMEOUT).await {
+            tracing::warn!(page = self.id, %error, "a page did not come back as it was");
         }
         if let Err(error) = self.forget_history().await {
             tracing::debug!(%error, "its history is longer than it was");

@@ -109,10 +109,11 @@ impl Page {
         self.arrive_by(url.as_str(), going, timeout).await
     }
 
-    /// Navigates to `url` for a purpose of our own, which the page's history need not tell of.
-    pub async fn visit(&self, url: &Url, until: WaitUntil, timeout: Duration) -> Result<Navigation> {
+    /// Navigates to `url` for a purpose of our own, which the page's history need not tell of; looks at nothing there: an
+    /// element that has a ref gets no other.
+    pub async fn visit(&self, url: &Url, until: WaitUntil, timeout: Duration) -> Result<()> {
         let going = async |mark| self.go(url, until, mark, self.engine.replace(url.as_str())).await;
-        self.arrive_by(url.as_str(), going, timeout).await
+        self.reach_by(url.as_str(), going, timeout).await.map(drop)
     }
 
     /// Waits until a page that has just opened has a document of its own, or a download in its place.
@@ -201,14 +202,25 @@ impl Page {
         }
     }
 
-    /// Does `going`, waits for where it leads, and stops loading where that takes too long or nobody waits
-    /// any more: a page that loads answers nothing else.
+    /// Does `going`, and tells where it has led.
     async fn arrive_by(
         &self,
         to: &str,
         going: impl AsyncFnOnce(Mark) -> Result<Reached>,
         timeout: Duration,
     ) -> Result<Navigation> {
+        let reached = self.reach_by(to, going, timeout).await?;
+        self.arrival_of(reached).await
+    }
+
+    /// Does `going`, waits for where it leads, and stops loading where that takes too long or nobody waits
+    /// any more: a page that loads answers nothing else.
+    async fn reach_by(
+        &self,
+        to: &str,
+        going: impl AsyncFnOnce(Mark) -> Result<Reached>,
+        timeout: Duration,
+    ) -> Result<Reached> {
         let mark = self.state.mark();
         let stop = OnDrop::new(|| self.engine.stop_loading());
         let reached = tokio::time::timeout(timeout, going(mark)).await;
@@ -216,7 +228,7 @@ impl Page {
             stop.disarm();
         }
         match reached {
-            Ok(reached) => self.arrival_of(reached?).await,
+            Ok(reached) => reached,
             Err(_) if self.state.read(|facts| facts.committed_since(mark)) => Err(self
                 .failed(to, "timeout", timeout)
                 .worded(format!("`{to}` has answered but was not loaded within {} ms", timeout.as_millis()))),

@@ -351,7 +351,7 @@ impl Session {
             for (origin, EmptyPage { url, .. }) in origins.iter().zip(&empty) {
                 let there = page.visit(url, WaitUntil::DomContentLoaded, LEFT_TIMEOUT).await;
                 let found = match there {
-                    Ok(_) => page.keep(true).await.storage.into_iter().next(),
+                    Ok(()) => page.keep(true).await.storage.into_iter().next(),
                     Err(_) => None,
                 };
                 let mut memory = self.keeper.memory();
