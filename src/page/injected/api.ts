@@ -551,7 +551,7 @@ export interface Turned extends Done {
 
 export interface ArrivalArgument extends WithRefs {
   /** What to show of the page in the same answer. */
-  look?: Omit<SnapshotArgument, "refs"> | null;
+  look?: Omit<SnapshotArgument, keyof WithRefs> | null;
 }
 
 export interface Arrival {

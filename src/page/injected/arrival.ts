@@ -1,9 +1,7 @@
 /** What a navigation has led to. */
 import type { Arrival, ArrivalArgument } from "./api";
-import { unknownHosts } from "./closed";
 import { documentTitle } from "./dom";
-import { withMemo } from "./memo";
-import { snapshot } from "./snapshot";
+import { shown } from "./shown";
 
 /** By the names that are told: those of the Navigation Timing entry without what they all end with. */
 const timed = { responseStart: "responseStart", domContentLoaded: "domContentLoadedEventEnd", load: "loadEventEnd" } as const;
@@ -16,10 +14,5 @@ export function arrival({ look, refs, hosts }: ArrivalArgument): Arrival {
   for (const [name, property] of Object.entries(timed) as [keyof typeof timed, (typeof timed)[keyof typeof timed]][]) {
     if (entry && entry[property] > 0) told.timing[name] = round(entry[property]);
   }
-  if (look && unknownHosts({ hosts }) === null) {
-    told.snapshot = withMemo(() => snapshot({ ...look, refs }));
-    told.next = told.snapshot.next;
-    told.mutations = told.snapshot.mutations;
-  }
-  return told;
+  return look ? { ...told, ...shown(look, { refs, hosts }) } : told;
 }

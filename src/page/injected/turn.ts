@@ -1,11 +1,9 @@
 /** One turn of the page's event loop. */
 import type { TurnArgument, Turned } from "./api";
-import { unknownHosts } from "./closed";
 import { focusedPassword } from "./dom";
 import { guardedFrom } from "./guard";
-import { withMemo } from "./memo";
 import { mutations } from "./mutations";
-import { snapshot } from "./snapshot";
+import { shown } from "./shown";
 import { nextTask } from "./task";
 
 /** The last click on a link that downloads. */
@@ -37,10 +35,5 @@ function turned({ look, refs, hosts }: TurnArgument): Turned {
   if (password !== null) told.password = password;
   if (click !== null && !click.defaultPrevented) told.download = true;
   click = null;
-  if (look && look.known !== told.mutations && unknownHosts({ hosts }) === null) {
-    told.snapshot = withMemo(() => snapshot({ ...look, refs }));
-    told.next = told.snapshot.next;
-    told.mutations = told.snapshot.mutations;
-  }
-  return told;
+  return look && look.known !== told.mutations ? { ...told, ...shown(look, { refs, hosts }) } : told;
 }
