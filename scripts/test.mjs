@@ -10,6 +10,7 @@ import { readdirSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
+import { parseArgs } from 'node:util'
 import { NOTES } from '../__test__/support/notes.mjs'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
 import { ALONE, BROWSERS, nothingOf } from '../__test__/support/browsers.mjs'
@@ -18,10 +19,11 @@ import { runScript, setup } from './setup.mjs'
 /** Where a whole run of the end-to-end tests keeps what it has used of the tools. */
 const NOTES_FOLDER = join(ROOT, '.cache', 'notes')
 
-const rest = process.argv.includes('--rest')
-const full = rest || process.argv.includes('--full')
-const withBrowser = process.argv.find((argument) => argument.startsWith('--browser='))?.slice('--browser='.length)
-const [only = rest ? 'node' : undefined, ...words] = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
+const flag = /** @type {const} */ ({ type: 'boolean', default: false })
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { full: flag, rest: flag, browser: { type: 'string' } } })
+const { rest, browser: withBrowser } = values
+const full = rest || values.full
+const [only = rest ? 'node' : undefined, ...words] = positionals
 
 /** The engine in memory and the clock that stands still: what `npm run build` builds, and a release never has. */
 const TESTING = ['--features', 'testing']
