@@ -151,8 +151,9 @@ pub enum PageEvent {
     NavigationUnscheduled {
         frame: FrameId,
     },
-    /// The page asks for a window with this URL.
+    /// The page asks for a window with this URL; where that is known only later, it is told again of the same `window`.
     WindowOpening {
+        window: Option<Arc<str>>,
         url: String,
     },
     /// The frame has given up or finished what it was loading.

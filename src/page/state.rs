@@ -69,7 +69,8 @@ pub struct Facts {
     dialog_opened: Mark,
     download: Option<(Mark, DownloadStart)>,
     file_chooser: Option<(Mark, FileChooser)>,
-    windows: VecDeque<(Mark, String)>,
+    /// When it was asked for, its name, where it has one, and its URL.
+    windows: VecDeque<(Mark, Option<Arc<str>>, String)>,
     /// When the page crashed, until it has a document again.
     pub crashed: Option<Mark>,
     /// When a navigation last ended without a document.
@@ -168,7 +169,7 @@ impl Facts {
 
     /// The URLs of the windows that the page has asked for since `mark`.
     pub fn windows_since(&self, mark: Mark) -> Vec<String> {
-        self.windows.iter().rev().filter(|(at, _)| *at > mark).map(|(_, url)| url.clone()).collect()
+        self.windows.iter().rev().filter(|(at, ..)| *at > mark).map(|(.., url)| url.clone()).collect()
     }
 
     /// Whether a navigation that was begun has led to no document since `mark`: a download begins so.
@@ -247,9 +248,14 @@ impl Facts {
                     frame.scheduled = None;
                 }
             }
-            PageEvent::WindowOpening { url } => {
-                self.windows.truncate(MOST_WINDOWS - 1);
-                self.windows.push_front((now, url));
+            PageEvent::WindowOpening { window, url } => {
+                let known = self.windows.iter_mut().find(|(_, name, _)| name.is_some() && *name == window);
+                if let Some((.., former)) = known {
+                    *former = url;
+                } else {
+                    self.windows.truncate(MOST_WINDOWS - 1);
+                    self.windows.push_front((now, window, url));
+                }
             }
             PageEvent::LoadingStopped { frame } => {
                 if self.frames.get_mut(&frame).is_some_and(|frame| frame.navigating.take().is_some()) {
@@ -456,6 +462,22 @@ mod tests {
         state.event(PageEvent::DocumentResponse { document: "e".into(), status: 404 });
         state.event(committed("f", "e"));
         assert_eq!(state.read(|facts| facts.main_frame().status), 404);
+    }
+
+    #[test]
+    fn a_window_whose_url_is_told_later_is_one_window() {
+        let state = page();
+        let mark = state.mark();
+        let opening = |window: Option<&str>, url: &str| PageEvent::WindowOpening {
+            window: window.map(Into::into),
+            url: url.into(),
+        };
+        state.event(opening(Some("w"), "about:blank"));
+        state.event(opening(Some("w"), "http://a/"));
+        state.event(opening(None, "http://b/"));
+        state.event(opening(None, "http://b/"));
+        let windows = state.read(|facts| facts.windows_since(mark));
+        assert_eq!(windows, ["http://a/", "http://b/", "http://b/"]);
     }
 
     #[test]

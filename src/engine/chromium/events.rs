@@ -212,7 +212,7 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
         }
         "Page.windowOpen" => {
             let event: WindowOpen = parse(method, params)?;
-            PageEvent::WindowOpening { url: event.url }
+            PageEvent::WindowOpening { window: None, url: event.url }
         }
         "Page.frameStartedNavigating" => {
             let event: StartedNavigating = parse(method, params)?;

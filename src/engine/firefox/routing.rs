@@ -205,7 +205,7 @@ fn created(shared: &Arc<Shared>, info: ContextInfo) {
     match opener.and_then(|opener| shared.page_of(&opener)) {
         Some(opener) => {
             let url = early.as_ref().map_or(url, |early| early.url.clone());
-            opener.emit(PageEvent::WindowOpening { url });
+            opener.emit(PageEvent::WindowOpening { window: Some(id.clone()), url });
             page.opened_by(vec![opener]);
             context.tabs.told();
         }

@@ -275,7 +275,7 @@ impl Shared {
             let page = self.attach(handle, opener.as_ref().map(|opener| opener.id()));
             page.look(turn).await;
             if let Some(opener) = &opener {
-                opener.emit(PageEvent::WindowOpening { url: page.target() });
+                opener.emit(PageEvent::WindowOpening { window: None, url: page.target() });
             }
         }
         Ok(())

@@ -179,7 +179,10 @@ impl FirefoxPage {
             // Only now it is known where the window goes.
             let openers = std::mem::take(&mut *lock(&self.openers));
             for opener in &openers {
-                opener.emit(PageEvent::WindowOpening { url: happening.url.clone() });
+                opener.emit(PageEvent::WindowOpening {
+                    window: Some(self.id.clone()),
+                    url: happening.url.clone(),
+                });
             }
             if !openers.is_empty() {
                 self.tabs.all_known();
