@@ -117,6 +117,9 @@ export const BROWSERS = {
       'state/storage-state.test.mjs': {
         'holds the cookies that a frame of another site has inside a page': 'BiDi does not tell of such a cookie in which page it is'
       },
+      'waiting/afterwards.test.mjs': {
+        'an answer of unknown length is waited for as long as something comes of it, and told to be open': 'BiDi does not tell what of an answer has come: it is waited for as long as `--timeout-settle` says'
+      },
       'waiting/speed.test.mjs': { '*': 'the limits are for Chromium; `npm run bench` has those for Firefox' }
     }
   },

@@ -14,7 +14,7 @@ use super::{
     network::{ContextNetwork, Intercept},
     page::{FirefoxPage, PageSetup},
     requests,
-    system::{self, System},
+    system::{System, TOLD, Told},
     tabs::Tabs,
 };
 use crate::engine::{
@@ -92,6 +92,12 @@ impl Shared {
         targets.early.remove(at)
     }
 
+    fn with_page(&self, frame: &str, tell: impl FnOnce(&FirefoxPage)) {
+        if let Some(page) = self.page_of(frame) {
+            tell(&page);
+        }
+    }
+
     fn page_of(&self, frame: &str) -> Option<Arc<FirefoxPage>> {
         self.targets().frames.get(frame).cloned()
     }
@@ -151,6 +157,11 @@ impl Listener for BrowserListener {
                 let Some((frame, message)) = console::translate(method, params) else { return };
                 if let Some(page) = shared.page_of(&frame) {
                     page.emit(PageEvent::Console(message));
+                }
+            }
+            TOLD => {
+                if let Some(told) = parse(method, params) {
+                    hear(&shared, told);
                 }
             }
             "script.message" => {
@@ -241,35 +252,32 @@ fn destroyed(shared: &Arc<Shared>, info: &ContextInfo) {
     }
 }
 
+/// A frame tells where it is.
 fn heard(shared: &Arc<Shared>, message: Message) {
-    match message.channel.as_str() {
-        CHANNEL => {
-            let (Some(frame), Some(url)) = (message.source.context, message.data["value"].as_str()) else {
-                return;
-            };
-            if let Some(page) = shared.page_of(&frame) {
-                page.moved(&frame, url.to_owned());
+    let (CHANNEL, Some(frame), Some(url)) =
+        (message.channel.as_str(), message.source.context, message.data["value"].as_str())
+    else {
+        return;
+    };
+    if let Some(page) = shared.page_of(&frame) {
+        page.moved(&frame, url.to_owned());
+    }
+}
+
+/// The browser's window tells something.
+fn hear(shared: &Arc<Shared>, told: Told) {
+    match told {
+        Told::Tab { user_context } => {
+            let context = shared.targets().contexts.get(&user_context).cloned();
+            if let Some(context) = context {
+                context.tabs.opens();
             }
         }
-        system::CHANNEL => {
-            // `{crashed: id}`, as the browser describes an object.
-            let [what, of] = &message.data["value"][0]
-                .as_array()
-                .map_or([Value::Null, Value::Null], |entry| [entry[0].clone(), entry[1]["value"].clone()]);
-            if what == "tab" {
-                let context = of.as_str().and_then(|id| shared.targets().contexts.get(id).cloned());
-                if let Some(context) = context {
-                    context.tabs.opens();
-                }
-                return;
-            }
-            let Some(page) = of.as_str().and_then(|id| shared.page_of(id)) else { return };
-            match what.as_str() {
-                Some("crashed") => page.crashed(),
-                Some("dialog") => page.dialog_opens(),
-                _ => {}
-            }
+        Told::Crashed { context } => shared.with_page(&context, FirefoxPage::crashed),
+        Told::Dialog { context } => shared.with_page(&context, FirefoxPage::dialog_opens),
+        Told::Asks { context, channel, kind } => {
+            shared.with_page(&context, |page| page.asks(&context, channel, kind));
         }
-        _ => {}
+        Told::Asked { context, channel } => shared.with_page(&context, |page| page.asked(channel)),
     }
 }

@@ -1,10 +1,15 @@
-// Runs in the browser's own window, with its rights: what BiDi has no words for. `tell` sends an object to us,
+// Runs in the browser's own window, with its rights: what BiDi has no words for.
 // `handsScript` is what runs beside the documents,
 // `headless` whether nobody sees the window.
 // eslint-disable-next-line @typescript-eslint/no-unused-expressions -- the whole file is the function that is called
-(tell, handsScript, headless) => {
+(handsScript, headless) => {
   const { UserContextManager } = ChromeUtils.importESModule('chrome://remote/content/shared/UserContextManager.sys.mjs')
   const { NavigableManager } = ChromeUtils.importESModule('chrome://remote/content/shared/NavigableManager.sys.mjs')
+  const { RemoteAgent } = ChromeUtils.importESModule('chrome://remote/content/components/RemoteAgent.sys.mjs')
+  // Tells us, as an event of BiDi's. What one of its channels tells comes some turns later, after answers that have come since.
+  const tell = (data) =>
+    RemoteAgent.webDriverBiDi?.session?.messageHandler.emit('message-handler-protocol-event', { name: 'troupe.told', data })
+
   const page = (id) => {
     const context = NavigableManager.getBrowsingContextById(id)?.top
     if (!context) throw new Error('the page is gone')
@@ -24,18 +29,18 @@
   gBrowser.tabContainer.addEventListener('TabOpen', ({ target }) => {
     show(target)
     // BiDi tells of it a moment later; by then what has opened it may have been answered.
-    tell({ tab: UserContextManager.getIdByInternalId(target.userContextId ?? 0) })
+    tell({ tab: { userContext: UserContextManager.getIdByInternalId(target.userContextId ?? 0) } })
   })
 
   window.addEventListener(
     'oop-browser-crashed',
-    ({ target }) => tell({ crashed: NavigableManager.getIdForBrowser(target) }),
+    ({ target }) => tell({ crashed: { context: NavigableManager.getIdForBrowser(target) } }),
     true
   )
 
   // A dialog is told of only once it is drawn; by then what has opened it may have been answered.
   window.addEventListener('DOMWillOpenModalDialog', ({ target }) => {
-    if (target.localName === 'browser') tell({ dialog: NavigableManager.getIdForBrowser(target) })
+    if (target.localName === 'browser') tell({ dialog: { context: NavigableManager.getIdForBrowser(target) } })
   }, true)
 
   // The browser's own menu of a right press: nobody would choose from it, and while it is open the browser may stand still.
@@ -82,8 +87,31 @@
   }
   window.messageManager.addMessageListener('troupe:hands', ({ target }) => hands.add(target.messageManager))
   window.messageManager.addMessageListener('troupe:pointed', ({ data }) => over(data.number, data.failure))
+
+  // What documents ask for, by the number of its channel, until BiDi has told of it.
+  const asking = new Map()
+  window.messageManager.addMessageListener('troupe:asks', ({ target, data: { channel, frame, kind } }) => {
+    const context = BrowsingContext.get(frame)
+    if (!context) return
+    const of = NavigableManager.getIdForBrowsingContext(context)
+    asking.set(channel, { by: target.messageManager, of })
+    tell({ asks: { context: of, channel, kind } })
+  })
+  const asked = (channel) => {
+    const known = asking.get(channel)
+    if (!known) return
+    asking.delete(channel)
+    // BiDi's own word comes before.
+    Services.tm.dispatchToMainThread(() => tell({ asked: { context: known.of, channel } }))
+  }
+  window.messageManager.addMessageListener('troupe:asked', ({ data }) => asked(data.channel))
+  const met = (channel) => channel instanceof Ci.nsIIdentChannel && asked(channel.channelId)
+  for (const topic of ['before-connect', 'examine-cached-response', 'stop-request', 'failed-opening-request'])
+    Services.obs.addObserver(met, `http-on-${topic}`)
+
   // A tab has gone, or goes on in another process.
   Services.obs.addObserver((messages) => {
+    for (const [channel, { by }] of asking) if (by === messages) asked(channel)
     for (const [number, { by }] of pointing)
       if (by === messages) over(number, 'DiscardedBrowsingContextError: the page has gone')
   }, 'message-manager-disconnect')

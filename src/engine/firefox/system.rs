@@ -15,8 +15,44 @@ const HANDS: &str = include_str!("hands.js");
 pub(super) const LET_US_IN: &str = "start Firefox with --remote-allow-system-access";
 /// The browser's own window answers at once, or hangs.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// What the script tells comes under this name.
-pub(super) const CHANNEL: &str = "troupe-system";
+/// The event by which the script tells us something.
+pub(super) const TOLD: &str = "troupe.told";
+
+/// What the script tells.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Told {
+    /// A tab has opened.
+    #[serde(rename_all = "camelCase")]
+    Tab {
+        user_context: Arc<str>,
+    },
+    /// A page's process has died.
+    Crashed {
+        context: Arc<str>,
+    },
+    /// A dialog of a page is being drawn.
+    Dialog {
+        context: Arc<str>,
+    },
+    /// A document asks for something: BiDi will tell of it, before `Asked`.
+    Asks {
+        context: Arc<str>,
+        channel: u64,
+        kind: AskedFor,
+    },
+    Asked {
+        context: Arc<str>,
+        channel: u64,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum AskedFor {
+    Script,
+    Fetch,
+}
 
 /// `None` in a browser that does not let us in.
 #[derive(Clone)]
@@ -58,7 +94,6 @@ impl System {
                     json!({
                         "functionDeclaration": SCRIPT,
                         "arguments": [
-                            {"type": "channel", "value": {"channel": CHANNEL}},
                             {"type": "string", "value": HANDS},
                             {"type": "boolean", "value": headless},
                         ],

@@ -25,13 +25,13 @@ use super::{
     network::ContextNetwork,
     reasons,
     requests::Step,
-    system::{LET_US_IN, System},
+    system::{AskedFor, LET_US_IN, System},
     tabs::Tabs,
     value::Outcome,
 };
 use crate::engine::{
     Area, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
-    NavigationStart, Page, PageEvent, PageObserver, Shot, World,
+    NavigationStart, Page, PageEvent, PageObserver, ResourceKind, Shot, World,
     actions::{self, Typed},
     gate::{Going, Kind, Stopped, Whose},
     network::ResourceType,
@@ -220,6 +220,24 @@ impl FirefoxPage {
         let _ = tokio::time::timeout(DIALOG_TIMEOUT, drawn.wait_for(|opens| !opens)).await;
     }
 
+    /// A document asks for something; BiDi tells of it later, before [`Self::asked`].
+    pub fn asks(&self, frame: &Arc<str>, channel: u64, kind: AskedFor) {
+        let document = lock(&self.state).frames.document(frame);
+        self.emit(PageEvent::RequestStarted {
+            id: asked_for(channel),
+            frame: Some(frame.clone()),
+            document,
+            kind: match kind {
+                AskedFor::Script => ResourceKind::Script,
+                AskedFor::Fetch => ResourceKind::Fetch,
+            },
+        });
+    }
+
+    pub fn asked(&self, channel: u64) {
+        self.emit(PageEvent::RequestEnded { id: asked_for(channel) });
+    }
+
     /// A step in the life of one of its requests.
     pub fn requested(&self, method: &str, step: &Step) {
         let (document, redirected, aborted) = {
@@ -337,6 +355,11 @@ impl FirefoxPage {
     fn system_call(&self, name: &str) -> String {
         format!("{name}({})", json!(self.id))
     }
+}
+
+/// What a document asks for, until BiDi has a name for it.
+fn asked_for(channel: u64) -> Arc<str> {
+    format!("asked for {channel}").into()
 }
 
 fn names(files: &[PathBuf]) -> Vec<String> {
