@@ -24,6 +24,8 @@ pub mod wire;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -229,6 +231,33 @@ pub trait ContextObserver: Send + Sync {
     fn page_opened(&self, page: Arc<dyn Page>, opener: Option<&str>) -> Arc<dyn PageObserver>;
 }
 
+/// A call of our script in a page.
+#[derive(Debug, Clone, Serialize)]
+pub struct ScriptCall {
+    pub name: &'static str,
+    pub arguments: Value,
+}
+
+impl MouseEvent {
+    /// Moves to a place and clicks there so many times.
+    pub fn clicks((x, y): (f64, f64), button: MouseButton, times: u32, modifiers: Modifiers) -> Vec<Self> {
+        let mut events = vec![Self::Move { x, y, modifiers }];
+        for clicks in 1..=times {
+            events.push(Self::Down { x, y, button, clicks, modifiers });
+            events.push(Self::Up { x, y, button, clicks, modifiers });
+        }
+        events
+    }
+}
+
+/// What [`Page::press_between`] has begun.
+pub struct Pressing<'a> {
+    /// The first call's answer, as JSON.
+    pub looked: String,
+    /// Where it has said to press: what ends when that is over, and what the second call answers after it.
+    pub pressed: Option<(BoxFuture<'a, EngineResult<()>>, BoxFuture<'a, EngineResult<String>>)>,
+}
+
 /// How a navigation that was asked for by URL began.
 #[derive(Debug, Clone)]
 pub enum NavigationStart {
@@ -419,6 +448,17 @@ pub trait Page: Send + Sync {
     async fn catch_up(&self);
     /// Real pointer input, written together, awaited together. The pages's viewport, CSS pixels.
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()>;
+    /// Calls our script in the main frame, presses the left button where its answer says (`press: {x, y}`), and calls it
+    /// again: there and back once, where the engine has hands beside the document. `None`: it has not. So many clicks,
+    /// and none once the time is over.
+    async fn press_between(
+        &self,
+        _look: &ScriptCall,
+        _clicks: (u32, Duration),
+        _then: &ScriptCall,
+    ) -> EngineResult<Option<Pressing<'_>>> {
+        Ok(None)
+    }
     /// Real key input, written together, awaited together.
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()>;
     /// Whether drags of the browser's own are handed to us instead of the desktop.

@@ -5,7 +5,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{ANSWER, Page, SnapshotOptions, settle::Settled, state::Mark, waiting::millis};
+use super::{
+    ANSWER, Page, SnapshotOptions,
+    changes::Before,
+    settle::{Settled, Turning},
+    state::Mark,
+    waiting::millis,
+};
 use crate::{
     config::AfterAction,
     engine::{EngineError, EngineResult, FrameId},
@@ -53,7 +59,7 @@ pub(super) struct Spot {
 
 /// How a place was looked for.
 #[derive(Debug, Clone)]
-struct Sought {
+pub(super) struct Sought {
     target: String,
     /// Arguments of the page's own wait.
     wanted: Value,
@@ -62,6 +68,11 @@ struct Sought {
 }
 
 impl Sought {
+    /// From now on; `wanted` are arguments of the page's own wait.
+    pub fn new(target: &str, wanted: Value, timeout: Duration) -> Self {
+        Self { target: target.to_owned(), wanted, begun: Instant::now(), timeout }
+    }
+
     fn left(&self) -> Duration {
         self.timeout.saturating_sub(self.begun.elapsed())
     }
@@ -76,7 +87,29 @@ impl Done {
     }
 }
 
+/// Where the page says that an element is, in its own frame.
+pub(super) fn place_in(answer: &Value) -> (f64, f64) {
+    let coordinate = |name: &str| answer[name].as_f64().unwrap_or_default();
+    (coordinate("x"), coordinate("y"))
+}
+
 impl Spot {
+    /// What the page has found in `frame`; `(x, y)` is where it is in the viewport.
+    pub fn of(answer: &Value, (x, y): (f64, f64), frame: FrameId, sought: Sought) -> Self {
+        let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+        Self {
+            x,
+            y,
+            reference: text("ref"),
+            description: text("description"),
+            tag: text("tag"),
+            kind: text("type"),
+            focused: answer["focused"] == true,
+            sought,
+            frame,
+        }
+    }
+
     pub fn is_password(&self) -> bool {
         self.kind == "password"
     }
@@ -93,7 +126,19 @@ impl Page {
         let before = self.within(self.config.timeout_settle, self.before_action()).await.flatten();
         let mark = self.state.mark();
         work(mark).await?;
-        let mut settled = self.settle(mark, frame, before.as_ref()).await?;
+        self.outcome(element, frame, mark, before, None).await
+    }
+
+    /// What came of what was done on `element` since `mark`; a first turn of the page may be under way.
+    pub(super) async fn outcome(
+        &self,
+        element: String,
+        frame: &FrameId,
+        mark: Mark,
+        before: Option<Before>,
+        turning: Option<Turning<'_>>,
+    ) -> Result<Done> {
+        let mut settled = self.settle(mark, frame, before.as_ref(), turning).await?;
         let seen = settled.seen.take();
         let mut done = Done { element, settled, ..Done::default() };
         if done.settled.dialog.is_some() || done.settled.closed {
@@ -128,7 +173,7 @@ impl Page {
 
     /// The same; `wanted` are arguments of the page's own wait.
     pub(super) async fn spot_with(&self, target: &str, wanted: Value, timeout: Duration) -> Result<Spot> {
-        self.seek(Sought { target: target.to_owned(), wanted, begun: Instant::now(), timeout }).await
+        self.seek(Sought::new(target, wanted, timeout)).await
     }
 
     /// Looks for `spot` again after a press there has met `cover` instead; fails where its time is over.
@@ -167,20 +212,9 @@ impl Page {
         arguments["timeout"] = millis(sought.timeout).into();
         arguments["waited"] = millis(sought.begun.elapsed()).into();
         let answer = self.inject_in(&place.frame, "waitActionable", arguments).await?;
-        let coordinate = |name: &str| answer[name].as_f64().unwrap_or_default();
-        let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
-        let (x, y) = self.to_viewport(&place.owners, coordinate("x"), coordinate("y"), force).await?;
-        Ok(Spot {
-            x,
-            y,
-            reference: text("ref"),
-            description: text("description"),
-            tag: text("tag"),
-            kind: text("type"),
-            focused: answer["focused"] == true,
-            sought: sought.clone(),
-            frame: place.frame,
-        })
+        let (x, y) = place_in(&answer);
+        let at = self.to_viewport(&place.owners, x, y, force).await?;
+        Ok(Spot::of(&answer, at, place.frame, sought.clone()))
     }
 
     /// Awaits input; a dialog that it opens, or a page that it closes, is an outcome, not a failure.

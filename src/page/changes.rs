@@ -129,6 +129,19 @@ impl Page {
         Some(Before { look, at: self.state.mark() })
     }
 
+    /// The text as it was last looked at, where the page has one frame and nobody has asked it yet whether it is the same.
+    pub(super) fn as_last_seen(&self) -> Option<Before> {
+        if self.config.after_action != crate::config::AfterAction::Changes {
+            return None;
+        }
+        let document = self.document();
+        let mut known = self.last_look.lock();
+        let look = known.look.clone().filter(|look| look.document == document && look.counts.len() == 1)?;
+        known.after_action = false;
+        known.heard.clear();
+        Some(Before { look, at: self.state.mark() })
+    }
+
     /// What has changed since `before`; `None` where another document is there, or nothing changed. `seen` is
     /// what the page has shown just now, if it was asked.
     pub(super) async fn changes_since(&self, before: Option<Before>, seen: Option<Value>) -> Option<String> {

@@ -14,7 +14,7 @@ use super::{
     waiting::{GRACE, millis},
 };
 use crate::{
-    engine::{FrameId, World, wire::read_json},
+    engine::{FrameId, ScriptCall, World, wire::read_json},
     error::{ErrorCode, Result, TroupeError},
 };
 
@@ -34,11 +34,37 @@ impl Page {
 
     /// Calls `name` of our script in `frame`; its answer is JSON, its known failures errors.
     pub(super) async fn inject_in(&self, frame: &FrameId, name: &str, mut arguments: Value) -> Result<Value> {
-        if let Value::Object(map) = &mut arguments {
+        self.complete(frame, &mut arguments);
+        let answer = self.call_with_roots(frame, name, arguments).await?;
+        self.taken_in(frame, answer)
+    }
+
+    /// A call of `name` of our script in `frame`, for an engine that makes it itself.
+    pub(super) fn script_call(
+        &self,
+        frame: &FrameId,
+        name: &'static str,
+        mut arguments: Value,
+    ) -> ScriptCall {
+        self.complete(frame, &mut arguments);
+        ScriptCall { name, arguments }
+    }
+
+    /// The answer to a [`Self::script_call`], as that of [`Self::inject_in`].
+    pub(super) fn answer_of(&self, frame: &FrameId, call: &ScriptCall, answer: &str) -> Result<Value> {
+        self.taken_in(frame, readable(call.name, answer)?)
+    }
+
+    /// Adds to the arguments of a call what each has.
+    fn complete(&self, frame: &FrameId, arguments: &mut Value) {
+        if let Value::Object(map) = arguments {
             map.insert("refs".into(), self.ref_counter(frame));
             map.insert("hosts".into(), self.engine.sees_closed_roots().into());
         }
-        let answer = self.call_with_roots(frame, name, arguments).await?;
+    }
+
+    /// Takes in what each answer tells.
+    fn taken_in(&self, frame: &FrameId, answer: Value) -> Result<Value> {
         if let Some(next) = answer["next"].as_u64() {
             self.refs_used(frame, next);
         }
@@ -87,7 +113,7 @@ impl Page {
                 other => return Err(unreadable(name, &other.to_string())),
             },
         };
-        read_json(&answer).map_err(|error| unreadable(name, &error.to_string()))
+        readable(name, &answer)
     }
 
     /// Does `work`, again where a navigation takes the document away under it: in the next one.
@@ -125,6 +151,10 @@ impl Page {
         refusal.suggestion = error["suggestion"].as_str().map(str::to_owned);
         refusal.detail("page", self.url())
     }
+}
+
+fn readable(name: &str, answer: &str) -> Result<Value> {
+    read_json(answer).map_err(|error| unreadable(name, &error.to_string()))
 }
 
 fn unreadable(name: &str, what: &str) -> TroupeError {

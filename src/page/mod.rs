@@ -243,7 +243,7 @@ impl Page {
         if accept && dialog.kind == LEAVING {
             self.gone_on(mark).await;
         }
-        let mut settled = self.settle(mark, self.main_frame(), None).await?;
+        let mut settled = self.settle(mark, self.main_frame(), None, None).await?;
         // A dialog that came while the page loaded has held up the load.
         if settled.dialog.is_none() && !settled.closed && !self.state.read(|facts| facts.main_frame().loaded)
         {

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
 use super::{
     Page,
-    action::{Done, Spot},
+    action::{Done, Sought, Spot, place_in},
     state::Mark,
+    waiting::GRACE,
 };
 use crate::{
-    engine::{Modifiers, MouseButton, MouseEvent, World},
+    engine::{Modifiers, MouseButton, MouseEvent, Pressing, World},
     error::Result,
 };
 
@@ -48,14 +50,26 @@ impl Page {
     pub async fn click(&self, target: &str, options: &ClickOptions) -> Result<Done> {
         let action = if options.button == MouseButton::Left { "click" } else { "hover" };
         let wanted = json!({"action": action, "force": options.force, "guard": !options.force});
+        let plain = options.button == MouseButton::Left && options.modifiers == 0 && !options.force;
+        if plain && let Some((spot, done)) = self.click_at_once(target, &wanted, options).await? {
+            return self.click_on(spot, done, options).await;
+        }
         let spot = self.spot_with(target, wanted, options.timeout).await?;
         self.click_spot(spot, options).await
     }
 
     /// Clicks where `spot` is; where something has come over it since it was looked at, once that is gone.
-    pub(super) async fn click_spot(&self, mut spot: Spot, options: &ClickOptions) -> Result<Done> {
+    pub(super) async fn click_spot(&self, spot: Spot, options: &ClickOptions) -> Result<Done> {
+        self.click_on(spot, None, options).await
+    }
+
+    /// The same where the first click may be `done`.
+    async fn click_on(&self, mut spot: Spot, mut done: Option<Done>, options: &ClickOptions) -> Result<Done> {
         loop {
-            let mut done = self.click_once(&spot, options).await?;
+            let mut done = match done.take() {
+                Some(done) => done,
+                None => self.click_once(&spot, options).await?,
+            };
             match done.settled.covered.take() {
                 None => return Ok(done),
                 Some(cover) => spot = self.spot_uncovered(spot, &cover).await?,
@@ -63,14 +77,49 @@ impl Page {
         }
     }
 
+    /// Looks, clicks and lets a turn pass in one way there and back, where the engine can do that and the page is as it was
+    /// last looked at: what was found, and what was done. `None`: nothing was, or nothing was found yet.
+    async fn click_at_once(
+        &self,
+        target: &str,
+        wanted: &Value,
+        options: &ClickOptions,
+    ) -> Result<Option<(Spot, Option<Done>)>> {
+        let Some(before) = self.as_last_seen() else { return Ok(None) };
+        let place = self.locate(target).await?;
+        let main = self.main_frame();
+        let (true, Some(later_look)) = (place.frame == *main, before.later_look(main)) else {
+            return Ok(None);
+        };
+        let sought = Sought::new(target, wanted.clone(), options.timeout);
+        // What is not there at once is waited for in the ordinary way.
+        let mut arguments = wanted.clone();
+        arguments["target"] = place.target.into();
+        arguments["timeout"] = 0.into();
+        arguments["known"] = later_look["known"].clone();
+        let look = self.script_call(main, "waitActionable", arguments);
+        let turn = self.script_call(main, "turn", json!({"look": later_look, "tasks": 1}));
+        let mark = self.state.mark();
+        let pressing = self.engine.press_between(&look, (options.clicks, options.timeout), &turn);
+        let pressing = self.alive_for(options.timeout + GRACE, pressing).await?;
+        let Some(Pressing { looked, pressed }) = pressing else { return Ok(None) };
+        let Ok(answer) = self.answer_of(main, &look, &looked) else { return Ok(None) };
+        if answer["ok"] != true {
+            return Ok(None);
+        }
+        let spot = Spot::of(&answer, place_in(&answer), place.frame, sought);
+        let Some((pressed, turned)) = pressed else { return Ok(Some((spot, None))) };
+        self.input(mark, pressed).await?;
+        let turning = async { self.answer_of(main, &turn, &self.alive(turned).await?) };
+        let element = spot.description.clone();
+        let done = self.outcome(element, &spot.frame, mark, Some(before), Some(turning.boxed())).await?;
+        Ok(Some((spot, Some(done))))
+    }
+
     async fn click_once(&self, spot: &Spot, options: &ClickOptions) -> Result<Done> {
         let (x, y) = (spot.x, spot.y);
         let ClickOptions { button, modifiers, .. } = *options;
-        let mut events = vec![MouseEvent::Move { x, y, modifiers }];
-        for clicks in 1..=options.clicks {
-            events.push(MouseEvent::Down { x, y, button, clicks, modifiers });
-            events.push(MouseEvent::Up { x, y, button, clicks, modifiers });
-        }
+        let events = MouseEvent::clicks((x, y), button, options.clicks, modifiers);
         let pressing = async |mark| self.input(mark, self.engine.mouse(&events)).await;
         self.act(spot.description.clone(), &spot.frame, pressing).await
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -24,6 +25,9 @@ const TASKS: u32 = 8;
 
 /// A navigation without a document becomes a download within this time, if at all.
 pub(super) const DOWNLOAD: Duration = Duration::from_millis(300);
+
+/// A turn of the main frame that is under way, and what it tells.
+pub(super) type Turning<'a> = BoxFuture<'a, Result<Value>>;
 
 /// What became of a page after an action.
 #[derive(Debug, Clone, Default)]
@@ -82,17 +86,19 @@ impl Look {
 
 impl Page {
     /// Waits until what was started since `mark` is over: requests, navigations, one turn of the event loop,
-    /// the beginning of a download. The action was in `frame`; `before` is what the page will be compared with.
+    /// the beginning of a download. The action was in `frame`; `before` is what the page will be compared with;
+    /// a first turn may be under way.
     pub(super) async fn settle(
         &self,
         mark: Mark,
         frame: &FrameId,
         before: Option<&Before>,
+        turning: Option<Turning<'_>>,
     ) -> Result<Settled> {
         let begun = Instant::now();
         // What frames have told before the action was over says nothing of it.
         self.last_look.forget_heard();
-        let mut settled = self.calm_down(mark, frame, before).await?;
+        let mut settled = self.calm_down(mark, frame, before, turning).await?;
         let patience = if settled.asked_for_download {
             self.config.timeout_settle.saturating_sub(begun.elapsed())
         } else if self.state.read(|facts| facts.abandoned_since(mark)) && !settled.navigated {
@@ -109,14 +115,20 @@ impl Page {
         Ok(settled)
     }
 
-    async fn calm_down(&self, mark: Mark, frame: &FrameId, before: Option<&Before>) -> Result<Settled> {
+    async fn calm_down(
+        &self,
+        mark: Mark,
+        frame: &FrameId,
+        before: Option<&Before>,
+        mut turning: Option<Turning<'_>>,
+    ) -> Result<Settled> {
         let deadline = Instant::now() + self.config.timeout_settle;
         let mut settled = Settled::default();
         // What comes back is with the page a moment after the browser has told of it: that is worth a turn more.
         let mut waited = false;
         let mut turned = mark;
         loop {
-            let turning = self.state.mark();
+            let began = self.state.mark();
             // A turn lets handlers that the action queued run, and start what they start. While a document is
             // being replaced the old one takes no turn.
             let left = self.state.until(|facts| {
@@ -129,9 +141,19 @@ impl Page {
             // From the network to the page it goes through several tasks.
             let tasks = if waited { TASKS } else { 1 };
             let arguments = json!({"look": look, "tasks": tasks});
+            let taken = async {
+                match turning.take() {
+                    Some(turning) => match turning.await? {
+                        // It wants to be asked again, when its closed shadow roots are known.
+                        answer if answer["hosts"] == true => self.turns(frame, arguments).await,
+                        answer => Ok((answer, Value::Null)),
+                    },
+                    None => self.turns(frame, arguments).await,
+                }
+            };
             let turn = async {
                 tokio::select! {
-                    outcome = self.turns(frame, arguments) => outcome.map(Some),
+                    outcome = taken => outcome.map(Some),
                     () = left => Ok(None),
                 }
             };
@@ -161,7 +183,7 @@ impl Page {
                 Err(_) => settled.restless = true,
             }
             let (look, answered) = self.state.read(|facts| {
-                (Look::at(facts, mark), facts.answered_since(mark, std::mem::replace(&mut turned, turning)))
+                (Look::at(facts, mark), facts.answered_since(mark, std::mem::replace(&mut turned, began)))
             });
             settled.download = look.download;
             settled.windows = look.windows;

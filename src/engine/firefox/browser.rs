@@ -49,6 +49,11 @@ const TELLING: &str = "
   for (const event of ['hashchange', 'popstate']) addEventListener(event, () => tell(location.href), true);
 ";
 
+/// Hands our script over to what runs beside the document (`hands.js`), which no page hears of.
+const HANDING_OVER: &str = "
+  window.dispatchEvent(new CustomEvent('troupe:script', {detail: {call: (name, given) => __troupe[name](JSON.parse(given))}}));
+";
+
 /// A Firefox that answers.
 pub(super) struct FirefoxBrowser {
     version: String,
@@ -162,8 +167,9 @@ impl Browser for FirefoxBrowser {
             "userContexts": [id],
         });
         let downloads = bidi.post("browser.setDownloadBehavior", downloads)?;
+        let handing_over = if shared.system.is_open() { HANDING_OVER } else { "" };
         let prelude = json!({
-            "functionDeclaration": format!("(tell) => {{ {TELLING}{} }}", options.prelude),
+            "functionDeclaration": format!("(tell) => {{ {TELLING}{}{handing_over} }}", options.prelude),
             "arguments": [{"type": "channel", "value": {"channel": CHANNEL}}],
             "sandbox": WORLD,
             "userContexts": [id],

@@ -18,21 +18,73 @@
     }
   }
 
-  addMessageListener('troupe:point', async ({ data: { number, focus, events } }) => {
-    let failure
+  const point = async (events) => {
+    for (const event of events) {
+      dispatch(event)
+      // What an event has queued comes before the next, and has come when they are over.
+      await nextTask()
+    }
+  }
+  const GONE = 'DiscardedBrowsingContextError: the page has gone'
+  // Does `work`, and tells its answer or failure.
+  const answered = async (number, work) => {
+    let failure, answer
     try {
-      if (focus && !content.document.hasFocus()) content.focus()
-      for (const event of events) {
-        dispatch(event)
-        // What an event has queued comes before the next, and has come when they are over.
-        await nextTask()
-      }
+      answer = await work()
     } catch (error) {
       // A page that is being left has no window.
-      failure = content ? String(error) : 'DiscardedBrowsingContextError: the page has gone'
+      failure = content ? String(error) : GONE
     }
-    sendAsyncMessage('troupe:pointed', { number, failure })
-  })
+    sendAsyncMessage('troupe:pointed', { number, failure, answer })
+  }
+  const takeFocus = () => content.document.hasFocus() || content.focus()
+
+  addMessageListener('troupe:point', ({ data: { number, focus, events } }) =>
+    answered(number, () => {
+      if (focus) takeFocus()
+      return point(events)
+    })
+  )
+
+  // How our script in each document is called: its prelude hands that over before the page's own scripts run, and no page
+  // hears of it.
+  const scripts = new WeakMap()
+  addEventListener('troupe:script', (event) => {
+    const { document } = event.target
+    if (scripts.has(document)) return
+    event.stopImmediatePropagation()
+    scripts.set(document, Cu.waiveXrays(event.detail))
+  }, true, true)
+  // A script's promise in a document that is left would never come.
+  const leaving = new Set()
+  addEventListener('pagehide', ({ target }) => {
+    if (target === content?.document) for (const leave of leaving) leave()
+  }, true)
+  const call = async (script, { name, arguments: given }) => {
+    let leave
+    const left = new Promise((_resolve, reject) => leaving.add((leave = () => reject(GONE))))
+    try {
+      return await Promise.race([script.call(name, JSON.stringify(given)), left])
+    } finally {
+      leaving.delete(leave)
+    }
+  }
+
+  // Looks, presses where the answer says, and calls once more.
+  addMessageListener('troupe:press', ({ data: { number, until, look, events, then } }) =>
+    answered(number, async () => {
+      const step = (told) => sendAsyncMessage('troupe:step', { number, ...told })
+      const script = scripts.get(content.document)
+      const looked = script ? await call(script, look) : null
+      const press = Date.now() < until && JSON.parse(looked)?.press
+      step({ looked, pressing: !!press })
+      if (!press) return null
+      takeFocus()
+      await point(events.map((event) => ({ ...event, ...press })))
+      step({ pressed: true })
+      return call(script, then)
+    })
+  )
 
   // BiDi tells of a request only when its proxy is known, some turns of the browser's process after the document has asked;
   // what has come of an action may have been looked at by then.

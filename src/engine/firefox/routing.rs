@@ -278,6 +278,9 @@ fn hear(shared: &Arc<Shared>, told: Told) {
         Told::Asks { context, channel, kind } => {
             shared.with_page(&context, |page| page.asks(&context, channel, kind));
         }
+        Told::Step { context, press, step } => {
+            shared.with_page(&context, |page| page.press_goes_on(press, step));
+        }
         Told::Asked { context, channel } => shared.with_page(&context, |page| page.asked(channel)),
     }
 }

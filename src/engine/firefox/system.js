@@ -81,12 +81,27 @@
   // What they have not answered, by number.
   const pointing = new Map()
   let numbered = 0
-  const over = (number, failure) => {
-    pointing.get(number)?.over(failure)
+  const over = (number, outcome) => {
+    pointing.get(number)?.over(outcome)
     pointing.delete(number)
   }
+  // Has the tab of a page do something; null where nobody is there for it.
+  const handle = async (id, what, data) => {
+    const messages = page(id).embedderElement?.messageManager
+    if (!messages || !hands.has(messages)) return null
+    const { failure, answer } = await new Promise((over) => {
+      pointing.set(++numbered, { by: messages, over, context: id, press: data.press })
+      messages.sendAsyncMessage(what, { ...data, number: numbered })
+    })
+    if (failure) throw new Error(failure)
+    return { answer }
+  }
   window.messageManager.addMessageListener('troupe:hands', ({ target }) => hands.add(target.messageManager))
-  window.messageManager.addMessageListener('troupe:pointed', ({ data }) => over(data.number, data.failure))
+  window.messageManager.addMessageListener('troupe:pointed', ({ data }) => over(data.number, data))
+  window.messageManager.addMessageListener('troupe:step', ({ data: { number, ...step } }) => {
+    const { context, press } = pointing.get(number) ?? {}
+    if (context) tell({ step: { context, press, ...step } })
+  })
 
   // What documents ask for, by the number of its channel, until BiDi has told of it.
   const asking = new Map()
@@ -113,22 +128,17 @@
   Services.obs.addObserver((messages) => {
     for (const [channel, { by }] of asking) if (by === messages) asked(channel)
     for (const [number, { by }] of pointing)
-      if (by === messages) over(number, 'DiscardedBrowsingContextError: the page has gone')
+      if (by === messages) over(number, { failure: 'DiscardedBrowsingContextError: the page has gone' })
   }, 'message-manager-disconnect')
   window.messageManager.loadFrameScript(`data:application/javascript;charset=utf-8,${encodeURIComponent(handsScript)}`, true)
 
   globalThis.troupe = {
     // Gives whether it was done: where nobody is there for it, it is BiDi's.
-    async point(id, focus, events) {
-      const messages = page(id).embedderElement?.messageManager
-      if (!messages || !hands.has(messages)) return false
-      const failure = await new Promise((over) => {
-        pointing.set(++numbered, { by: messages, over })
-        messages.sendAsyncMessage('troupe:point', { number: numbered, focus, events })
-      })
-      if (failure) throw new Error(failure)
-      return true
-    },
+    point: async (id, focus, events) => (await handle(id, 'troupe:point', { focus, events })) !== null,
+    // Calls our script in the page, presses where its answer says, and calls it again; gives the last answer, and tells each
+    // step of the `press`. Nothing is pressed once so many milliseconds are over.
+    press: async (id, press, time, look, events, then) =>
+      (await handle(id, 'troupe:press', { press, until: Date.now() + time, look, events, then }))?.answer,
     // Bytes a second, 0 where there is no limit, and milliseconds.
     throttle(userContext, download, upload, latency) {
       const id = UserContextManager.getInternalIdById(userContext)

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Bidi, value::Outcome};
-use crate::engine::{EngineError, EngineResult, wire::Sent};
+use crate::engine::{EngineError, EngineResult, ScriptCall, wire::Sent};
 
 const SCRIPT: &str = include_str!("system.js");
 /// What it brings beside the documents of each tab.
@@ -45,6 +45,20 @@ pub(super) enum Told {
         context: Arc<str>,
         channel: u64,
     },
+    /// How far a press between two calls is.
+    Step {
+        context: Arc<str>,
+        press: u64,
+        #[serde(flatten)]
+        step: Step,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Step {
+    Looked { looked: Option<String>, pressing: bool },
+    Pressed {},
 }
 
 #[derive(Deserialize)]
@@ -123,6 +137,28 @@ impl System {
             "awaitPromise": true,
         });
         self.bidi.post("script.evaluate", params).map(Some)
+    }
+
+    /// Whether the browser lets us in.
+    pub fn is_open(&self) -> bool {
+        self.window.is_some()
+    }
+
+    /// Begins a press between two calls in a page's main frame; the answer, once it is there, is the second call's.
+    pub fn press(
+        &self,
+        page: &str,
+        (number, time): (u64, Duration),
+        (look, then): (&ScriptCall, &ScriptCall),
+        events: &Value,
+    ) -> EngineResult<Option<Sent>> {
+        let time = time.as_millis();
+        self.tell(&format!(
+            "press({}, {number}, {time}, {}, {events}, {})",
+            json!(page),
+            json!(look),
+            json!(then)
+        ))
     }
 
     /// Moves and presses the pointer in a page's main frame, there and back once; false where nobody is there for it.

@@ -211,6 +211,7 @@ export async function waitActionable(argument: WaitActionableArgument): Promise<
     if (attempt.ok) {
       const found = success(attempt, refs);
       if (argument.guard) guardPress(attempt.element);
+      if (found.mutations === argument.known) found.press = { x: found.x, y: found.y };
       return argument.focus ? { ...found, focused: takeFocus(attempt.element as HTMLElement, argument.focus.replace) } : found;
     }
     if (!attempt.retry) throw attempt.failure;

@@ -132,6 +132,8 @@ export interface WaitActionableArgument extends ActionableArgument {
   focus?: { replace: boolean };
   /** Guards the press that comes next: {@link Turned} tells whether it was on the element. */
   guard?: boolean;
+  /** `count` of `mutations` with which the element is to be pressed at once: {@link ActionableResult.press} tells where. */
+  known?: number;
 }
 
 export interface ActionableResult extends Match {
@@ -148,6 +150,8 @@ export interface ActionableResult extends Match {
   mutations: number;
   /** Whether the element took the focus that was to be given. */
   focused?: boolean;
+  /** Whoever has asked is to press here now. */
+  press?: { x: number; y: number };
   next: number;
 }
 

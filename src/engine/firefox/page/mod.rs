@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use tokio::sync::watch;
 
-use pointing::DRAG;
+use pointing::{DRAG, Presses};
 pub(super) use script::WORLD;
 
 use super::{
@@ -31,7 +31,7 @@ use super::{
 };
 use crate::engine::{
     Area, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
-    NavigationStart, Page, PageEvent, PageObserver, ResourceKind, Shot, World,
+    NavigationStart, Page, PageEvent, PageObserver, Pressing, ResourceKind, ScriptCall, Shot, World,
     actions::{self, Typed},
     gate::{Going, Kind, Stopped, Whose},
     network::ResourceType,
@@ -65,6 +65,7 @@ pub(super) struct FirefoxPage {
     state: Mutex<State>,
     /// Whether a dialog is about to be told of.
     dialog: watch::Sender<bool>,
+    presses: Mutex<Presses>,
     /// The pages that may have opened it, until it is known where it goes.
     openers: Mutex<Vec<Arc<Self>>>,
 }
@@ -130,6 +131,7 @@ impl FirefoxPage {
             tabs,
             state: Mutex::default(),
             dialog: watch::Sender::new(false),
+            presses: Mutex::default(),
             openers: Mutex::default(),
         });
         lock(&page.state).frames.attach(&id, None);
@@ -468,6 +470,15 @@ impl Page for FirefoxPage {
             rest = later;
         }
         Ok(())
+    }
+
+    async fn press_between(
+        &self,
+        look: &ScriptCall,
+        clicks: (u32, Duration),
+        then: &ScriptCall,
+    ) -> EngineResult<Option<Pressing<'_>>> {
+        self.press_there(look, clicks, then).await
     }
 
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {

@@ -1,10 +1,19 @@
 //! Input goes to one frame: that at its place, or that with the focus.
 
+use std::{collections::HashMap, time::Duration};
+
+use futures_util::future::FutureExt as _;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use super::{FirefoxPage, lock};
 use crate::engine::{
-    EngineError, EngineResult, FrameId, MouseButton, MouseEvent, World, actions, firefox::value::Remote,
+    EngineError, EngineResult, FrameId, MouseButton, MouseEvent, Pressing, ScriptCall, World, actions,
+    firefox::{
+        document_gone, meaning,
+        system::Step,
+        value::{Outcome, Remote},
+    },
 };
 
 /// Frames within frames deeper than this get no input.
@@ -34,7 +43,119 @@ const FOCUSED_FRAME: &str = "(() => {
   return element?.contentWindow ?? null;
 })()";
 
+/// The presses between two calls that are under way, by number.
+#[derive(Default)]
+pub(super) struct Presses {
+    last: u64,
+    under_way: HashMap<u64, UnderWay>,
+}
+
+struct UnderWay {
+    looked: Option<oneshot::Sender<(String, bool)>>,
+    pressed: oneshot::Sender<()>,
+}
+
+/// Forgets a press when nobody waits for it any more.
+struct Awaited<'a> {
+    page: &'a FirefoxPage,
+    number: u64,
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        lock(&self.page.presses).under_way.remove(&self.number);
+    }
+}
+
 impl FirefoxPage {
+    /// See [`crate::engine::Page::press_between`].
+    pub(super) async fn press_there(
+        &self,
+        look: &ScriptCall,
+        (clicks, time): (u32, Duration),
+        then: &ScriptCall,
+    ) -> EngineResult<Option<Pressing<'_>>> {
+        // Another frame may be what is at the place, or have the focus.
+        if lock(&self.state).frames.are_several() {
+            return Ok(None);
+        }
+        // The place is filled in there.
+        let Some(events) = self.as_seen_there(&MouseEvent::clicks((0.0, 0.0), MouseButton::Left, clicks, 0))
+        else {
+            return Ok(None);
+        };
+        let ((looked, have_looked), (pressed, have_pressed)) = (oneshot::channel(), oneshot::channel());
+        let number = {
+            let mut presses = lock(&self.presses);
+            presses.last += 1;
+            let number = presses.last;
+            presses.under_way.insert(number, UnderWay { looked: Some(looked), pressed });
+            number
+        };
+        let awaited = Awaited { page: self, number };
+        let Some(sent) = self.system.press(&self.id, (number, time), (look, then), &events)? else {
+            return Ok(None);
+        };
+        let answer = async {
+            let outcome: Outcome = sent.read().await.map_err(meaning)?;
+            match outcome.value() {
+                Err(EngineError::Script(failure)) if document_gone("", &failure.message) => {
+                    Err(EngineError::DocumentGone)
+                }
+                other => other,
+            }
+        };
+        let answer = answer.boxed().shared();
+        let looked = tokio::select! {
+            biased;
+            looked = have_looked => looked.ok(),
+            // Nobody is there for it, or the document went before anything was pressed.
+            _ = answer.clone() => None,
+        };
+        let Some((looked, pressing)) = looked else { return Ok(None) };
+        if !pressing {
+            return Ok(Some(Pressing { looked, pressed: None }));
+        }
+        let over = answer.clone();
+        let pressed = async move {
+            let _awaited = awaited;
+            tokio::select! {
+                biased;
+                _ = have_pressed => {}
+                over = over => if let Err(error) = over {
+                    return Err(self.end_of(error).await);
+                },
+            }
+            self.all_told().await
+        };
+        let then = async move {
+            match answer.await {
+                Ok(Value::String(answer)) => Ok(answer),
+                Ok(_) => Err(EngineError::DocumentGone),
+                Err(error) => Err(self.end_of(error).await),
+            }
+        };
+        Ok(Some(Pressing { looked, pressed: Some((pressed.boxed(), then.boxed())) }))
+    }
+
+    /// What is told of a press between two calls.
+    pub fn press_goes_on(&self, number: u64, step: Step) {
+        let mut presses = lock(&self.presses);
+        match step {
+            Step::Looked { looked, pressing } => {
+                let looking = presses.under_way.get_mut(&number).and_then(|press| press.looked.take());
+                if let (Some(looking), Some(looked)) = (looking, looked) {
+                    let _ = looking.send((looked, pressing));
+                }
+            }
+            Step::Pressed {} => {
+                if let Some(press) = presses.under_way.remove(&number) {
+                    let _ = press.pressed.send(());
+                }
+            }
+        }
+    }
+
     /// The innermost frame at a point of the viewport, and where its corner is: input does not find its way into
     /// frames of other processes.
     pub(super) async fn frame_at(&self, (x, y): (f64, f64)) -> EngineResult<(FrameId, (f64, f64))> {
