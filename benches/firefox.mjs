@@ -28,10 +28,9 @@ export async function firefoxTimes(client, url, rounds) {
       await timed('firefoxNavigate', 'navigate', { sessionId, url: `${url}/${time % 2 ? '' : 'other'}` })
     }
     await client.call('navigate', { sessionId, url: `${url}/` })
-    for (let time = 0; time < TIMES; time++) {
-      await timed('firefoxClick', 'click', { sessionId, selector: '#count' })
-      await timed('firefoxEvaluate', 'evaluate', { sessionId, script: 'document.title' })
-    }
+    // Each row by itself, as on Chromium: what a click has painted is the click's.
+    for (let time = 0; time < TIMES; time++) await timed('firefoxClick', 'click', { sessionId, selector: '#count' })
+    for (let time = 0; time < TIMES; time++) await timed('firefoxEvaluate', 'evaluate', { sessionId, script: 'document.title' })
     const another = (await timed('firefoxSession', 'create_session', {})).structuredContent
     await client.call('close_session', { sessionId: another.sessionId })
   }

@@ -16,7 +16,7 @@ export const NO_ANSWER = BROWSER === 'firefox' ? 'net::ERR_CONNECTION_RESET' : '
  * Milliseconds of a session that is to expire soon. They begin with the call that makes it: where it has a browser of its
  * own, that starts meanwhile.
  */
-export const BRIEF = BROWSER === 'webkit' ? 8000 : 1500
+export const BRIEF = { chromium: 1500, firefox: 4000, webkit: 8000 }[BROWSER]
 
 /** For the command line. What is started ahead would be counted with what is tested. */
 export const BROWSER_ARGUMENTS = ['--browser', BROWSER, '--headless', '--warm-browsers', '0', ...(isRoot ? ['--no-sandbox'] : [])]
