@@ -254,8 +254,15 @@ impl MouseEvent {
 pub struct Pressing<'a> {
     /// The first call's answer, as JSON.
     pub looked: String,
-    /// Where it has said to press: what ends when that is over, and what the second call answers after it.
-    pub pressed: Option<(BoxFuture<'a, EngineResult<()>>, BoxFuture<'a, EngineResult<String>>)>,
+    /// Where it has said to press.
+    pub press: Option<Press<'a>>,
+}
+
+/// A press that is under way.
+pub struct Press<'a> {
+    pub over: BoxFuture<'a, EngineResult<()>>,
+    /// The second call's answer, as JSON.
+    pub then: BoxFuture<'a, EngineResult<String>>,
 }
 
 /// How a navigation that was asked for by URL began.

@@ -51,7 +51,7 @@ impl Page {
         let action = if options.button == MouseButton::Left { "click" } else { "hover" };
         let wanted = json!({"action": action, "force": options.force, "guard": !options.force});
         let plain = options.button == MouseButton::Left && options.modifiers == 0 && !options.force;
-        if plain && let Some((spot, done)) = self.click_at_once(target, &wanted, options).await? {
+        if plain && let Some((spot, done)) = Box::pin(self.click_at_once(target, &wanted, options)).await? {
             return self.click_on(spot, done, options).await;
         }
         let spot = self.spot_with(target, wanted, options.timeout).await?;
@@ -102,15 +102,15 @@ impl Page {
         let mark = self.state.mark();
         let pressing = self.engine.press_between(&look, (options.clicks, options.timeout), &turn);
         let pressing = self.alive_for(options.timeout + GRACE, pressing).await?;
-        let Some(Pressing { looked, pressed }) = pressing else { return Ok(None) };
+        let Some(Pressing { looked, press }) = pressing else { return Ok(None) };
         let Ok(answer) = self.answer_of(main, &look, &looked) else { return Ok(None) };
         if answer["ok"] != true {
             return Ok(None);
         }
         let spot = Spot::of(&answer, place_in(&answer), place.frame, sought);
-        let Some((pressed, turned)) = pressed else { return Ok(Some((spot, None))) };
-        self.input(mark, pressed).await?;
-        let turning = async { self.answer_of(main, &turn, &self.alive(turned).await?) };
+        let Some(press) = press else { return Ok(Some((spot, None))) };
+        self.input(mark, press.over).await?;
+        let turning = async { self.answer_of(main, &turn, &self.alive(press.then).await?) };
         let element = spot.description.clone();
         let done = self.outcome(element, &spot.frame, mark, Some(before), Some(turning.boxed())).await?;
         Ok(Some((spot, Some(done))))

@@ -98,7 +98,7 @@ impl Page {
         let begun = Instant::now();
         // What frames have told before the action was over says nothing of it.
         self.last_look.forget_heard();
-        let mut settled = self.calm_down(mark, frame, before, turning).await?;
+        let mut settled = Box::pin(self.calm_down(mark, frame, before, turning)).await?;
         let patience = if settled.asked_for_download {
             self.config.timeout_settle.saturating_sub(begun.elapsed())
         } else if self.state.read(|facts| facts.abandoned_since(mark)) && !settled.navigated {

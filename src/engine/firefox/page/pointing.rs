@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::{FirefoxPage, lock};
 use crate::engine::{
-    EngineError, EngineResult, FrameId, MouseButton, MouseEvent, Pressing, ScriptCall, World, actions,
+    EngineError, EngineResult, FrameId, MouseButton, MouseEvent, Press, Pressing, ScriptCall, World, actions,
     firefox::{
         document_gone, meaning,
         system::Step,
@@ -114,7 +114,7 @@ impl FirefoxPage {
         };
         let Some((looked, pressing)) = looked else { return Ok(None) };
         if !pressing {
-            return Ok(Some(Pressing { looked, pressed: None }));
+            return Ok(Some(Pressing { looked, press: None }));
         }
         let over = answer.clone();
         let pressed = async move {
@@ -135,7 +135,8 @@ impl FirefoxPage {
                 Err(error) => Err(self.end_of(error).await),
             }
         };
-        Ok(Some(Pressing { looked, pressed: Some((pressed.boxed(), then.boxed())) }))
+        let press = Press { over: pressed.boxed(), then: then.boxed() };
+        Ok(Some(Pressing { looked, press: Some(press) }))
     }
 
     /// What is told of a press between two calls.
