@@ -281,6 +281,7 @@ fn hear(shared: &Arc<Shared>, told: Told) {
         Told::Step { context, press, step } => {
             shared.with_page(&context, |page| page.press_goes_on(press, step));
         }
+        Told::Answered { context, channel } => shared.with_page(&context, |page| page.answered(channel)),
         Told::Asked { context, channel } => shared.with_page(&context, |page| page.asked(channel)),
     }
 }

@@ -103,7 +103,7 @@
     if (context) tell({ step: { context, press, ...step } })
   })
 
-  // What documents ask for, by the number of its channel, until BiDi has told of it.
+  // What documents ask for, by the number of its channel, until its answer is theirs.
   const asking = new Map()
   window.messageManager.addMessageListener('troupe:asks', ({ target, data: { channel, frame, kind } }) => {
     const context = BrowsingContext.get(frame)
@@ -116,13 +116,15 @@
     const known = asking.get(channel)
     if (!known) return
     asking.delete(channel)
-    // BiDi's own word comes before.
-    Services.tm.dispatchToMainThread(() => tell({ asked: { context: known.of, channel } }))
+    tell({ asked: { context: known.of, channel } })
   }
   window.messageManager.addMessageListener('troupe:asked', ({ data }) => asked(data.channel))
-  const met = (channel) => channel instanceof Ci.nsIIdentChannel && asked(channel.channelId)
-  for (const topic of ['before-connect', 'examine-cached-response', 'stop-request', 'failed-opening-request'])
-    Services.obs.addObserver(met, `http-on-${topic}`)
+  // All of an answer is here, and about to be with its document; one that nobody reads never is.
+  const whole = (channel) => {
+    const known = channel instanceof Ci.nsIIdentChannel && asking.get(channel.channelId)
+    if (known) tell({ answered: { context: known.of, channel: channel.channelId } })
+  }
+  for (const topic of ['stop-request', 'failed-opening-request']) Services.obs.addObserver(whole, `http-on-${topic}`)
 
   // A tab has gone, or goes on in another process.
   Services.obs.addObserver((messages) => {

@@ -35,11 +35,16 @@ pub(super) enum Told {
     Dialog {
         context: Arc<str>,
     },
-    /// A document asks for something: BiDi will tell of it, before `Asked`.
+    /// A document asks for something, of which BiDi will tell, too: until `Asked` it has not heard all of the answer.
     Asks {
         context: Arc<str>,
         channel: u64,
         kind: AskedFor,
+    },
+    /// All of the answer is in the browser's own process.
+    Answered {
+        context: Arc<str>,
+        channel: u64,
     },
     Asked {
         context: Arc<str>,

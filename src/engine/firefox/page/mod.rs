@@ -222,7 +222,7 @@ impl FirefoxPage {
         let _ = tokio::time::timeout(DIALOG_TIMEOUT, drawn.wait_for(|opens| !opens)).await;
     }
 
-    /// A document asks for something; BiDi tells of it later, before [`Self::asked`].
+    /// A document asks for something; BiDi tells of it later, and of its end before the document has heard it.
     pub fn asks(&self, frame: &Arc<str>, channel: u64, kind: AskedFor) {
         let document = lock(&self.state).frames.document(frame);
         self.emit(PageEvent::RequestStarted {
@@ -236,6 +236,12 @@ impl FirefoxPage {
         });
     }
 
+    /// The answer is there, and with the document in a moment.
+    pub fn answered(&self, channel: u64) {
+        self.emit(PageEvent::AnswerBegun { id: asked_for(channel), length: Some(0) });
+    }
+
+    /// The document has all of the answer.
     pub fn asked(&self, channel: u64) {
         self.emit(PageEvent::RequestEnded { id: asked_for(channel) });
     }
@@ -359,7 +365,7 @@ impl FirefoxPage {
     }
 }
 
-/// What a document asks for, until BiDi has a name for it.
+/// What a document asks for, beside BiDi's name for it.
 fn asked_for(channel: u64) -> Arc<str> {
     format!("asked for {channel}").into()
 }
