@@ -14,12 +14,12 @@ import { profileFolders } from './profiles.mjs'
 describe('after kill -9 of the server', { skip: process.platform !== 'linux' }, () => {
   for (const [moment, prepare] of /** @type {const} */ ([
     ['when nothing runs', () => {}],
-    ['while a page is busy', (server) => void server.call('evaluate', { script: 'for (;;) ;' }).catch(() => null)]
+    ['while a page is busy', keepBusy]
   ])) {
     test(`${moment}, no browser is left after 1 s and no profile after the next start`, { timeout: 30_000 }, async (t) => {
       const server = await startServer(t)
-      await Promise.all([server.createSession(), server.createSession()])
-      prepare(server)
+      const [sessionId] = await Promise.all([server.createSession(), server.createSession()])
+      await prepare(server, sessionId)
       await server.request('ping')
       const pid = /** @type {number} */ (server.child.pid)
       const below = descendants(pid)
@@ -157,7 +157,7 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
 })
 
 /** Chromium's children show all their arguments as one. @param {import('../support/processes.mjs').Process} process */
-const isRenderer = ({ command }) => /--type=renderer| -isForBrowser/.test(command.join(' '))
+const isRenderer = ({ command }) => /--type=renderer| -isForBrowser|WebKitWebProcess/.test(command.join(' '))
 
 describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
   test('its call gets BROWSER_CRASHED, other sessions go on, and its own is of use after a navigation', { timeout: 30_000 }, async (t) => {
@@ -169,7 +169,7 @@ describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
     const call = server.call('evaluate', { sessionId: crashing, script: 'for (;;) ;' })
     await server.request('ping')
     // The one whose renderer uses the processor is the busy one.
-    const busy = await until(() => busiest(descendants(/** @type {number} */ (server.child.pid)).filter(isRenderer)), 'the busy renderer')
+    const busy = await busyRenderer(server)
     process.kill(busy.pid, 'SIGKILL')
     const { json, text } = await within(call, 'the answer to the call', 5000)
     assert.equal(json?.errorCode, 'BROWSER_CRASHED', text)
@@ -188,7 +188,7 @@ describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
     '/data': (_request, response) => response.end()
   }
   const crash = async (server) => {
-    const busy = await until(() => busiest(descendants(server.child.pid).filter(isRenderer)), 'the busy renderer')
+    const busy = await busyRenderer(server)
     process.kill(busy.pid, 'SIGKILL')
     await allEnded([busy])
   }
@@ -258,4 +258,15 @@ function busiest(processes) {
     // A third of a second more than at the first look: no page does that which is at rest.
     if (ticks - before > 30) return process
   }
+}
+
+/** The process of a page that never comes to rest, once there is one. @param {import('../support/server.mjs').Server} server */
+function busyRenderer(server) {
+  return until(() => busiest(descendants(/** @type {number} */ (server.child.pid)).filter(isRenderer)), 'the busy renderer')
+}
+
+/** Returns when a page of the session runs a script that never ends. @param {import('../support/server.mjs').Server} server @param {string} sessionId */
+async function keepBusy(server, sessionId) {
+  server.call('evaluate', { sessionId, script: 'while (true) {}' }).catch(() => null)
+  await busyRenderer(server)
 }
