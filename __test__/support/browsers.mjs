@@ -241,7 +241,6 @@ export const BROWSERS = {
       'seed-001/requirement-3.test.mjs': { '*': WITHOUT_STATUS },
       'seed-001/requirement-4.test.mjs': {
         '4.3 an element that is missing is ELEMENT_NOT_FOUND, one that cannot be clicked ELEMENT_NOT_CLICKABLE': STANDS_STILL,
-        '4.1 click finds the element by CSS or XPath and clicks it as a user does': 'its driver counts clicks by the time between them: two that follow at once are a double click',
         '4.5 timeout, force, clickCount and button are used': OTHER_BUTTONS
       },
       'seed-001/requirement-6.test.mjs': {

@@ -8,8 +8,8 @@
 //!
 //! `display`, `launch`, `leash` and `pool` start and end processes, `driver` sends commands one after the other, `windows` keeps
 //! a session's windows and looks at them, `context` and `page` do what the traits ask, `frames` turns what was seen into
-//! [`PageEvent`](super::PageEvent)s, `jar` and `downloads` find out what the driver does not tell; `cookies`, `emulation`,
-//! `reasons` translate. What classic WebDriver has no words for
+//! [`PageEvent`](super::PageEvent)s, `jar` and `downloads` find out what the driver does not tell, `presses` keeps
+//! apart what it would count together; `cookies`, `emulation`, `reasons` translate. What classic WebDriver has no words for
 //! is told as such ([`EngineError::Unsupported`]), never left out silently.
 
 mod context;
@@ -24,6 +24,7 @@ mod launch;
 mod leash;
 mod page;
 mod pool;
+mod presses;
 mod reasons;
 mod windows;
 

@@ -19,6 +19,7 @@ use super::{
     driver::{Driver, Trouble, Turn, plain},
     jar::Jar,
     page::WebkitPage,
+    presses::Presses,
 };
 use crate::{
     config::Viewport,
@@ -39,6 +40,8 @@ const SIZE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct Shared {
     pub driver: Arc<Driver>,
     pub jar: Jar,
+    /// Counted together in all windows.
+    pub presses: Presses,
     downloads: Downloads,
     observer: Arc<dyn ContextObserver>,
     viewport: Viewport,
@@ -96,6 +99,7 @@ impl Shared {
         Arc::new(Self {
             driver,
             jar: Jar::default(),
+            presses: Presses::default(),
             downloads,
             observer,
             viewport,

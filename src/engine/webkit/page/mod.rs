@@ -342,7 +342,11 @@ impl Page for WebkitPage {
             // The driver lets the left one go instead: from then on the other is held, and no capital can be typed.
             return Err(unsupported("pressing another button than the left one"));
         }
-        self.perform(actions::mouse(events, (0.0, 0.0))).await
+        let shared = self.shared()?;
+        let events = shared.presses.apart(events);
+        let done = self.perform(actions::mouse(&events, (0.0, 0.0))).await;
+        shared.presses.made(&events);
+        done
     }
 
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {

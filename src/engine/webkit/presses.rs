@@ -1,0 +1,83 @@
+//! The driver counts clicks by itself: a press at the pixel of the last one, within a second, is the second of a double
+//! click, whoever wanted it.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use crate::engine::{MouseEvent, actions};
+
+/// The driver's own, and some more: its second begins before ours.
+const TOGETHER: Duration = Duration::from_millis(1200);
+
+/// Where it was pressed last, and when.
+#[derive(Default)]
+pub(super) struct Presses(Mutex<Option<((i64, i64), Instant)>>);
+
+fn pixel(event: &MouseEvent) -> (i64, i64) {
+    let (x, y) = actions::place(event);
+    (x.floor() as i64, y.floor() as i64)
+}
+
+impl Presses {
+    fn last(&self) -> MutexGuard<'_, Option<((i64, i64), Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `events`, a pixel beside the last press where the first one of them would be counted with that.
+    pub fn apart(&self, events: &[MouseEvent]) -> Vec<MouseEvent> {
+        let mut events = events.to_vec();
+        let first = events.iter().find(|event| matches!(event, MouseEvent::Down { .. })).map(pixel);
+        let last = self.last().filter(|(_, at)| at.elapsed() < TOGETHER).map(|(pixel, _)| pixel);
+        if first.is_some() && first == last {
+            for event in &mut events {
+                let (MouseEvent::Move { x, .. } | MouseEvent::Down { x, .. } | MouseEvent::Up { x, .. }) =
+                    event;
+                *x += 1.0;
+            }
+        }
+        events
+    }
+
+    /// `events` are over.
+    pub fn made(&self, events: &[MouseEvent]) {
+        if let Some(press) = events.iter().rfind(|event| matches!(event, MouseEvent::Down { .. })) {
+            *self.last() = Some((pixel(press), Instant::now()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::MouseButton;
+
+    fn click(x: f64) -> [MouseEvent; 3] {
+        let (y, button, clicks, modifiers) = (5.0, MouseButton::Left, 1, 0);
+        [
+            MouseEvent::Move { x, y, modifiers },
+            MouseEvent::Down { x, y, button, clicks, modifiers },
+            MouseEvent::Up { x, y, button, clicks, modifiers },
+        ]
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn two_clicks_that_follow_at_once_are_a_pixel_apart() {
+        let presses = Presses::default();
+        let mut click_at = |x: f64| {
+            let events = presses.apart(&click(x));
+            presses.made(&events);
+            assert!(events.iter().all(|event| pixel(event) == pixel(&events[0])));
+            pixel(&events[0]).0
+        };
+        assert_eq!([10.5, 10.0, 10.9].map(&mut click_at), [10, 11, 10]);
+        assert_eq!(click_at(40.0), 40);
+        tokio::time::advance(TOGETHER).await;
+        assert_eq!(click_at(40.0), 40, "that is long ago");
+        let moved = presses.apart(&click(40.0)[..1]);
+        assert_eq!(pixel(&moved[0]).0, 40, "who only moves is not counted");
+    }
+}
