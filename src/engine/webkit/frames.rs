@@ -21,7 +21,7 @@ pub(super) struct Where {
     frames: Vec<u64>,
     /// 0 where the browser does not tell.
     status: u16,
-    /// A script has asked for its window to close.
+    /// Its window is about to close: a script has asked for it, and may.
     #[serde(default)]
     pub closing: bool,
     /// The numbers of what its scripts have asked for that is not over.

@@ -38,8 +38,8 @@ use thirtyfour::{
 use tokio::time::Instant;
 use url::Url;
 
-/// A window that a script closes has gone within this time, or stays.
-const CLOSING: Duration = Duration::from_millis(500);
+/// A window that says that it is closed, and whose document has gone, is gone within this time.
+const CLOSING: Duration = Duration::from_secs(5);
 /// Under this name the driver tells of an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
@@ -154,10 +154,10 @@ impl WebkitPage {
 
     /// Looks at what has come of input: what it has begun shows after a turn or two of the page's event loop.
     async fn look_after(&self, shared: &Arc<Shared>, turn: &mut Turn<'_>) -> EngineResult<()> {
-        // Without a document it has closed, or goes on in another one.
+        // Without a document it has closed, or goes on in another one. Which windows are left tells.
         let mut closing = match self.note_focus(turn).await {
             Ok(()) => false,
-            Err(EngineError::DocumentGone) => true,
+            Err(EngineError::DocumentGone | EngineError::PageGone) => true,
             Err(error) => return Err(error),
         };
         for _ in 0..2 {
@@ -165,7 +165,7 @@ impl WebkitPage {
                 Ok(Asked::Told(answer)) => closing = answer.closing(),
                 // What holds it up, or takes its place, is the outcome.
                 Ok(_) => break,
-                Err(EngineError::DocumentGone) => {
+                Err(EngineError::DocumentGone | EngineError::PageGone) => {
                     closing = true;
                     break;
                 }
@@ -207,12 +207,12 @@ impl WebkitPage {
             turn.send(Command::PerformActions(Actions::from(actions))).await
         };
         match done.await {
-            Ok(_) => self.look_after(&shared, &mut turn).await,
+            // A script of the page may have closed it.
+            Ok(_) | Err(Trouble::Failed(EngineError::PageGone)) => self.look_after(&shared, &mut turn).await,
             Err(Trouble::Dialog(text)) => {
                 self.dialog_opened(&text);
                 Ok(())
             }
-            // A script of the page may have closed it.
             Err(trouble) => Err(trouble.error()),
         }
     }

@@ -57,11 +57,6 @@ function follow() {
   };
   globalThis.fetch = new Proxy(globalThis.fetch, { apply: fetching });
   XMLHttpRequest.prototype.send = new Proxy(XMLHttpRequest.prototype.send, { apply: sending });
-  const closing = (target, self, given) => {
-    noted.closing = true;
-    return Reflect.apply(target, self, given);
-  };
-  globalThis.close = new Proxy(globalThis.close, { apply: closing });
   addEventListener('click', (event) => {
     const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement && node.href);
     if (link) noted.link = link.href;
@@ -84,7 +79,7 @@ const number = (element) => {
   return t.frames.get(element);
 };
 const status = () => performance.getEntriesByType('navigation')[0]?.responseStatus || 0;
-const where = () => ({ document: t.id, url: location.href, ready: document.readyState, frames: windows().map(number), status: status(), closing: t.closing === true, requests: [...t.requests, ...scripts()], link: t.link });
+const where = () => ({ document: t.id, url: location.href, ready: document.readyState, frames: windows().map(number), status: status(), closing: globalThis.closed === true, requests: [...t.requests, ...scripts()], link: t.link });
 // As JSON, told by hand: pages redefine how their objects are told.
 const text = (value, above) => {
   switch (typeof value) {
