@@ -87,6 +87,8 @@ pub struct KeptPage {
     pub silent: Vec<String>,
     /// Whether there are frames that have not answered since they have their document.
     pub unseen: bool,
+    /// Whether a frame has not answered in time, now: another look may see more.
+    pub late: bool,
     /// How long the slowest took for its databases.
     pub reading: Duration,
 }
@@ -196,7 +198,8 @@ impl Page {
         self.looks.lock().retain(|id, _| frames.iter().any(|(frame, _)| frame == id));
         let mut kept = KeptPage::default();
         let looks = frames.iter().map(|(frame, document)| self.look_at(frame, document.as_ref(), databases));
-        for ((frame, _), told) in frames.iter().zip(join_all(looks).await) {
+        for ((frame, _), (told, late)) in frames.iter().zip(join_all(looks).await) {
+            kept.late |= late;
             let told_nothing = told.as_ref().is_none_or(|(_, told)| told.is_none());
             kept.silent.extend(self.origin_of(frame).filter(|_| told_nothing && shares(frame)));
             let Some((look, told)) = told else {
@@ -234,26 +237,27 @@ impl Page {
         origin.is_tuple().then(|| origin.ascii_serialization())
     }
 
-    /// What is known of `frame` now, and what it has told, if it has.
+    /// What is known of `frame` now, and what it has told, if it has; and whether it was too slow for that.
     async fn look_at(
         &self,
         frame: &FrameId,
         document: Option<&DocumentId>,
         databases: bool,
-    ) -> Option<(Look, Option<Told>)> {
+    ) -> (Option<(Look, Option<Told>)>, bool) {
         let before = self.looks.lock().get(frame).filter(|look| look.of.as_ref() == document).cloned();
         let known = before.as_ref().map(|look| look.version.clone());
         let asked = self.inject_in(frame, "keep", json!({"known": known, "indexedDB": databases}));
         let told = tokio::time::timeout(LOOK_TIMEOUT, asked).await;
-        self.still.fetch_or(told.is_err(), Ordering::Relaxed);
+        let late = told.is_err();
+        self.still.fetch_or(late, Ordering::Relaxed);
         let told = told.ok().and_then(Result::ok);
         let Some(mut told) = told.and_then(|told| serde_json::from_value::<Told>(told).ok()) else {
-            return before.map(|look| (look, None));
+            return (before.map(|look| (look, None)), late);
         };
         let document_state = match (told.document.take(), before) {
             (Some(state), _) => Arc::new(state),
             (None, Some(before)) => before.document,
-            (None, None) => return None,
+            (None, None) => return (None, late),
         };
         let look = Look {
             of: document.cloned(),
@@ -262,7 +266,7 @@ impl Page {
             document: document_state,
         };
         self.looks.lock().insert(frame.clone(), look.clone());
-        Some((look, Some(told)))
+        (Some((look, Some(told))), late)
     }
 
     /// Goes to an empty document that is nobody's.

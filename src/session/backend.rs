@@ -69,8 +69,8 @@ pub trait Worker: Send + Sync {
     async fn wake(&self) -> Result<Option<Replayed>>;
 
     /// Sees what it can be resumed from, notes it in its keeper and writes it down. A `thorough` look sees all, others
-    /// leave out what is slow to read and was read lately.
-    async fn look(&self, session: &Session, thorough: bool);
+    /// leave out what is slow to read and was read lately. False where something was too slow to be seen now.
+    async fn look(&self, session: &Session, thorough: bool) -> bool;
 
     /// Its pages, in order of opening.
     fn pages(&self, session: &Session) -> Vec<PageInfo>;

@@ -335,8 +335,8 @@ impl Worker for InBrowser {
         Ok(None)
     }
 
-    async fn look(&self, session: &Session, thorough: bool) {
-        session.look_around(thorough).await;
+    async fn look(&self, session: &Session, thorough: bool) -> bool {
+        session.look_around(thorough).await
     }
 
     fn pages(&self, session: &Session) -> Vec<PageInfo> {

@@ -28,6 +28,10 @@ use crate::{
 const QUIET: Duration = Duration::from_millis(120);
 /// …but no later than this after a call has ended.
 const LATEST: Duration = Duration::from_millis(600);
+/// After a look in which something did not answer in time it is looked at again after this, then after twice as long…
+const AGAIN: Duration = Duration::from_millis(200);
+/// …and never more seldom: a page may be busy, or show a dialog, for ever.
+const SELDOM: Duration = Duration::from_secs(15);
 /// How long the end of a session waits for the last look.
 const LAST_LOOK: Duration = Duration::from_millis(600);
 /// Databases are read again after so many times what reading them took.
@@ -169,19 +173,39 @@ impl Keeper {
 }
 
 impl Session {
-    /// Looks after each call, as long as the session lives; to be run beside everything else.
+    /// Looks after each call, and again where something was too slow to be seen, as long as the session lives; to be run
+    /// beside everything else.
     pub(super) async fn tend(&self) {
         let mut calls = self.keeper.calls.subscribe();
-        while calls.changed().await.is_ok() {
-            let latest = Instant::now() + LATEST;
-            while Instant::now() < latest {
-                let quiet = tokio::time::timeout(QUIET.min(latest - Instant::now()), calls.changed());
-                if quiet.await.is_err() && !self.is_running() {
-                    break;
+        // No call may come any more before what was not seen is needed.
+        let mut again: Option<Duration> = None;
+        loop {
+            let called = match again {
+                None => Some(calls.changed().await),
+                Some(pause) => tokio::time::timeout(pause, calls.changed()).await.ok(),
+            };
+            match called {
+                None => {}
+                Some(Err(_)) => return,
+                Some(Ok(())) => {
+                    again = None;
+                    self.quiet(&mut calls).await;
                 }
             }
             if self.is_ready() {
-                Box::pin(self.worker.look(self, false)).await;
+                let seen = Box::pin(self.worker.look(self, false)).await;
+                again = (!seen).then(|| again.map_or(AGAIN, |pause| (pause * 2).min(SELDOM)));
+            }
+        }
+    }
+
+    /// Waits until no call has run for a moment, or calls have for long enough.
+    async fn quiet(&self, calls: &mut watch::Receiver<u64>) {
+        let latest = Instant::now() + LATEST;
+        while Instant::now() < latest {
+            let called = tokio::time::timeout(QUIET.min(latest - Instant::now()), calls.changed());
+            if called.await.is_err() && !self.is_running() {
+                break;
             }
         }
     }
@@ -252,15 +276,16 @@ impl Session {
         Ok(StorageState { cookies, origins })
     }
 
-    /// Reads everything, and saves it. Where the browser is gone, what it told on its way down is not to be trusted.
-    pub(super) async fn look_around(&self, thorough: bool) {
+    /// Reads everything, and saves it; false where something did not answer in time. Where the browser is gone, what it
+    /// told on its way down is not to be trusted.
+    pub(super) async fn look_around(&self, thorough: bool) -> bool {
         let _turn = self.keeper.turn.lock().await;
         let changes = self.keeper.changes.load(Ordering::Acquire);
         let due = self.keeper.memory().databases_due;
         let databases = thorough || due.is_none_or(|due| due <= Instant::now());
         let pages = self.pages.all();
         let kept = join_all(pages.iter().map(|page| page.keep(databases))).await;
-        let Ok(cookies) = self.cookies(&[]).await else { return };
+        let Ok(cookies) = self.cookies(&[]).await else { return true };
         let left = {
             let mut memory = self.keeper.memory();
             let before: BTreeSet<String> = memory
@@ -288,6 +313,7 @@ impl Session {
             }
             self.note(&pages, &kept, cookies);
         }
+        !kept.iter().any(|kept| kept.late)
     }
 
     /// Puts together what is known now, and saves it.

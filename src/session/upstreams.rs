@@ -66,7 +66,7 @@ impl Worker for Upstream {
         Self::wake(self).await.map(Some)
     }
 
-    async fn look(&self, session: &Session, _thorough: bool) {
+    async fn look(&self, session: &Session, _thorough: bool) -> bool {
         let Kept { urls, current, storage } = Self::look(self).await;
         let storage = storage.and_then(|state| serde_json::from_value::<StorageState>(state).ok());
         let StorageState { cookies, origins } = storage.unwrap_or_default();
@@ -81,6 +81,7 @@ impl Worker for Upstream {
                 .collect(),
             ..SavedSession::default()
         });
+        true
     }
 
     fn pages(&self, _: &Session) -> Vec<PageInfo> {
