@@ -216,7 +216,8 @@ impl Page {
 
     /// The title, also while a dialog holds the page up.
     pub async fn title(&self) -> Result<String> {
-        self.engine.title().await.map_err(|error| self.error(error))
+        let told = async { self.engine.title().await.map_err(|error| self.error(error)) };
+        self.taking_turns(ANSWER, told).await
     }
 
     /// Forgets where it was before.
@@ -232,7 +233,9 @@ impl Page {
         let mark = self.state.mark();
         // As a user who presses OK leaves what stands there.
         let text = prompt_text.or(dialog.default_value.as_deref()).filter(|_| accept);
-        self.engine.handle_dialog(accept, text).await.map_err(|error| self.error(error))?;
+        let handled =
+            async { self.engine.handle_dialog(accept, text).await.map_err(|error| self.error(error)) };
+        self.taking_turns(ANSWER, handled).await?;
         // One dialog may come right after the other.
         let answered = self
             .state
@@ -258,7 +261,8 @@ impl Page {
 
     /// Closes it, and returns when nobody sees it any more.
     pub async fn close(&self) -> Result<()> {
-        self.engine.close().await.map_err(|error| self.error(error))?;
+        let closing = async { self.engine.close().await.map_err(|error| self.error(error)) };
+        self.taking_turns(ANSWER, closing).await?;
         let closed = self.state.until(|facts| facts.closed.then_some(()));
         self.within(CLOSE_TIMEOUT, closed)
             .await
