@@ -25,6 +25,7 @@ const NO_SOCKETS = 'BiDi does not tell that a request is a socket’s'
 const NO_CONSOLE = 'WebDriver does not tell what pages log'
 const NO_REQUESTS = 'WebDriver does not tell what pages ask for, and mocks nothing'
 const NO_DIALOG_KIND = 'WebDriver does not tell of which kind a dialog is'
+const POPUP_DIALOG = 'the driver hears of dialogs in its present window alone, and goes to no other whose dialog is open'
 const SCROLLBAR = 'its pictures show the scrollbar, which fades'
 const LATE = 'WebDriver runs no script before the page’s own, whose listeners on the window hear first'
 const KEYS = 'the driver presses Meta as Alt and Meta, and tells of a key beside Control twice'
@@ -214,6 +215,11 @@ export const BROWSERS = {
       },
       'navigation/navigation.test.mjs': {
         'go_back stays in a document whose script made the history': 'WebKit passes over what a script made without a click',
+        'go_back goes no further than to the empty tab that a page begins as': 'an open fault, no limit: of a hundred steps in the history one gets no answer, and nobody knows why yet',
+        'a dialog of a popup that the page opens while it loads is told by each of them, with its page': POPUP_DIALOG,
+        'reload, go_back and go_forward tell of a server that does not answer any more': 'not built: WebKit’s error page, which alone says why, is read after navigate only',
+        'a dialog of the page, or of the one that is left, is told by each of them': NO_DIALOG_KIND,
+        'a page that is left after all is another one when handle_dialog answers': UNASKED,
         'wait_for_load waits on for each stage, and answers at once where it is reached': WITHOUT_STATUS,
         'go_back and go_forward go through the history, and say where there is none': WITHOUT_STATUS,
         'reload loads again: what is cached from the cache, unless `ignoreCache`': WITHOUT_STATUS,
@@ -279,7 +285,7 @@ export const BROWSERS = {
         'tells so to navigate; refused it stays, accepted it goes': UNASKED,
         'tells so to reload; refused it stays, accepted it goes': UNASKED,
         'tells so to go_back; refused it stays, accepted it goes': UNASKED,
-        'holds up the page that opened it, which is told with the name of the popup': 'while a dialog of a popup is open the driver answers nothing of the page that opened it'
+        'holds up the page that opened it, which is told with the name of the popup': POPUP_DIALOG
       },
       'waiting/speed.test.mjs': { '*': 'the limits are for Chromium' }
     }
