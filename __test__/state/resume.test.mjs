@@ -91,7 +91,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
 
   test('after expiry brings a session back, with and without a record', async (t) => {
     const site = await memberSite(t)
-    for (const store of [recordFor(t), 'none']) {
+    const comesBack = async (store) => {
       const server = await startOn(t, store, ['--session-timeout', BRIEF])
       const sessionId = await server.createSession()
       await beMember(server, site, sessionId)
@@ -102,6 +102,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
       assert.deepEqual(await formOf(server, sessionId), HALF_FILLED)
       await server.end()
     }
+    await Promise.all([recordFor(t), 'none'].map(comesBack))
   })
 
   test('a session of a server that ended in good order comes back, unless that was switched off or it was closed', async (t) => {
