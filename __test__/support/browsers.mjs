@@ -294,6 +294,7 @@ export const BROWSERS = {
 
 /** Files that measure how long something takes, or make many browsers: nothing runs beside them. */
 export const ALONE = [
+  'bad-input/navigation.test.mjs',
   'bad-input/parameters.test.mjs',
   'life/churn.test.mjs',
   'life/deaths.test.mjs',
