@@ -281,6 +281,13 @@ describe('how it is pressed and typed', { timeout: 60_000 }, () => {
     assert.ok(heard.every(({ id, trusted }) => id === 'plain' && trusted))
   })
 
+  test('clicks that follow one another at once are no double clicks', async () => {
+    await server.ok('navigate', { url: site.url('/buttons') })
+    const click = { tool: 'click', arguments: { selector: '#plain' } }
+    await server.ok('batch', { steps: [click, click, click] })
+    assert.deepEqual((await value('clicks')).map(({ type, detail }) => [type, detail]), Array(3).fill(['click', 1]))
+  })
+
   test('the other buttons of the mouse, and keys held meanwhile', async () => {
     await server.ok('navigate', { url: site.url('/buttons') })
     await server.ok('evaluate', { script: `addEventListener('click', (event) => { window.held = [event.shiftKey, event.ctrlKey, event.altKey] }, true)` })

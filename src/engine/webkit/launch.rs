@@ -87,8 +87,8 @@ pub(super) async fn launch(
     display.show(&mut command);
     // Caches of the system's libraries are shared: made anew they cost a start its second.
     let (settings, data) = (folder.path().join("config"), folder.path().join("data"));
-    keep_downloads(&settings, &folder)
-        .map_err(|error| failed(format!("no folder for the browser's settings: {error}")))?;
+    write_settings(&settings, &folder)
+        .map_err(|error| failed(format!("no place for the browser's settings: {error}")))?;
     let downloads = folder.downloads();
     command.env("XDG_CONFIG_HOME", settings).env("XDG_DATA_HOME", data);
     // Its own bus and its accessibility bus are not ours to start.
@@ -140,13 +140,16 @@ fn browser_options(config: &Config, programs: &Programs, wanted: &Wanted) -> ser
     serde_json::json!({"binary": SETPRIV, "args": arguments})
 }
 
-/// The browser downloads without asking or telling: into its own folder, which goes with it, instead of the user's.
-fn keep_downloads(settings: &Path, folder: &Folder) -> std::io::Result<()> {
+/// The browser's settings. It downloads without asking or telling: into its own folder, which goes with it, instead of the
+/// user's. And it takes presses for one double click that are at the same pixel only (`presses`).
+fn write_settings(settings: &Path, folder: &Folder) -> std::io::Result<()> {
     let downloads = folder.downloads();
-    std::fs::create_dir(settings)?;
+    let toolkit = settings.join("gtk-3.0");
+    std::fs::create_dir_all(&toolkit)?;
     std::fs::create_dir(&downloads)?;
     let line = format!("XDG_DOWNLOAD_DIR=\"{}\"\n", downloads.display());
-    std::fs::write(settings.join("user-dirs.dirs"), line)
+    std::fs::write(settings.join("user-dirs.dirs"), line)?;
+    std::fs::write(toolkit.join("settings.ini"), "[Settings]\ngtk-double-click-distance=1\n")
 }
 
 /// One that nobody has now. The driver does not tell the port where it is to choose one itself.

@@ -1,5 +1,5 @@
-//! The driver counts clicks by itself: a press at the pixel of the last one, within a second, is the second of a double
-//! click, whoever wanted it.
+//! The driver counts clicks by itself: a press at the pixel of the last one, within GTK's time for it (0.4 s), is the second
+//! of a double click, whoever wanted it.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use crate::engine::{MouseEvent, actions};
 
-/// The driver's own, and some more: its second begins before ours.
-const TOGETHER: Duration = Duration::from_millis(1200);
+/// That time, and some more.
+const TOGETHER: Duration = Duration::from_millis(800);
 
 /// Where it was pressed last, and when.
 #[derive(Default)]
