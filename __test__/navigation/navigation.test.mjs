@@ -155,6 +155,18 @@ describe('navigation', { timeout: 60_000 }, () => {
     assert.equal(await value(sessionId, 'times'), first + 1)
   })
 
+  test('each of forty steps back and forth arrives, and soon', async () => {
+    const sessionId = await server.createSession()
+    const places = ['/', '/form', '/slow?ms=1'].map((path) => site.url(path))
+    for (const url of places) await server.ok('navigate', { sessionId, url })
+    for (let step = 0; step < 40; step++) {
+      const [tool, place] = [['go_back', 1], ['go_back', 0], ['go_forward', 1], ['go_forward', 2]][step % 4]
+      const { json, ms, text } = await server.call(tool, { sessionId })
+      assert.equal(json.url, places[place], text)
+      assert.ok(ms < 10_000, `step ${step}: ${ms} ms`)
+    }
+  })
+
   test('reload, go_back and go_forward tell of a server that does not answer any more', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/fails') })

@@ -214,8 +214,6 @@ export const BROWSERS = {
         'while the browser starts, it is gone too': 'the browser that starts slowly is a Chromium'
       },
       'navigation/navigation.test.mjs': {
-        'go_back stays in a document whose script made the history': 'WebKit passes over what a script made without a click',
-        'go_back goes no further than to the empty tab that a page begins as': 'an open fault, no limit: of a hundred steps in the history one gets no answer, and nobody knows why yet',
         'a dialog of a popup that the page opens while it loads is told by each of them, with its page': POPUP_DIALOG,
         'reload, go_back and go_forward tell of a server that does not answer any more': 'not built: WebKit’s error page, which alone says why, is read after navigate only',
         'a dialog of the page, or of the one that is left, is told by each of them': NO_DIALOG_KIND,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use thirtyfour::common::command::Command;
 use tokio::time::Instant;
 
-use super::{Asked, LOOK, WebkitPage, lock};
+use super::{Asked, LOOK, LOST, WebkitPage, lock};
 use crate::engine::{
     DocumentId, EngineError, EngineResult, NavigationStart, PageEvent,
     webkit::{
@@ -61,7 +61,7 @@ impl WebkitPage {
         loop {
             {
                 let mut turn = shared.driver.turn().await;
-                match self.here(&mut turn).await? {
+                match self.here_by_now(&mut turn).await? {
                     None => {}
                     Some(here) if before.as_ref().is_none_or(|before| before.document != here.document) => {
                         if here.url == BLANK && url != BLANK {
@@ -107,6 +107,11 @@ impl WebkitPage {
         }
     }
 
+    /// The same on its way elsewhere.
+    async fn here_by_now(&self, turn: &mut Turn<'_>) -> EngineResult<Option<Here>> {
+        tokio::time::timeout(LOST, self.here(turn)).await.unwrap_or(Ok(None))
+    }
+
     async fn error_text(&self, turn: &mut Turn<'_>) -> EngineResult<String> {
         match self.ask(turn, &self.handle, ERROR_TEXT).await? {
             Asked::Told(answer) => Ok(answer.value().as_str().unwrap_or_default().to_owned()),
@@ -128,40 +133,39 @@ impl WebkitPage {
         Ok(())
     }
 
-    /// Goes so many entries forward in the history, or back.
+    /// Goes so many entries forward in the history, or back: by script, since the driver's own commands wait for an end of the
+    /// navigation that they sometimes miss.
     pub(super) async fn go_through_history(&self, entries: i64) -> EngineResult<bool> {
         let shared = self.shared()?;
         shared.used(&self.handle);
-        for _ in 0..entries.abs() {
-            let before = {
-                let mut turn = shared.free_turn().await;
-                let before = self.here(&mut turn).await?;
-                plain(self.at_top(&mut turn).await)?;
-                let step = if entries < 0 { Command::Back } else { Command::Forward };
-                plain(turn.send(step).await)?;
-                before
+        let before = {
+            let mut turn = shared.free_turn().await;
+            let before = self.here(&mut turn).await?;
+            plain(self.at_top(&mut turn).await)?;
+            plain(turn.script(format!("history.go({entries});")).await)?;
+            before
+        };
+        let deadline = Instant::now() + STEP_TIMEOUT;
+        loop {
+            let here = {
+                let mut turn = shared.driver.turn().await;
+                self.here_by_now(&mut turn).await?
             };
-            let deadline = Instant::now() + STEP_TIMEOUT;
-            loop {
-                let here = {
-                    let mut turn = shared.driver.turn().await;
-                    self.here(&mut turn).await?
-                };
-                // While it is on its way that may take any time.
-                let gone = match (&before, &here) {
-                    (Some(before), Some(here)) => {
-                        !here.at_rest || before.document != here.document || before.url != here.url
-                    }
-                    _ => false,
-                };
-                if gone {
-                    break;
+            // While it is on its way that may take any time.
+            let gone = match (&before, &here) {
+                (Some(before), Some(here)) => {
+                    !here.at_rest || before.document != here.document || before.url != here.url
                 }
-                if Instant::now() > deadline {
-                    return Ok(false);
-                }
-                tokio::time::sleep(PAUSE).await;
+                _ => false,
+            };
+            if gone {
+                break;
             }
+            // What cannot be seen is on its way.
+            if here.is_some() && Instant::now() > deadline {
+                return Ok(false);
+            }
+            tokio::time::sleep(PAUSE).await;
         }
         shared.wake();
         Ok(true)

@@ -38,6 +38,8 @@ use thirtyfour::{
 use tokio::time::Instant;
 use url::Url;
 
+/// A look that comes just as one document gives way to another is never answered: after this it is taken again.
+const LOST: Duration = Duration::from_secs(1);
 /// A window that says that it is closed, and whose document has gone, is gone within this time.
 const CLOSING: Duration = Duration::from_secs(5);
 /// Under this name the driver tells of an element.
@@ -140,9 +142,12 @@ impl WebkitPage {
     /// Looks at what it does now.
     pub async fn look(&self, turn: &mut Turn<'_>) {
         let body = if self.stops.swap(false, Ordering::AcqRel) { "window.stop();" } else { "" };
-        match self.ask(turn, &self.handle, &format!("{body}{LOOK}")).await {
-            Ok(_) | Err(EngineError::DocumentGone) => {}
-            Err(error) => tracing::trace!(%error, page = &*self.handle, "the page cannot be looked at"),
+        let look = format!("{body}{LOOK}");
+        match tokio::time::timeout(LOST, self.ask(turn, &self.handle, &look)).await {
+            Ok(Ok(_) | Err(EngineError::DocumentGone)) => {}
+            // The next look is soon: the page is on its way elsewhere.
+            Err(_) => return,
+            Ok(Err(error)) => tracing::trace!(%error, page = &*self.handle, "the page cannot be looked at"),
         }
         let asking = lock(&self.frames).asking();
         for frame in asking {
