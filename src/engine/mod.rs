@@ -455,6 +455,10 @@ pub trait Page: Send + Sync {
     async fn catch_up(&self);
     /// Real pointer input, written together, awaited together. The pages's viewport, CSS pixels.
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()>;
+    /// Whether [`Self::press_between`] may be done.
+    fn presses_between(&self) -> bool {
+        false
+    }
     /// Calls our script in the main frame, presses the left button where its answer says (`press: {x, y}`), and calls it
     /// again: there and back once, where the engine has hands beside the document. `None`: it has not. So many clicks,
     /// and none once the time is over.

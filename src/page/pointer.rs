@@ -51,7 +51,10 @@ impl Page {
         let action = if options.button == MouseButton::Left { "click" } else { "hover" };
         let wanted = json!({"action": action, "force": options.force, "guard": !options.force});
         let plain = options.button == MouseButton::Left && options.modifiers == 0 && !options.force;
-        if plain && let Some((spot, done)) = Box::pin(self.click_at_once(target, &wanted, options)).await? {
+        if plain
+            && self.engine.presses_between()
+            && let Some((spot, done)) = Box::pin(self.click_at_once(target, &wanted, options)).await?
+        {
             return self.click_on(spot, done, options).await;
         }
         let spot = self.spot_with(target, wanted, options.timeout).await?;

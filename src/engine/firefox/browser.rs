@@ -51,7 +51,7 @@ const TELLING: &str = "
 
 /// Hands our script over to what runs beside the document (`hands.js`), which no page hears of.
 const HANDING_OVER: &str = "
-  window.dispatchEvent(new CustomEvent('troupe:script', {detail: {call: (name, given) => __troupe[name](JSON.parse(given))}}));
+  if (window === top) window.dispatchEvent(new CustomEvent('troupe:script', {detail: {call: (name, given) => __troupe[name](JSON.parse(given))}}));
 ";
 
 /// A Firefox that answers.

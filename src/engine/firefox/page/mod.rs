@@ -478,6 +478,10 @@ impl Page for FirefoxPage {
         Ok(())
     }
 
+    fn presses_between(&self) -> bool {
+        self.system.is_open()
+    }
+
     async fn press_between(
         &self,
         look: &ScriptCall,
