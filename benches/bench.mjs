@@ -21,6 +21,7 @@ import { nodeMemory, serverMemory } from './memory.mjs'
 import { pageTimes } from './page-time.mjs'
 import { bytesRead } from './reading.mjs'
 import { recordCosts } from './record.mjs'
+import { atRest } from './rest.mjs'
 import { findBrowser, httpSides, onFirefox, passing, recording, servers } from './servers.mjs'
 import { others } from './others.mjs'
 import { plot } from './plot.mjs'
@@ -128,6 +129,7 @@ async function measureStarts(rows, compared, rounds, samples, url) {
     progress(`starts, round ${round + 1} of ${rounds}`)
     for (const server of rotated(compared, round)) {
       if (has('start') || has('list')) {
+        await atRest()
         const client = server.start()
         await client.initialize()
         samples.add('start', server.name, performance.now() - client.spawned)
@@ -139,6 +141,7 @@ async function measureStarts(rows, compared, rounds, samples, url) {
         await client.close()
       }
       if (has('first')) {
+        await atRest()
         const client = server.start()
         await client.initialize()
         await server.createSession(client)
@@ -215,6 +218,7 @@ async function measureHttp(rows, sides, samples, url) {
 async function measureRow(row, server, client, keep, samples, url) {
   await client.call(...server.tools.navigate(url + row.page))
   await server.prepare?.(client)
+  await atRest()
   const until = performance.now() + REPEAT.milliseconds
   for (let time = 0; time < REPEAT.times && performance.now() < until; time++) {
     // There and back: to navigate to the page that is shown already is something else.

@@ -1,5 +1,7 @@
 // What Firefox takes for the calls that agents make most.
 
+import { atRest } from './rest.mjs'
+
 /** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
 
 /** How often each is done in a round. */
@@ -23,14 +25,18 @@ export async function firefoxTimes(client, url, rounds) {
       if (round > 0) times[row].push(performance.now() - begun)
       return answer
     }
+    await atRest()
     for (let time = 0; time < TIMES; time++) {
       // To another page each time: to navigate to the one that is shown is something else.
       await timed('firefoxNavigate', 'navigate', { sessionId, url: `${url}/${time % 2 ? '' : 'other'}` })
     }
     await client.call('navigate', { sessionId, url: `${url}/` })
     // Each row by itself, as on Chromium: what a click has painted is the click's.
+    await atRest()
     for (let time = 0; time < TIMES; time++) await timed('firefoxClick', 'click', { sessionId, selector: '#count' })
+    await atRest()
     for (let time = 0; time < TIMES; time++) await timed('firefoxEvaluate', 'evaluate', { sessionId, script: 'document.title' })
+    await atRest()
     const another = (await timed('firefoxSession', 'create_session', {})).structuredContent
     await client.call('close_session', { sessionId: another.sessionId })
   }

@@ -5,6 +5,7 @@ import { connect } from 'node:net'
 import { freePort } from '../__test__/support/ports.mjs'
 import { StepFailed } from '../scripts/run.mjs'
 import { serverMemory } from './memory.mjs'
+import { atRest } from './rest.mjs'
 
 /** @typedef {import('./servers.mjs').HttpSide} HttpSide */
 
@@ -138,6 +139,7 @@ export async function idleCalls(side, times, site) {
       if (answer.endsWith('\r\n0\r\n\r\n')) answered()
     })
     const taken = []
+    await atRest()
     for (let time = 0; time < times * 1.2; time++) {
       answer = ''
       const done = new Promise((resolve) => (answered = () => resolve(undefined)))
