@@ -27,10 +27,15 @@ impl Trimmer {
         Self { retention, next: Instant::now(), transactions: 0 }
     }
 
+    /// Counts a transaction; whether it is time to look.
+    pub fn counts_as_due(&mut self) -> bool {
+        self.transactions += 1;
+        self.transactions >= TRANSACTIONS || Instant::now() >= self.next
+    }
+
     /// Forgets a slice of what is over the limits, if it is time to look.
     pub fn trim(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        self.transactions += 1;
-        if self.transactions < TRANSACTIONS && Instant::now() < self.next {
+        if !self.counts_as_due() {
             return Ok(());
         }
         if !forget(connection, self.retention)? {

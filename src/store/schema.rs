@@ -11,7 +11,7 @@ use rusqlite::{Connection, ErrorCode as Sqlite, OpenFlags};
 use crate::error::{ErrorCode, Result, TroupeError};
 
 /// How long one attempt to write waits for another server's; the writer goes on trying.
-const BUSY: Duration = Duration::from_millis(250);
+pub(super) const BUSY: Duration = Duration::from_millis(250);
 /// How long the start waits for another server that makes the tables.
 const BUSY_AT_START: Duration = Duration::from_secs(2);
 

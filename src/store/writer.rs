@@ -1,21 +1,22 @@
-//! The one thread that writes: what arrives together is one transaction. Nobody waits for it who need not, and
-//! nobody for long: a file that is locked or full costs the record, not the call.
+//! What writes: whoever comes alone writes by himself, since to wake a thread and be woken by it takes longer than the
+//! write; what arrives together is one transaction of a thread. Nobody waits who need not, and nobody for long: a file that
+//! is locked or full, or a disk that is slow, costs the record, not the call.
 
 use std::{
     path::PathBuf,
     sync::{
-        Arc, Weak,
+        Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, ErrorCode as Sqlite};
 use tokio::sync::oneshot;
 
-use super::retention::Trimmer;
+use super::{retention::Trimmer, schema::BUSY};
 use crate::{
     config::Retention,
     error::{ErrorCode, Result, TroupeError},
@@ -31,6 +32,10 @@ const BATCH: usize = 512;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two attempts at a file that another process has locked.
 const RETRY: Duration = Duration::from_millis(100);
+/// The most that is written by whoever brings it.
+const SMALL: usize = 64 * 1024;
+/// A write that takes longer than this holds up other calls: the next are the thread's.
+const SLOW: Duration = Duration::from_millis(5);
 
 /// May be done again, where the transaction that it was in failed.
 type Work = Box<dyn Fn(&Connection) -> rusqlite::Result<()> + Send>;
@@ -45,6 +50,7 @@ struct Job {
 pub(super) struct Writer {
     jobs: SyncSender<Job>,
     state: Arc<State>,
+    desk: Arc<Mutex<Desk>>,
 }
 
 #[derive(Default)]
@@ -56,6 +62,8 @@ struct State {
     behind: AtomicBool,
     /// Writes that found no room.
     lost: AtomicUsize,
+    /// The last write took long.
+    slow: AtomicBool,
 }
 
 impl State {
@@ -71,17 +79,14 @@ impl Writer {
         let state = Arc::<State>::default();
         let loop_state = Arc::downgrade(&state);
         let name = path.map_or("memory".to_owned(), |path| path.display().to_string());
-        thread::Builder::new()
-            .name("troupe-record".to_owned())
-            .spawn(move || {
-                let trimmer = Trimmer::new(retention);
-                Loop { connection, state: loop_state, trimmer, name, failing: false, broken: false }
-                    .run(&queue);
-            })
-            .map_err(|error| {
-                TroupeError::new(ErrorCode::InternalError, format!("no thread for the record: {error}"))
-            })?;
-        Ok(Self { jobs, state })
+        let trimmer = Trimmer::new(retention);
+        let desk = Desk { connection, state: loop_state, trimmer, name, failing: false, broken: false };
+        let desk = Arc::new(Mutex::new(desk));
+        let shared = desk.clone();
+        thread::Builder::new().name("troupe-record".to_owned()).spawn(move || run(&shared, &queue)).map_err(
+            |error| TroupeError::new(ErrorCode::InternalError, format!("no thread for the record: {error}")),
+        )?;
+        Ok(Self { jobs, state, desk })
     }
 
     /// Hands in a write of so many bytes.
@@ -96,12 +101,41 @@ impl Writer {
     {
         let (done, written) = oneshot::channel();
         let waits = !self.state.behind.load(Ordering::Acquire);
-        self.send(Job { work: Box::new(work), bytes, done: waits.then_some(done) });
+        let mut job = Job { work: Box::new(work), bytes, done: waits.then_some(done) };
+        let written = match waits && self.at_once(&mut job) {
+            true => None,
+            false => {
+                self.send(job);
+                waits.then_some(written)
+            }
+        };
         async move {
-            if waits {
+            if let Some(written) = written {
                 let _ = tokio::time::timeout(PATIENCE, written).await;
             }
         }
+    }
+
+    /// Writes `job` here and now, where nobody else writes, or waits to; false where that is the thread's to do.
+    fn at_once(&self, job: &mut Job) -> bool {
+        if job.bytes > SMALL
+            || self.state.slow.load(Ordering::Acquire)
+            || self.state.queued.load(Ordering::Acquire) > 0
+        {
+            return false;
+        }
+        let mut desk = match self.desk.try_lock() {
+            Ok(desk) => desk,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        let written = desk.write_at_once(std::slice::from_ref(job));
+        if written && desk.trimmer.counts_as_due() {
+            // To forget the oldest is the thread's.
+            drop(desk);
+            self.queue(0, |_| Ok(()));
+        }
+        written
     }
 
     /// Ready when everything handed in before is on disk, or lost.
@@ -130,8 +164,8 @@ impl Writer {
     }
 }
 
-/// What the thread has.
-struct Loop {
+/// What it takes to write.
+struct Desk {
     connection: Connection,
     /// Gone with the writer's owner.
     state: Weak<State>,
@@ -143,26 +177,53 @@ struct Loop {
     broken: bool,
 }
 
-impl Loop {
-    fn run(mut self, queue: &Receiver<Job>) {
-        while let Ok(first) = queue.recv() {
-            let mut batch = vec![first];
-            batch.extend(queue.try_iter().take(BATCH - 1));
-            self.commit(&mut batch);
-            for job in batch {
-                self.release(&job);
-                if let Some(done) = job.done {
-                    let _ = done.send(());
-                }
-            }
-            self.tell_lost();
-            if !self.broken && !self.failing {
-                let trimmed = self.trimmer.trim(&self.connection);
-                if let Err(error) = trimmed {
-                    tracing::debug!(%error, "the record could not be trimmed");
-                }
+/// The thread.
+fn run(desk: &Mutex<Desk>, queue: &Receiver<Job>) {
+    let lock = || -> MutexGuard<'_, Desk> { desk.lock().unwrap_or_else(PoisonError::into_inner) };
+    while let Ok(first) = queue.recv() {
+        let mut batch = vec![first];
+        batch.extend(queue.try_iter().take(BATCH - 1));
+        let mut desk = lock();
+        desk.commit(&mut batch);
+        for job in batch {
+            desk.release(&job);
+            if let Some(done) = job.done {
+                let _ = done.send(());
             }
         }
+        desk.tell_lost();
+        desk.trim();
+    }
+}
+
+impl Desk {
+    fn trim(&mut self) {
+        if !self.broken
+            && !self.failing
+            && let Err(error) = self.trimmer.trim(&self.connection)
+        {
+            tracing::debug!(%error, "the record could not be trimmed");
+        }
+    }
+
+    /// Writes without waiting for whoever else has locked the file.
+    fn write_at_once(&mut self, batch: &[Job]) -> bool {
+        if self.broken || self.failing {
+            return false;
+        }
+        let _ = self.connection.busy_timeout(Duration::ZERO);
+        let written = self.timed_attempt(batch).is_ok();
+        let _ = self.connection.busy_timeout(BUSY);
+        written
+    }
+
+    fn timed_attempt(&self, batch: &[Job]) -> rusqlite::Result<()> {
+        let begun = Instant::now();
+        let outcome = self.attempt(batch);
+        if let Some(state) = self.state.upgrade() {
+            state.slow.store(begun.elapsed() > SLOW, Ordering::Release);
+        }
+        outcome
     }
 
     fn release(&self, job: &Job) {
@@ -174,7 +235,7 @@ impl Loop {
     /// Writes the batch, however long another process holds the file.
     fn commit(&mut self, batch: &mut [Job]) {
         while !self.broken {
-            match self.attempt(batch) {
+            match self.timed_attempt(batch) {
                 Ok(()) => {
                     if self.failing {
                         tracing::warn!("the record {} is written again", self.name);
