@@ -55,6 +55,16 @@ describe('the pointer', { timeout: 60_000 }, () => {
       '/replacing': page('Replacing', `<p id="holder"><button>Go</button></p>${hearing('click')}<script>
         addEventListener('pointermove', () => { holder.innerHTML = '<button>Another</button>' }, { once: true })
       </script>`),
+      '/refusing': page('Refusing', `<button id="go">Go</button> <output id="told"></output><script>
+        go.onpointerdown = (event) => event.preventDefault()
+        go.onclick = () => setTimeout(() => { told.textContent = 'clicked' })
+      </script>`),
+      // The first pointer that comes over the button brings a frame over it, which takes the press.
+      '/taking': page('Taking', `<div style="position:relative;width:200px;height:40px"><button id="go">Go</button><div id="over"></div></div><script>
+        go.addEventListener('pointermove', () => {
+          over.innerHTML = '<iframe srcdoc="" style="position:absolute;inset:0;width:200px;height:40px"></iframe>'
+        }, { once: true })
+      </script>`),
       '/in/covering': (_request, response, { search }) => response.setHeader('content-type', 'text/html').end(`<iframe id="frame" src="/covering${search}" width="500" height="400"></iframe>`),
       '/in/drags': page('Frame', '<iframe id="frame" src="/drags" width="500" height="400"></iframe>'),
       '/in/long': page('Frame', '<iframe id="frame" src="/long" width="500" height="400"></iframe>')
@@ -89,6 +99,20 @@ describe('the pointer', { timeout: 60_000 }, () => {
     await at('/hover')
     await refused('hover', { selector: '#hidden', timeout: 100 }, 'ELEMENT_NOT_CLICKABLE', 'hidden')
     await refused('hover', { selector: '#covered', timeout: 100 }, 'ELEMENT_NOT_CLICKABLE', 'covered')
+  })
+
+  test('a click whose press the page refuses is told with what it has changed', async () => {
+    await at('/refusing')
+    const { ms, json } = await server.call('click', { selector: '#go' })
+    assert.match(json.changes, /clicked/)
+    assert.ok(ms < 1000, `${ms} ms`)
+  })
+
+  test('a press that a frame takes, of which the page hears nothing, is told as soon as others are', async () => {
+    await at('/taking')
+    const { ms, json } = await server.call('click', { selector: '#go' })
+    assert.match(json.changes, /iframe/)
+    assert.ok(ms < 1000, `${ms} ms`)
   })
 
   test('what comes over an element between the look and the press hears nothing of it, and is waited for', async () => {

@@ -258,10 +258,18 @@ pub struct Pressing<'a> {
     pub press: Option<Press<'a>>,
 }
 
+/// What of a look, a press and the turn after it an engine sends together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Together {
+    Nothing,
+    PressAndTurn,
+    All,
+}
+
 /// A press that is under way.
 pub struct Press<'a> {
     pub over: BoxFuture<'a, EngineResult<()>>,
-    /// The second call's answer, as JSON.
+    /// What was asked for beside it, or after it, as JSON.
     pub then: BoxFuture<'a, EngineResult<String>>,
 }
 
@@ -429,6 +437,11 @@ pub trait Page: Send + Sync {
     }
     /// Evaluates `expression`, awaits a promise, gives a copy of the value (`undefined` as null).
     async fn evaluate(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value>;
+    /// Evaluates `expression` in the isolated world of the document that the main frame gets next, as soon as scripts run
+    /// there. `None` where that is not told so early; an error where the document has gone meanwhile.
+    async fn evaluate_in_next(&self, _expression: &str) -> EngineResult<Option<Value>> {
+        Ok(None)
+    }
     /// The frame inside the element that `expression` gives in the isolated world.
     async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>>;
     /// Whether closed shadow roots can be handed over.
@@ -455,11 +468,11 @@ pub trait Page: Send + Sync {
     async fn catch_up(&self);
     /// Real pointer input, written together, awaited together. The pages's viewport, CSS pixels.
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()>;
-    /// Whether [`Self::press_between`] may be done.
-    fn presses_between(&self) -> bool {
-        false
+    /// What of a look, a press and the turn after it can be sent together.
+    fn together(&self) -> Together {
+        Together::Nothing
     }
-    /// Calls our script in the main frame, presses the left button where its answer says (`press: {x, y}`), and calls it
+    /// With [`Together::All`]: calls our script in the main frame, presses the left button where its answer says (`press: {x, y}`), and calls it
     /// again: there and back once, where the engine has hands beside the document. `None`: it has not. So many clicks,
     /// and none once the time is over.
     async fn press_between(
@@ -469,6 +482,11 @@ pub trait Page: Send + Sync {
         _then: &ScriptCall,
     ) -> EngineResult<Option<Pressing<'_>>> {
         Ok(None)
+    }
+    /// With [`Together::PressAndTurn`]: as [`Self::mouse`], and evaluates `expression`, which gives a text, in the isolated
+    /// world of the main frame. It may be begun before the input is.
+    async fn mouse_beside(&self, _events: &[MouseEvent], _expression: &str) -> EngineResult<Press<'_>> {
+        Err(EngineError::Unsupported { what: "a question beside input", instead: "ask after it" })
     }
     /// Real key input, written together, awaited together.
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()>;

@@ -78,7 +78,7 @@ impl Before {
 }
 
 impl Page {
-    fn document(&self) -> Option<DocumentId> {
+    pub(super) fn document(&self) -> Option<DocumentId> {
         self.state.read(|facts| facts.main_frame().document)
     }
 

@@ -553,6 +553,14 @@ export interface Turned extends Done {
   next?: number;
 }
 
+export interface AimArgument extends WithRefs {
+  look: WaitActionableArgument;
+  /** How many clicks the press is. */
+  clicks: number;
+  /** Of the turn that begins when they are over, where `press` is answered. */
+  then: TurnArgument;
+}
+
 export interface ArrivalArgument extends WithRefs {
   /** What to show of the page in the same answer. */
   look?: Omit<SnapshotArgument, keyof WithRefs> | null;
@@ -609,6 +617,11 @@ export interface Troupe {
   arrival: Call<ArrivalArgument, Arrival>;
   /** Resolves after one turn of the event loop; with the page as it is then, which saves a call. */
   turn: Call<TurnArgument, Promise<Turned>>;
+  /** As `waitActionable`; what the turn after the press tells is asked for by `afterPress`. */
+  aim: Call<AimArgument, Promise<ActionableResult | Hosts>>;
+  afterPress: Call<void, Promise<Turned | null>>;
+  /** Has that turn begin where this document cannot hear of the press. */
+  unheard: Call<void, Done>;
 
   // Those below take and return real objects, not JSON; for use by object id.
 

@@ -1,5 +1,6 @@
 /** Wires the contract of `api.ts` to `globalThis.__troupe`. Evaluated again, it leaves the one that is there. */
 import { actionable, hit, waitActionable } from "./actionability";
+import { afterPress, aim, unheard } from "./aim";
 import { annotations } from "./annotations";
 import type { Troupe } from "./api";
 import { arrival } from "./arrival";
@@ -59,6 +60,9 @@ function wire(): Outside {
     mutations: answer(mutations),
     arrival: answer(arrival),
     turn: answerLater(turn),
+    aim: answerLater(aim),
+    afterPress: answerLater(afterPress),
+    unheard: answer(unheard),
     adoptShadowRoot: (host: Element, root: ShadowRoot): void => {
       adoptShadowRoot(host, root);
       rootCame(root);

@@ -29,6 +29,7 @@ use chromiumoxide::cdp::{
     },
     js_protocol::runtime::{ReleaseObjectParams, TerminateExecutionParams},
 };
+use futures_util::{FutureExt as _, future::join_all};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -40,8 +41,9 @@ use super::{
 };
 use crate::engine::{
     Area, ContextOptions, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
-    NavigationStart, Page, PageEvent, PageObserver, Shot, World,
+    NavigationStart, Page, PageEvent, PageObserver, Press, Shot, Together, World,
     gate::{Going, Whose},
+    wire::Sent,
 };
 
 /// A page that does not come up in this time never will.
@@ -266,6 +268,10 @@ impl Page for ChromiumPage {
         self.value(frame, world, expression).await
     }
 
+    async fn evaluate_in_next(&self, expression: &str) -> EngineResult<Option<Value>> {
+        self.value_in_next(expression).await.map(Some)
+    }
+
     async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>> {
         let (link, object) = self.object(frame, expression).await?;
         let node: Described = link
@@ -318,6 +324,32 @@ impl Page for ChromiumPage {
             batch
         };
         batch.run().await
+    }
+
+    fn together(&self) -> Together {
+        Together::PressAndTurn
+    }
+
+    async fn mouse_beside(&self, events: &[MouseEvent], expression: &str) -> EngineResult<Press<'_>> {
+        let context = self.context_of(&self.link, &self.id, World::Isolated).await?;
+        let mut batch = self.link.batch();
+        input::mouse(&mut batch, events, &mut self.held.lock().unwrap_or_else(PoisonError::into_inner))?;
+        batch.add(script::copied(context, expression))?;
+        let mut sent = batch.send()?;
+        let evaluated = sent.pop().ok_or(EngineError::PageGone)?;
+        let over = async move {
+            for answer in join_all(sent.into_iter().map(Sent::raw)).await {
+                answer?;
+            }
+            Ok(())
+        };
+        let then = async move {
+            match evaluated.read::<script::Evaluated>().await?.value()? {
+                Value::String(answer) => Ok(answer),
+                _ => Err(EngineError::DocumentGone),
+            }
+        };
+        Ok(Press { over: over.boxed(), then: then.boxed() })
     }
 
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {

@@ -31,7 +31,8 @@ use super::{
 };
 use crate::engine::{
     Area, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
-    NavigationStart, Page, PageEvent, PageObserver, Pressing, ResourceKind, ScriptCall, Shot, World,
+    NavigationStart, Page, PageEvent, PageObserver, Pressing, ResourceKind, ScriptCall, Shot, Together,
+    World,
     actions::{self, Typed},
     gate::{Going, Kind, Stopped, Whose},
     network::ResourceType,
@@ -478,8 +479,8 @@ impl Page for FirefoxPage {
         Ok(())
     }
 
-    fn presses_between(&self) -> bool {
-        self.system.is_open()
+    fn together(&self) -> Together {
+        if self.system.is_open() { Together::All } else { Together::Nothing }
     }
 
     async fn press_between(
