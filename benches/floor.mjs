@@ -39,9 +39,8 @@ export class FloorClient {
   #browser
   /** @type {Pipe | undefined} */
   #pipe
-  #session = ''
-  /** What is known of the document that is shown. @type {{ world?: number }} */
-  #shown = {}
+  /** The page of the last session. @type {FloorPage | undefined} */
+  #page
 
   /** @param {string} browser */
   constructor(browser) {
@@ -65,27 +64,38 @@ export class FloorClient {
 
   /** A context with a page, in the browser that is started at the first; gives what closes it. */
   async createSession() {
+    const { page, close } = await this.open()
+    this.#page = page
+    return close
+  }
+
+  /** The same, for calls to that page: `work(page, name, argument)`. */
+  async open() {
     this.#pipe ??= new Pipe(this.#browser)
     const pipe = this.#pipe
     const { browserContextId } = await pipe.send('Target.createBrowserContext')
     const { targetId } = await pipe.send('Target.createTarget', { url: 'about:blank', browserContextId, ...VIEWPORT })
     const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
     await Promise.all(['Page.enable', 'Runtime.enable', 'Network.enable'].map((method) => pipe.send(method, {}, sessionId)))
-    this.#session = sessionId
-    return () => pipe.send('Target.disposeBrowserContext', { browserContextId })
+    /** @type {FloorPage} */
+    const page = { shown: {}, send: (method, params = {}) => pipe.send(method, params, sessionId), next: (method) => pipe.next(method, sessionId) }
+    return { page, close: () => pipe.send('Target.disposeBrowserContext', { browserContextId }) }
   }
 
   /** @param {string} name @param {{ argument?: string }} args @returns {Promise<ToolResult>} */
   async call(name, { argument = '' }) {
-    const pipe = /** @type {Pipe} */ (this.#pipe)
-    const page = { shown: this.#shown, send: (method, params = {}) => pipe.send(method, params, this.#session), next: (method) => pipe.next(method, this.#session) }
-    const text = await TOOLS[name](page, argument)
+    const text = await work(/** @type {FloorPage} */ (this.#page), name, argument)
     return { content: [{ type: 'text', text: String(text ?? '') }] }
   }
 
   async close() {
     await this.#pipe?.close()
   }
+}
+
+/** @param {FloorPage} page @param {string} name @param {string} [argument] */
+export function work(page, name, argument = '') {
+  return TOOLS[name](page, argument)
 }
 
 /** @typedef {{ shown: { world?: number }, send: (method: string, params?: object) => Promise<any>, next: (method: string) => Promise<any> }} FloorPage */

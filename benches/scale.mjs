@@ -1,9 +1,11 @@
 // `npm run bench:scale`: how throughput, the slowest calls and the server's memory go with the number of sessions that work
 // at once, and what a look costs by the size of its page and a call by the size of the record.
 //   --addon FILE   this addon, not a release build
+//   --floor        how the throughput of a bare client of the browser goes with the number of its pages, and nothing else
 import { parseArgs } from 'node:util'
 import { resolve } from 'node:path'
 import { StepFailed } from '../scripts/run.mjs'
+import { FloorClient, work as bareWork } from './floor.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
 import { serverMemory } from './memory.mjs'
 import { findBrowser, recording } from './servers.mjs'
@@ -15,12 +17,13 @@ const WORK = 4000
 const RECORDS = [0, 5000, 20_000]
 
 await runScript(async () => {
-  const { values } = parseArgs({ options: { addon: { type: 'string' } } })
-  if (!values.addon) await setup()
-  const addon = values.addon ? resolve(values.addon) : await releaseAddon()
+  const { values } = parseArgs({ options: { addon: { type: 'string' }, floor: { type: 'boolean' } } })
   const browser = findBrowser()
   if (!browser) throw new StepFailed('no browser: install chromium-headless-shell')
   const site = await serveSite()
+  if (values.floor) return void (await byPages(browser, site.url).finally(() => site.close()))
+  if (!values.addon) await setup()
+  const addon = values.addon ? resolve(values.addon) : await releaseAddon()
   const start = recording({ browser, addon })
   try {
     await bySessions(start, site.url)
@@ -70,6 +73,35 @@ async function bySessions(start, url) {
     const memory = serverMemory(client.pid)
     const cells = [count, Math.round(times.length / (WORK / 1000)), quantile(times, 0.5).toFixed(1), quantile(times, 0.99).toFixed(1), memory.toFixed(1), ((memory - empty) / count).toFixed(2)]
     console.log(cells.map((cell, column) => String(cell).padStart([8, 8, 10, 11, 12, 14][column])).join(' '))
+  }
+  await client.close()
+}
+
+/** The same calls by the least that does them. @param {string} browser @param {string} url */
+async function byPages(browser, url) {
+  const client = new FloorClient(browser)
+  await client.initialize()
+  /** @type {import('./floor.mjs').FloorPage[]} */
+  const pages = []
+  console.log('pages     calls/s  median ms   99 in 100')
+  for (const count of SESSIONS) {
+    while (pages.length < count) {
+      const { page } = await client.open()
+      await bareWork(page, 'navigate', `${url}/form`)
+      pages.push(page)
+    }
+    const until = performance.now() + WORK
+    /** @type {number[]} */
+    const times = []
+    await Promise.all(pages.map(async (page) => {
+      for (let call = 0; performance.now() < until; call++) {
+        const begun = performance.now()
+        await bareWork(page, ['click', 'evaluate', 'evaluate'][call % 3])
+        times.push(performance.now() - begun)
+      }
+    }))
+    const cells = [count, Math.round(times.length / (WORK / 1000)), quantile(times, 0.5).toFixed(1), quantile(times, 0.99).toFixed(1)]
+    console.log(cells.map((cell, column) => String(cell).padStart([8, 8, 10, 11][column])).join(' '))
   }
   await client.close()
 }
