@@ -35,6 +35,7 @@ const NOT_SHARED = 'its driver allows no shared browser: a process for each sess
 const NO_LANGUAGE = 'its language cannot be chosen'
 const UNASKED = 'WebDriver leaves a page without asking it'
 const NO_PDF = 'WebKit’s driver prints nothing'
+const RUNS_ON = 'WebDriver has no way to end a script, nor to leave a page that runs one'
 const OTHER_BUTTONS = 'its driver never lets another button than the left one go'
 const NOT_HELD_BACK = 'WebKit’s connections cannot be held back: with rules for them it does not start'
 const WITHOUT_STATUS = 'WebDriver does not tell the status of an answer'
@@ -181,6 +182,7 @@ export const BROWSERS = {
         'one that does not start is told with what it said': 'its driver is what is started',
         'one that is no program is told as such': 'its driver is what is started'
       },
+      'protocol/order.test.mjs': { 'a script that never gives way stops at once, and the next call works': RUNS_ON },
       'protocol/resources.test.mjs': { 'so is the network log of a page': NO_REQUESTS },
       'protocol/start.test.mjs': {
         ...ABOUT_CHROMIUM['protocol/start.test.mjs'],
@@ -277,7 +279,7 @@ export const BROWSERS = {
         'a server that does not answer is told with the URL that was wanted, also of a popup': 'WebDriver tells nothing of what a popup could not load',
         'the other buttons of the mouse, and keys held meanwhile': OTHER_BUTTONS
       },
-      'waiting/busy.test.mjs': { '*': 'WebDriver has no way to end a script, nor to leave a page that runs one' },
+      'waiting/busy.test.mjs': { '*': RUNS_ON },
       'waiting/leaving.test.mjs': {
         'tells so to click; refused it stays, accepted it goes': UNASKED,
         'tells so to navigate; refused it stays, accepted it goes': UNASKED,
