@@ -1,10 +1,10 @@
 //! The record: every exchange, and what sessions are resumed from, in an SQLite file. Knows `config` and `error`.
 //!
-//! One thread writes (`writer`) and batches what arrives together; readers have a connection of their own, so that
-//! no call waits for another's; `log` keeps the disk's slowness from both. `schema` opens a file and refuses what is not
-//! ours; `servers` tells the servers that share a file apart, the living from the dead; `sessions`, `records` and
-//! `cursors` are the questions that are asked; `retention` forgets the oldest. Whatever happens to the file, calls go
-//! on: what cannot be written is a warning.
+//! Who comes alone writes on the spot, what arrives together is batched by one thread (`writer`); readers have a connection
+//! of their own, so that no call waits for another's; `log` keeps the disk's slowness from both. `schema` opens a file and
+//! refuses what is not ours; `servers` tells the servers that share a file apart, the living from the dead; `sessions`,
+//! `records` and `cursors` are the questions that are asked; `retention` forgets the oldest. Whatever happens to the file,
+//! calls go on: what cannot be written is a warning.
 
 mod cursors;
 mod delta;

@@ -101,13 +101,12 @@ impl Writer {
     {
         let (done, written) = oneshot::channel();
         let waits = !self.state.behind.load(Ordering::Acquire);
-        let mut job = Job { work: Box::new(work), bytes, done: waits.then_some(done) };
-        let written = match waits && self.at_once(&mut job) {
-            true => None,
-            false => {
-                self.send(job);
-                waits.then_some(written)
-            }
+        let job = Job { work: Box::new(work), bytes, done: waits.then_some(done) };
+        let written = if waits && self.at_once(&job) {
+            None
+        } else {
+            self.send(job);
+            waits.then_some(written)
         };
         async move {
             if let Some(written) = written {
@@ -117,7 +116,7 @@ impl Writer {
     }
 
     /// Writes `job` here and now, where nobody else writes, or waits to; false where that is the thread's to do.
-    fn at_once(&self, job: &mut Job) -> bool {
+    fn at_once(&self, job: &Job) -> bool {
         if job.bytes > SMALL
             || self.state.slow.load(Ordering::Acquire)
             || self.state.queued.load(Ordering::Acquire) > 0
