@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
+import { NO_SQLITE, query } from '../support/record.mjs'
 import { beMember, DESCRIBE_STORAGE, FILL_STORAGE, formOf, HALF_FILLED, kill, lossLimit, memberSite, recordFor, startOn } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
@@ -149,6 +150,24 @@ describe('session_resume', { timeout: 120_000 }, () => {
     assert.deepEqual(both.map((each) => each.sessionId), [sessionId, sessionId])
     assert.equal((await other.ok('list_sessions', { state: 'active' })).sessions.length, 1)
     assert.deepEqual(await formOf(other, sessionId), HALF_FILLED)
+  })
+
+  test('what a page was too busy to tell after its last call comes back too', { skip: NO_SQLITE }, async (t) => {
+    const site = await memberSite(t)
+    const record = recordFor(t)
+    const dying = await startOn(t, record)
+    const sessionId = await dying.createSession()
+    await beMember(dying, site, sessionId)
+    const late = "localStorage.late = 1; field.value = 'Late'; field.dispatchEvent(new Event('input', { bubbles: true }))"
+    const busy = 'for (const end = Date.now() + 2500; Date.now() < end; );'
+    await dying.ok('evaluate', { sessionId, script: `const field = document.querySelector('#name'); setTimeout(() => { ${busy} ${late} }, 100)` })
+    // No call comes any more: it is looked at again by itself.
+    await until(() => query(record, "SELECT 1 FROM session_snapshots WHERE state LIKE '%Late%'").length > 0, 'what it tells late', 20_000)
+    await kill(dying)
+    const server = await startOn(t, record)
+    await server.ok('session_resume', { sessionId })
+    assert.deepEqual(await formOf(server, sessionId), HALF_FILLED.with(1, 'Late'))
+    assert.equal((await server.ok('evaluate', { sessionId, script: 'localStorage.late' })).value, '1')
   })
 
   test('an id that nobody knows is told so', async (t) => {
