@@ -279,7 +279,7 @@ export const BROWSERS = {
         'a server that does not answer is told with the URL that was wanted, also of a popup': 'WebDriver tells nothing of what a popup could not load',
         'the other buttons of the mouse, and keys held meanwhile': OTHER_BUTTONS
       },
-      'waiting/busy.test.mjs': { '*': RUNS_ON },
+      'waiting/busy.test.mjs': { 'a call with a time-out ends with it, and the page can be left': RUNS_ON },
       'waiting/leaving.test.mjs': {
         'tells so to click; refused it stays, accepted it goes': UNASKED,
         'tells so to navigate; refused it stays, accepted it goes': UNASKED,

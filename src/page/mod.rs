@@ -348,7 +348,7 @@ impl Page {
         self.still.store(true, Ordering::Relaxed);
         Err(self
             .timed_out("the page took no turn (a script of its own may keep it busy)", limit)
-            .suggestion("wait and call again, or leave the page: `navigate`, or `pages` with action `close`"))
+            .suggestion("wait and call again, or leave the page: `navigate`, or `pages` with action `close`; where neither helps, close the session"))
     }
 
     async fn within<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {

@@ -86,11 +86,14 @@ fn readable_page(session: &Session, id: &str) -> Result<Arc<Page>> {
 
 async fn page(uri: &ResourceUri, page: &Page) -> Value {
     // A page that is held up by a dialog, or is just going, still has an address.
-    let title = page.title().await.unwrap_or_default();
-    let viewport = match page.dialog() {
-        Some(_) => None,
-        None => page.viewport().await.ok(),
+    let viewport = async {
+        match page.dialog() {
+            Some(_) => None,
+            None => page.viewport().await.ok(),
+        }
     };
+    let (title, viewport) = tokio::join!(page.title(), viewport);
+    let title = title.unwrap_or_default();
     let mut metadata = json!({"url": page.url(), "title": title, "createdAt": page.opened_at});
     if let Some((width, height)) = viewport {
         metadata["viewport"] = json!({"width": width, "height": height});

@@ -62,15 +62,16 @@ struct SnapshotParameters {
 }
 
 async fn snapshot(call: PageCall, given: SnapshotParameters) -> Result<Text> {
-    let title = call.page.title().await.unwrap_or_default();
-    let heading = format!("Page: {} ({title})", call.page.url());
     let options = SnapshotOptions {
         selector: given.selector,
         interactive: given.interactive.unwrap_or(false),
         depth: given.depth,
         budget: Some(given.budget.unwrap_or_else(|| call.config.result_budget.saturating_mul(READ_ON))),
     };
-    let text = call.page.snapshot(&options).await?;
+    // At once: where the page takes no turn neither is answered, and one time limit is enough.
+    let (title, text) = tokio::join!(call.page.title(), call.page.snapshot(&options));
+    let (title, text) = (title.unwrap_or_default(), text?);
+    let heading = format!("Page: {} ({title})", call.page.url());
     Ok(Text(format!("{heading}\n{text}")))
 }
 
