@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { BROWSER_ARGUMENTS, cleanEnvironment } from './browser.mjs'
 import { allEnded, descendants } from './processes.mjs'
 import { RpcClient } from './rpc.mjs'
-import { within } from './wait.mjs'
+import { until, within } from './wait.mjs'
 
 export const BIN = fileURLToPath(new URL('../../bin/troupe.js', import.meta.url))
 
@@ -102,12 +102,14 @@ export class Server extends RpcClient {
 
   /** Returns when its browser runs, so that what is timed after holds none of its start. */
   async browserReady() {
-    for (;;) {
+    const ready = async () => {
       const { json, text } = await this.call('create_session')
-      if (json?.sessionId && !json.errorCode) return void (await this.call('close_session', { sessionId: json.sessionId }))
-      // Its start took longer than a session lives here.
-      if (json?.errorCode !== 'SESSION_EXPIRED') throw new Error(text)
+      const { sessionId, errorCode = (await this.call('close_session', { sessionId })).json.errorCode } = json
+      // Its start took longer than a session lives here; that one's place is free once the browser has closed it.
+      if (errorCode && !['SESSION_EXPIRED', 'MAX_SESSIONS_REACHED'].includes(errorCode)) throw new Error(text)
+      return !errorCode
     }
+    await until(ready, 'its browser', 60_000)
   }
 
   askToEnd() {
