@@ -10,6 +10,8 @@ import { until } from './wait.mjs'
 
 /** Calls of one life of a session, beside its making and its end. */
 const LIFE = 20
+/** A browser that starts many pages at once on a small machine takes its time. */
+const LONGEST = 120_000
 
 /**
  * @param {import('node:test').TestContext} t
@@ -18,17 +20,18 @@ const LIFE = 20
  */
 export async function churn(t, { calls, sessions, growth }) {
   const site = await startSite(t)
-  const patience = ['--timeout-action', '60000', '--timeout-navigation', '120000']
+  const patience = ['--timeout-action', '60000', '--timeout-navigation', String(LONGEST)]
   const folder = mkdtempSync(join(tmpdir(), 'troupe-churn-'))
   t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
   const server = await startHttpServer(t, ['--max-sessions', String(sessions), '--store', 'none', ...patience], { env: { TMPDIR: folder } })
   const pid = server.child.pid ?? 0
-  const client = await server.connect()
+  const connect = async () => Object.assign(await server.connect(), { patience: LONGEST })
+  const client = await connect()
   let made = 0
   /** A session that is worked on and ends: now by a close, now with its client. */
   const life = async (/** @type {number} */ number) => {
     const own = number % 2 === 0
-    const mine = own ? await server.connect() : client
+    const mine = own ? await connect() : client
     const named = own ? {} : { sessionId: (await client.ok('create_session')).sessionId }
     await mine.ok('navigate', { ...named, url: site.url(`/set-cookie?whose=${number}`) })
     await mine.ok('navigate', { ...named, url: site.url('/form') })

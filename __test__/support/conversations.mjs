@@ -7,7 +7,8 @@ import { allEnded, descendants } from './processes.mjs'
 import { startSite } from './site.mjs'
 
 /** Browsers that start a hundred pages at once on a small machine take their time. */
-const PATIENCE = ['--timeout-action', '60000', '--timeout-navigation', '120000']
+const LONGEST = 120_000
+const PATIENCE = ['--timeout-action', '60000', '--timeout-navigation', String(LONGEST)]
 
 /** Proportional set size of a process in MiB. @param {number} pid */
 const memory = (pid) => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1024
@@ -24,6 +25,7 @@ export async function conversations(t, count, limit) {
   const clients = await Promise.all(
     Array.from({ length: count }, async (_, number) => {
       const client = await server.connect()
+      client.patience = LONGEST
       await client.ok('navigate', { url: site.url(`/set-cookie?whose=${number}`) })
       await client.ok('navigate', { url: site.url('/form') })
       await client.ok('type', { selector: '#name', text: `Number ${number}` })

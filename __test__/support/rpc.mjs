@@ -3,11 +3,13 @@ import { note } from './notes.mjs'
 import { within } from './wait.mjs'
 
 /** More than the server gives anything: where that is in vain, its own words are better than none. */
-const PATIENCE = 60_000
+const PATIENCE = 35_000
 
 /** A client that sends JSON-RPC by its `send`, and hands what comes to `receive`. */
 export class RpcClient {
   #nextId = 1
+  /** How long it waits for an answer (ms). */
+  patience = PATIENCE
   /** @type {Map<number | string, (message: any) => void>} */
   #pending = new Map()
   /** Every message that came, and every text that is none. @type {any[]} */
@@ -37,7 +39,7 @@ export class RpcClient {
    * @param {{ timeout?: number, id?: number | string, signal?: AbortSignal }} [options]
    * @returns {Promise<any>}
    */
-  async request(method, params, { timeout = PATIENCE, id = this.nextId() } = {}) {
+  async request(method, params, { timeout = this.patience, id = this.nextId() } = {}) {
     const answer = new Promise((resolve) => this.#pending.set(id, resolve))
     this.send({ id, method, params })
     return within(answer, `the answer to ${method}`, timeout)
