@@ -33,6 +33,11 @@ describe('navigation', { timeout: 60_000 }, () => {
       '/leaving': '<title>Leaving</title><input id="field"><a id="away" href="/slow?ms=400">Away</a><a id="file" href="/download">File</a><script>onbeforeunload = (event) => event.preventDefault()</script>',
       '/opener': '<title>Opener</title><script>open("/greeter")</script><img src="/picture">',
       '/greeter': '<title>Greeter</title><script>alert("from a popup")</script>',
+      // As frameworks do it: what is shown comes in a task of its own, what it leads to in another.
+      '/rendered': `<title>Nothing yet</title><main></main><script>
+        const later = (work) => { const { port1, port2 } = new MessageChannel(); port1.onmessage = work; port2.postMessage(0) }
+        later(() => { document.querySelector('main').textContent = 'There'; later(() => { document.title = 'Rendered' }) })
+      </script>`,
       '/pushed': '<title>First</title><script>addEventListener("popstate", () => { document.title = "Popped" }); history.pushState({}, "", "/pushed?2"); document.title = "Second"</script>'
     }
   })
@@ -44,6 +49,15 @@ describe('navigation', { timeout: 60_000 }, () => {
     assert.deepEqual([json.errorCode, json.details.reason], [errorCode, reason], text)
     return json
   }
+
+  test('navigate tells, and the record keeps, what scripts show in tasks of their own that wait when the page is loaded', async () => {
+    const sessionId = await server.createSession()
+    for (let time = 0; time < 10; time++) {
+      const { json, text } = await server.call('navigate', { sessionId, url: site.url(`/rendered?${time}`) })
+      assert.equal(json.title, 'Rendered', text)
+      assert.match(JSON.stringify(await server.ok('get_content', { sessionId, resetCursor: true })), /There/)
+    }
+  })
 
   test('navigate returns at the stage that `waitUntil` names', async () => {
     for (const [waitUntil, stage, waitedFor] of [

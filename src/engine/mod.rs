@@ -437,11 +437,6 @@ pub trait Page: Send + Sync {
     }
     /// Evaluates `expression`, awaits a promise, gives a copy of the value (`undefined` as null).
     async fn evaluate(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value>;
-    /// Evaluates `expression` in the isolated world of the document that the main frame gets next, as soon as scripts run
-    /// there. `None` where that is not told so early; an error where the document has gone meanwhile.
-    async fn evaluate_in_next(&self, _expression: &str) -> EngineResult<Option<Value>> {
-        Ok(None)
-    }
     /// The frame inside the element that `expression` gives in the isolated world.
     async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>>;
     /// Whether closed shadow roots can be handed over.

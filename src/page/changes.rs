@@ -78,7 +78,7 @@ impl Before {
 }
 
 impl Page {
-    pub(super) fn document(&self) -> Option<DocumentId> {
+    fn document(&self) -> Option<DocumentId> {
         self.state.read(|facts| facts.main_frame().document)
     }
 

@@ -23,12 +23,6 @@ const ROUNDS: usize = 16;
 
 const BUNDLE: &str = include_str!(concat!(env!("OUT_DIR"), "/injected/index.js"));
 
-/// Waits until the document is loaded, and then for no more than what is more urgent than its first frame.
-const LOADED: &str = "new Promise(loaded => {
-    const next = () => scheduler.postTask(loaded, {priority: 'user-blocking'});
-    document.readyState === 'complete' ? next() : addEventListener('load', next, {once: true});
-})";
-
 /// Runs in the isolated world of each document before the page's own scripts.
 pub const PRELUDE: &str = include_str!(concat!(env!("OUT_DIR"), "/injected/prelude.js"));
 
@@ -43,17 +37,6 @@ impl Page {
         self.complete(frame, &mut arguments);
         let answer = self.call_with_roots(frame, name, arguments).await?;
         self.taken_in(frame, answer)
-    }
-
-    /// Has the next document of the main frame make `call` once it is loaded; `None` where it cannot be asked ahead.
-    pub(super) async fn call_when_loaded(&self, call: &ScriptCall) -> Option<String> {
-        let ScriptCall { name, arguments } = call;
-        // Our script is read only then: what it watches would slow down a document that is being read.
-        let call = format!("{LOADED}.then(() => globalThis.__troupe && __troupe.{name}({arguments}))");
-        match self.alive(self.engine.evaluate_in_next(&call)).await {
-            Ok(Some(Value::String(answer))) => Some(answer),
-            _ => None,
-        }
     }
 
     /// A call of `name` of our script in `frame`, for an engine that makes it itself.

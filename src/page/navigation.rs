@@ -1,6 +1,6 @@
 //! Going somewhere by URL, and waiting until the page is there.
 
-use std::{pin::pin, sync::atomic::Ordering, time::Duration};
+use std::{sync::atomic::Ordering, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,9 +23,6 @@ use crate::{
 
 /// `networkidle`: this long without a request.
 const IDLE: Duration = Duration::from_millis(500);
-
-/// What a document tells of its own accord comes with the event of its load, or not at all.
-const WITH_LOAD: Duration = Duration::from_millis(20);
 
 /// A page that takes no turn in this time is busy.
 const TURN: Duration = Duration::from_secs(2);
@@ -109,10 +106,7 @@ impl Page {
             gate.ask(url, || self.engine.stop_requests()).await;
         }
         let going = async |mark| self.go(url, until, mark, self.engine.navigate(url.as_str())).await;
-        if until != WaitUntil::Load {
-            return self.arrive_by(url.as_str(), going, timeout).await;
-        }
-        self.arrive_asking_ahead(url.as_str(), going, timeout).await
+        self.arrive_by(url.as_str(), going, timeout).await
     }
 
     /// Navigates to `url` for a purpose of our own, which the page's history need not tell of; looks at nothing there: an
@@ -143,7 +137,7 @@ impl Page {
             let reached = self.loaded_since(WaitUntil::Load, mark).await?;
             self.check_document().map(|()| reached)
         };
-        self.arrive_asking_ahead(&self.url(), going, timeout).await
+        self.arrive_by(&self.url(), going, timeout).await
     }
 
     /// Goes so many entries forward in the history, or back.
@@ -203,7 +197,7 @@ impl Page {
     pub async fn wait_for_load(&self, until: WaitUntil, timeout: Duration) -> Result<Navigation> {
         let waiting = self.loaded_since(until, Mark::default());
         match tokio::time::timeout(timeout, waiting).await {
-            Ok(reached) => self.arrival_of(reached?, None).await,
+            Ok(reached) => self.arrival_of(reached?).await,
             Err(_) => Err(self.timed_out("the page did not finish loading", timeout)),
         }
     }
@@ -216,45 +210,7 @@ impl Page {
         timeout: Duration,
     ) -> Result<Navigation> {
         let reached = self.reach_by(to, going, timeout).await?;
-        self.arrival_of(reached, None).await
-    }
-
-    /// As `arrive_by`, for a new document: where the engine can ask it ahead, it tells what we want to know as soon as it is
-    /// loaded. Asked after that, it would first make its first frame.
-    async fn arrive_asking_ahead(
-        &self,
-        to: &str,
-        going: impl AsyncFnOnce(Mark) -> Result<Reached>,
-        timeout: Duration,
-    ) -> Result<Navigation> {
-        let mark = self.state.mark();
-        let call = self.script_call(self.main_frame(), "arrival", self.wanted_on_arrival());
-        let telling = async { Some((self.call_when_loaded(&call).await?, self.document())) };
-        let mut telling = pin!(telling);
-        let mut told = None;
-        let reaching = async { Box::pin(self.reach_by(to, going, timeout)).await };
-        let mut reaching = pin!(reaching);
-        let reached = loop {
-            tokio::select! {
-                biased;
-                answer = &mut telling, if told.is_none() => told = Some(answer),
-                reached = &mut reaching => break reached?,
-            }
-        };
-        if told.is_none()
-            && matches!(reached, Reached::Loaded)
-            && self.state.read(|facts| facts.committed_since(mark))
-        {
-            told = self.within(WITH_LOAD, telling).await;
-        }
-        let present = told.flatten().filter(|(_, document)| *document == self.document());
-        let told = present.and_then(|(answer, _)| self.answer_of(self.main_frame(), &call, &answer).ok());
-        self.arrival_of(reached, told.filter(|told| told["hosts"] != true)).await
-    }
-
-    /// What the script is asked on an arrival: what the record keeps of the page comes with the same answer.
-    fn wanted_on_arrival(&self) -> Value {
-        json!({"look": self.config.records().then(whole_page)})
+        self.arrival_of(reached).await
     }
 
     /// Does `going`, waits for where it leads, and stops loading where that takes too long or nobody waits
@@ -280,32 +236,28 @@ impl Page {
         }
     }
 
-    async fn arrival_of(&self, reached: Reached, told: Option<Value>) -> Result<Navigation> {
+    async fn arrival_of(&self, reached: Reached) -> Result<Navigation> {
         match reached {
-            Reached::Loaded => self.arrival(None, None, told).await,
-            Reached::Dialog(dialog) => self.arrival(Some(dialog), None, None).await,
-            Reached::Download(download) => self.arrival(None, Some(download), None).await,
+            Reached::Loaded => self.arrival(None, None).await,
+            Reached::Dialog(dialog) => self.arrival(Some(dialog), None).await,
+            Reached::Download(download) => self.arrival(None, Some(download)).await,
         }
     }
 
-    /// Where the page is now; it may have `told` of it already.
+    /// Where the page is now.
     async fn arrival(
         &self,
         dialog: Option<OpenDialog>,
         download: Option<DownloadStart>,
-        told: Option<Value>,
     ) -> Result<Navigation> {
         let (url, status) = (self.url(), self.state.read(|facts| facts.main_frame().status));
         let mut navigation =
             Navigation { url, title: String::new(), status, timing: Map::new(), dialog, download };
-        let telling = async {
-            match told {
-                Some(told) => Ok(told),
-                None => Box::pin(self.inject("arrival", self.wanted_on_arrival())).await,
-            }
-        };
+        // What the record keeps of the page comes with the same answer.
+        let look = self.config.records().then(whole_page);
+        let told = Box::pin(self.inject("arrival", json!({"look": look})));
         if navigation.dialog.is_none()
-            && let Ok(mut told) = self.taking_turns(self.config.timeout_settle, telling).await
+            && let Ok(mut told) = self.taking_turns(self.config.timeout_settle, told).await
         {
             navigation.title = told["title"].as_str().unwrap_or_default().to_owned();
             if let Value::Object(timing) = told["timing"].take() {

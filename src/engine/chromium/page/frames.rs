@@ -5,17 +5,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use tokio::sync::watch;
-
 use crate::engine::{FrameId, World};
 
 /// The frames of one page, kept from its sessions' events.
 #[derive(Default)]
-pub(super) struct Frames {
-    known: Mutex<Known>,
-    /// The isolated world that a frame without a parent has got last.
-    newest: watch::Sender<Option<(Context, i64)>>,
-}
+pub(super) struct Frames(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
@@ -31,7 +25,7 @@ struct Frame {
     url: Arc<str>,
 }
 
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 struct Context {
     session: Arc<str>,
     frame: FrameId,
@@ -51,7 +45,7 @@ impl Known {
 
 impl Frames {
     fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn session_of(&self, frame: &FrameId) -> Option<Arc<str>> {
@@ -136,28 +130,7 @@ impl Frames {
 
     pub fn context_created(&self, session: &Arc<str>, frame: FrameId, world: World, id: i64) {
         let context = Context { session: session.clone(), frame, isolated: world == World::Isolated };
-        let mut known = self.lock();
-        let is_top = known.frames.get(&context.frame).is_some_and(|frame| frame.parent.is_none());
-        known.contexts.insert(context.clone(), id);
-        drop(known);
-        if is_top && context.isolated {
-            self.newest.send_replace(Some((context, id)));
-        }
-    }
-
-    /// The isolated world of the document that `frame`, which has no parent, gets next.
-    pub async fn next_world(&self, session: &Arc<str>, frame: &FrameId) -> i64 {
-        let wanted = Context { session: session.clone(), frame: frame.clone(), isolated: true };
-        let mut newest = self.newest.subscribe();
-        loop {
-            // The sender is ours, and there as long as we are.
-            let _ = newest.changed().await;
-            if let Some((context, id)) = &*newest.borrow_and_update()
-                && *context == wanted
-            {
-                return *id;
-            }
-        }
+        self.lock().contexts.insert(context, id);
     }
 
     pub fn context_destroyed(&self, session: &Arc<str>, id: i64) {

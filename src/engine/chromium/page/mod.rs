@@ -268,10 +268,6 @@ impl Page for ChromiumPage {
         self.value(frame, world, expression).await
     }
 
-    async fn evaluate_in_next(&self, expression: &str) -> EngineResult<Option<Value>> {
-        self.value_in_next(expression).await.map(Some)
-    }
-
     async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>> {
         let (link, object) = self.object(frame, expression).await?;
         let node: Described = link

@@ -95,19 +95,6 @@ impl ChromiumPage {
         link.execute::<Evaluated>(params).await?.value()
     }
 
-    /// As `value`, in our world of the next document of the main frame.
-    pub(super) async fn value_in_next(&self, expression: &str) -> EngineResult<Value> {
-        let session = self.link.session.clone().unwrap_or_default();
-        let world = self.frames.next_world(&session, &self.id).await;
-        let params = copied(Some(ExecutionContextId::new(world)), expression);
-        let value = self.link.execute::<Evaluated>(params).await?.value()?;
-        // What answers may have been left for another document meanwhile.
-        if self.frames.context(&session, &self.id, World::Isolated) != Some(world) {
-            return Err(EngineError::DocumentGone);
-        }
-        Ok(value)
-    }
-
     /// A handle on what `expression` gives in our world, to be released.
     pub(super) async fn object(&self, frame: &FrameId, expression: &str) -> EngineResult<(Link, String)> {
         self.object_in(frame, expression, None).await
