@@ -32,6 +32,16 @@ describe('a page that is busy for ever', { timeout: 90_000 }, () => {
     await server.ok('close_session', { sessionId })
   })
 
+  test('a click with a time-out ends with it where the page has been quiet since it was looked at', async () => {
+    const { sessionId } = await server.ok('create_session')
+    await server.ok('navigate', { sessionId, url: site.url('/trap') })
+    await makeBusy(sessionId, 'quiet')
+    const { json: error, ms } = await server.call('click', { sessionId, selector: '#go', timeout: 500 })
+    assert.equal(error.errorCode, 'TIMEOUT', error.message)
+    assert.ok(ms < 6000, `${ms} ms`)
+    await server.ok('close_session', { sessionId })
+  })
+
   test('a call without one ends too, and says what may be done; the session can be closed', async () => {
     const [looked, read, closed, clicked] = await Promise.all(
       [

@@ -467,9 +467,9 @@ pub trait Page: Send + Sync {
     fn together(&self) -> Together {
         Together::Nothing
     }
-    /// With [`Together::All`]: calls our script in the main frame, presses the left button where its answer says (`press: {x, y}`), and calls it
-    /// again: there and back once, where the engine has hands beside the document. `None`: it has not. So many clicks,
-    /// and none once the time is over.
+    /// With [`Together::All`]: calls our script in the main frame, presses the left button where its answer says
+    /// (`press: {x, y}`), and calls it again: there and back once, where the engine has hands beside the document. `None`: it
+    /// has not. So many clicks, and none once the time is over.
     async fn press_between(
         &self,
         _look: &ScriptCall,

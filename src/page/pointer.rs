@@ -15,7 +15,7 @@ use crate::{
     engine::{
         EngineResult, Modifiers, MouseButton, MouseEvent, Press, Pressing, ScriptCall, Together, World,
     },
-    error::Result,
+    error::{ErrorCode, Result},
 };
 
 /// Moves between the two ends of a drag: enough for libraries that follow the pointer.
@@ -152,7 +152,12 @@ impl Page {
         turn: &ScriptCall,
     ) -> Result<Option<(Value, Option<Press<'_>>)>> {
         let aim = json!({"look": look.arguments, "clicks": options.clicks, "then": turn.arguments});
-        let Ok(answer) = self.inject("aim", aim).await else { return Ok(None) };
+        let answer = match self.taking_turns(options.timeout + GRACE, self.inject("aim", aim)).await {
+            Ok(answer) => answer,
+            Err(error) if error.code == ErrorCode::Timeout => return Err(error),
+            // What hinders it is waited for, and told, in the ordinary way.
+            Err(_) => return Ok(None),
+        };
         let (x, y) = place_in(&answer);
         if !answer["press"].is_object() {
             return Ok(Some((answer, None)));
