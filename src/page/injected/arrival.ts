@@ -2,13 +2,17 @@
 import type { Arrival, ArrivalArgument } from "./api";
 import { documentTitle } from "./dom";
 import { shown } from "./shown";
+import { nextTask } from "./task";
 
 /** By the names that are told: those of the Navigation Timing entry without what they all end with. */
 const timed = { responseStart: "responseStart", domContentLoaded: "domContentLoadedEventEnd", load: "loadEventEnd" } as const;
 
 const round = (milliseconds: number): number => Math.round(milliseconds * 10) / 10;
 
-export function arrival({ look, refs, hosts }: ArrivalArgument): Arrival {
+export async function arrival({ look, refs, hosts }: ArrivalArgument): Promise<Arrival> {
+  // What scripts have put off until after the load, and what that leads to: frameworks render so.
+  await nextTask();
+  await nextTask();
   const told: Arrival = { title: documentTitle(), timing: {} };
   const [entry] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
   for (const [name, property] of Object.entries(timed) as [keyof typeof timed, (typeof timed)[keyof typeof timed]][]) {

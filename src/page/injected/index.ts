@@ -58,7 +58,7 @@ function wire(): Outside {
     writeStorage: answerLater(writeStorage),
     whereabouts: answer(whereabouts),
     mutations: answer(mutations),
-    arrival: answer(arrival),
+    arrival: answerLater(arrival),
     turn: answerLater(turn),
     aim: answerLater(aim),
     afterPress: answerLater(afterPress),
