@@ -258,18 +258,10 @@ pub struct Pressing<'a> {
     pub press: Option<Press<'a>>,
 }
 
-/// What of a look, a press and the turn after it an engine sends together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Together {
-    Nothing,
-    PressAndTurn,
-    All,
-}
-
 /// A press that is under way.
 pub struct Press<'a> {
     pub over: BoxFuture<'a, EngineResult<()>>,
-    /// What was asked for beside it, or after it, as JSON.
+    /// The second call's answer, as JSON.
     pub then: BoxFuture<'a, EngineResult<String>>,
 }
 
@@ -463,13 +455,13 @@ pub trait Page: Send + Sync {
     async fn catch_up(&self);
     /// Real pointer input, written together, awaited together. The pages's viewport, CSS pixels.
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()>;
-    /// What of a look, a press and the turn after it can be sent together.
-    fn together(&self) -> Together {
-        Together::Nothing
+    /// Whether [`Self::press_between`] may be done.
+    fn presses_between(&self) -> bool {
+        false
     }
-    /// With [`Together::All`]: calls our script in the main frame, presses the left button where its answer says
-    /// (`press: {x, y}`), and calls it again: there and back once, where the engine has hands beside the document. `None`: it
-    /// has not. So many clicks, and none once the time is over.
+    /// Calls our script in the main frame, presses the left button where its answer says (`press: {x, y}`), and calls it
+    /// again: there and back once, where the engine has hands beside the document. `None`: it has not. So many clicks,
+    /// and none once the time is over.
     async fn press_between(
         &self,
         _look: &ScriptCall,
@@ -477,11 +469,6 @@ pub trait Page: Send + Sync {
         _then: &ScriptCall,
     ) -> EngineResult<Option<Pressing<'_>>> {
         Ok(None)
-    }
-    /// With [`Together::PressAndTurn`]: as [`Self::mouse`], and evaluates `expression`, which gives a text, in the isolated
-    /// world of the main frame. It may be begun before the input is.
-    async fn mouse_beside(&self, _events: &[MouseEvent], _expression: &str) -> EngineResult<Press<'_>> {
-        Err(EngineError::Unsupported { what: "a question beside input", instead: "ask after it" })
     }
     /// Real key input, written together, awaited together.
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()>;

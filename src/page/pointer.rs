@@ -1,8 +1,8 @@
 //! What a user does with the pointer: click, hover, drag, scroll.
 
-use std::{pin::pin, time::Duration};
+use std::time::Duration;
 
-use futures_util::{FutureExt as _, future::BoxFuture};
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
 use super::{
@@ -12,17 +12,12 @@ use super::{
     waiting::GRACE,
 };
 use crate::{
-    engine::{
-        EngineResult, Modifiers, MouseButton, MouseEvent, Press, Pressing, ScriptCall, Together, World,
-    },
-    error::{ErrorCode, Result},
+    engine::{Modifiers, MouseButton, MouseEvent, Pressing, World},
+    error::Result,
 };
 
 /// Moves between the two ends of a drag: enough for libraries that follow the pointer.
 const DRAG_STEPS: u32 = 8;
-
-/// A page hears of a press before the browser tells that it is over.
-const HEARD: Duration = Duration::from_millis(50);
 
 /// How often a target that moves away is followed.
 const MOST_FOLLOWED: usize = 4;
@@ -56,7 +51,10 @@ impl Page {
         let action = if options.button == MouseButton::Left { "click" } else { "hover" };
         let wanted = json!({"action": action, "force": options.force, "guard": !options.force});
         let plain = options.button == MouseButton::Left && options.modifiers == 0 && !options.force;
-        if plain && let Some((spot, done)) = Box::pin(self.click_at_once(target, &wanted, options)).await? {
+        if plain
+            && self.engine.presses_between()
+            && let Some((spot, done)) = Box::pin(self.click_at_once(target, &wanted, options)).await?
+        {
             return self.click_on(spot, done, options).await;
         }
         let spot = self.spot_with(target, wanted, options.timeout).await?;
@@ -82,18 +80,14 @@ impl Page {
         }
     }
 
-    /// Looks, clicks and lets a turn pass with fewer ways there and back, where the engine can do that and the page is as it
-    /// was last looked at: what was found, and what was done. `None`: nothing was, or nothing was found yet.
+    /// Looks, clicks and lets a turn pass in one way there and back, where the engine can do that and the page is as it was
+    /// last looked at: what was found, and what was done. `None`: nothing was, or nothing was found yet.
     async fn click_at_once(
         &self,
         target: &str,
         wanted: &Value,
         options: &ClickOptions,
     ) -> Result<Option<(Spot, Option<Done>)>> {
-        let together = self.engine.together();
-        if together == Together::Nothing {
-            return Ok(None);
-        }
         let Some(before) = self.as_last_seen() else { return Ok(None) };
         let place = self.locate(target).await?;
         let main = self.main_frame();
@@ -109,72 +103,20 @@ impl Page {
         let look = self.script_call(main, "waitActionable", arguments);
         let turn = self.script_call(main, "turn", json!({"look": later_look, "tasks": 1}));
         let mark = self.state.mark();
-        let pressing = match together {
-            Together::Nothing => None,
-            Together::PressAndTurn => self.press_aimed(&look, options, &turn).await?,
-            Together::All => self.press_between(&look, options, &turn).await?,
-        };
-        let Some((answer, press)) = pressing else { return Ok(None) };
+        let pressing = self.engine.press_between(&look, (options.clicks, options.timeout), &turn);
+        let pressing = self.alive_for(options.timeout + GRACE, pressing).await?;
+        let Some(Pressing { looked, press }) = pressing else { return Ok(None) };
+        let Ok(answer) = self.answer_of(main, &look, &looked) else { return Ok(None) };
+        if answer["ok"] != true {
+            return Ok(None);
+        }
         let spot = Spot::of(&answer, place_in(&answer), place.frame, sought);
         let Some(press) = press else { return Ok(Some((spot, None))) };
         self.input(mark, press.over).await?;
-        let told = async {
-            match together {
-                Together::PressAndTurn => self.told_after(press.then).await,
-                Together::Nothing | Together::All => self.alive(press.then).await,
-            }
-        };
-        let turning = async { self.answer_of(main, &turn, &told.await?) };
+        let turning = async { self.answer_of(main, &turn, &self.alive(press.then).await?) };
         let element = spot.description.clone();
         let done = self.outcome(element, &spot.frame, mark, Some(before), Some(turning.boxed())).await?;
         Ok(Some((spot, Some(done))))
-    }
-
-    /// By the engine's own hands: what was found, and the press if it could be made there.
-    async fn press_between(
-        &self,
-        look: &ScriptCall,
-        options: &ClickOptions,
-        turn: &ScriptCall,
-    ) -> Result<Option<(Value, Option<Press<'_>>)>> {
-        let pressing = self.engine.press_between(look, (options.clicks, options.timeout), turn);
-        let pressing = self.alive_for(options.timeout + GRACE, pressing).await?;
-        let Some(Pressing { looked, press }) = pressing else { return Ok(None) };
-        let answer = self.answer_of(self.main_frame(), look, &looked);
-        Ok(answer.ok().filter(|answer| answer["ok"] == true).map(|answer| (answer, press)))
-    }
-
-    /// As `press_between`, where the page itself begins the turn as soon as it hears that the press is over.
-    async fn press_aimed(
-        &self,
-        look: &ScriptCall,
-        options: &ClickOptions,
-        turn: &ScriptCall,
-    ) -> Result<Option<(Value, Option<Press<'_>>)>> {
-        let aim = json!({"look": look.arguments, "clicks": options.clicks, "then": turn.arguments});
-        let answer = match self.taking_turns(options.timeout + GRACE, self.inject("aim", aim)).await {
-            Ok(answer) => answer,
-            Err(error) if error.code == ErrorCode::Timeout => return Err(error),
-            // What hinders it is waited for, and told, in the ordinary way.
-            Err(_) => return Ok(None),
-        };
-        let (x, y) = place_in(&answer);
-        if !answer["press"].is_object() {
-            return Ok(Some((answer, None)));
-        }
-        let events = MouseEvent::clicks((x, y), MouseButton::Left, options.clicks, 0);
-        let press = self.engine.mouse_beside(&events, "__troupe.afterPress()").await;
-        Ok(Some((answer, Some(press.map_err(|error| self.error(error))?))))
-    }
-
-    /// The turn after a press; where the document has not heard that it is over, it is told so.
-    async fn told_after(&self, turn: BoxFuture<'_, EngineResult<String>>) -> Result<String> {
-        let mut turn = pin!(self.alive(turn));
-        if let Some(told) = self.within(HEARD, &mut turn).await {
-            return told;
-        }
-        let _ = self.inject("unheard", json!({})).await;
-        turn.await
     }
 
     async fn click_once(&self, spot: &Spot, options: &ClickOptions) -> Result<Done> {

@@ -144,10 +144,8 @@ impl Page {
             let taken = async {
                 match turning.take() {
                     Some(turning) => match turning.await? {
-                        // It wants to be asked again, when its closed shadow roots are known; or none was taken.
-                        answer if answer["hosts"] == true || answer["done"] != true => {
-                            self.turns(frame, arguments).await
-                        }
+                        // It wants to be asked again, when its closed shadow roots are known.
+                        answer if answer["hosts"] == true => self.turns(frame, arguments).await,
                         answer => Ok((answer, Value::Null)),
                     },
                     None => self.turns(frame, arguments).await,

@@ -57,9 +57,11 @@ fn forget(connection: &Connection, retention: Retention) -> rusqlite::Result<boo
         "DELETE FROM requests WHERE rowid IN (SELECT rowid FROM requests ORDER BY rowid LIMIT {SLICE})
              AND (?1 OR timestamp < ?2)"
     );
-    let mut gone = connection.execute(&slice, params![too_much, oldest])?;
+    // Who reads meanwhile sees all of it go, or nothing.
+    let transaction = connection.unchecked_transaction()?;
+    let mut gone = transaction.execute(&slice, params![too_much, oldest])?;
     // A session goes with its last call, once nothing can be resumed from it.
-    gone += connection.execute(
+    gone += transaction.execute(
         "DELETE FROM sessions WHERE last_activity < ?1
              AND NOT EXISTS (SELECT 1 FROM requests WHERE requests.session_id = sessions.session_id)
              AND server_id NOT IN (SELECT server_id FROM servers)",
@@ -68,11 +70,12 @@ fn forget(connection: &Connection, retention: Retention) -> rusqlite::Result<boo
     if gone == 0 {
         return Ok(false);
     }
-    connection.execute(
+    transaction.execute(
         "DELETE FROM diff_cursors WHERE ref_id NOT IN (SELECT ref_id FROM requests)
              AND ref_id NOT IN (SELECT session_id FROM sessions)",
         [],
     )?;
+    transaction.commit()?;
     give_room_back(connection)?;
     Ok(true)
 }

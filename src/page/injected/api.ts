@@ -553,14 +553,6 @@ export interface Turned extends Done {
   next?: number;
 }
 
-export interface AimArgument extends WithRefs {
-  look: WaitActionableArgument;
-  /** How many clicks the press is. */
-  clicks: number;
-  /** Of the turn that begins when they are over, where `press` is answered. */
-  then: TurnArgument;
-}
-
 export interface ArrivalArgument extends WithRefs {
   /** What to show of the page in the same answer. */
   look?: Omit<SnapshotArgument, keyof WithRefs> | null;
@@ -614,14 +606,9 @@ export interface Troupe {
   whereabouts: Call<void, Whereabouts>;
   mutations: Call<void, MutationsResult>;
   /** Where a navigation has led, with the page as it is then, which saves a call. */
-  arrival: Call<ArrivalArgument, Promise<Arrival>>;
+  arrival: Call<ArrivalArgument, Arrival>;
   /** Resolves after one turn of the event loop; with the page as it is then, which saves a call. */
   turn: Call<TurnArgument, Promise<Turned>>;
-  /** As `waitActionable`; what the turn after the press tells is asked for by `afterPress`. */
-  aim: Call<AimArgument, Promise<ActionableResult | Hosts>>;
-  afterPress: Call<void, Promise<Turned | null>>;
-  /** Has that turn begin where this document cannot hear of the press. */
-  unheard: Call<void, Done>;
 
   // Those below take and return real objects, not JSON; for use by object id.
 

@@ -11,9 +11,6 @@ interface Guard {
   until: number;
   /** What is pressed instead; null where the target is, undefined before the press. */
   covered: string | null | undefined;
-  /** Told when so many clicks are over, whatever they have met. */
-  clicks: number;
-  over: (() => void) | null;
 }
 
 let guard: Guard | null = null;
@@ -24,14 +21,7 @@ const longest = 5000;
 /** The next press is meant for `target`. */
 export function guardPress(target: Element): void {
   listenToPresses().heard = heard;
-  guard = { target, until: performance.now() + longest, covered: undefined, clicks: 0, over: null };
-}
-
-/** Calls `over` when so many clicks of the press that is guarded are over; gives whether it is guarded still. */
-export function overAfter(clicks: number, over: () => void): () => boolean {
-  const guarded = guard;
-  if (guarded) Object.assign(guarded, { clicks, over });
-  return () => guard === guarded;
+  guard = { target, until: performance.now() + longest, covered: undefined };
 }
 
 /** What was pressed in place of the target, if anything was; nothing is guarded any more. */
@@ -43,8 +33,6 @@ export function guardedFrom(): string | undefined {
 
 function heard(event: Event): void {
   if (guard === null || !event.isTrusted) return;
-  // `mouseup` is not told where a page refuses the press.
-  if (event.type === "pointerup" && --guard.clicks === 0) guard.over?.();
   if (guard.covered === undefined) {
     if (!presses.includes(event.type)) return;
     if (performance.now() > guard.until) {

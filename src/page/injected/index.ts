@@ -1,6 +1,5 @@
 /** Wires the contract of `api.ts` to `globalThis.__troupe`. Evaluated again, it leaves the one that is there. */
 import { actionable, hit, waitActionable } from "./actionability";
-import { afterPress, aim, unheard } from "./aim";
 import { annotations } from "./annotations";
 import type { Troupe } from "./api";
 import { arrival } from "./arrival";
@@ -58,11 +57,8 @@ function wire(): Outside {
     writeStorage: answerLater(writeStorage),
     whereabouts: answer(whereabouts),
     mutations: answer(mutations),
-    arrival: answerLater(arrival),
+    arrival: answer(arrival),
     turn: answerLater(turn),
-    aim: answerLater(aim),
-    afterPress: answerLater(afterPress),
-    unheard: answer(unheard),
     adoptShadowRoot: (host: Element, root: ShadowRoot): void => {
       adoptShadowRoot(host, root);
       rootCame(root);

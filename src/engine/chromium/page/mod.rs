@@ -29,7 +29,6 @@ use chromiumoxide::cdp::{
     },
     js_protocol::runtime::{ReleaseObjectParams, TerminateExecutionParams},
 };
-use futures_util::{FutureExt as _, future::join_all};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -41,9 +40,8 @@ use super::{
 };
 use crate::engine::{
     Area, ContextOptions, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
-    NavigationStart, Page, PageEvent, PageObserver, Press, Shot, Together, World,
+    NavigationStart, Page, PageEvent, PageObserver, Shot, World,
     gate::{Going, Whose},
-    wire::Sent,
 };
 
 /// A page that does not come up in this time never will.
@@ -320,32 +318,6 @@ impl Page for ChromiumPage {
             batch
         };
         batch.run().await
-    }
-
-    fn together(&self) -> Together {
-        Together::PressAndTurn
-    }
-
-    async fn mouse_beside(&self, events: &[MouseEvent], expression: &str) -> EngineResult<Press<'_>> {
-        let context = self.context_of(&self.link, &self.id, World::Isolated).await?;
-        let mut batch = self.link.batch();
-        input::mouse(&mut batch, events, &mut self.held.lock().unwrap_or_else(PoisonError::into_inner))?;
-        batch.add(script::copied(context, expression))?;
-        let mut sent = batch.send()?;
-        let evaluated = sent.pop().ok_or(EngineError::PageGone)?;
-        let over = async move {
-            for answer in join_all(sent.into_iter().map(Sent::raw)).await {
-                answer?;
-            }
-            Ok(())
-        };
-        let then = async move {
-            match evaluated.read::<script::Evaluated>().await?.value()? {
-                Value::String(answer) => Ok(answer),
-                _ => Err(EngineError::DocumentGone),
-            }
-        };
-        Ok(Press { over: over.boxed(), then: then.boxed() })
     }
 
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {

@@ -50,22 +50,6 @@ impl Evaluated {
     pub fn outcome(self) -> EngineResult<RemoteObject> {
         self.exception_details.map_or(Ok(self.result), |details| Err(EngineError::Script(details.into())))
     }
-
-    /// The copy that [`copied`] has asked for.
-    pub fn value(self) -> EngineResult<Value> {
-        let result = self.outcome()?;
-        // NaN, Infinity, -0 and BigInts have no JSON; their source text is the best that can be told.
-        Ok(result.unserializable_value.map_or(result.value, Value::String))
-    }
-}
-
-/// Asks for a copy of what `expression` gives, once it is there.
-pub(super) fn copied(context: Option<ExecutionContextId>, expression: &str) -> EvaluateParams {
-    let mut params = EvaluateParams::new(expression);
-    params.context_id = context;
-    params.return_by_value = Some(true);
-    params.await_promise = Some(true);
-    params
 }
 
 impl From<ExceptionDetails> for ScriptFailure {
@@ -89,10 +73,14 @@ impl ChromiumPage {
     /// A copy of what `expression` gives, once it is there.
     pub(super) async fn value(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value> {
         let link = self.link_of(frame);
-        let context = self.context_of(&link, frame, world).await?;
-        let mut params = copied(context, expression);
+        let mut params = EvaluateParams::new(expression);
+        params.context_id = self.context_of(&link, frame, world).await?;
+        params.return_by_value = Some(true);
+        params.await_promise = Some(true);
         params.user_gesture = Some(world == World::Main);
-        link.execute::<Evaluated>(params).await?.value()
+        let result = link.execute::<Evaluated>(params).await?.outcome()?;
+        // NaN, Infinity, -0 and BigInts have no JSON; their source text is the best that can be told.
+        Ok(result.unserializable_value.map_or(result.value, Value::String))
     }
 
     /// A handle on what `expression` gives in our world, to be released.

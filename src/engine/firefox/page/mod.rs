@@ -31,8 +31,7 @@ use super::{
 };
 use crate::engine::{
     Area, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
-    NavigationStart, Page, PageEvent, PageObserver, Pressing, ResourceKind, ScriptCall, Shot, Together,
-    World,
+    NavigationStart, Page, PageEvent, PageObserver, Pressing, ResourceKind, ScriptCall, Shot, World,
     actions::{self, Typed},
     gate::{Going, Kind, Stopped, Whose},
     network::ResourceType,
@@ -479,8 +478,8 @@ impl Page for FirefoxPage {
         Ok(())
     }
 
-    fn together(&self) -> Together {
-        if self.system.is_open() { Together::All } else { Together::Nothing }
+    fn presses_between(&self) -> bool {
+        self.system.is_open()
     }
 
     async fn press_between(
