@@ -606,7 +606,7 @@ export interface Troupe {
   whereabouts: Call<void, Whereabouts>;
   mutations: Call<void, MutationsResult>;
   /** Where a navigation has led, with the page as it is then, which saves a call. */
-  arrival: Call<ArrivalArgument, Arrival>;
+  arrival: Call<ArrivalArgument, Promise<Arrival>>;
   /** Resolves after one turn of the event loop; with the page as it is then, which saves a call. */
   turn: Call<TurnArgument, Promise<Turned>>;
 

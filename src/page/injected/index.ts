@@ -57,7 +57,7 @@ function wire(): Outside {
     writeStorage: answerLater(writeStorage),
     whereabouts: answer(whereabouts),
     mutations: answer(mutations),
-    arrival: answer(arrival),
+    arrival: answerLater(arrival),
     turn: answerLater(turn),
     adoptShadowRoot: (host: Element, root: ShadowRoot): void => {
       adoptShadowRoot(host, root);
