@@ -39,6 +39,36 @@ function quantile(times, part) {
   return times.sort((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * part))]
 }
 
+/**
+ * Everyone of `workers` calls again and again, as fast as it is answered; the milliseconds of each call.
+ * @template Worker @param {Worker[]} workers @param {(worker: Worker, call: number) => Promise<unknown>} make
+ */
+async function atWork(workers, make) {
+  const until = performance.now() + WORK
+  /** @type {number[]} */
+  const times = []
+  await Promise.all(
+    workers.map(async (worker) => {
+      for (let call = 0; performance.now() < until; call++) {
+        const begun = performance.now()
+        await make(worker, call)
+        times.push(performance.now() - begun)
+      }
+    })
+  )
+  return times
+}
+
+/** What such work came to. @param {number} count of workers @param {number[]} times */
+function throughput(count, times) {
+  return [count, Math.round(times.length / (WORK / 1000)), quantile(times, 0.5).toFixed(1), quantile(times, 0.99).toFixed(1)]
+}
+
+/** @param {(number | string)[]} cells */
+function tell(cells) {
+  console.log(cells.map((cell, column) => String(cell).padStart([8, 8, 10, 11, 12, 14][column])).join(' '))
+}
+
 /** Each session clicks, reads and evaluates as fast as it is answered. @param {import('./in-turns.mjs').Start} start @param {string} url */
 async function bySessions(start, url) {
   const client = start('none', '--max-sessions', '100', '--timeout-action', '60000', '--timeout-navigation', '120000')
@@ -53,26 +83,17 @@ async function bySessions(start, url) {
       await client.call('navigate', { sessionId: structuredContent.sessionId, url: `${url}/form` })
       sessions.push(structuredContent.sessionId)
     }
-    const until = performance.now() + WORK
-    /** @type {number[]} */
-    const times = []
-    const work = async (/** @type {string} */ sessionId) => {
-      const calls = /** @type {[string, object][]} */ ([
-        ['click', { selector: '[name=news]' }],
-        ['get_text', { selector: 'form' }],
-        ['evaluate', { script: 'document.title' }]
-      ])
-      for (let call = 0; performance.now() < until; call++) {
-        const [name, args] = calls[call % calls.length]
-        const begun = performance.now()
-        await client.call(name, { sessionId, ...args })
-        times.push(performance.now() - begun)
-      }
-    }
-    await Promise.all(sessions.map(work))
+    const calls = /** @type {[string, object][]} */ ([
+      ['click', { selector: '[name=news]' }],
+      ['get_text', { selector: 'form' }],
+      ['evaluate', { script: 'document.title' }]
+    ])
+    const times = await atWork(sessions, (sessionId, call) => {
+      const [name, args] = calls[call % calls.length]
+      return client.call(name, { sessionId, ...args })
+    })
     const memory = serverMemory(client.pid)
-    const cells = [count, Math.round(times.length / (WORK / 1000)), quantile(times, 0.5).toFixed(1), quantile(times, 0.99).toFixed(1), memory.toFixed(1), ((memory - empty) / count).toFixed(2)]
-    console.log(cells.map((cell, column) => String(cell).padStart([8, 8, 10, 11, 12, 14][column])).join(' '))
+    tell([...throughput(count, times), memory.toFixed(1), ((memory - empty) / count).toFixed(2)])
   }
   await client.close()
 }
@@ -90,18 +111,7 @@ async function byPages(browser, url) {
       await bareWork(page, 'navigate', `${url}/form`)
       pages.push(page)
     }
-    const until = performance.now() + WORK
-    /** @type {number[]} */
-    const times = []
-    await Promise.all(pages.map(async (page) => {
-      for (let call = 0; performance.now() < until; call++) {
-        const begun = performance.now()
-        await bareWork(page, ['click', 'evaluate', 'evaluate'][call % 3])
-        times.push(performance.now() - begun)
-      }
-    }))
-    const cells = [count, Math.round(times.length / (WORK / 1000)), quantile(times, 0.5).toFixed(1), quantile(times, 0.99).toFixed(1)]
-    console.log(cells.map((cell, column) => String(cell).padStart([8, 8, 10, 11][column])).join(' '))
+    tell(throughput(count, await atWork(pages, (page, call) => bareWork(page, ['click', 'evaluate', 'evaluate'][call % 3]))))
   }
   await client.close()
 }

@@ -5,7 +5,7 @@
 use std::{
     path::PathBuf,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak,
+        Arc, Mutex, PoisonError, TryLockError, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{Receiver, SyncSender, sync_channel},
     },
@@ -128,7 +128,7 @@ impl Writer {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return false,
         };
-        let written = desk.write_at_once(std::slice::from_ref(job));
+        let written = desk.write_at_once(job);
         if written && desk.trimmer.counts_as_due() {
             // To forget the oldest is the thread's.
             drop(desk);
@@ -178,11 +178,10 @@ struct Desk {
 
 /// The thread.
 fn run(desk: &Mutex<Desk>, queue: &Receiver<Job>) {
-    let lock = || -> MutexGuard<'_, Desk> { desk.lock().unwrap_or_else(PoisonError::into_inner) };
     while let Ok(first) = queue.recv() {
         let mut batch = vec![first];
         batch.extend(queue.try_iter().take(BATCH - 1));
-        let mut desk = lock();
+        let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
         desk.commit(&mut batch);
         for job in batch {
             desk.release(&job);
@@ -206,12 +205,12 @@ impl Desk {
     }
 
     /// Writes without waiting for whoever else has locked the file.
-    fn write_at_once(&mut self, batch: &[Job]) -> bool {
+    fn write_at_once(&self, job: &Job) -> bool {
         if self.broken || self.failing {
             return false;
         }
         let _ = self.connection.busy_timeout(Duration::ZERO);
-        let written = self.timed_attempt(batch).is_ok();
+        let written = self.timed_attempt(std::slice::from_ref(job)).is_ok();
         let _ = self.connection.busy_timeout(BUSY);
         written
     }
