@@ -153,14 +153,17 @@ describe('session_resume', { timeout: 120_000 }, () => {
   })
 
   test('what a page was too busy to tell after its last call comes back too', { skip: NO_SQLITE }, async (t) => {
-    const site = await memberSite(t)
+    const site = await memberSite(t, { '/begun': (_request, response) => response.end() })
     const record = recordFor(t)
     const dying = await startOn(t, record)
     const sessionId = await dying.createSession()
     await beMember(dying, site, sessionId)
     const late = "localStorage.late = 1; field.value = 'Late'; field.dispatchEvent(new Event('input', { bubbles: true }))"
-    const busy = 'for (const end = Date.now() + 2500; Date.now() < end; );'
+    const busy = "const begun = new XMLHttpRequest(); begun.open('GET', '/begun', false); begun.send(); for (const end = Date.now() + 2500; Date.now() < end; );"
     await dying.ok('evaluate', { sessionId, script: `const field = document.querySelector('#name'); setTimeout(() => { ${busy} ${late} }, 100)` })
+    await until(() => site.requests.some(({ path }) => path === '/begun'), 'the busy script')
+    // The look that follows this call finds it busy.
+    await dying.ok('pages', { sessionId, action: 'list' })
     // No call comes any more: it is looked at again by itself.
     await until(() => query(record, "SELECT 1 FROM session_snapshots WHERE state LIKE '%Late%'").length > 0, 'what it tells late', 20_000)
     await kill(dying)

@@ -202,10 +202,28 @@ describe('after an action', { timeout: 60_000 }, () => {
 
   test('a download is told, and the page stays', async () => {
     await at('/links')
-    const { download, page } = await server.ok('click', { selector: '#file' })
-    assert.equal(download?.suggestedFilename, 'report.bin')
-    assert.equal(page, undefined)
-    assert.equal(await value('document.title'), 'Links')
+    for (const time of ['once', 'and again']) {
+      const { download, page } = await server.ok('click', { selector: '#file' })
+      assert.equal(download?.suggestedFilename, 'report.bin', time)
+      assert.equal(page, undefined)
+      assert.equal(await value('document.title'), 'Links')
+    }
+  })
+
+  test('a link that the page keeps to itself, or that leads on within it, is not waited for', async () => {
+    await at('/links')
+    await server.ok('evaluate', { script: `document.querySelector('#away').addEventListener('click', (event) => { event.preventDefault(); document.title = 'Kept' })` })
+    for (const [selector, title] of [['#hash', 'Links'], ['#away', 'Kept']]) {
+      const times = []
+      for (let time = 0; time < 3; time++) {
+        const { json, ms, text } = await server.call('click', { selector })
+        assert.equal(json.success, true, text)
+        assert.equal(json.settled, undefined, text)
+        times.push(ms)
+      }
+      assert.ok(Math.min(...times) < 250, `${selector}: ${times} ms`)
+      assert.equal(await value('document.title'), title)
+    }
   })
 
   for (const [what, path, selector] of [

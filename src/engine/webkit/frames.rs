@@ -29,7 +29,16 @@ pub(super) struct Where {
     requests: BTreeSet<u64>,
     /// The link that was last clicked.
     #[serde(default)]
-    link: Option<String>,
+    link: Option<Link>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Link {
+    /// Another one for each click.
+    number: u64,
+    url: String,
+    /// Whether the click leads the window to another document, or to a file.
+    leads: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -42,6 +51,9 @@ enum Ready {
 
 /// What browsers call the page that they show for what could not be had; WebKit's has no name of its own.
 pub(super) const ERROR_PAGE: &str = "about:neterror";
+/// A link that was clicked leads to a file, or nowhere, where the browser is not on its way after this time. A file may have
+/// come before the next look.
+const SETTING_OUT: Duration = Duration::from_millis(100);
 /// What takes longer than this is not looked for so often: a page may wait for news for ever.
 const LONGEST: Duration = Duration::from_secs(10);
 pub(super) const BLANK: &str = "about:blank";
@@ -62,7 +74,10 @@ struct Frame {
     /// What its scripts have asked for that is not over, and when they last did.
     requests: BTreeSet<u64>,
     asked: Option<Instant>,
-    link: Option<String>,
+    /// The number of the last click on a link that is known.
+    link: u64,
+    /// When a click was seen that is to lead elsewhere, while the browser has not been seen to go there.
+    setting_out: Option<Instant>,
 }
 
 impl Frame {
@@ -173,7 +188,8 @@ impl Frames {
             frame.url.clone_from(&seen.url);
             frame.ready = None;
             frame.requests.clear();
-            frame.link = None;
+            frame.link = 0;
+            frame.setting_out = None;
             let url = if frame.failed.is_some() { ERROR_PAGE } else { &seen.url };
             if seen.status > 0 {
                 events.push(PageEvent::DocumentResponse { document: document.clone(), status: seen.status });
@@ -190,9 +206,14 @@ impl Frames {
             events.push(PageEvent::NavigatedWithinDocument { frame: id.clone(), url: seen.url.clone() });
         }
         let Some(frame) = self.known.get_mut(id) else { return events };
-        if seen.link.is_some() && frame.link != seen.link {
-            frame.link.clone_from(&seen.link);
-            self.last_target.clone_from(&seen.link);
+        if let Some(link) = seen.link.as_ref().filter(|link| link.number > frame.link) {
+            frame.link = link.number;
+            self.last_target = Some(link.url.clone());
+            if link.leads && *id == self.main && frame.target.is_none() {
+                frame.target = Some(link.url.clone());
+                frame.setting_out = Some(Instant::now());
+                events.push(PageEvent::NavigationRequested { frame: id.clone() });
+            }
         }
         events.extend(frame.asked(id, &document, &seen.requests));
         let before = frame.ready.replace(seen.ready);
@@ -210,9 +231,14 @@ impl Frames {
     pub fn heading(&mut self, url: &str) -> Option<PageEvent> {
         let frame = self.known.get_mut(&self.main)?;
         let there = url.is_empty() || url == frame.url || frame.failed.as_deref() == Some(url);
+        if !there {
+            frame.setting_out = None;
+        }
         match (there, frame.target.is_some()) {
+            (true, true) if frame.setting_out.is_some_and(|at| at.elapsed() < SETTING_OUT) => None,
             (true, true) => {
                 frame.target = None;
+                frame.setting_out = None;
                 Some(PageEvent::LoadingStopped { frame: self.main.clone() })
             }
             (false, false) => {
@@ -228,8 +254,17 @@ impl Frames {
     pub fn sent_to(&mut self, url: &str) {
         if let Some(frame) = self.known.get_mut(&self.main) {
             frame.target = Some(url.to_owned());
+            frame.setting_out = None;
         }
         self.last_target = Some(url.to_owned());
+    }
+
+    /// A file has come: a link that was clicked has led there.
+    pub fn file_came(&mut self) -> Option<PageEvent> {
+        let frame = self.known.get_mut(&self.main)?;
+        frame.setting_out.take()?;
+        frame.target = None;
+        Some(PageEvent::LoadingStopped { frame: self.main.clone() })
     }
 
     /// Whether `seen` has iframes that are not known.
@@ -348,6 +383,35 @@ mod tests {
         let mut frames = Frames::new(main.clone());
         frames.seen(&main, &seen("a", "http://a/", Ready::Complete, &[]));
         assert!(frames.heading("http://a/download").is_some());
+        assert!(matches!(frames.heading("http://a/"), Some(PageEvent::LoadingStopped { .. })));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_click_on_a_link_is_on_its_way_until_it_has_led_somewhere_or_nowhere() {
+        let main: FrameId = "m".into();
+        let mut frames = Frames::new(main.clone());
+        let at_rest = seen("a", "http://a/", Ready::Complete, &[]);
+        let clicked = |number, leads| Where {
+            link: Some(Link { number, url: "http://a/file".into(), leads }),
+            ..at_rest.clone()
+        };
+        frames.seen(&main, &at_rest);
+        assert!(frames.seen(&main, &clicked(1, false)).is_empty(), "the page has kept it for itself");
+        for number in [2, 3] {
+            let events = frames.seen(&main, &clicked(number, true));
+            assert!(matches!(events[..], [PageEvent::NavigationRequested { .. }]), "{events:?}");
+            assert!(frames.heading("http://a/").is_none());
+            assert!(frames.is_heading(), "the browser may set out yet");
+            assert!(matches!(frames.file_came(), Some(PageEvent::LoadingStopped { .. })));
+            assert!(frames.seen(&main, &clicked(number, true)).is_empty(), "it is the same click");
+            assert!(!frames.is_heading());
+        }
+        frames.seen(&main, &clicked(4, true));
+        tokio::time::advance(SETTING_OUT).await;
+        assert!(matches!(frames.heading("http://a/"), Some(PageEvent::LoadingStopped { .. })));
+        frames.seen(&main, &clicked(5, true));
+        assert!(frames.heading("http://a/file").is_none(), "that is known");
+        assert!(frames.file_came().is_none(), "it is another way's");
         assert!(matches!(frames.heading("http://a/"), Some(PageEvent::LoadingStopped { .. })));
     }
 

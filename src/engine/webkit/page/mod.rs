@@ -118,6 +118,8 @@ impl WebkitPage {
         let start = DownloadStart { id: id.clone(), url, suggested_filename: name };
         self.emit(PageEvent::DownloadStarted(start));
         self.emit(PageEvent::DownloadEnded { id, file: Ok(file) });
+        let stopped = lock(&self.frames).file_came();
+        self.emit_all(stopped);
     }
 
     /// Its window has closed.

@@ -59,10 +59,18 @@ function follow() {
   XMLHttpRequest.prototype.send = new Proxy(XMLHttpRequest.prototype.send, { apply: sending });
   addEventListener('click', (event) => {
     const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement && node.href);
-    if (link) noted.link = link.href;
+    if (link) noted.click = { event, number: ++noted.count, url: link.href, isWay: isWay(link, event) };
   }, { capture: true, passive: true });
   for (const kind of ['load', 'error']) document.addEventListener(kind, ({ target }) => noted.settled.add(target), true);
 }
+// Whether a click on it leads this window to another document, or to a file.
+const isWay = (link, { button, ctrlKey, metaKey, shiftKey }) => {
+  const inDocument = link.hash && link.href.split('#')[0] === location.href.split('#')[0];
+  const elsewhere = button || ctrlKey || metaKey || shiftKey || !/^(|_self|_top|_parent)$/i.test(link.target);
+  return /^https?:$/.test(link.protocol) && !link.hasAttribute('download') && !inDocument && !elsewhere;
+};
+// The link that was last clicked. Whether the page has kept the click for itself shows when all have heard of it.
+const link = () => t.click && { number: t.click.number, url: t.click.url, leads: t.click.isWay && !t.click.event.defaultPrevented };
 // Scripts that were put into a document that had loaded, and are not there yet.
 const scripts = () => {
   const all = [...document.scripts];
@@ -79,7 +87,7 @@ const number = (element) => {
   return t.frames.get(element);
 };
 const status = () => performance.getEntriesByType('navigation')[0]?.responseStatus || 0;
-const where = () => ({ document: t.id, url: location.href, ready: document.readyState, frames: windows().map(number), status: status(), closing: globalThis.closed === true, requests: [...t.requests, ...scripts()], link: t.link });
+const where = () => ({ document: t.id, url: location.href, ready: document.readyState, frames: windows().map(number), status: status(), closing: globalThis.closed === true, requests: [...t.requests, ...scripts()], link: link() });
 // As JSON, told by hand: pages redefine how their objects are told.
 const text = (value, above) => {
   switch (typeof value) {

@@ -220,7 +220,7 @@ impl WebkitPage {
         Ok(())
     }
 
-    fn emit_all(&self, events: Vec<PageEvent>) {
+    pub(super) fn emit_all(&self, events: impl IntoIterator<Item = PageEvent>) {
         for event in events {
             self.emit(event);
         }
@@ -288,7 +288,7 @@ impl WebkitPage {
         let Some(name) = element[ELEMENT].as_str() else { return Ok(None) };
         let known = lock(&self.frames).inside(parent, number, name);
         let Some((frame, event)) = known else { return Ok(None) };
-        self.emit_all(event.into_iter().collect());
+        self.emit_all(event);
         Box::pin(self.ask(turn, &frame, LOOK)).await?;
         Ok(Some(frame))
     }
