@@ -124,10 +124,11 @@ const ARGUMENTS: &[&str] = &[
     "--password-store=basic",
     "--use-mock-keychain",
     // One flag: Chromium heeds the last of several only. DeferRendererTasksAfterInput holds back every task of a
-    // page until the frame after an input: each action would wait those 16 ms.
+    // page until the frame after an input: each action would wait those 16 ms. RenderDocument makes a frame anew for each of its
+    // documents, with all that listens to it: a third of a navigation.
     "--disable-features=AutoExpandDetailsElement,AvoidUnnecessaryBeforeUnloadCheckSync,\
      DeferRendererTasksAfterInput,DialMediaRouteProvider,GlobalMediaControls,HttpsUpgrades,ImprovedCookieControls,\
-     LensOverlay,MediaRouter,OptimizationHints,PaintHolding,ThirdPartyStoragePartitioning,Translate",
+     LensOverlay,MediaRouter,OptimizationHints,PaintHolding,RenderDocument,ThirdPartyStoragePartitioning,Translate",
 ];
 
 fn arguments(config: &Config, headless: bool, is_shell: bool, folder: &Path) -> Vec<String> {
