@@ -217,7 +217,6 @@ export const BROWSERS = {
       },
       'navigation/navigation.test.mjs': {
         'a dialog of a popup that the page opens while it loads is told by each of them, with its page': POPUP_DIALOG,
-        'reload, go_back and go_forward tell of a server that does not answer any more': 'not built: WebKit’s error page, which alone says why, is read after navigate only',
         'a dialog of the page, or of the one that is left, is told by each of them': NO_DIALOG_KIND,
         'a page that is left after all is another one when handle_dialog answers': UNASKED,
         'wait_for_load waits on for each stage, and answers at once where it is reached': WITHOUT_STATUS,
@@ -276,7 +275,6 @@ export const BROWSERS = {
       'waiting/afterwards.test.mjs': {
         'an answer of unknown length is waited for as long as something comes of it, and told to be open': NO_REQUESTS,
         'a drag of which nothing comes says so': 'WebDriver has no drags of the browser’s own: that of what is selected',
-        'a server that does not answer is told with the URL that was wanted, also of a popup': 'WebDriver tells nothing of what a popup could not load',
         'the other buttons of the mouse, and keys held meanwhile': OTHER_BUTTONS
       },
       'waiting/busy.test.mjs': { 'a call with a time-out ends with it, and the page can be left': RUNS_ON },

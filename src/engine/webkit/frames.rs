@@ -3,13 +3,17 @@
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use crate::engine::{DocumentId, FrameId, PageEvent, ResourceKind};
+use super::reasons;
+use crate::engine::{
+    DocumentId, FrameId, PageEvent, ResourceKind,
+    network::{RequestEvent, ResourceType},
+};
 
 /// What a script that ran in a frame told of it.
 #[derive(Debug, Clone, Deserialize)]
@@ -30,6 +34,9 @@ pub(super) struct Where {
     /// The link that was last clicked.
     #[serde(default)]
     link: Option<Link>,
+    /// What stands in a blank document.
+    #[serde(default)]
+    blank: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -39,6 +46,16 @@ struct Link {
     url: String,
     /// Whether the click leads the window to another document, or to a file.
     leads: bool,
+}
+
+impl Where {
+    /// Why a document could not be had, where that is what stands here; its own words where there is no name for it. A
+    /// window that has just opened may have been written into: there words alone are none.
+    fn reason(&self, is_first: bool) -> Option<String> {
+        let told = self.blank.as_deref().filter(|_| self.ready == Ready::Complete)?.trim();
+        let words = (!is_first && !told.is_empty()).then(|| told.to_owned());
+        reasons::named(told).or(words)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -68,9 +85,8 @@ struct Frame {
     ready: Option<Ready>,
     /// Where it is on its way to.
     target: Option<String>,
-    /// Where what could not be loaded was to come from, where the browser shows its own word for that. It says that
-    /// it is there.
-    failed: Option<String>,
+    /// What could not be had, where the browser shows its own word for that. It says that it is there.
+    failed: Option<Failure>,
     /// What its scripts have asked for that is not over, and when they last did.
     requests: BTreeSet<u64>,
     asked: Option<Instant>,
@@ -78,6 +94,12 @@ struct Frame {
     link: u64,
     /// When a click was seen that is to lead elsewhere, while the browser has not been seen to go there.
     setting_out: Option<Instant>,
+}
+
+/// A document that could not be had.
+struct Failure {
+    url: String,
+    reason: String,
 }
 
 impl Frame {
@@ -131,6 +153,18 @@ impl Frames {
         Some(way)
     }
 
+    /// Why the document that the page stands for could not be had.
+    pub fn failure(&self) -> Option<String> {
+        let failed = self.known.get(&self.main)?.failed.as_ref()?;
+        Some(failed.reason.clone())
+    }
+
+    /// The page's document, as it was last seen, and its URL.
+    pub fn document(&self) -> Option<(DocumentId, String)> {
+        let main = self.known.get(&self.main)?;
+        Some((main.document.clone()?, main.url.clone()))
+    }
+
     /// Whether it has child frames.
     pub fn are_several(&self) -> bool {
         self.known.len() > 1
@@ -172,25 +206,52 @@ impl Frames {
         loads || self.known.values().any(Frame::is_asking)
     }
 
-    /// Takes in what was seen of `frame`.
+    /// Takes in what was seen of the page's main frame, and where the browser says that it is, or is on its way to.
+    pub fn seen_at_top(&mut self, seen: &Where, heading: Option<&str>) -> Vec<PageEvent> {
+        let mut events = self.seen_by(&self.main.clone(), seen, heading);
+        events.extend(heading.and_then(|url| self.heading(url)));
+        events
+    }
+
+    /// Takes in what was seen of a child frame.
     pub fn seen(&mut self, id: &FrameId, seen: &Where) -> Vec<PageEvent> {
+        self.seen_by(id, seen, None)
+    }
+
+    fn seen_by(&mut self, id: &FrameId, seen: &Where, heading: Option<&str>) -> Vec<PageEvent> {
         let mut events = Vec::new();
         let Some(frame) = self.known.get_mut(id) else { return events };
         let document = seen.document.clone();
         if frame.document.as_ref() != Some(&document) {
-            let first = frame.document.replace(document.clone()).is_none();
-            // A window begins with a blank document, on its way to another one.
-            if first && seen.url == BLANK && frame.target.is_some() {
-                frame.document = None;
-                return events;
-            }
-            frame.failed = frame.target.take().filter(|target| seen.url == BLANK && target != BLANK);
+            let wanted = frame.target.as_deref().or(heading);
+            let wanted = wanted.filter(|url| seen.url == BLANK && !url.is_empty() && *url != BLANK);
+            let failed = wanted.map(|url| (url.to_owned(), seen.reason(frame.document.is_none())));
+            frame.failed = match failed {
+                None => None,
+                Some((url, Some(reason))) => Some(Failure { url, reason }),
+                // It says nothing where the browser itself has refused it.
+                Some((url, None))
+                    if frame.document.is_some()
+                        && frame.target.is_some()
+                        && seen.ready == Ready::Complete =>
+                {
+                    Some(Failure { url, reason: reasons::REFUSED.to_owned() })
+                }
+                // A window begins with a blank document, on its way to another one.
+                Some(_) => return events,
+            };
+            frame.document = Some(document.clone());
+            frame.target = None;
             frame.url.clone_from(&seen.url);
             frame.ready = None;
             frame.requests.clear();
             frame.link = 0;
             frame.setting_out = None;
-            let url = if frame.failed.is_some() { ERROR_PAGE } else { &seen.url };
+            let mut url = &*seen.url;
+            if let Some(Failure { url: wanted, reason }) = &frame.failed {
+                url = ERROR_PAGE;
+                events.extend(request_failed(id, &document, wanted, reason));
+            }
             if seen.status > 0 {
                 events.push(PageEvent::DocumentResponse { document: document.clone(), status: seen.status });
             }
@@ -228,9 +289,11 @@ impl Frames {
     }
 
     /// Takes in where the browser says that the page is, or is on its way to.
-    pub fn heading(&mut self, url: &str) -> Option<PageEvent> {
+    fn heading(&mut self, url: &str) -> Option<PageEvent> {
         let frame = self.known.get_mut(&self.main)?;
-        let there = url.is_empty() || url == frame.url || frame.failed.as_deref() == Some(url);
+        let there = url.is_empty()
+            || url == frame.url
+            || frame.failed.as_ref().is_some_and(|failed| failed.url == url);
         if !there {
             frame.setting_out = None;
         }
@@ -313,6 +376,25 @@ impl Frames {
     }
 }
 
+/// The request for a document that could not be had, which nobody has told of.
+fn request_failed(frame: &FrameId, document: &DocumentId, url: &str, reason: &str) -> [PageEvent; 2] {
+    let id: Arc<str> = format!("{document}/document").into();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64() * 1000.0);
+    let sent = RequestEvent::Sent {
+        id: id.clone(),
+        url: url.to_owned(),
+        method: "GET".to_owned(),
+        kind: ResourceType::Document,
+        at: now,
+        clock: now,
+        frame: Some(frame.clone()),
+        worker: None,
+        redirected: None,
+    };
+    let failed = RequestEvent::Failed { id, clock: now, reason: reason.to_owned() };
+    [sent, failed].map(PageEvent::Request)
+}
+
 /// The frame in an iframe of a document, for as long as both are there.
 fn name(document: &DocumentId, number: u64) -> FrameId {
     format!("{document}/{number}").into()
@@ -332,6 +414,7 @@ mod tests {
             closing: false,
             requests: BTreeSet::new(),
             link: None,
+            blank: None,
         }
     }
 
@@ -371,10 +454,39 @@ mod tests {
         frames.seen(&main, &seen("a", BLANK, Ready::Complete, &[]));
         assert!(matches!(frames.heading("http://no/"), Some(PageEvent::NavigationRequested { .. })));
         assert!(frames.is_busy());
+        assert!(
+            frames.seen(&main, &seen("b", BLANK, Ready::Loading, &[])).is_empty(),
+            "it has yet to say why"
+        );
         let events = frames.seen(&main, &seen("b", BLANK, Ready::Complete, &[]));
-        assert!(matches!(&events[0], PageEvent::Committed { url, .. } if url == ERROR_PAGE));
+        assert!(matches!(&events[2], PageEvent::Committed { url, .. } if url == ERROR_PAGE));
+        assert_eq!(frames.failure().as_deref(), Some("net::ERR_BLOCKED_BY_CLIENT"), "without a word");
         assert!(frames.heading("http://no/").is_none(), "the browser still names what it could not have");
         assert!(!frames.is_busy());
+    }
+
+    #[test]
+    fn what_could_not_be_had_is_known_by_where_the_browser_was_going() {
+        let main: FrameId = "m".into();
+        let said = |document: &str, text: &str| Where {
+            blank: Some(text.into()),
+            ..seen(document, BLANK, Ready::Complete, &[])
+        };
+        let mut frames = Frames::new(main.clone());
+        frames.seen(&main, &seen("a", "http://a/", Ready::Complete, &[]));
+        // Nobody has looked while it was on its way.
+        let events =
+            frames.seen_at_top(&said("b", "Could not connect: Connection refused"), Some("http://no/"));
+        assert!(
+            matches!(&events[0], PageEvent::Request(RequestEvent::Sent { url, .. }) if url == "http://no/")
+        );
+        assert_eq!(frames.failure().as_deref(), Some("net::ERR_CONNECTION_REFUSED"));
+
+        let mut popup = Frames::new(main.clone());
+        let events = popup.seen_at_top(&said("a", "Please wait"), Some("http://slow/"));
+        assert!(matches!(events[..], [PageEvent::NavigationRequested { .. }]), "its opener has written that");
+        let events = popup.seen_at_top(&said("b", "Connection refused"), Some("http://slow/"));
+        assert!(matches!(&events[2], PageEvent::Committed { url, .. } if url == ERROR_PAGE));
     }
 
     #[test]

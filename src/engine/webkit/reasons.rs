@@ -17,15 +17,11 @@ const REASONS: &[(&str, &str)] = &[
     ("No such file", "net::ERR_FILE_NOT_FOUND"),
 ];
 
-/// The reason that `told` is; its own words where there is no name for it.
-pub(super) fn known(told: &str) -> String {
-    let told = told.trim();
-    let known =
-        REASONS.iter().find(|(words, _)| told.contains(words)).map(|(_, reason)| (*reason).to_owned());
-    match known {
-        Some(reason) => reason,
-        // An empty page is all that is shown for a request that the browser itself refuses.
-        None if told.is_empty() => "net::ERR_BLOCKED_BY_CLIENT".to_owned(),
-        None => told.to_owned(),
-    }
+/// For a request that the browser itself refuses; it shows an empty page.
+pub(super) const REFUSED: &str = "net::ERR_BLOCKED_BY_CLIENT";
+
+/// The reason that `told` is, where there is a name for it.
+pub(super) fn named(told: &str) -> Option<String> {
+    let known = REASONS.iter().find(|(words, _)| told.contains(words));
+    known.map(|(_, reason)| (*reason).to_owned())
 }

@@ -275,7 +275,7 @@ impl Shared {
         for page in gone {
             page.gone();
         }
-        for handle in new {
+        for handle in in_order(turn, new).await {
             let page = self.attach(handle, opener.as_ref().map(|opener| opener.id()));
             page.look(turn).await;
             if let Some(opener) = &opener {
@@ -360,6 +360,23 @@ impl Shared {
     pub fn viewport(&self) -> (i64, i64) {
         (i64::from(self.viewport.width), i64::from(self.viewport.height))
     }
+}
+
+/// Windows in the order in which they were opened; the driver tells of them in none.
+async fn in_order(turn: &mut Turn<'_>, handles: Vec<Arc<str>>) -> Vec<Arc<str>> {
+    if handles.len() < 2 {
+        return handles;
+    }
+    let mut begun = Vec::with_capacity(handles.len());
+    for handle in handles {
+        let since = match turn.at(&handle, &[]).await {
+            Ok(()) => turn.script("return performance.timeOrigin;".to_owned()).await.ok(),
+            Err(_) => None,
+        };
+        begun.push((since.and_then(|since| since.as_f64()).unwrap_or(f64::MAX), handle));
+    }
+    begun.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    begun.into_iter().map(|(_, handle)| handle).collect()
 }
 
 async fn new_window(turn: &mut Turn<'_>) -> EngineResult<Arc<str>> {

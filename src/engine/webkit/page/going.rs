@@ -8,11 +8,7 @@ use tokio::time::Instant;
 use super::{Asked, LOOK, LOST, WebkitPage, lock};
 use crate::engine::{
     DocumentId, EngineError, EngineResult, NavigationStart, PageEvent,
-    webkit::{
-        driver::{Turn, plain},
-        frames::BLANK,
-        reasons,
-    },
+    webkit::driver::{Turn, plain},
 };
 
 /// Between two looks at where it is.
@@ -23,8 +19,6 @@ const STEP_TIMEOUT: Duration = Duration::from_millis(400);
 const DOWNLOAD: Duration = Duration::from_secs(1);
 /// What scripts may go to from anywhere.
 const REPLACING: [&str; 3] = ["http:", "https:", "about:blank"];
-/// What the browser says in place of a document.
-const ERROR_TEXT: &str = "return tell(value(document.body?.innerText ?? ''));";
 
 /// Where the page is after a look.
 struct Here {
@@ -32,6 +26,8 @@ struct Here {
     url: String,
     /// Whether the browser says that it is there, and not on its way elsewhere.
     at_rest: bool,
+    /// Why what it stands for could not be had.
+    failure: Option<String>,
 }
 
 impl WebkitPage {
@@ -64,11 +60,10 @@ impl WebkitPage {
                 match self.here_by_now(&mut turn).await? {
                     None => {}
                     Some(here) if before.as_ref().is_none_or(|before| before.document != here.document) => {
-                        if here.url == BLANK && url != BLANK {
-                            let reason = self.error_text(&mut turn).await?;
-                            return Ok(NavigationStart::Failed { reason: reasons::known(&reason) });
-                        }
-                        return Ok(NavigationStart::Document(here.document));
+                        return Ok(match here.failure {
+                            Some(reason) => NavigationStart::Failed { reason },
+                            None => NavigationStart::Document(here.document),
+                        });
                     }
                     Some(here) if here.at_rest => {
                         let moved = before.as_ref().is_some_and(|before| before.url != here.url);
@@ -97,10 +92,10 @@ impl WebkitPage {
     /// Where it is now; nothing while that cannot be seen.
     async fn here(&self, turn: &mut Turn<'_>) -> EngineResult<Option<Here>> {
         match self.ask(turn, &self.handle, LOOK).await {
-            Ok(Asked::Told(answer)) => {
-                let (document, url) = (answer.place().document.clone(), answer.place().url.clone());
-                let at_rest = !lock(&self.frames).is_heading();
-                Ok(Some(Here { document, url, at_rest }))
+            Ok(Asked::Told(_)) => {
+                let frames = lock(&self.frames);
+                let (at_rest, failure) = (!frames.is_heading(), frames.failure());
+                Ok(frames.document().map(|(document, url)| Here { document, url, at_rest, failure }))
             }
             Ok(_) | Err(EngineError::DocumentGone) => Ok(None),
             Err(error) => Err(error),
@@ -110,13 +105,6 @@ impl WebkitPage {
     /// The same on its way elsewhere.
     async fn here_by_now(&self, turn: &mut Turn<'_>) -> EngineResult<Option<Here>> {
         tokio::time::timeout(LOST, self.here(turn)).await.unwrap_or(Ok(None))
-    }
-
-    async fn error_text(&self, turn: &mut Turn<'_>) -> EngineResult<String> {
-        match self.ask(turn, &self.handle, ERROR_TEXT).await? {
-            Asked::Told(answer) => Ok(answer.value().as_str().unwrap_or_default().to_owned()),
-            _ => Ok(String::new()),
-        }
     }
 
     /// Loads the document again; what comes of it is followed.

@@ -87,7 +87,9 @@ const number = (element) => {
   return t.frames.get(element);
 };
 const status = () => performance.getEntriesByType('navigation')[0]?.responseStatus || 0;
-const where = () => ({ document: t.id, url: location.href, ready: document.readyState, frames: windows().map(number), status: status(), closing: globalThis.closed === true, requests: [...t.requests, ...scripts()], link: link() });
+const where = () => ({ document: t.id, url: location.href, ready: document.readyState, frames: windows().map(number), status: status(), closing: globalThis.closed === true, requests: [...t.requests, ...scripts()], link: link(), blank: blank() });
+// What stands in a blank document: what the browser itself says of a document that it could not have is in one.
+const blank = () => (location.href === 'about:blank' ? (document.body?.innerText ?? '').slice(0, 1000) : undefined);
 // As JSON, told by hand: pages redefine how their objects are told.
 const text = (value, above) => {
   switch (typeof value) {

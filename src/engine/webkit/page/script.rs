@@ -193,12 +193,7 @@ impl WebkitPage {
                 Ok(url) => url.as_str().map(str::to_owned),
                 Err(_) => None,
             };
-            let events = {
-                let mut frames = lock(&self.frames);
-                let mut events = frames.seen(frame, place);
-                events.extend(heading.and_then(|url| frames.heading(&url)));
-                events
-            };
+            let events = lock(&self.frames).seen_at_top(place, heading.as_deref());
             let stopped = events.iter().any(|event| matches!(event, PageEvent::LoadingStopped { .. }));
             if stopped && let Some(shared) = self.shared.upgrade() {
                 // It led to a file.
@@ -295,14 +290,6 @@ impl WebkitPage {
 }
 
 impl Answer {
-    pub fn place(&self) -> &Where {
-        &self.place
-    }
-
-    pub fn value(self) -> Value {
-        self.value
-    }
-
     /// What the script gave. `unreadable` is why it could only be run as statements.
     fn outcome(self, unreadable: Option<String>) -> EngineResult<Value> {
         if self.lost {
