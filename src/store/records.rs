@@ -316,7 +316,8 @@ fn write_request(connection: &Connection, request: &NewRequest, server: &str) ->
         .prepare_cached(
             "INSERT INTO requests (ref_id, session_id, tool_name, params, timestamp, server_id, connection_id)
              VALUES (?1, (SELECT session_id FROM sessions WHERE session_id = ?2), ?3, ?4, ?5, ?6, ?7)
-             ON CONFLICT (ref_id) DO UPDATE SET session_id = excluded.session_id, params = excluded.params",
+             ON CONFLICT (ref_id) DO UPDATE SET session_id = excluded.session_id, params = excluded.params
+             WHERE session_id IS NOT excluded.session_id OR params IS NOT excluded.params",
         )?
         .execute(params![
             &*request.ref_id,
@@ -373,8 +374,11 @@ fn write_answer(
             .execute(params![ref_id, number, picture.mime_type, picture.data])?;
     }
     if let Some(session) = &request.session_id {
+        // To the second: it is a page more to write.
         connection
-            .prepare_cached("UPDATE sessions SET last_activity = ?2 WHERE session_id = ?1")?
+            .prepare_cached(
+                "UPDATE sessions SET last_activity = ?2 WHERE session_id = ?1 AND last_activity < ?2 - 1000",
+            )?
             .execute(params![&**session, at])?;
     }
     Ok(())
