@@ -226,19 +226,14 @@ impl Frames {
             let wanted = frame.target.as_deref().or(heading);
             let wanted = wanted.filter(|url| seen.url == BLANK && !url.is_empty() && *url != BLANK);
             let failed = wanted.map(|url| (url.to_owned(), seen.reason(frame.document.is_none())));
+            let (known, sent) = (frame.document.is_some(), frame.target.is_some());
             frame.failed = match failed {
                 None => None,
                 Some((url, Some(reason))) => Some(Failure { url, reason }),
+                // A window begins with a blank document, on its way to another one; one that loads has yet to say why.
+                Some(_) if !known || seen.ready < Ready::Complete => return events,
                 // It says nothing where the browser itself has refused it.
-                Some((url, None))
-                    if frame.document.is_some()
-                        && frame.target.is_some()
-                        && seen.ready == Ready::Complete =>
-                {
-                    Some(Failure { url, reason: reasons::REFUSED.to_owned() })
-                }
-                // A window begins with a blank document, on its way to another one.
-                Some(_) => return events,
+                Some((url, None)) => sent.then(|| Failure { url, reason: reasons::REFUSED.to_owned() }),
             };
             frame.document = Some(document.clone());
             frame.target = None;
@@ -481,6 +476,9 @@ mod tests {
             matches!(&events[0], PageEvent::Request(RequestEvent::Sent { url, .. }) if url == "http://no/")
         );
         assert_eq!(frames.failure().as_deref(), Some("net::ERR_CONNECTION_REFUSED"));
+        frames.seen_at_top(&said("c", ""), Some("http://slow/"));
+        assert_eq!(frames.failure(), None, "an empty page that is left again at once");
+        assert!(frames.is_heading());
 
         let mut popup = Frames::new(main.clone());
         let events = popup.seen_at_top(&said("a", "Please wait"), Some("http://slow/"));
