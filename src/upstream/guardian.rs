@@ -146,7 +146,9 @@ for group in $all; do kill -s KILL -- "-$group"; done
             guardian.close();
             assert_eq!(std::os::unix::process::ExitStatusExt::signal(&left.wait().unwrap()), Some(9));
             assert!(over.try_wait().unwrap().is_none());
-            over.kill().unwrap();
+            // With what it has started.
+            let group = nix::unistd::Pid::from_raw(over.id().cast_signed());
+            nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL).unwrap();
             over.wait().unwrap();
         }
     }
