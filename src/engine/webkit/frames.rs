@@ -3,13 +3,13 @@
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::reasons;
+use super::{now, reasons};
 use crate::engine::{
     DocumentId, FrameId, PageEvent, ResourceKind,
     network::{RequestEvent, ResourceType},
@@ -374,7 +374,7 @@ impl Frames {
 /// The request for a document that could not be had, which nobody has told of.
 fn request_failed(frame: &FrameId, document: &DocumentId, url: &str, reason: &str) -> [PageEvent; 2] {
     let id: Arc<str> = format!("{document}/document").into();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64() * 1000.0);
+    let now = now() * 1000.0;
     let sent = RequestEvent::Sent {
         id: id.clone(),
         url: url.to_owned(),

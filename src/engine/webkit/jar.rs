@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     net::IpAddr,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use thirtyfour::common::command::Command;
@@ -15,6 +15,7 @@ use url::Url;
 use super::{
     cookies,
     driver::{Turn, plain},
+    now,
     page::WebkitPage,
     windows::Shared,
 };
@@ -36,10 +37,6 @@ struct Known {
     cookies: Vec<Cookie>,
     /// By host.
     origins: HashMap<String, Url>,
-}
-
-fn now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
 impl Known {

@@ -28,7 +28,10 @@ mod presses;
 mod reasons;
 mod windows;
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -41,6 +44,11 @@ use crate::config::Config;
 
 /// What to use for what WebKit's driver cannot do.
 const ELSEWHERE: &str = "use --browser chromium or firefox";
+
+/// Seconds since 1970.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
 
 /// Starts displays, and on them a browser for each session.
 pub struct Webkit {
