@@ -1,6 +1,6 @@
 // Where the record is kept, and what becomes of calls when that place is no good.
 import assert from 'node:assert/strict'
-import { execFile, execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -78,7 +78,7 @@ describe('the place of the record', { timeout: 120_000 }, () => {
     chmodSync(file, 0o400)
     const server = await startServer(t, ['--store', file])
     const { meta } = await server.call('navigate', { url: PAGE })
-    assert.match(server.stderr(), /cannot be written/)
+    await server.told(/cannot be written/)
     assert.match(await server.ok('get_content', { refId: meta.refId }), /heading "Page"/)
   })
 
@@ -87,17 +87,17 @@ describe('the place of the record', { timeout: 120_000 }, () => {
     if (!disk) return
     const file = join(disk.folder, 'record.db')
     await (await startServer(t, ['--store', file])).end()
-    disk.remount('ro')
+    await until(() => disk.remount('ro'), 'the disk to be let go of')
     const server = await startServer(t, ['--store', file])
     const { meta } = await server.call('navigate', { url: PAGE })
-    assert.match(server.stderr(), /cannot be written/)
+    await server.told(/cannot be written/)
     assert.match(await server.ok('get_content', { refId: meta.refId }), /heading "Page"/)
   })
 
   test('a place that cannot be made costs a warning; calls succeed, and are recorded in memory', async (t) => {
     const server = await startServer(t, ['--store', '/proc/no/place/for/record.db'])
     const { meta } = await server.call('navigate', { url: PAGE })
-    assert.match(server.stderr(), /cannot be written/)
+    await server.told(/cannot be written/)
     assert.match(await server.ok('get_content', { refId: meta.refId }), /heading "Page"/)
   })
 
@@ -107,7 +107,7 @@ describe('the place of the record', { timeout: 120_000 }, () => {
     await server.ok('navigate', { url: PAGE })
     const release = await lock(t, file)
     for (let number = 0; number < 5; number++) assert.ok((await server.call('evaluate', { script: `'locked ${number}'` })).ms < 3000)
-    assert.match(server.stderr(), /cannot be written.*locked/)
+    await server.told(/cannot be written.*locked/)
     await release()
     await until(() => query(file, "SELECT * FROM responses WHERE result LIKE '%locked 4%'").length === 1, 'the record to catch up')
   })
@@ -120,14 +120,14 @@ describe('the place of the record', { timeout: 120_000 }, () => {
       const { text, isError } = await server.call('evaluate', { script: `'${number}'.repeat(2e5)` })
       assert.ok(!isError && text.includes(String(number).repeat(1000)), text.slice(0, 200))
     }
-    assert.match(server.stderr(), /cannot be written.*full/)
-    disk.remount('size=64m')
+    await server.told(/cannot be written.*full/)
+    assert.ok(disk.remount('size=64m'))
     const recorded = async () => {
       const { meta } = await server.call('evaluate', { script: "'there is room'" })
       return (await server.call('get_content', { refId: meta.refId })).text.includes('there is room')
     }
     await until(recorded, 'the record to be written again')
-    assert.match(server.stderr(), /is written again/)
+    await server.told(/is written again/)
   })
 
   test('two servers on one file keep out of each other’s way', { skip: NO_SQLITE }, async (t) => {
@@ -140,9 +140,11 @@ describe('the place of the record', { timeout: 120_000 }, () => {
       )
     )
     for (const [index, session] of sessions.entries()) {
-      const rows = query(file, `SELECT result FROM responses JOIN requests USING (ref_id) WHERE tool_name = 'evaluate' AND session_id = '${session}'`)
-      assert.equal(rows.length, 20)
-      assert.ok(rows.every(({ result }) => result.includes(`server ${index} call`)))
+      const rows = () => query(file, `SELECT result FROM responses JOIN requests USING (ref_id) WHERE tool_name = 'evaluate' AND session_id = '${session}'`)
+      // No call waits long for the other server to let go of the file.
+      await until(() => rows().length >= 20, 'all calls in the record')
+      assert.equal(rows().length, 20)
+      assert.ok(rows().every(({ result }) => result.includes(`server ${index} call`)))
     }
   })
 })
@@ -150,10 +152,9 @@ describe('the place of the record', { timeout: 120_000 }, () => {
 /** A disk of 1 MiB; null, and the test is skipped, where none can be mounted. */
 function smallDisk(t) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-small-disk-'))
-  const mount = (...args) => execFileSync('mount', args, { stdio: 'pipe' })
-  try {
-    mount('-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder)
-  } catch {
+  /** Whether that could be done. @param {string[]} args */
+  const mount = (...args) => spawnSync('mount', args, { timeout: 10_000 }).status === 0
+  if (!mount('-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder)) {
     rmdirSync(folder)
     t.skip('a small disk cannot be mounted here')
     return null

@@ -140,7 +140,7 @@ describe('settings', { timeout: 60_000 }, () => {
       [['--browser-endpoint', 'ws://127.0.0.1:1'], /pages of a browser that runs already are not kept from private addresses/]
     ])) {
       const server = await startServer(t, ['--headless', ...args], { browser: false })
-      assert.match(server.stderr(), what)
+      await server.told(what)
     }
   })
 

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 /** A folder that goes with the test. @param {{ after: (end: () => unknown) => void }} t */
 export function temporaryFolder(t) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-record-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  // A server that ends at the same time may still write there.
+  t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }))
   return folder
 }
 

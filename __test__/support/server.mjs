@@ -84,6 +84,13 @@ export class Server extends RpcClient {
     return this.#stderr
   }
 
+  /** Returns when it has written that: what it wrote before an answer may be read after it. @param {RegExp} pattern */
+  async told(pattern) {
+    await until(() => pattern.test(this.#stderr), `${pattern} in its stderr`).catch((late) => {
+      throw new Error(`${late.message}: ${this.#stderr || 'empty'}`)
+    })
+  }
+
   /** @param {string} line without its end */
   sendRaw(line) {
     this.child.stdin.write(`${line}\n`)
