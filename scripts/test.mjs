@@ -6,11 +6,11 @@
 //   npm run test:full -- --rest of those what `npm test` leaves out, and nothing else: for who runs both
 //   … --browser=webkit          with this browser alone
 import { spawn } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
-import { parseArgs } from 'node:util'
+import { inspect, parseArgs } from 'node:util'
 import { NOTES } from '../__test__/support/notes.mjs'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
 import { ALONE, BROWSERS, nothingOf } from '../__test__/support/browsers.mjs'
@@ -31,11 +31,19 @@ const TESTING = ['--features', 'testing']
 /** So many files are told with the time that they took. */
 const LONGEST = 10
 
+/** So many lines of why a test failed are told at the end. */
+const REASON_LINES = 12
+
 /** Skips what the browser that is tested cannot do. */
 const ONLY_THIS_BROWSER = new URL('../__test__/support/only-this-browser.mjs', import.meta.url).href
 
 /** Counted over all parts; a linter counts as one check. */
 const total = { passed: 0, failed: 0, skipped: 0 }
+
+/** The end-to-end tests that failed, and why: told once more at the end, which is what one reads first. @type {string[]} */
+const failures = []
+/** The same, for who runs more than one part (`.ci/run`). */
+const FAILURES_FILE = join(ROOT, '.cache', 'failures.txt')
 
 const PARTS = {
   format: ['Rust formatting', () => check('cargo', ['fmt', '--check'])],
@@ -62,6 +70,8 @@ await runScript(async () => {
   }
   console.log(dim(`\nall in ${since(started)}`))
   if (failed.length > 0) console.log(red(`failed: ${failed.join(', ')}`))
+  for (const failure of failures) console.log(failure)
+  writeFileSync(FAILURES_FILE, failures.join('\n'))
   const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : ''
   console.log(`${total.passed} passed, ${total.failed} failed${skipped}`)
   return failed.length > 0 ? 1 : 0
@@ -169,6 +179,11 @@ async function inGroups(files, concurrency, took) {
   const events = run({ files: files.map((file) => join(ROOT, file)), concurrency, timeout: 600_000 })
   events.on('test:complete', ({ name, file, nesting, details }) => {
     if (nesting === 0 && name === file) took.set(relative(ROOT, file), details.duration_ms)
+  })
+  events.on('test:fail', ({ name, file, details: { error } }) => {
+    if (error.failureType === 'subtestsFailed') return
+    const why = String(inspect(error.cause ?? error)).split('\n').slice(0, REASON_LINES).join('\n    ')
+    failures.push(`${red('✗')} ${relative(ROOT, file ?? '')} with ${process.env.TEST_BROWSER}: ${name}\n    ${why}`)
   })
   const key = { pass: 'passed', fail: 'failed', cancelled: 'failed', skipped: 'skipped', todo: 'skipped' }
   events.on('test:diagnostic', ({ message, nesting }) => {
