@@ -1,32 +1,33 @@
 // `npm run bench:scale`: how throughput, the slowest calls and the server's memory go with the number of sessions that work
 // at once, and what a look costs by the size of its page and a call by the size of the record.
 //   --addon FILE   this addon, not a release build
-//   --floor        how the throughput of a bare client of the browser goes with the number of its pages, and nothing else
 import { parseArgs } from 'node:util'
 import { resolve } from 'node:path'
 import { StepFailed } from '../scripts/run.mjs'
 import { FloorClient, work as bareWork } from './floor.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
 import { serverMemory } from './memory.mjs'
+import { atRest } from './rest.mjs'
 import { findBrowser, recording } from './servers.mjs'
 import { serveSite } from './site.mjs'
 
 const SESSIONS = [1, 5, 10, 25, 50, 100]
 /** How long so many work. */
 const WORK = 4000
+/** Each kind of call twice. */
+const FIRST_CALLS = [0, 1, 2, 0, 1, 2]
 const RECORDS = [0, 5000, 20_000]
 
 await runScript(async () => {
-  const { values } = parseArgs({ options: { addon: { type: 'string' }, floor: { type: 'boolean' } } })
+  const { values } = parseArgs({ options: { addon: { type: 'string' } } })
   const browser = findBrowser()
   if (!browser) throw new StepFailed('no browser: install chromium-headless-shell')
   const site = await serveSite()
-  if (values.floor) return void (await byPages(browser, site.url).finally(() => site.close()))
   if (!values.addon) await setup()
   const addon = values.addon ? resolve(values.addon) : await releaseAddon()
   const start = recording({ browser, addon })
   try {
-    await bySessions(start, site.url)
+    await bySessions(start, browser, site.url)
     await byPage(start, site.url)
     await byRecord(start, site.url)
   } finally {
@@ -44,6 +45,8 @@ function quantile(times, part) {
  * @template Worker @param {Worker[]} workers @param {(worker: Worker, call: number) => Promise<unknown>} make
  */
 async function atWork(workers, make) {
+  for (const first of FIRST_CALLS) await Promise.all(workers.map((worker) => make(worker, first)))
+  await atRest()
   const until = performance.now() + WORK
   /** @type {number[]} */
   const times = []
@@ -59,61 +62,60 @@ async function atWork(workers, make) {
   return times
 }
 
-/** What such work came to. @param {number} count of workers @param {number[]} times */
-function throughput(count, times) {
-  return [count, Math.round(times.length / (WORK / 1000)), quantile(times, 0.5).toFixed(1), quantile(times, 0.99).toFixed(1)]
+/** What such work came to: calls a second, and milliseconds. @param {number[]} times @returns {[number, string, string]} */
+function throughput(times) {
+  return [Math.round(times.length / (WORK / 1000)), quantile(times, 0.5).toFixed(1), quantile(times, 0.99).toFixed(1)]
 }
 
 /** @param {(number | string)[]} cells */
 function tell(cells) {
-  console.log(cells.map((cell, column) => String(cell).padStart([8, 8, 10, 11, 12, 14][column])).join(' '))
+  console.log(cells.map((cell, column) => String(cell).padStart([8, 8, 10, 11, 12, 14, 9, 10, 11, 13][column])).join(' '))
 }
 
-/** Each session clicks, reads and evaluates as fast as it is answered. @param {import('./in-turns.mjs').Start} start @param {string} url */
-async function bySessions(start, url) {
+/**
+ * Each session clicks, reads and evaluates as fast as it is answered; and in turns with them as many pages of a bare client,
+ * which does the same by the least that does it. What is done in a page for the first time is not counted.
+ * @param {import('./in-turns.mjs').Start} start @param {string} browser @param {string} url
+ */
+async function bySessions(start, browser, url) {
   const client = start('none', '--max-sessions', '100', '--timeout-action', '60000', '--timeout-navigation', '120000')
-  await client.initialize()
+  const bare = new FloorClient(browser)
+  await Promise.all([client.initialize(), bare.initialize()])
   const empty = serverMemory(client.pid)
   /** @type {string[]} */
   const sessions = []
-  console.log('sessions  calls/s  median ms   99 in 100   server MiB  MiB a session')
+  /** @type {import('./floor.mjs').FloorPage[]} */
+  const pages = []
+  const calls = /** @type {[string, object][]} */ ([
+    ['click', { selector: '#count' }],
+    ['get_text', { selector: 'form' }],
+    ['evaluate', { script: 'document.title' }]
+  ])
+  const call = (/** @type {string} */ sessionId, /** @type {number} */ number) => {
+    const [name, args] = calls[number % calls.length]
+    return client.call(name, { sessionId, ...args })
+  }
+  const bareCall = (/** @type {import('./floor.mjs').FloorPage} */ page, /** @type {number} */ number) =>
+    bareWork(page, ['click', 'evaluate', 'evaluate'][number % 3])
+  console.log('                     Troupe                                               bare')
+  console.log('sessions  calls/s  median ms   99 in 100   server MiB  MiB a session   calls/s  median ms   99 in 100   of the bare')
   for (const count of SESSIONS) {
     while (sessions.length < count) {
       const { structuredContent } = await client.call('create_session', {})
       await client.call('navigate', { sessionId: structuredContent.sessionId, url: `${url}/form` })
       sessions.push(structuredContent.sessionId)
     }
-    const calls = /** @type {[string, object][]} */ ([
-      ['click', { selector: '[name=news]' }],
-      ['get_text', { selector: 'form' }],
-      ['evaluate', { script: 'document.title' }]
-    ])
-    const times = await atWork(sessions, (sessionId, call) => {
-      const [name, args] = calls[call % calls.length]
-      return client.call(name, { sessionId, ...args })
-    })
-    const memory = serverMemory(client.pid)
-    tell([...throughput(count, times), memory.toFixed(1), ((memory - empty) / count).toFixed(2)])
-  }
-  await client.close()
-}
-
-/** The same calls by the least that does them. @param {string} browser @param {string} url */
-async function byPages(browser, url) {
-  const client = new FloorClient(browser)
-  await client.initialize()
-  /** @type {import('./floor.mjs').FloorPage[]} */
-  const pages = []
-  console.log('pages     calls/s  median ms   99 in 100')
-  for (const count of SESSIONS) {
     while (pages.length < count) {
-      const { page } = await client.open()
+      const { page } = await bare.open()
       await bareWork(page, 'navigate', `${url}/form`)
       pages.push(page)
     }
-    tell(throughput(count, await atWork(pages, (page, call) => bareWork(page, ['click', 'evaluate', 'evaluate'][call % 3]))))
+    const ours = throughput(await atWork(sessions, call))
+    const memory = serverMemory(client.pid)
+    const theirs = throughput(await atWork(pages, bareCall))
+    tell([count, ...ours, memory.toFixed(1), ((memory - empty) / count).toFixed(2), ...theirs, (ours[0] / theirs[0]).toFixed(2)])
   }
-  await client.close()
+  await Promise.all([client.close(), bare.close()])
 }
 
 /** @param {import('./in-turns.mjs').Start} start @param {string} url */
