@@ -219,8 +219,9 @@ async function measureRow(row, server, client, keep, samples, url) {
   await client.call(...server.tools.navigate(url + row.page))
   await server.prepare?.(client)
   await atRest()
-  const until = performance.now() + REPEAT.milliseconds
-  for (let time = 0; time < REPEAT.times && performance.now() < until; time++) {
+  const times = row.times ?? REPEAT.times
+  const until = performance.now() + (REPEAT.milliseconds * times) / REPEAT.times
+  for (let time = 0; time < times && performance.now() < until; time++) {
     // There and back: to navigate to the page that is shown already is something else.
     const argument = row.action === 'navigate' ? url + (time % 2 ? row.page : '/other') : row.argument
     if (row.pause) await sleep(Math.random() * row.pause)
