@@ -167,7 +167,8 @@ describe('resources', { timeout: 60_000 }, () => {
     const navigating = server.ok('navigate', { sessionId: watched, url: site.url('/loading') })
     await hold.requested
     await until(() => server.notifications(UPDATED).length > 0, 'the update of the navigation')
-    assert.equal((await readJson(uri)).metadata.title, 'Loading')
+    // It is told when the document is there; its title is what has been read of it.
+    await until(async () => (await readJson(uri)).metadata.title === 'Loading', 'its title')
     server.received.length = 0
     hold.release()
     await until(() => server.notifications(UPDATED).length > 0, 'the update of the load')

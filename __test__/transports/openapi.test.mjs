@@ -11,6 +11,8 @@ import { cleanEnvironment } from '../support/browser.mjs'
 import { startHttpServer } from '../support/http.mjs'
 
 const PROGRAM = fileURLToPath(new URL('../../.cache/venv-openapi/bin/schemathesis', import.meta.url))
+/** No request asks for a wait that is longer than the program's own patience. */
+const HOOKS = fileURLToPath(new URL('no_long_waits.py', import.meta.url))
 const TOKEN = 'correct-horse'
 /** Requests of each kind for an operation; `EXAMPLES=500` for a long run. */
 const EXAMPLES = process.env.EXAMPLES ?? '4'
@@ -28,7 +30,7 @@ test('Schemathesis finds no fault in the JSON API', { timeout: 600_000, skip: pr
   const server = await startHttpServer(t, [...quick, '--output-dir', folder], { env: { TROUPE_AUTH_TOKEN: TOKEN }, cwd: folder })
   const given = ['--header', `Authorization: Bearer ${TOKEN}`, '--max-examples', EXAMPLES, '--no-color', '--exclude-checks', WITHOUT.join(',')]
   const { code, output } = await new Promise((resolve) => {
-    execFile(PROGRAM, ['run', server.at('/api/openapi.json'), ...given], { cwd: folder, env: cleanEnvironment(), maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
+    execFile(PROGRAM, ['run', server.at('/api/openapi.json'), ...given], { cwd: folder, env: cleanEnvironment({ SCHEMATHESIS_HOOKS: HOOKS }), maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
       resolve({ code: /** @type {any} */ (error)?.code ?? 0, output: `${stdout}\n${stderr}` })
     })
   })
