@@ -42,7 +42,7 @@ const total = { passed: 0, failed: 0, skipped: 0 }
 
 /** The end-to-end tests that failed, and why: told once more at the end, which is what one reads first. @type {string[]} */
 const failures = []
-/** The same, for who runs more than one part (`.ci/run`). */
+/** The same and the parts that failed, for who runs more than one command (`.ci/run`). */
 const FAILURES_FILE = join(ROOT, '.cache', 'failures.txt')
 
 const PARTS = {
@@ -69,9 +69,9 @@ await runScript(async () => {
     console.log(`${fine ? green('✓') : red('✗')} ${title}, ${since(begun)}`)
   }
   console.log(dim(`\nall in ${since(started)}`))
-  if (failed.length > 0) console.log(red(`failed: ${failed.join(', ')}`))
-  for (const failure of failures) console.log(failure)
-  writeFileSync(FAILURES_FILE, failures.join('\n'))
+  const told = failed.length > 0 ? [red(`failed: ${failed.join(', ')}`), ...failures].join('\n') : ''
+  if (told) console.log(told)
+  writeFileSync(FAILURES_FILE, told)
   const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : ''
   console.log(`${total.passed} passed, ${total.failed} failed${skipped}`)
   return failed.length > 0 ? 1 : 0
