@@ -40,6 +40,15 @@ describe('parameters', { timeout: 60_000 }, () => {
     await refused('navigate', { url: 'about:blank', speed: 5 }, { message: /`speed` is unknown/, suggestion: /timeout.*url.*waitUntil/ })
   })
 
+  test('a time-out may be as long as one likes', async () => {
+    for (const timeout of [2 ** 31, Number.MAX_SAFE_INTEGER, 2 ** 63]) {
+      await server.ok('navigate', { url: 'data:text/html,<title>Parameters</title><button>Go</button>', timeout })
+      await server.ok('click', { selector: 'button', timeout })
+      await server.ok('wait_for_selector', { selector: 'button', timeout })
+    }
+    await refused('click', { selector: 'button', timeout: 1e30 }, { message: /`timeout` must be an integer/ })
+  })
+
   test('wrong types are told with what was given', async () => {
     const given = { selector: 5, force: 'yes', timeout: '100', modifiers: 'Shift' }
     const error = await refused('click', given, { message: /`selector` must be a string, not 5/ })

@@ -1,11 +1,14 @@
 """For Schemathesis, which hangs up after 10 s: what asks a tool to wait for days is made to ask for half a second.
 
+What is no number of milliseconds that a tool takes stays as it is, to be refused.
+
 Loaded by the name in SCHEMATHESIS_HOOKS; knows the names of what the tools wait by, and nothing else.
 """
 
 import schemathesis
 
 LONGEST = 500
+NONE_TAKEN = 2**64
 WAITS = ("timeout", "time", "delay")
 
 
@@ -15,8 +18,12 @@ def before_call(context, case, kwargs):
 
 
 def shorten(value):
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        if key in WAITS and isinstance(inner, (int, float)) and inner > LONGEST:
-            value[key] = LONGEST
-        else:
+    if isinstance(value, list):
+        for inner in value:
             shorten(inner)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if key in WAITS and isinstance(inner, int) and LONGEST < inner < NONE_TAKEN:
+                value[key] = LONGEST
+            else:
+                shorten(inner)
