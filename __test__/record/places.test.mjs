@@ -140,11 +140,15 @@ describe('the place of the record', { timeout: 120_000 }, () => {
       )
     )
     for (const [index, session] of sessions.entries()) {
-      const rows = () => query(file, `SELECT result FROM responses JOIN requests USING (ref_id) WHERE tool_name = 'evaluate' AND session_id = '${session}'`)
+      const question = `SELECT result FROM responses JOIN requests USING (ref_id) WHERE tool_name = 'evaluate' AND session_id = '${session}'`
+      const all = () => {
+        const rows = query(file, question)
+        return rows.length >= 20 && rows
+      }
       // No call waits long for the other server to let go of the file.
-      await until(() => rows().length >= 20, 'all calls in the record')
-      assert.equal(rows().length, 20)
-      assert.ok(rows().every(({ result }) => result.includes(`server ${index} call`)))
+      const rows = await until(all, 'all calls in the record')
+      assert.equal(rows.length, 20)
+      assert.ok(rows.every(({ result }) => result.includes(`server ${index} call`)))
     }
   })
 })
