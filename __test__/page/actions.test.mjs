@@ -25,6 +25,28 @@ describe('actionability', { timeout: 60_000 }, () => {
     assert.equal((await waiting).ok, true)
   })
 
+  test('in a document that its page has written anew, a press is guarded and what is clicked for a download is told', async () => {
+    const world = await page.open('<button>Old</button>')
+    await world.call('snapshot')
+    await world.page.evaluate(() => {
+      document.open()
+      document.write('<a id=c href="data:,x" download style="position:fixed;inset:0">Save</a>')
+      document.close()
+    })
+    assert.equal((await ready(world, '#c', { guard: true })).ok, true)
+    await world.page.evaluate(() => {
+      const cover = Object.assign(document.createElement('div'), { id: 'cover', style: 'position:fixed;inset:0' })
+      cover.onclick = () => document.body.append('pressed')
+      document.body.append(cover)
+    })
+    await world.page.mouse.click(50, 50)
+    assert.equal((await world.call('turn')).covered, '<div#cover>')
+    assert.doesNotMatch(await world.page.innerText('body'), /pressed/)
+    await world.page.evaluate(() => document.querySelector('#cover').remove())
+    await world.page.mouse.click(50, 50)
+    assert.equal((await world.call('turn')).download, true)
+  })
+
   /** What heals it, as a statement. @type {[string, string, string, RegExp][]} */
   const HEALED = [
     ['disabled', '<button id=c disabled>D</button>', "document.querySelector('#c').disabled = false", /is disabled/],

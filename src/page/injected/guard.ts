@@ -3,7 +3,8 @@
  * would be pressed instead never hears of it, and the press is told to have missed.
  */
 import { actsOn, coverName, elementAt } from "./hit";
-import { listenToPresses, presses } from "./presses";
+import { stillListening } from "./listening";
+import { presses, pressListener } from "./presses";
 
 interface Guard {
   target: Element;
@@ -20,7 +21,8 @@ const longest = 5000;
 
 /** The next press is meant for `target`. */
 export function guardPress(target: Element): void {
-  listenToPresses().heard = heard;
+  stillListening();
+  pressListener().heard = heard;
   guard = { target, until: performance.now() + longest, covered: undefined };
 }
 

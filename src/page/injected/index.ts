@@ -11,8 +11,9 @@ import { checkedState, fill, select } from "./fill";
 import { find } from "./find";
 import { html } from "./html";
 import { bringBack, keep, watchScrolls, whereabouts } from "./keep";
+import { listenTo } from "./listening";
 import { mutations, rootCame, startWatching } from "./mutations";
-import { listenToPresses } from "./presses";
+import { pressListener, pressTypes } from "./presses";
 import { attribute, describe, list, refOf, state, text, value } from "./reads";
 import { elementByRef } from "./refs";
 import { resolve } from "./resolve";
@@ -74,6 +75,6 @@ if (!world.__troupe) {
   world.__troupe = wire();
   startWatching();
   watchScrolls();
-  listenToPresses();
+  listenTo(pressTypes, pressListener().listen, false);
   watchDownloadLinks();
 }

@@ -5,6 +5,7 @@ import { unknownHosts } from "./closed";
 import { shadowRoots } from "./css";
 import { readDatabases } from "./databases";
 import { attr, isConnected, isElement, queryAll } from "./dom";
+import { listenTo } from "./listening";
 import { withMemo } from "./memo";
 import { mutations } from "./mutations";
 import { nameOf } from "./names";
@@ -57,7 +58,7 @@ export function watchScrolls(): void {
     known.add(target as Element);
     scrolled.add(new WeakRef(target as Element));
   };
-  window.addEventListener("scroll", note, { capture: true, passive: true });
+  listenTo(["scroll"], note, true);
 }
 
 function scrollsNow(paths: Paths): ScrollState[] {

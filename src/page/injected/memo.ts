@@ -14,6 +14,8 @@ interface Memo {
   tableRole: string | null;
   /** Whether children of one parent with the same tag and classes are blocks. */
   blocks: Map<ParentNode, Map<string, boolean>>;
+  /** Whether the changes of the page are counted up to now. */
+  counted: boolean;
 }
 
 let current: Memo | null = null;
@@ -23,7 +25,7 @@ export const memo = (): Memo | null => current;
 /** Runs something synchronous that only reads the page. */
 export function withMemo<Result>(run: () => Result): Result {
   if (current) return run();
-  current = { keys: new Map(), labels: new Map(), row: null, tableRole: null, blocks: new Map() };
+  current = { keys: new Map(), labels: new Map(), row: null, tableRole: null, blocks: new Map(), counted: false };
   try {
     return run();
   } finally {

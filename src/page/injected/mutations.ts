@@ -3,6 +3,8 @@ import type { MutationsResult } from "./api";
 import { mayHaveNewRoots } from "./closed";
 import { activeElement, byTag } from "./dom";
 import { noteRecords } from "./kept";
+import { listenTo, stillListening } from "./listening";
+import { memo } from "./memo";
 import { styleSignature } from "./styles";
 
 export type Grown = Map<Node, boolean> | null;
@@ -74,15 +76,10 @@ export function startWatching(): void {
   watched = new WeakSet();
   grown = null;
   watchRoot(document);
-  listen();
+  listenTo(events, note, true);
 }
 
 const note = (): void => changed(1);
-
-/** Said again it does nothing; `document.open` has taken the listeners away. */
-function listen(): void {
-  for (const name of events) window.addEventListener(name, note, { capture: true, passive: true });
-}
 
 /** Calls `notify` at each change until the returned function is called. */
 export function onChange(notify: () => void): () => void {
@@ -113,18 +110,24 @@ function quietState(): number {
 
 /** The counter: it grows with every change, those not seen by an observer counted as one. */
 export function mutations(): MutationsResult {
+  if (memo()?.counted !== true) countUp();
+  return { count, mutations: count, changed: count !== atSnapshot };
+}
+
+function countUp(): void {
   catchUp();
   const now = quietState();
   if (now !== signature || mayHaveNewRoots()) {
     signature = now;
     count++;
   }
-  return { count, mutations: count, changed: count !== atSnapshot };
+  const kept = memo();
+  if (kept) kept.counted = true;
 }
 
 /** The snapshot that was just taken is what `changed` compares with. */
 export function noteSnapshot(): number {
-  listen();
+  stillListening();
   atSnapshot = mutations().count;
   return atSnapshot;
 }

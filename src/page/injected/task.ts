@@ -1,13 +1,19 @@
 /** Tasks of the page's event loop. */
 
+const waiting: (() => void)[] = [];
+/** Each message to it is a task. */
+let port: MessagePort | null = null;
+
 /** Waits for a task of its own, queued behind those that wait; a frame would cost 16 ms. */
 export function nextTask(): Promise<void> {
   return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve();
-    };
-    port2.postMessage(0);
+    waiting.push(resolve);
+    (port ??= open()).postMessage(0);
   });
+}
+
+function open(): MessagePort {
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => waiting.shift()?.();
+  return port2;
 }

@@ -2,6 +2,8 @@
 import type { TurnArgument, Turned } from "./api";
 import { focusedPassword } from "./dom";
 import { guardedFrom } from "./guard";
+import { listenTo } from "./listening";
+import { withMemo } from "./memo";
 import { mutations } from "./mutations";
 import { shown } from "./shown";
 import { nextTask } from "./task";
@@ -17,14 +19,14 @@ export function watchDownloadLinks(): void {
     if (!(link instanceof HTMLAnchorElement)) return;
     if (link.origin === location.origin || link.protocol === "data:") click = event;
   };
-  window.addEventListener("click", noted, { capture: true, passive: true });
+  listenTo(["click"], noted, true);
 }
 
 /** Timers of 0 ms that the action set have run by then. */
 export async function turn(argument: TurnArgument): Promise<Turned> {
   for (let left = argument.tasks ?? 1; left > 0; left--) await nextTask();
   await new Promise((resolve) => setTimeout(resolve, 0));
-  return turned(argument);
+  return withMemo(() => turned(argument));
 }
 
 function turned({ look, refs, hosts }: TurnArgument): Turned {
