@@ -12,10 +12,11 @@ import { findBrowser, recording } from './servers.mjs'
 import { serveSite } from './site.mjs'
 
 const SESSIONS = [1, 5, 10, 25, 50, 100]
-/** How long so many work. */
-const WORK = 4000
-/** Each kind of call twice. */
-const FIRST_CALLS = [0, 1, 2, 0, 1, 2]
+/** So often each number of them works, for so many milliseconds: a machine's own speed goes up and down between. */
+const ROUNDS = 4
+const WORK = 1500
+/** What the sessions do: of the calls, which by turns. A click is painted, what is only read is not. */
+const WORKS = { acting: [0, 1, 2], reading: [2] }
 const RECORDS = [0, 5000, 20_000]
 
 await runScript(async () => {
@@ -41,11 +42,11 @@ function quantile(times, part) {
 }
 
 /**
- * Everyone of `workers` calls again and again, as fast as it is answered; the milliseconds of each call.
- * @template Worker @param {Worker[]} workers @param {(worker: Worker, call: number) => Promise<unknown>} make
+ * Everyone of `workers` makes the calls of `work` by turns, as fast as they are answered; the milliseconds of each call.
+ * @template Worker @param {Worker[]} workers @param {(worker: Worker, call: number) => Promise<unknown>} make @param {number[]} work
  */
-async function atWork(workers, make) {
-  for (const first of FIRST_CALLS) await Promise.all(workers.map((worker) => make(worker, first)))
+async function atWork(workers, make, work) {
+  for (const first of [...work, ...work]) await Promise.all(workers.map((worker) => make(worker, first)))
   await atRest()
   const until = performance.now() + WORK
   /** @type {number[]} */
@@ -54,7 +55,7 @@ async function atWork(workers, make) {
     workers.map(async (worker) => {
       for (let call = 0; performance.now() < until; call++) {
         const begun = performance.now()
-        await make(worker, call)
+        await make(worker, work[call % work.length])
         times.push(performance.now() - begun)
       }
     })
@@ -62,19 +63,20 @@ async function atWork(workers, make) {
   return times
 }
 
-/** What such work came to: calls a second, and milliseconds. @param {number[]} times @returns {[number, string, string]} */
-function throughput(times) {
-  return [Math.round(times.length / (WORK / 1000)), quantile(times, 0.5).toFixed(1), quantile(times, 0.99).toFixed(1)]
+/** What rounds of such work came to: calls a second, and milliseconds. @param {number[][]} rounds @returns {[number, string, string]} */
+function throughput(rounds) {
+  const times = rounds.flat()
+  return [Math.round(quantile(rounds.map((round) => round.length), 0.5) / (WORK / 1000)), quantile(times, 0.5).toFixed(1), quantile(times, 0.99).toFixed(1)]
 }
 
-/** @param {(number | string)[]} cells */
-function tell(cells) {
-  console.log(cells.map((cell, column) => String(cell).padStart([8, 8, 10, 11, 12, 14, 9, 10, 11, 13][column])).join(' '))
+/** @param {number[]} widths @param {(number | string)[]} cells */
+function tell(widths, cells) {
+  console.log(cells.map((cell, column) => String(cell).padStart(widths[column])).join(' '))
 }
 
 /**
- * Each session clicks, reads and evaluates as fast as it is answered; and in turns with them as many pages of a bare client,
- * which does the same by the least that does it. What is done in a page for the first time is not counted.
+ * Some of a hundred sessions click, read and evaluate as fast as they are answered, or evaluate alone; in turns with them as many
+ * of a hundred pages of a bare client, by the least that does the same. What is done in a page for the first time is not counted.
  * @param {import('./in-turns.mjs').Start} start @param {string} browser @param {string} url
  */
 async function bySessions(start, browser, url) {
@@ -92,28 +94,41 @@ async function bySessions(start, browser, url) {
     ['evaluate', { script: 'document.title' }]
   ])
   const call = (/** @type {string} */ sessionId, /** @type {number} */ number) => {
-    const [name, args] = calls[number % calls.length]
+    const [name, args] = calls[number]
     return client.call(name, { sessionId, ...args })
   }
   const bareCall = (/** @type {import('./floor.mjs').FloorPage} */ page, /** @type {number} */ number) =>
-    bareWork(page, ['click', 'evaluate', 'evaluate'][number % 3])
-  console.log('                     Troupe                                               bare')
-  console.log('sessions  calls/s  median ms   99 in 100   server MiB  MiB a session   calls/s  median ms   99 in 100   of the bare')
+    bareWork(page, ['click', 'evaluate', 'evaluate'][number])
+  console.log('sessions  server MiB  MiB a session')
   for (const count of SESSIONS) {
     while (sessions.length < count) {
       const { structuredContent } = await client.call('create_session', {})
       await client.call('navigate', { sessionId: structuredContent.sessionId, url: `${url}/form` })
       sessions.push(structuredContent.sessionId)
     }
-    while (pages.length < count) {
-      const { page } = await bare.open()
-      await bareWork(page, 'navigate', `${url}/form`)
-      pages.push(page)
-    }
-    const ours = throughput(await atWork(sessions, call))
+    await atWork(sessions, call, WORKS.acting)
     const memory = serverMemory(client.pid)
-    const theirs = throughput(await atWork(pages, bareCall))
-    tell([count, ...ours, memory.toFixed(1), ((memory - empty) / count).toFixed(2), ...theirs, (ours[0] / theirs[0]).toFixed(2)])
+    tell([8, 11, 14], [count, memory.toFixed(1), ((memory - empty) / count).toFixed(2)])
+  }
+  while (pages.length < sessions.length) {
+    const { page } = await bare.open()
+    await bareWork(page, 'navigate', `${url}/form`)
+    pages.push(page)
+  }
+  const each = Object.entries(WORKS).flatMap(([work, kinds]) => SESSIONS.map((count) => ({ work, kinds, count, ours: /** @type {number[][]} */ ([]), theirs: /** @type {number[][]} */ ([]) })))
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const { kinds, count, ours, theirs } of each) {
+      ours.push(await atWork(sessions.slice(0, count), call, kinds))
+      theirs.push(await atWork(pages.slice(0, count), bareCall, kinds))
+    }
+  }
+  const widths = [8, 8, 8, 10, 10, 9, 10, 10, 11]
+  const measured = ['calls/s', 'median ms', '99 in 100']
+  console.log(`\n                  Troupe${' '.repeat(25)}bare`)
+  tell(widths, ['', 'sessions', ...measured, ...measured, 'of the bare'])
+  for (const { work, count, ours, theirs } of each) {
+    const [ourCells, theirCells] = [throughput(ours), throughput(theirs)]
+    tell(widths, [work, count, ...ourCells, ...theirCells, (ourCells[0] / theirCells[0]).toFixed(2)])
   }
   await Promise.all([client.close(), bare.close()])
 }
