@@ -1,8 +1,10 @@
 // Sessions that come back: after the death of their server, after their expiry, at the start of the next server.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { BROWSER } from '../support/browser.mjs'
 import { NO_SQLITE, query } from '../support/record.mjs'
+import { startSite } from '../support/site.mjs'
 import { beMember, DESCRIBE_STORAGE, FILL_STORAGE, formOf, HALF_FILLED, kill, lossLimit, memberSite, recordFor, startOn } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
@@ -104,6 +106,21 @@ describe('session_resume', { timeout: 120_000 }, () => {
       await server.end()
     }
     await Promise.all([recordFor(t), 'none'].map(comesBack))
+  })
+
+  test('right at its expiry waits for what is still seen of a session', async (t) => {
+    const site = await startSite(t, { '/late': '<title>Late</title><input>' })
+    const server = await startOn(t, recordFor(t), ['--session-timeout', BRIEF])
+    const { sessionId, expiresAt } = await server.ok('create_session')
+    await server.ok('navigate', { sessionId, url: site.url('/late') })
+    await sleep(expiresAt - 200 - Date.now())
+    // Nothing but the last look sees this, and that takes as long as the page is busy.
+    const script = `document.querySelector('input').value = 'typed late'; while (Date.now() < ${expiresAt + 250});`
+    const { json } = await server.call('evaluate', { sessionId, script })
+    assert.equal(json?.errorCode, 'SESSION_EXPIRED')
+    await server.ok('session_resume', { sessionId })
+    assert.equal((await server.ok('evaluate', { sessionId, script: "document.querySelector('input').value" })).value, 'typed late')
+    assert.equal(await isIn(server, sessionId, 'expired')(), false)
   })
 
   test('a session of a server that ended in good order comes back, unless that was switched off or it was closed', async (t) => {

@@ -182,8 +182,11 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     const own = await startHttpServer(t, ['--session-timeout', String(BRIEF)], WITH_TOKEN)
     const program = own.program(TOKEN)
     // The start of the browser may take longer than a session lives here.
-    const session_id = await until(async () => (await program('POST', '/sessions')).json.session_id, 'a session')
-    await program('POST', '/requests', { session_id, tool: 'navigate', params: { url: site.url('/form') } })
+    const session_id = await until(async () => {
+      const { session_id } = (await program('POST', '/sessions')).json
+      const navigated = await program('POST', '/requests', { session_id, tool: 'navigate', params: { url: site.url('/form') } })
+      return navigated.status === 200 && session_id
+    }, 'a session and its page')
     const ended = async () => (await program('POST', '/requests', evaluate(session_id, '1'))).status === 410
     await until(ended, 'its expiry', BRIEF + 8500)
     const resumed = await program('POST', `/sessions/${session_id}/resume`)

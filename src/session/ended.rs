@@ -2,6 +2,8 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
+use tokio_util::sync::CancellationToken;
+
 use super::clock::Millis;
 use crate::error::{ErrorCode, TroupeError};
 
@@ -57,28 +59,37 @@ pub(super) fn unknown(id: &str) -> TroupeError {
 /// The sessions that ended in the last hour.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
-    list: VecDeque<(Arc<str>, Millis, EndReason)>,
+    list: VecDeque<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    id: Arc<str>,
+    at: Millis,
+    reason: EndReason,
+    /// Cancelled when its end is done.
+    gone: CancellationToken,
 }
 
 impl Ended {
-    pub fn note(&mut self, id: Arc<str>, now: Millis, reason: EndReason) {
-        self.forget_old(now);
+    /// The session `id` ends at `at`; `gone` is cancelled when that is done.
+    pub fn note(&mut self, id: Arc<str>, at: Millis, reason: EndReason, gone: CancellationToken) {
+        self.forget_old(at);
         if self.list.len() == KEPT {
             self.list.pop_front();
         }
-        self.list.push_back((id, now, reason));
+        self.list.push_back(Entry { id, at, reason, gone });
     }
 
     /// A session is there again.
     pub fn forget(&mut self, id: &str) {
-        self.list.retain(|(ended, ..)| **ended != *id);
+        self.list.retain(|ended| *ended.id != *id);
     }
 
     /// What a call is told that names the session `id`, which is not there.
     pub fn error(&mut self, id: &str, now: Millis) -> TroupeError {
         self.forget_old(now);
-        let found = self.list.iter().rev().find(|(ended, ..)| **ended == *id).map(|(.., reason)| *reason);
-        match found {
+        match self.last(id).map(|ended| ended.reason) {
             Some(EndReason::Expired) => expired(id),
             Some(EndReason::Closed | EndReason::Released) => {
                 missing(id, format!("session `{id}` was closed"), "closed")
@@ -87,8 +98,17 @@ impl Ended {
         }
     }
 
+    /// Cancelled when the end of the session `id` is done; nothing where it is none of these.
+    pub fn gone(&self, id: &str) -> Option<CancellationToken> {
+        self.last(id).map(|ended| ended.gone.clone())
+    }
+
+    fn last(&self, id: &str) -> Option<&Entry> {
+        self.list.iter().rev().find(|ended| *ended.id == *id)
+    }
+
     fn forget_old(&mut self, now: Millis) {
-        while self.list.front().is_some_and(|(_, at, _)| at + KEPT_FOR < now) {
+        while self.list.front().is_some_and(|ended| ended.at + KEPT_FOR < now) {
             self.list.pop_front();
         }
     }
@@ -101,7 +121,7 @@ mod tests {
     #[test]
     fn an_expired_session_is_told_as_such_for_an_hour() {
         let mut ended = Ended::default();
-        ended.note("a".into(), 1000, EndReason::Expired);
+        ended.note("a".into(), 1000, EndReason::Expired, CancellationToken::new());
         assert_eq!(ended.error("a", 1000 + KEPT_FOR).code, ErrorCode::SessionExpired);
         assert_eq!(ended.error("a", 1001 + KEPT_FOR).code, ErrorCode::SessionNotFound);
     }
@@ -110,7 +130,7 @@ mod tests {
     fn the_list_is_bounded() {
         let mut ended = Ended::default();
         for number in 0..=KEPT {
-            ended.note(number.to_string().into(), 0, EndReason::Expired);
+            ended.note(number.to_string().into(), 0, EndReason::Expired, CancellationToken::new());
         }
         assert_eq!(ended.list.len(), KEPT);
         assert_eq!(ended.error("0", 0).code, ErrorCode::SessionNotFound);

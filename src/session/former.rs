@@ -65,6 +65,7 @@ impl SessionManager {
     }
 
     async fn resume_as(self: &Arc<Self>, id: &str, own: bool) -> Result<Arc<Session>> {
+        self.at_end(id).await;
         let _turn = self.resuming.lock().await;
         let missing = match self.get(id) {
             Ok(living) => return Ok(living),
@@ -138,14 +139,16 @@ impl SessionManager {
     async fn saved(&self, id: &str, missing: TroupeError) -> Result<(SessionRow, SavedSession)> {
         let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
         let Some(row) = self.store.sessions(filter).await?.into_iter().next() else { return Err(missing) };
-        if row.state == SessionState::Closed || row.saved_at.is_none() {
-            return Err(TroupeError::new(
-                ErrorCode::SessionNotFound,
-                format!("session `{id}` was closed: nothing is kept to resume it from"),
-            )
-            .detail("reason", "closed")
-            .suggestion("create a new session with create_session")
-            .session(id));
+        let lacking = match (row.state, row.saved_at) {
+            (SessionState::Closed, _) => Some(("closed", "was closed: nothing is kept to resume it from")),
+            (_, None) => Some(("unseen", "ended before anything was seen of it to resume it from")),
+            _ => None,
+        };
+        if let Some((reason, what)) = lacking {
+            return Err(TroupeError::new(ErrorCode::SessionNotFound, format!("session `{id}` {what}"))
+                .detail("reason", reason)
+                .suggestion("create a new session with create_session")
+                .session(id));
         }
         let saved = SavedSession::read(&self.state_of(id).await?, &*self.vault()?)
             .map_err(|error| error.session(id))?;

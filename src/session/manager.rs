@@ -349,11 +349,27 @@ impl SessionManager {
         sessions
     }
 
+    /// Where the time of the session `id` is up, or it is ending, waits until that is done: what it is resumed from is
+    /// written by then.
+    pub(super) async fn at_end(&self, id: &str) {
+        let gone = {
+            let state = self.state();
+            let due = state.sessions.get(id).filter(|session| session.is_due());
+            due.map(|session| session.gone.clone()).or_else(|| state.ended.gone(id))
+        };
+        if let Some(gone) = gone {
+            gone.cancelled().await;
+        }
+    }
+
     /// Closes the session `id`; a call that runs in it is aborted.
     pub(super) async fn close(&self, id: &str) -> Result<()> {
         let session = match self.get(id) {
             Ok(session) => session,
-            Err(error) => return if self.forget_former(id).await { Ok(()) } else { Err(error) },
+            Err(error) => {
+                self.at_end(id).await;
+                return if self.forget_former(id).await { Ok(()) } else { Err(error) };
+            }
         };
         if self.end(&session, EndReason::Closed).await { Ok(()) } else { Err(session.ended_during_call()) }
     }
@@ -363,10 +379,11 @@ impl SessionManager {
         if !session.finish(reason) {
             return false;
         }
+        let _gone = session.gone.clone().drop_guard();
         {
             let mut state = self.state();
             state.sessions.remove(&session.id);
-            state.ended.note(session.id.clone(), self.clock.now(), reason);
+            state.ended.note(session.id.clone(), self.clock.now(), reason, session.gone.clone());
         }
         session.news().advance();
         tracing::debug!(session = &*session.id, ?reason, "the session is over");

@@ -117,6 +117,8 @@ pub struct Session {
     running: AtomicUsize,
     end: Mutex<Option<EndReason>>,
     pub(super) over: CancellationToken,
+    /// Its end is done.
+    pub(super) gone: CancellationToken,
     /// What was too long for one answer.
     pub results: Results,
     screenshots: Screenshots,
@@ -164,6 +166,7 @@ impl Session {
             running: AtomicUsize::new(0),
             end: Mutex::new(None),
             over: CancellationToken::new(),
+            gone: CancellationToken::new(),
             results: Results::default(),
             screenshots: Screenshots::default(),
             secrets: manager.secrets(),
