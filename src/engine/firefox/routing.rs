@@ -25,7 +25,7 @@ use crate::engine::{
 
 /// Frames tell under this name where they are.
 pub(super) const CHANNEL: &str = "troupe";
-/// Navigations of tabs that have not been told of yet.
+/// Tabs that BiDi has not told of yet.
 const MOST_EARLY: usize = 32;
 
 /// What the listener and the contexts share.
@@ -45,6 +45,8 @@ struct Targets {
     frames: HashMap<Arc<str>, Arc<FirefoxPage>>,
     /// The first navigations of tabs that links have opened: they are told of before their tabs.
     early: VecDeque<Happening>,
+    /// Where tabs lead that BiDi has not told of yet, by their names.
+    leads: VecDeque<(Arc<str>, String)>,
 }
 
 pub(super) struct ContextShared {
@@ -90,6 +92,20 @@ impl Shared {
         let mut targets = self.targets();
         let at = targets.early.iter().position(|early| *early.context == *context)?;
         targets.early.remove(at)
+    }
+
+    fn note_leads(&self, context: Arc<str>, url: String) {
+        let mut targets = self.targets();
+        if targets.leads.len() == MOST_EARLY {
+            targets.leads.pop_front();
+        }
+        targets.leads.push_back((context, url));
+    }
+
+    fn leads(&self, context: &str) -> Option<String> {
+        let mut targets = self.targets();
+        let at = targets.leads.iter().position(|(of, _)| **of == *context)?;
+        targets.leads.remove(at).map(|(_, url)| url)
     }
 
     fn with_page(&self, frame: &str, tell: impl FnOnce(&FirefoxPage)) {
@@ -194,6 +210,7 @@ impl Listener for BrowserListener {
 fn created(shared: &Arc<Shared>, info: ContextInfo) {
     let ContextInfo { context: id, parent, url, user_context, original_opener: opener } = info;
     let early = shared.early(&id);
+    let leads = early.as_ref().map(|early| early.url.clone()).or(shared.leads(&id));
     if let Some(parent) = parent {
         let Some(page) = shared.page_of(&parent) else { return };
         shared.targets().frames.insert(id.clone(), page.clone());
@@ -215,7 +232,7 @@ fn created(shared: &Arc<Shared>, info: ContextInfo) {
     shared.targets().frames.insert(id.clone(), page.clone());
     match opener.and_then(|opener| shared.page_of(&opener)) {
         Some(opener) => {
-            let url = early.as_ref().map_or(url, |early| early.url.clone());
+            let url = leads.unwrap_or(url);
             opener.emit(PageEvent::WindowOpening { window: Some(id.clone()), url });
             page.opened_by(vec![opener]);
             context.tabs.told();
@@ -267,10 +284,14 @@ fn heard(shared: &Arc<Shared>, message: Message) {
 /// The browser's window tells something.
 fn hear(shared: &Arc<Shared>, told: Told) {
     match told {
-        Told::Tab { user_context } => {
+        Told::Tab { user_context, context: id, leads } => {
             let context = shared.targets().contexts.get(&user_context).cloned();
-            if let Some(context) = context {
-                context.tabs.opens();
+            let Some(context) = context else { return };
+            context.tabs.opens();
+            match (leads, shared.page_of(&id)) {
+                (None, _) => {}
+                (Some(url), Some(page)) => page.leads_to(&url),
+                (Some(url), None) => shared.note_leads(id, url),
             }
         }
         Told::Crashed { context } => shared.with_page(&context, FirefoxPage::crashed),

@@ -25,11 +25,32 @@
     browser.renderLayers = true
   }
   for (const tab of gBrowser.tabs) show(tab)
+  // Where the tab leads that a page is opening right now: known with the tab, while BiDi tells it when it begins.
+  let leads
+  const opening = (windows) => {
+    for (const name of ['createContentWindowInFrame', 'openURIInFrame']) {
+      const open = windows[name]
+      windows[name] = function (uri, ...others) {
+        leads = uri?.spec
+        try {
+          return open.call(this, uri, ...others)
+        } finally {
+          leads = undefined
+        }
+      }
+    }
+  }
+  try {
+    opening(ChromeUtils.importESModule('resource:///modules/BrowserDOMWindow.sys.mjs').BrowserDOMWindow.prototype)
+  } catch {
+    // Other versions have it elsewhere: what BiDi tells has to do there.
+  }
   gBrowser.tabContainer.addEventListener('TabRemotenessChange', ({ target }) => show(target))
   gBrowser.tabContainer.addEventListener('TabOpen', ({ target }) => {
     show(target)
     // BiDi tells of it a moment later; by then what has opened it may have been answered.
-    tell({ tab: { userContext: UserContextManager.getIdByInternalId(target.userContextId ?? 0) } })
+    const userContext = UserContextManager.getIdByInternalId(target.userContextId ?? 0)
+    tell({ tab: { userContext, context: NavigableManager.getIdForBrowser(target.linkedBrowser), leads } })
   })
 
   window.addEventListener(

@@ -26,6 +26,9 @@ pub(super) enum Told {
     #[serde(rename_all = "camelCase")]
     Tab {
         user_context: Arc<str>,
+        context: Arc<str>,
+        /// Where it leads that a page has opened, if that is known already.
+        leads: Option<String>,
     },
     /// A page's process has died.
     Crashed {

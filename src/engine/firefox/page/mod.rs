@@ -175,18 +175,18 @@ impl FirefoxPage {
         *lock(&self.openers) = pages;
     }
 
+    /// It is known where the window leads that it is.
+    pub fn leads_to(&self, url: &str) {
+        for opener in lock(&self.openers).clone() {
+            opener.emit(PageEvent::WindowOpening { window: Some(self.id.clone()), url: url.to_owned() });
+        }
+    }
+
     /// Something has happened in it.
     pub fn happened(&self, method: &str, happening: Happening) {
         if method == NAVIGATION_STARTED && happening.context == self.id {
-            // Only now it is known where the window goes.
-            let openers = std::mem::take(&mut *lock(&self.openers));
-            for opener in &openers {
-                opener.emit(PageEvent::WindowOpening {
-                    window: Some(self.id.clone()),
-                    url: happening.url.clone(),
-                });
-            }
-            if !openers.is_empty() {
+            self.leads_to(&happening.url);
+            if !std::mem::take(&mut *lock(&self.openers)).is_empty() {
                 self.tabs.all_known();
             }
         }
