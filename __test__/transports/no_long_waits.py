@@ -23,7 +23,12 @@ def shorten(value):
             shorten(inner)
     elif isinstance(value, dict):
         for key, inner in value.items():
-            if key in WAITS and isinstance(inner, int) and LONGEST < inner < NONE_TAKEN:
+            if key in WAITS and is_whole(inner) and LONGEST < inner < NONE_TAKEN:
                 value[key] = LONGEST
             else:
                 shorten(inner)
+
+
+def is_whole(value):
+    """What JSON Schema takes for an integer: 5.0 as well as 5."""
+    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
