@@ -15,6 +15,7 @@ const PAGE = `<!doctype html><title>Files</title><link rel="icon" href="data:,">
   <a id="blob" download="blob.txt">Blob</a> <a id="evil" href="/evil">Evil</a> <a id="slow" href="/slow-file">Slow</a>
   <a id="broken" href="/broken">Broken</a> <a id="none" href="/none">None</a> <button id="frame" onclick="document.body.append(Object.assign(document.createElement('iframe'), { src: '/download' }))">Frame</button>
   <button id="script" onclick="const link = document.createElement('a'); link.href = blob.href; link.download = 'made.txt'; link.click()">Script</button>
+  <button id="laterscript" onclick="const link = document.createElement('a'); link.href = '/late'; link.download = 'late.txt'; link.click()">Later</button>
   <script>blob.href = URL.createObjectURL(new Blob(['from memory']))</script>`
 
 /** @param {string} name @returns {import('../support/site.mjs').Route} */
@@ -84,6 +85,7 @@ describe('downloads', { timeout: 60_000 }, () => {
     ['late', 'late.txt', 'late'],
     ['blob', 'blob.txt', 'from memory'],
     ['script', 'made.txt', 'from memory'],
+    ['laterscript', 'late.txt', 'late'],
     ['popup', 'report.bin', 'the report'],
     ['frame', 'report.bin', 'the report']
   ]) {

@@ -19,7 +19,7 @@ import { elementByRef } from "./refs";
 import { resolve } from "./resolve";
 import { snapshot } from "./snapshot";
 import { writeStorage } from "./storage";
-import { turn, watchDownloadLinks } from "./turn";
+import { turn, watchDownloads } from "./turn";
 import { scroll, waitFor } from "./wait";
 
 /** A call that looks through the page. */
@@ -76,5 +76,5 @@ if (!world.__troupe) {
   startWatching();
   watchScrolls();
   listenTo(pressTypes, pressListener().listen, false);
-  watchDownloadLinks();
+  watchDownloads();
 }

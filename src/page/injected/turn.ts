@@ -8,18 +8,25 @@ import { mutations } from "./mutations";
 import { shown } from "./shown";
 import { nextTask } from "./task";
 
-/** The last click on a link that downloads. */
-let click: Event | null = null;
+/** What asked for the last download. */
+let asked: Event | null = null;
 
-/** Such a click starts no request that is told of: the download comes out of the blue, when its server has answered. */
-export function watchDownloadLinks(): void {
+/** A link that downloads starts no request that is told of: the download comes out of the blue, when its server has answered. */
+export function watchDownloads(): void {
   const noted = (event: Event): void => {
     const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement && node.hasAttribute("download"));
-    // Of another origin it is a link like others.
-    if (!(link instanceof HTMLAnchorElement)) return;
-    if (link.origin === location.origin || link.protocol === "data:") click = event;
+    if (link instanceof HTMLAnchorElement && isDownloaded(link)) asked = event;
   };
   listenTo(["click"], noted, true);
+  // Scripts click links that stand nowhere. Documents of no origin of their own are told only of clicks, as are all in WebKit.
+  (window as { navigation?: Navigation }).navigation?.addEventListener("navigate", (event) => {
+    if (event.downloadRequest !== null && isDownloaded(new URL(event.destination.url))) asked = event;
+  });
+}
+
+/** What is of another origin is a link like others. */
+function isDownloaded({ origin, protocol }: URL | HTMLAnchorElement): boolean {
+  return origin === location.origin || protocol === "data:";
 }
 
 /** Timers of 0 ms that the action set have run by then. */
@@ -35,7 +42,7 @@ function turned({ look, refs, hosts }: TurnArgument): Turned {
   if (covered !== undefined) told.covered = covered;
   const password = focusedPassword();
   if (password !== null) told.password = password;
-  if (click !== null && !click.defaultPrevented) told.download = true;
-  click = null;
+  if (asked !== null && !asked.defaultPrevented) told.download = true;
+  asked = null;
   return look && look.known !== told.mutations ? { ...told, ...shown(look, { refs, hosts }) } : told;
 }
