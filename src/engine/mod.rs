@@ -455,6 +455,10 @@ pub trait Page: Send + Sync {
     async fn catch_up(&self);
     /// Real pointer input, written together, awaited together. The pages's viewport, CSS pixels.
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()>;
+    /// Whether a page is asked things while input is on its way to it.
+    fn asks_beside_input(&self) -> bool {
+        false
+    }
     /// Whether [`Self::press_between`] may be done.
     fn presses_between(&self) -> bool {
         false

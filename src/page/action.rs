@@ -110,6 +110,11 @@ impl Spot {
         }
     }
 
+    /// Whether the page guards the press there.
+    pub fn is_guarded(&self) -> bool {
+        self.sought.wanted["guard"] == true
+    }
+
     pub fn is_password(&self) -> bool {
         self.kind == "password"
     }
@@ -123,10 +128,15 @@ impl Page {
         frame: &FrameId,
         work: impl AsyncFnOnce(Mark) -> Result<()>,
     ) -> Result<Done> {
-        let before = self.within(self.config.timeout_settle, self.before_action()).await.flatten();
+        let before = self.before().await;
         let mark = self.state.mark();
         work(mark).await?;
         self.outcome(element, frame, mark, before, None).await
+    }
+
+    /// The page's text before an action; `None` also where the page takes too long to tell.
+    pub(super) async fn before(&self) -> Option<Before> {
+        self.within(self.config.timeout_settle, self.before_action()).await.flatten()
     }
 
     /// What came of what was done on `element` since `mark`; a first turn of the page may be under way.

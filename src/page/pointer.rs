@@ -1,6 +1,6 @@
 //! What a user does with the pointer: click, hover, drag, scroll.
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
@@ -23,6 +23,9 @@ const DRAG_STEPS: u32 = 8;
 const MOST_FOLLOWED: usize = 4;
 /// Frames in which the pointer rests before a drop.
 const RESTING_FRAMES: usize = 4;
+/// A release that has been made is heard within this time by the document that was looked at, if at all: some elements
+/// keep their presses to themselves, as frames do.
+const HEARD: Duration = Duration::from_millis(30);
 /// One frame; of a page that is not painted, its time.
 const FRAME: &str = "new Promise(resolve => { requestAnimationFrame(() => resolve(null)); setTimeout(() => resolve(null), 50); })";
 
@@ -123,8 +126,45 @@ impl Page {
         let (x, y) = (spot.x, spot.y);
         let ClickOptions { button, modifiers, .. } = *options;
         let events = MouseEvent::clicks((x, y), button, options.clicks, modifiers);
+        if self.engine.asks_beside_input() && spot.is_guarded() && spot.frame == *self.main_frame() {
+            return Box::pin(self.click_and_turn(spot, &events, options.clicks)).await;
+        }
         let pressing = async |mark| self.input(mark, self.engine.mouse(&events)).await;
         self.act(spot.description.clone(), &spot.frame, pressing).await
+    }
+
+    /// Asks with the press for the turn that comes after it: the page begins it when it has heard of the release, and
+    /// nobody need be told of that in between.
+    async fn click_and_turn(&self, spot: &Spot, events: &[MouseEvent], clicks: u32) -> Result<Done> {
+        let before = self.before().await;
+        let main = self.main_frame();
+        let look = before.as_ref().and_then(|before| before.later_look(main));
+        let arguments = json!({"look": look, "tasks": 1, "releases": clicks});
+        let turn = self.script_call(main, "turn", arguments);
+        let mark = self.state.mark();
+        let mut turning = self.call(main, &turn).boxed();
+        let mut pressing = pin!(self.input(mark, self.engine.mouse(events)));
+        let mut turned = None;
+        loop {
+            tokio::select! {
+                biased;
+                pressed = &mut pressing => break pressed?,
+                answer = &mut turning, if turned.is_none() => turned = Some(answer),
+            }
+        }
+        let turning = async {
+            if let Some(answer) = turned {
+                return answer;
+            }
+            match tokio::time::timeout(HEARD, &mut turning).await {
+                Ok(answer) => answer,
+                Err(_) => {
+                    self.inject("giveUpRelease", json!({})).await?;
+                    turning.await
+                }
+            }
+        };
+        self.outcome(spot.description.clone(), &spot.frame, mark, before, Some(turning.boxed())).await
     }
 
     /// Moves the pointer over the element that `target` means.

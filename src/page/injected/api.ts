@@ -532,6 +532,8 @@ export interface Done {
 }
 
 export interface TurnArgument extends WithRefs {
+  /** It begins when the press that is guarded has been let go so many times: it may be asked for before. */
+  releases?: number;
   /** Tasks that it lets pass before the last; one by default. */
   tasks?: number;
   /** The snapshot that is wanted if `count` of `mutations` is no more this. */
@@ -609,6 +611,8 @@ export interface Troupe {
   arrival: Call<ArrivalArgument, Promise<Arrival>>;
   /** Resolves after one turn of the event loop; with the page as it is then, which saves a call. */
   turn: Call<TurnArgument, Promise<Turned>>;
+  /** Begins a turn that waits for releases: this document does not hear of them. */
+  giveUpRelease: Call<object, Done>;
 
   // Those below take and return real objects, not JSON; for use by object id.
 

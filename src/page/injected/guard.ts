@@ -12,9 +12,13 @@ interface Guard {
   until: number;
   /** What is pressed instead; null where the target is, undefined before the press. */
   covered: string | null | undefined;
+  /** How often the button has been let go. */
+  releases: number;
 }
 
 let guard: Guard | null = null;
+/** Who waits until the button has been let go so many times. */
+let awaiting: { releases: number; go: () => void } | null = null;
 
 /** ms from the look to the press; more only where the machine is busy. */
 const longest = 5000;
@@ -23,7 +27,7 @@ const longest = 5000;
 export function guardPress(target: Element): void {
   stillListening();
   pressListener().heard = heard;
-  guard = { target, until: performance.now() + longest, covered: undefined };
+  guard = { target, until: performance.now() + longest, covered: undefined, releases: 0 };
 }
 
 /** What was pressed in place of the target, if anything was; nothing is guarded any more. */
@@ -33,8 +37,25 @@ export function guardedFrom(): string | undefined {
   return covered;
 }
 
+/** Resolves when the button has been let go so many times since the look, or nobody waits for that any more. */
+export function released(releases: number): Promise<void> {
+  giveUpRelease();
+  if (guard === null || guard.releases >= releases) return Promise.resolve();
+  return new Promise((go) => {
+    awaiting = { releases, go };
+  });
+}
+
+/** What was pressed does not let this document hear of it: nobody waits for that any more. */
+export function giveUpRelease(): void {
+  awaiting?.go();
+  awaiting = null;
+}
+
 function heard(event: Event): void {
   if (guard === null || !event.isTrusted) return;
+  // It comes also where the page has prevented the mouse's own events.
+  if (event.type === "pointerup" && ++guard.releases >= (awaiting?.releases ?? Infinity)) giveUpRelease();
   if (guard.covered === undefined) {
     if (!presses.includes(event.type)) return;
     if (performance.now() > guard.until) {

@@ -9,6 +9,7 @@ import { links, metadata, table } from "./extract";
 import { answer, answerLater, answerRead } from "./fail";
 import { checkedState, fill, select } from "./fill";
 import { find } from "./find";
+import { giveUpRelease } from "./guard";
 import { html } from "./html";
 import { bringBack, keep, watchScrolls, whereabouts } from "./keep";
 import { listenTo } from "./listening";
@@ -60,6 +61,10 @@ function wire(): Outside {
     mutations: answer(mutations),
     arrival: answerLater(arrival),
     turn: answerLater(turn),
+    giveUpRelease: answer(() => {
+      giveUpRelease();
+      return { done: true };
+    }),
     adoptShadowRoot: (host: Element, root: ShadowRoot): void => {
       adoptShadowRoot(host, root);
       rootCame(root);

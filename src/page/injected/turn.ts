@@ -1,7 +1,7 @@
 /** One turn of the page's event loop. */
 import type { TurnArgument, Turned } from "./api";
 import { focusedPassword } from "./dom";
-import { guardedFrom } from "./guard";
+import { guardedFrom, released } from "./guard";
 import { listenTo } from "./listening";
 import { withMemo } from "./memo";
 import { mutations } from "./mutations";
@@ -31,6 +31,7 @@ function isDownloaded({ origin, protocol }: URL | HTMLAnchorElement): boolean {
 
 /** Timers of 0 ms that the action set have run by then. */
 export async function turn(argument: TurnArgument): Promise<Turned> {
+  if (argument.releases) await released(argument.releases);
   for (let left = argument.tasks ?? 1; left > 0; left--) await nextTask();
   await new Promise((resolve) => setTimeout(resolve, 0));
   return withMemo(() => turned(argument));

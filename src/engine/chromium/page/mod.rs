@@ -320,6 +320,10 @@ impl Page for ChromiumPage {
         batch.run().await
     }
 
+    fn asks_beside_input(&self) -> bool {
+        true
+    }
+
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {
         let mut batch = self.link.batch();
         input::keyboard(&mut batch, events)?;
