@@ -224,7 +224,7 @@ async function measureRow(row, server, client, keep, samples, url) {
   for (let time = 0; time < times && performance.now() < until; time++) {
     // There and back: to navigate to the page that is shown already is something else.
     const argument = row.action === 'navigate' ? url + (time % 2 ? row.page : '/other') : row.argument
-    if (row.pause) await sleep(Math.random() * row.pause)
+    if (row.pause) await sleep(row.pause[0] + Math.random() * (row.pause[1] - row.pause[0]))
     const started = performance.now()
     const result = await client.call(...server.tools[row.action](argument))
     if (keep) samples.add(row.id, server.name, performance.now() - started)

@@ -2,11 +2,11 @@
  * One row of the table. `bounds` are the greatest ratios to each peer that the project accepts, `byteBounds` the same of
  * the text, `limit` the most that Troupe itself may take. A row with `page` is measured on a running server that shows
  * that page: by `action`, whose answers' text is counted too where `bytes` says so, or by `read`, as steps of an agent
- * whose reading is counted (reading.mjs). `pause`: before each call as many milliseconds at most, at random: what waits for the
- * browser's next frame would else always begin at the same point between two; `times`: so many calls in a round, where chance
- * has much to say.
+ * whose reading is counted (reading.mjs). `pause`: before each call so many milliseconds at least and at most, at random: what waits for
+ * the browser's next frame would else always begin at the same point between two, or where the last one is still on its way;
+ * `times`: so many calls in a round, where chance has much to say.
  * @typedef {{ id: string, title: string, unit: string, bounds: Bounds, byteBounds?: Bounds, limit?: number, page?: string,
- *   action?: import('./servers.mjs').Action, argument?: string, bytes?: boolean, pause?: number, times?: number, read?: import('./reading.mjs').Step[] }} Row
+ *   action?: import('./servers.mjs').Action, argument?: string, bytes?: boolean, pause?: readonly [number, number], times?: number, read?: import('./reading.mjs').Step[] }} Row
  * @typedef {{ peer?: number, peerFast?: number, floor?: number }} Bounds
  */
 
@@ -38,7 +38,8 @@ export const ROWS = [
   { id: 'readRows', title: 'an agent reads: 400 rows', unit: 'B', bounds: { peer: 0.2 }, page: '/rows', read: [...AGENT], argument: TEXT },
   { id: 'readForm', title: 'an agent reads: small form', unit: 'B', bounds: { peer: 0.5 }, page: '/form', read: [...AGENT], argument: TEXT },
   { id: 'readSame', title: '… snapshots after all', unit: 'B', bounds: {}, page: '/form', read: [...SAME], argument: TEXT },
-  { id: 'screenshot', title: 'screenshot', unit: 'ms', bounds: { peer: 1.05, floor: 1.15 }, page: '/', action: 'screenshot', pause: 17, times: 15 },
+  { id: 'screenshot', title: 'screenshot', unit: 'ms', bounds: { peer: 1.05, floor: 1.15 }, page: '/', action: 'screenshot', pause: [50, 67], times: 15 },
+  { id: 'screenshot-again', title: '… right after another', unit: 'ms', bounds: { floor: 1.15 }, page: '/', action: 'screenshot', pause: [0, 17], times: 15 },
   { id: 'navigate', title: 'navigate', unit: 'ms', bounds: { peer: 0.5, peerFast: 0.9, floor: 1.15 }, page: '/', action: 'navigate' },
   { id: 'gate', title: '… the gate for pages adds', unit: 'ms', bounds: {} },
   { id: 'memory', title: 'memory of the server', unit: 'MiB', bounds: { peer: 0.6 } },

@@ -14,10 +14,13 @@ import { StdioClient } from './stdio-client.mjs'
  * @typedef {'navigate' | 'click' | 'evaluate' | 'fill' | 'typeByKeys' | 'snapshot' | 'snapshotUncut' | 'screenshot'} Action
  */
 
+/** What is gone with this process. @type {string[]} */
+const folders = []
+
 /** A file to record into, as Troupe does by itself, but not into the user's own; gone with this process. */
 function record() {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'))
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  if (folders.push(folder) === 1) process.on('exit', () => folders.forEach((made) => rmSync(made, { recursive: true, force: true })))
   return join(folder, 'record.db')
 }
 
@@ -57,9 +60,13 @@ export function servers({ browser, addon, withFloor }) {
     {
       name: 'troupe',
       title: 'Troupe',
-      // The loader takes the release addon from there and leaves the quick one of the tests alone.
+      // The loader takes the release addon from there and leaves the quick one of the tests alone. A run takes longer than a
+      // session lives by itself.
       start: () =>
-        new StdioClient([process.execPath, join(ROOT, 'bin/troupe.js'), ...same], { NAPI_RS_NATIVE_LIBRARY_PATH: addon, TROUPE_STORE: record() }),
+        new StdioClient([process.execPath, join(ROOT, 'bin/troupe.js'), ...same, '--session-timeout', '3600000'], {
+          NAPI_RS_NATIVE_LIBRARY_PATH: addon,
+          TROUPE_STORE: record()
+        }),
       createSession: (client) => client.call('create_session', {}),
       tellsChanges: true,
       tools: {
