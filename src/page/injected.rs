@@ -50,12 +50,6 @@ impl Page {
         ScriptCall { name, arguments }
     }
 
-    /// Makes a call that was prepared, in a document that has our script; its answer may ask for hosts to be looked into.
-    pub(super) async fn call(&self, frame: &FrameId, call: &ScriptCall) -> Result<Value> {
-        let answer = self.call_script(frame, call.name, &call.arguments).await?;
-        self.taken_in(frame, answer)
-    }
-
     /// The answer to a [`Self::script_call`], as that of [`Self::inject_in`].
     pub(super) fn answer_of(&self, frame: &FrameId, call: &ScriptCall, answer: &str) -> Result<Value> {
         self.taken_in(frame, readable(call.name, answer)?)

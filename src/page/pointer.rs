@@ -139,30 +139,24 @@ impl Page {
         let before = self.before().await;
         let main = self.main_frame();
         let look = before.as_ref().and_then(|before| before.later_look(main));
-        let arguments = json!({"look": look, "tasks": 1, "releases": clicks});
-        let turn = self.script_call(main, "turn", arguments);
         let mark = self.state.mark();
-        let mut turning = self.call(main, &turn).boxed();
+        let mut turning = self.inject("turn", json!({"look": look, "tasks": 1, "releases": clicks})).boxed();
         let mut pressing = pin!(self.input(mark, self.engine.mouse(events)));
-        let mut turned = None;
-        loop {
-            tokio::select! {
-                biased;
-                pressed = &mut pressing => break pressed?,
-                answer = &mut turning, if turned.is_none() => turned = Some(answer),
-            }
-        }
+        // Over before the press was told to be: the document is gone, or the word of the press is late.
+        let turned = tokio::select! {
+            biased;
+            pressed = &mut pressing => pressed.map(|()| None),
+            answer = &mut turning => pressing.await.map(|()| Some(answer)),
+        }?;
         let turning = async {
             if let Some(answer) = turned {
                 return answer;
             }
-            match tokio::time::timeout(HEARD, &mut turning).await {
-                Ok(answer) => answer,
-                Err(_) => {
-                    self.inject("giveUpRelease", json!({})).await?;
-                    turning.await
-                }
+            if let Some(answer) = self.within(HEARD, &mut turning).await {
+                return answer;
             }
+            self.inject("giveUpRelease", json!({})).await?;
+            turning.await
         };
         self.outcome(spot.description.clone(), &spot.frame, mark, before, Some(turning.boxed())).await
     }

@@ -143,11 +143,7 @@ impl Page {
             let arguments = json!({"look": look, "tasks": tasks});
             let taken = async {
                 match turning.take() {
-                    Some(turning) => match turning.await? {
-                        // It wants to be asked again, when its closed shadow roots are known.
-                        answer if answer["hosts"] == true => self.turns(frame, arguments).await,
-                        answer => Ok((answer, Value::Null)),
-                    },
+                    Some(turning) => Ok((turning.await?, Value::Null)),
                     None => self.turns(frame, arguments).await,
                 }
             };

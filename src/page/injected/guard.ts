@@ -2,6 +2,7 @@
  * Guards a press: between the look at an element and the press something may move over it, or take its place. What
  * would be pressed instead never hears of it, and the press is told to have missed.
  */
+import type { Done } from "./api";
 import { actsOn, coverName, elementAt } from "./hit";
 import { stillListening } from "./listening";
 import { presses, pressListener } from "./presses";
@@ -47,9 +48,10 @@ export function released(releases: number): Promise<void> {
 }
 
 /** What was pressed does not let this document hear of it: nobody waits for that any more. */
-export function giveUpRelease(): void {
+export function giveUpRelease(): Done {
   awaiting?.go();
   awaiting = null;
+  return { done: true };
 }
 
 function heard(event: Event): void {

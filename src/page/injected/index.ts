@@ -61,10 +61,7 @@ function wire(): Outside {
     mutations: answer(mutations),
     arrival: answerLater(arrival),
     turn: answerLater(turn),
-    giveUpRelease: answer(() => {
-      giveUpRelease();
-      return { done: true };
-    }),
+    giveUpRelease: answer(giveUpRelease),
     adoptShadowRoot: (host: Element, root: ShadowRoot): void => {
       adoptShadowRoot(host, root);
       rootCame(root);
