@@ -21,18 +21,29 @@ export interface Config {
   executablePath?: string
   /** A further argument of the browser; may be repeated */
   browserArg?: string[]
+  /** The same as `browserArg` */
+  browserArgs?: string[]
   /** `false`: Without the browser's sandbox, as root needs it. Default: true */
   sandbox?: boolean
+  /** Without the browser's sandbox, as root needs it */
+  noSandbox?: boolean
   /** A profile folder that stays; allows one session */
   userDataDir?: string
   /** Sessions are kept in memory, as they are anyway. Default: false */
   isolated?: boolean
   /** Attach to a running browser instead of launching one */
   browserEndpoint?: string
+  /** The same as `browserEndpoint` */
+  cdpEndpoint?: string
   /** Folder of the downloads */
   downloadPath?: string
   /** Size of the pages, as 1280x720 */
   viewportSize?: string | {
+    width: number
+    height: number
+  }
+  /** The same as `viewportSize` */
+  viewport?: string | {
     width: number
     height: number
   }
@@ -58,9 +69,9 @@ export interface Config {
   grantPermissions?: ('accelerometer' | 'ambient-light-sensor' | 'background-sync' | 'camera' | 'clipboard-read' | 'clipboard-write' | 'geolocation' | 'gyroscope' | 'local-fonts' | 'local-network-access' | 'magnetometer' | 'microphone' | 'midi' | 'midi-sysex' | 'notifications' | 'payment-handler' | 'screen-wake-lock' | 'storage-access')[]
   /** Life of a session in ms. Default: 300000 */
   sessionTimeout?: number
-  /** Counted from creation, or from the last call. Default: fixed */
+  /** `idle`: each call renews the life of its session; `fixed`: it is never renewed. Default: idle */
   sessionExpiry?: 'fixed' | 'idle'
-  /** How many sessions at once. Default: 10 */
+  /** Maximum number of open sessions; over HTTP, the default depends on memory */
   maxSessions?: number
   /** How long one more waits for a place, in ms. Default: 0 */
   queueTimeout?: number
@@ -70,9 +81,9 @@ export interface Config {
   persistentSessions?: boolean
   /** Bring back at start what a former server here left. Default: false */
   autoResume?: boolean
-  /** How long an action waits for its element, in ms. Default: 5000 */
+  /** How long an action waits for its element, in ms; 0 is no limit. Default: 5000 */
   timeoutAction?: number
-  /** How long a navigation may take, in ms. Default: 30000 */
+  /** How long a navigation may take, in ms; 0 is no limit. Default: 30000 */
   timeoutNavigation?: number
   /** How long an action waits for the requests it started, in ms. Default: 2000 */
   timeoutSettle?: number
@@ -94,12 +105,20 @@ export interface Config {
   port?: number
   /** Token that clients must send; a file or TROUPE_AUTH_TOKEN hides it from ps */
   authToken?: string
-  /** File with that token */
+  /** File that contains this token */
   authTokenFile?: string
+  /** `false`: Serve without a token; only on a loopback address. Default: true */
+  auth?: boolean
+  /** Serve without a token; only on a loopback address */
+  noAuth?: boolean
   /** Further names that the server is called by; * takes any */
   allowedHosts?: string[]
   /** Web pages that may call it, as https://app.example.com */
   allowedOrigins?: string[]
+  /** Serve every path below this one, as /troupe, behind a reverse proxy */
+  basePath?: string
+  /** Addresses of reverse proxies whose X-Forwarded-For is used, as 10.0.0.0/8 */
+  trustedProxies?: string[]
   /** How many connections at once. Default: 2000 */
   maxConnections?: number
   /** Requests a second of one address; 0 is any number. Default: 0 */
@@ -108,6 +127,8 @@ export interface Config {
   requestTimeout?: number
   /** When an HTTP session without connections is put to rest, in ms. Default: 60000 */
   idleTimeout?: number
+  /** How long running calls may take to finish after SIGTERM, in ms. Default: 2000 */
+  drainTimeout?: number
   /** Be the stdio face of a running Troupe server */
   connect?: string
   /** Supervise this MCP server, one for each session, instead of the built-in engine */
@@ -116,6 +137,8 @@ export interface Config {
   upstreamTransport?: 'stdio' | 'http'
   /** How long its start may take, in ms. Default: 60000 */
   upstreamStartTimeout?: number
+  /** Cancel calls after this time without progress, in ms. Default: 600000 */
+  upstreamCallTimeout?: number
   /** How often it is asked whether it is there, in ms. Default: 30000 */
   upstreamPingInterval?: number
   /** How long its answer to that may take, in ms. Default: 10000 */
@@ -154,36 +177,48 @@ export interface Config {
   retention?: string
   /** Keep Authorization and cookies in clear in the record. Default: false */
   recordHeaders?: boolean
-  /** Only these domains, as *.example.com */
+  /** Allow only these domains; *.example.com is example.com and its subdomains */
   allowedDomains?: string[]
-  /** Not these domains */
+  /** Block these domains; *.example.com is example.com and its subdomains */
   blockedDomains?: string[]
   /** Let public pages reach private addresses. Default: false */
   allowPrivateNetwork?: boolean
   /** Allow file: URLs and files everywhere. Default: false */
   allowFileAccess?: boolean
-  /** The tool evaluate. Default: true */
+  /** The same as `allowFileAccess` */
+  allowUnrestrictedFileAccess?: boolean
+  /** The tool evaluate (default: not on a page that holds a typed secret) */
   enableScriptEvaluation?: boolean
   /** The tool upload_file. Default: true */
   enableFileUpload?: boolean
   /** Bytes of a screenshot at most. Default: 10485760 */
   maxScreenshotSize?: number
-  /** Secrets to type by name (dotenv file) */
+  /** File of secrets to type by name: one NAME=value per line */
   secrets?: string
   /** `false`: Without the marks around page content that it is not to be trusted. Default: true */
   boundaries?: boolean
+  /** Without the marks around page content that it is not to be trusted */
+  noBoundaries?: boolean
   /** What is logged. Default: info */
   logLevel?: 'error' | 'warn' | 'info' | 'debug' | 'trace'
   /** How it is written. Default: text */
   logFormat?: 'text' | 'json'
+  /** Where it is written; stdout only over HTTP and WebSocket */
+  logDestination?: 'stdout' | 'stderr' | 'file'
   /** Where to, instead of stderr */
   logFile?: string
+  /** Name of the server that clients see. Default: troupe */
+  name?: string
+  /** Version of the server that clients see. Default: the version of Troupe */
+  version?: string
+  /** URL of a schema, for editors */
+  $schema?: string
   session?: {
-    /** How many sessions at once. Default: 10 */
+    /** Maximum number of open sessions; over HTTP, the default depends on memory */
     maxSessions?: number
     /** Keep sessions resumable at exit. Default: true */
     persistentSessions?: boolean
-    /** How long a navigation may take, in ms. Default: 30000 */
+    /** How long a navigation may take, in ms; 0 is no limit. Default: 30000 */
     defaultTimeout?: number
   }
   pool?: {
@@ -195,11 +230,11 @@ export interface Config {
     idleTimeout?: number
   }
   security?: {
-    /** Only these domains, as *.example.com */
+    /** Allow only these domains; *.example.com is example.com and its subdomains */
     allowedDomains?: string[]
-    /** Not these domains */
+    /** Block these domains; *.example.com is example.com and its subdomains */
     blockedDomains?: string[]
-    /** The tool evaluate. Default: true */
+    /** The tool evaluate (default: not on a page that holds a typed secret) */
     enableScriptEvaluation?: boolean
     /** The tool upload_file. Default: true */
     enableFileUpload?: boolean
@@ -211,43 +246,135 @@ export interface Config {
     level?: 'error' | 'warn' | 'info' | 'debug' | 'trace'
     /** How it is written. Default: text */
     format?: 'text' | 'json'
+    /** Where it is written; stdout only over HTTP and WebSocket */
+    destination?: 'stdout' | 'stderr' | 'file'
     /** Where to, instead of stderr */
     file?: string
-    destination?: 'stdout' | 'stderr' | 'file'
   }
 }
 
 export type ErrorCode =
+  /** A parameter is missing, unknown or has the wrong type (`details.violations`). */
   | 'INVALID_PARAMETERS'
+  /** The URL cannot be parsed. */
   | 'INVALID_URL'
+  /** The target cannot be parsed. */
   | 'INVALID_SELECTOR'
+  /** No session has this id, or it was closed. */
   | 'SESSION_NOT_FOUND'
+  /** The session has expired, also if it expires during the call. */
   | 'SESSION_EXPIRED'
+  /** No page of the session has this id, or it was closed. */
   | 'PAGE_NOT_FOUND'
+  /** No recorded call has this id. */
   | 'RECORD_NOT_FOUND'
+  /** The session limit is reached. */
   | 'MAX_SESSIONS_REACHED'
+  /** A navigation failed or timed out (`details.reason`). Timeouts and reset connections are retryable. */
   | 'NAVIGATION_FAILED'
+  /** No element matches within the timeout, or the ref is stale (`details.reason`). */
   | 'ELEMENT_NOT_FOUND'
+  /** The target of an action matches several elements (`details.matches`). */
   | 'ELEMENT_AMBIGUOUS'
+  /** The element cannot be clicked (`details.reason`: hidden, disabled, covered, moving, or `ELEMENT_NOT_INTERACTIVE` if it never can). */
   | 'ELEMENT_NOT_CLICKABLE'
+  /** The element cannot be edited: hidden, disabled, read-only or not a field (`details.reason`). */
   | 'ELEMENT_NOT_EDITABLE'
+  /** A dialog blocks the page. */
   | 'DIALOG_OPEN'
+  /** A wait has timed out. */
   | 'TIMEOUT'
+  /** A request other than a navigation failed, for example a `fetch` of `evaluate`. */
   | 'NETWORK_ERROR'
+  /** A script in the page threw an exception (`details` has message and position). */
   | 'SCRIPT_ERROR'
+  /** The server's configuration forbids it (`details.rule`). */
   | 'BLOCKED_BY_POLICY'
+  /** The browser or the page has crashed. Not retryable if a crashed page must be navigated first. */
   | 'BROWSER_CRASHED'
+  /** The browser refused the call, cannot do it, or could not be started. */
   | 'BROWSER_ERROR'
+  /** A limit of memory, size or number is reached. */
   | 'RESOURCE_EXHAUSTED'
+  /** The upstream server of the session does not run. */
   | 'UPSTREAM_UNAVAILABLE'
+  /** The server behind `--connect` cannot be reached, or the server ended during the call. */
+  | 'SERVER_UNAVAILABLE'
+  /** A defect of Troupe, or a failure of the machine. */
   | 'INTERNAL_ERROR'
+
+/** Facts about an error. Which of them it has depends on its code and reason. */
+export interface ErrorDetails {
+  /** What exactly failed, in a word: `stale`, `covered`, `timeout`, `net::ERR_CONNECTION_REFUSED`… */
+  reason?: string
+  /** `INVALID_PARAMETERS`: everything that is wrong with the parameters. */
+  violations?: {
+    parameter: string
+    problem: string
+    reason?: string
+  }[]
+  selector?: string
+  /** The ref of the element. */
+  ref?: string
+  /** The elements that match an ambiguous target. */
+  matches?: {
+    ref: string
+    description: string
+  }[]
+  /** Elements that are similar to the one that was not found. */
+  suggestions?: {
+    ref: string
+    description: string
+  }[]
+  /** The element that covers the target. */
+  covering?: string
+  /** The URL of the page. */
+  page?: string
+  pageId?: string
+  url?: string
+  path?: string
+  key?: string
+  /** Milliseconds. */
+  timeout?: number
+  /** The open dialog: `type`, `message`, `defaultValue`. */
+  dialog?: unknown
+  /** The option of the server's configuration that forbids the call. */
+  rule?: string
+  /** `fill_form`: the field that failed, and how many were filled before it. */
+  field?: string
+  filled?: number
+  /** `SCRIPT_ERROR`: the exception's message, class and position. */
+  message?: string
+  class?: string
+  line?: number
+  column?: number
+  /** What the browser cannot do. */
+  unsupported?: string
+  /** Characters of a result that `offset` is beyond. */
+  total?: number
+  maxSessions?: number
+  /** The sessions that the call may mean. */
+  sessions?: string[]
+  /** Of the server that uses the session. */
+  workingDirectory?: string
+  /** Bytes. */
+  availableMemory?: number
+  /** Bytes. */
+  minFreeMemory?: number
+  /** Milliseconds since 1970. */
+  retryAt?: number
+  /** The error of the upstream server. */
+  upstream?: unknown
+  /** Where a script inside the page failed: a defect of Troupe. */
+  stack?: string
+}
 
 /** An error as the tools answer it, and as `validateSession` tells it. */
 export interface ErrorResponse {
   errorCode: ErrorCode
   message: string
   sessionId?: string
-  details?: unknown
+  details?: ErrorDetails
   retryable: boolean
   suggestion?: string
 }
@@ -257,14 +384,22 @@ export interface Picture {
   mimeType: string
   /** Base64. */
   data: string
+  /** The file that the picture was written to. */
+  path?: string
 }
 
-/** What every method throws. */
+/** The content of an earlier call that returned images. */
+export interface Content {
+  text: string
+  images: Picture[]
+}
+
+/** The error that every method throws, also for wrong arguments. */
 export class TroupeError extends Error {
   constructor(response: ErrorResponse)
   readonly code: ErrorCode
   readonly sessionId?: string
-  readonly details?: any
+  readonly details?: ErrorDetails
   /** Whether the same call may succeed when it is made again. */
   readonly retryable: boolean
   /** What to do about it. */
@@ -278,7 +413,7 @@ export class SessionManager {
   /** Starts the browser. */
   initialize(): Promise<void>
   createSession(options?: CreateSessionArguments): Promise<Session>
-  /** Brings back a session that has expired, or that a former process has left (`docs/resume.md`). */
+  /** Brings back a session that has expired, or one of an earlier process with the same `store` (`docs/resume.md`). */
   resumeSession(sessionId: string): Promise<Session>
   closeSession(sessionId: string): Promise<void>
   /** The session while it lives, else null. */
@@ -301,7 +436,10 @@ export interface Server {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Starts the MCP server that `troupe` is on the command line, by the configuration's `transport`. */
+/**
+ * Starts the MCP server that `troupe` is on the command line, by the configuration's `transport`. Over HTTP, clients send
+ * `authToken`, or the token of the file that the server creates; with `auth: false` none.
+ */
 export function serve(config?: Config): Promise<Server>
 
 /** One isolated browser context with its pages. The methods are the tools of the MCP server. */
@@ -316,13 +454,20 @@ export class Session {
   /** Closes the session, if it is still open. */
   [Symbol.asyncDispose](): Promise<void>
 
+  /** Calls `listener` with each event of the session, from the first listener on. */
+  on<Name extends keyof SessionEvents>(name: Name, listener: (event: SessionEvents[Name]) => void): this
+  once<Name extends keyof SessionEvents>(name: Name, listener: (event: SessionEvents[Name]) => void): this
+  off<Name extends keyof SessionEvents>(name: Name, listener: (event: SessionEvents[Name]) => void): this
+
   /** Get cookies and storage as Playwright's storageState, or write them to a new file. */
+  saveState(path?: SaveStateArguments['path'], options?: Omit<SaveStateArguments, 'path'>): Promise<SaveStateResult>
   saveState(args?: SaveStateArguments): Promise<SaveStateResult>
 
   /** Replace cookies and storage by a saved state, or by that of a file. */
   restoreState(args: RestoreStateArguments): Promise<RestoreStateResult>
 
   /** Read cookies, also HttpOnly ones: all, or those sent to certain URLs. */
+  getCookies(urls?: GetCookiesArguments['urls'], options?: Omit<GetCookiesArguments, 'urls'>): Promise<GetCookiesResult>
   getCookies(args?: GetCookiesArguments): Promise<GetCookiesResult>
 
   /** Set cookies, each with a url or a domain; one that expires in the past deletes. */
@@ -334,82 +479,86 @@ export class Session {
   navigate(args: NavigateArguments): Promise<NavigateResult>
 
   /** Go back in the history. */
-  goBack(args?: GoBackArguments): Promise<GoBackResult>
+  goBack(args?: GoBackArguments): Promise<NavigateResult>
 
   /** Go forward in the history. */
-  goForward(args?: GoForwardArguments): Promise<GoForwardResult>
+  goForward(args?: GoForwardArguments): Promise<NavigateResult>
 
   /** Load the page again from its server. */
-  reload(args?: ReloadArguments): Promise<ReloadResult>
+  reload(args?: ReloadArguments): Promise<NavigateResult>
 
   /** Wait until the page has loaded, or its network is idle. */
-  waitForLoad(args?: WaitForLoadArguments): Promise<WaitForLoadResult>
+  waitForLoad(state?: WaitForLoadArguments['state'], options?: Omit<WaitForLoadArguments, 'state'>): Promise<NavigateResult>
+  waitForLoad(args?: WaitForLoadArguments): Promise<NavigateResult>
 
   /** List, open (at a url), select or close tabs. A popup is not selected by itself. */
   pages(action: PagesArguments['action'], options?: Omit<PagesArguments, 'action'>): Promise<PagesResult>
   pages(args: PagesArguments): Promise<PagesResult>
 
   /** Click an element by its ref (e12) or a selector: CSS, XPath, text=, role=, label=, testid=; >>> enters frames. */
-  click(selector: ClickArguments['selector'], options?: Omit<ClickArguments, 'selector'>): Promise<ClickResult>
-  click(args: ClickArguments): Promise<ClickResult>
+  click(selector: ClickArguments['selector'], options?: Omit<ClickArguments, 'selector'>): Promise<ActionResult>
+  click(args: ClickArguments): Promise<ActionResult>
 
-  /** Type text key by key into a field; clear replaces what is in it, submit presses Enter. */
-  type(selector: TypeArguments['selector'], text: TypeArguments['text'], options?: Omit<TypeArguments, 'selector' | 'text'>): Promise<TypeResult>
-  type(args: TypeArguments): Promise<TypeResult>
+  /** Type text key by key; clear replaces the field's text, submit presses Enter. */
+  type(selector: TypeArguments['selector'], text: TypeArguments['text'], options?: Omit<TypeArguments, 'selector' | 'text'>): Promise<ActionResult>
+  type(args: TypeArguments): Promise<ActionResult>
 
   /** Set a field's value at once. For most forms; type is for fields that watch the keys. */
-  fill(selector: FillArguments['selector'], value: FillArguments['value'], options?: Omit<FillArguments, 'selector' | 'value'>): Promise<FillResult>
-  fill(args: FillArguments): Promise<FillResult>
+  fill(selector: FillArguments['selector'], value: FillArguments['value'], options?: Omit<FillArguments, 'selector' | 'value'>): Promise<ActionResult>
+  fill(args: FillArguments): Promise<ActionResult>
 
-  /** Set several fields in one call: text, choices, and true or false for boxes. */
-  fillForm(fields: FillFormArguments['fields'], options?: Omit<FillFormArguments, 'fields'>): Promise<FillFormResult>
-  fillForm(args: FillFormArguments): Promise<FillFormResult>
+  /** Set several fields: text, choices, true or false for boxes. */
+  fillForm(fields: FillFormArguments['fields'], options?: Omit<FillFormArguments, 'fields'>): Promise<ActionResult>
+  fillForm(args: FillFormArguments): Promise<ActionResult>
 
   /** Choose an option of a <select> by value or label. */
-  select(selector: SelectArguments['selector'], value: SelectArguments['value'], options?: Omit<SelectArguments, 'selector' | 'value'>): Promise<SelectResult>
-  select(args: SelectArguments): Promise<SelectResult>
+  select(selector: SelectArguments['selector'], value: SelectArguments['value'], options?: Omit<SelectArguments, 'selector' | 'value'>): Promise<ActionResult>
+  select(args: SelectArguments): Promise<ActionResult>
 
   /** Check a box, switch or radio button. */
-  check(selector: CheckArguments['selector'], options?: Omit<CheckArguments, 'selector'>): Promise<CheckResult>
-  check(args: CheckArguments): Promise<CheckResult>
+  check(selector: CheckArguments['selector'], options?: Omit<CheckArguments, 'selector'>): Promise<ActionResult>
+  check(args: CheckArguments): Promise<ActionResult>
 
   /** Uncheck a box or switch. */
-  uncheck(selector: UncheckArguments['selector'], options?: Omit<UncheckArguments, 'selector'>): Promise<UncheckResult>
-  uncheck(args: UncheckArguments): Promise<UncheckResult>
+  uncheck(selector: UncheckArguments['selector'], options?: Omit<UncheckArguments, 'selector'>): Promise<ActionResult>
+  uncheck(args: UncheckArguments): Promise<ActionResult>
 
   /** Move the pointer over an element, for menus and tooltips. */
-  hover(selector: HoverArguments['selector'], options?: Omit<HoverArguments, 'selector'>): Promise<HoverResult>
-  hover(args: HoverArguments): Promise<HoverResult>
+  hover(selector: HoverArguments['selector'], options?: Omit<HoverArguments, 'selector'>): Promise<ActionResult>
+  hover(args: HoverArguments): Promise<ActionResult>
 
   /** Scroll by x and y pixels, or an element into view. Actions scroll by themselves. */
-  scroll(args?: ScrollArguments): Promise<ScrollResult>
+  scroll(args?: ScrollArguments): Promise<ActionResult>
 
   /** Drag one element onto another. */
-  dragAndDrop(source: DragAndDropArguments['source'], target: DragAndDropArguments['target'], options?: Omit<DragAndDropArguments, 'source' | 'target'>): Promise<DragAndDropResult>
-  dragAndDrop(args: DragAndDropArguments): Promise<DragAndDropResult>
+  dragAndDrop(source: DragAndDropArguments['source'], target: DragAndDropArguments['target'], options?: Omit<DragAndDropArguments, 'source' | 'target'>): Promise<ActionResult>
+  dragAndDrop(args: DragAndDropArguments): Promise<ActionResult>
 
   /** Put files into a file input, or the chooser that a button opens. */
-  uploadFile(selector: UploadFileArguments['selector'], files: UploadFileArguments['files'], options?: Omit<UploadFileArguments, 'selector' | 'files'>): Promise<UploadFileResult>
-  uploadFile(args: UploadFileArguments): Promise<UploadFileResult>
+  uploadFile(selector: UploadFileArguments['selector'], files: UploadFileArguments['files'], options?: Omit<UploadFileArguments, 'selector' | 'files'>): Promise<ActionResult>
+  uploadFile(args: UploadFileArguments): Promise<ActionResult>
 
   /** Press a key or chord where the focus is: Enter, ArrowDown, Control+A. */
-  press(key: PressArguments['key'], options?: Omit<PressArguments, 'key'>): Promise<PressResult>
-  press(args: PressArguments): Promise<PressResult>
+  press(key: PressArguments['key'], options?: Omit<PressArguments, 'key'>): Promise<ActionResult>
+  press(args: PressArguments): Promise<ActionResult>
 
-  /** Accept or dismiss the JavaScript dialog that holds the page up. */
-  handleDialog(accept: HandleDialogArguments['accept'], options?: Omit<HandleDialogArguments, 'accept'>): Promise<HandleDialogResult>
-  handleDialog(args: HandleDialogArguments): Promise<HandleDialogResult>
+  /** Accept or dismiss the open JavaScript dialog. */
+  handleDialog(accept: HandleDialogArguments['accept'], options?: Omit<HandleDialogArguments, 'accept'>): Promise<ActionResult>
+  handleDialog(args: HandleDialogArguments): Promise<ActionResult>
 
   /** See the page as text: roles, names, states, and a ref (e12) for each element to act on. */
+  snapshot(selector?: SnapshotArguments['selector'], options?: Omit<SnapshotArguments, 'selector'>): Promise<string>
   snapshot(args?: SnapshotArguments): Promise<string>
 
   /** Find lines of the whole page, with refs, where a snapshot is long or folded. */
+  find(text?: FindArguments['text'], options?: Omit<FindArguments, 'text'>): Promise<string>
   find(args?: FindArguments): Promise<string>
 
   /** Read the main content as Markdown: articles, documentation. */
   readPage(args?: ReadPageArguments): Promise<string>
 
   /** Read what the page or one element shows. */
+  getText(selector?: GetTextArguments['selector'], options?: Omit<GetTextArguments, 'selector'>): Promise<GetTextResult>
   getText(args?: GetTextArguments): Promise<GetTextResult>
 
   /** Read the text of every match. */
@@ -431,25 +580,31 @@ export class Session {
   screenshotElement(selector: ScreenshotElementArguments['selector'], options?: Omit<ScreenshotElementArguments, 'selector'>): Promise<Picture>
   screenshotElement(args: ScreenshotElementArguments): Promise<Picture>
 
-  /** Compare with an earlier picture: percentage, and a picture with the changes boxed. */
+  /** Compare with an earlier screenshot: percentage, and a picture with the changes boxed. */
   compareScreenshots(baseline: CompareScreenshotsArguments['baseline'], options?: Omit<CompareScreenshotsArguments, 'baseline'>): Promise<CompareScreenshotsResult>
   compareScreenshots(args: CompareScreenshotsArguments): Promise<CompareScreenshotsResult>
+  /** Compares with the result of `screenshot`, or with the bytes of a PNG or JPEG file. */
+  compareScreenshots(baseline: Picture | Uint8Array, options?: Omit<CompareScreenshotsArguments, 'baseline'>): Promise<CompareScreenshotsResult>
 
   /** Read a table as headers and rows. */
   extractTable(selector: ExtractTableArguments['selector'], options?: Omit<ExtractTableArguments, 'selector'>): Promise<ExtractTableResult>
   extractTable(args: ExtractTableArguments): Promise<ExtractTableResult>
 
   /** List links with text, URL and ref. */
+  extractLinks(selector?: ExtractLinksArguments['selector'], options?: Omit<ExtractLinksArguments, 'selector'>): Promise<ExtractLinksResult>
   extractLinks(args?: ExtractLinksArguments): Promise<ExtractLinksResult>
 
   /** Read title, description, meta tags, JSON-LD and headings. */
   getPageMetadata(args?: GetPageMetadataArguments): Promise<GetPageMetadataResult>
 
-  /** Run JavaScript in the page: an expression, or a function called with args. Promises are awaited. */
+  /** Run JavaScript: an expression that can use args, or a function called with them. Promises are awaited. */
   evaluate(script: EvaluateArguments['script'], options?: Omit<EvaluateArguments, 'script'>): Promise<EvaluateResult>
   evaluate(args: EvaluateArguments): Promise<EvaluateResult>
+  /** As in Playwright: a function is called with `arg`. */
+  evaluate(script: string | ((arg: any) => unknown), arg?: unknown): Promise<EvaluateResult>
 
   /** Save the page as a PDF file. */
+  savePdf(path?: SavePdfArguments['path'], options?: Omit<SavePdfArguments, 'path'>): Promise<SavePdfResult>
   savePdf(args?: SavePdfArguments): Promise<SavePdfResult>
 
   /** Wait for an element and get its role, text, attributes, box and state. */
@@ -473,34 +628,40 @@ export class Session {
   isEnabled(args: IsEnabledArguments): Promise<IsEnabledResult>
 
   /** Wait until an element comes or goes. */
-  waitForSelector(selector: WaitForSelectorArguments['selector'], options?: Omit<WaitForSelectorArguments, 'selector'>): Promise<WaitForSelectorResult>
-  waitForSelector(args: WaitForSelectorArguments): Promise<WaitForSelectorResult>
+  waitForSelector(selector: WaitForSelectorArguments['selector'], options?: Omit<WaitForSelectorArguments, 'selector'>): Promise<WaitedResult>
+  waitForSelector(args: WaitForSelectorArguments): Promise<WaitedResult>
 
-  /** Wait for a text, for a text to go, for a URL, or some time; all that is given. */
-  waitFor(args?: WaitForArguments): Promise<WaitForResult>
+  /** Wait until every given condition holds. */
+  waitFor(text?: WaitForArguments['text'], options?: Omit<WaitForArguments, 'text'>): Promise<WaitedResult>
+  waitFor(args?: WaitForArguments): Promise<WaitedResult>
 
   /** Refuse requests of a type in the whole session; block false lifts it. */
-  blockResource(resourceType: BlockResourceArguments['resourceType'], options?: Omit<BlockResourceArguments, 'resourceType'>): Promise<BlockResourceResult>
-  blockResource(args: BlockResourceArguments): Promise<BlockResourceResult>
+  blockResource(resourceType: BlockResourceArguments['resourceType'], options?: Omit<BlockResourceArguments, 'resourceType'>): Promise<ChangedResult>
+  blockResource(args: BlockResourceArguments): Promise<ChangedResult>
 
   /** Answer requests to a URL in the server's place; without response no more. */
-  mockResponse(url: MockResponseArguments['url'], options?: Omit<MockResponseArguments, 'url'>): Promise<MockResponseResult>
-  mockResponse(args: MockResponseArguments): Promise<MockResponseResult>
+  mockResponse(url: MockResponseArguments['url'], options?: Omit<MockResponseArguments, 'url'>): Promise<ChangedResult>
+  mockResponse(args: MockResponseArguments): Promise<ChangedResult>
+  /** As in Playwright's `route.fulfill`. */
+  mockResponse(url: string, response: NonNullable<MockResponseArguments['response']>): Promise<ChangedResult>
 
   /** Cut the session off the network, or connect it again. */
-  setOffline(offline: SetOfflineArguments['offline'], options?: Omit<SetOfflineArguments, 'offline'>): Promise<SetOfflineResult>
-  setOffline(args: SetOfflineArguments): Promise<SetOfflineResult>
+  setOffline(offline: SetOfflineArguments['offline'], options?: Omit<SetOfflineArguments, 'offline'>): Promise<ChangedResult>
+  setOffline(args: SetOfflineArguments): Promise<ChangedResult>
 
   /** Slow the session's network down (bytes/s, ms); 0 or none lifts a limit. */
-  setThrottling(args?: SetThrottlingArguments): Promise<SetThrottlingResult>
+  setThrottling(args?: SetThrottlingArguments): Promise<ChangedResult>
 
   /** List the page's latest requests with status, type, time and failure. */
+  getRequestLog(filter?: GetRequestLogArguments['filter'], options?: Omit<GetRequestLogArguments, 'filter'>): Promise<GetRequestLogResult>
   getRequestLog(args?: GetRequestLogArguments): Promise<GetRequestLogResult>
 
-  /** Read a call's content (without refId the newest), then only what changed; searchFor filters lines. */
-  getContent(args?: GetContentArguments): Promise<string>
+  /** Read a call's content and images (without refId the newest page), then what changed; searchFor filters lines. */
+  getContent(refId?: GetContentArguments['refId'], options?: Omit<GetContentArguments, 'refId'>): Promise<string | Content>
+  getContent(args?: GetContentArguments): Promise<string | Content>
 
   /** Read what pages logged during a call, or in the session. */
+  getConsoleContent(refId?: GetConsoleContentArguments['refId'], options?: Omit<GetConsoleContentArguments, 'refId'>): Promise<string>
   getConsoleContent(args?: GetConsoleContentArguments): Promise<string>
 
   /** List the recorded calls, the newest first. */
@@ -518,13 +679,46 @@ export interface SessionInfo {
   createdAt: number
   /** Milliseconds since 1970; absent where the session lives as long as its connection. */
   expiresAt?: number
-  /** When it was saved last, of one that is not active. */
+  /** Milliseconds since 1970 when it was saved last, if it is not active. */
   savedAt?: number
   pages: {
     pageId: string
     url: string
     /** Until it is led elsewhere. */
     crashed?: boolean
+  }[]
+}
+
+/** Cookies and origins, in the form of Playwright's storageState. */
+export interface StorageState {
+  cookies: {
+    name: string
+    value: string
+    /** With a leading dot also for the hosts below it. */
+    domain: string
+    path: string
+    /** Seconds since 1970; -1 where it ends with the session. */
+    expires: number
+    httpOnly: boolean
+    secure: boolean
+    sameSite?: 'Strict' | 'Lax' | 'None'
+    /** Of a partitioned one (CHIPS): the site of the top-level page. */
+    partitionKey?: string
+    /** Of a partitioned one: whether it was set in a frame below another site's. Chromium's own. */
+    _crHasCrossSiteAncestor?: boolean
+  }[]
+  origins: {
+    origin: string
+    localStorage: {
+      name: string
+      value: string
+    }[]
+    sessionStorage?: {
+      name: string
+      value: string
+    }[]
+    /** The databases; absent if they were not read. */
+    indexedDB?: unknown[]
   }[]
 }
 
@@ -538,8 +732,8 @@ export interface CreateSessionArguments {
   locale?: string
   /** IANA, such as Europe/Berlin */
   timezone?: string
-  /** Of save_state or Playwright */
-  storageState?: unknown
+  /** Of save_state or Playwright, or its file */
+  storageState?: Partial<StorageState> | SaveStateResult | string
 }
 
 export interface SaveStateArguments {
@@ -550,12 +744,13 @@ export interface SaveStateResult {
   success: boolean
   message: string
   /** Cookies and origins, in the form of Playwright's storageState. */
-  state?: unknown
+  state?: StorageState
   path?: string
 }
 
 export interface RestoreStateArguments {
-  state: unknown
+  /** Of save_state or Playwright, or its file */
+  state: Partial<StorageState> | SaveStateResult | string
 }
 
 export interface RestoreStateResult {
@@ -671,139 +866,13 @@ export interface GoBackArguments {
   pageId?: string
 }
 
-export interface GoBackResult {
-  success: boolean
-  title: string
-  /** Where the page is now, after redirects. */
-  url: string
-  /** HTTP status of the document's last response; 0 where there was none. */
-  status: number
-  /** Milliseconds since the navigation began: responseStart, domContentLoaded, load. */
-  timing: Record<string, unknown>
-  /** A dialog that the page opened; it waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** Set where the URL was a download; the page stays where it was. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
-}
-
 export interface GoForwardArguments {
   pageId?: string
-}
-
-export interface GoForwardResult {
-  success: boolean
-  title: string
-  /** Where the page is now, after redirects. */
-  url: string
-  /** HTTP status of the document's last response; 0 where there was none. */
-  status: number
-  /** Milliseconds since the navigation began: responseStart, domContentLoaded, load. */
-  timing: Record<string, unknown>
-  /** A dialog that the page opened; it waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** Set where the URL was a download; the page stays where it was. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
 }
 
 export interface ReloadArguments {
   ignoreCache?: boolean
   pageId?: string
-}
-
-export interface ReloadResult {
-  success: boolean
-  title: string
-  /** Where the page is now, after redirects. */
-  url: string
-  /** HTTP status of the document's last response; 0 where there was none. */
-  status: number
-  /** Milliseconds since the navigation began: responseStart, domContentLoaded, load. */
-  timing: Record<string, unknown>
-  /** A dialog that the page opened; it waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** Set where the URL was a download; the page stays where it was. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
 }
 
 export interface WaitForLoadArguments {
@@ -812,48 +881,6 @@ export interface WaitForLoadArguments {
   /** ms */
   timeout?: number
   pageId?: string
-}
-
-export interface WaitForLoadResult {
-  success: boolean
-  title: string
-  /** Where the page is now, after redirects. */
-  url: string
-  /** HTTP status of the document's last response; 0 where there was none. */
-  status: number
-  /** Milliseconds since the navigation began: responseStart, domContentLoaded, load. */
-  timing: Record<string, unknown>
-  /** A dialog that the page opened; it waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** Set where the URL was a download; the page stays where it was. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
 }
 
 export interface PagesArguments {
@@ -928,7 +955,7 @@ export interface ClickArguments {
   pageId?: string
 }
 
-export interface ClickResult {
+export interface ActionResult {
   success: boolean
   message: string
   /** Lines of the snapshot that came (+), went (-) or are other now (~). */
@@ -938,6 +965,8 @@ export interface ClickResult {
   /** A file chooser that the action opened; `upload_file` on the same element answers it. */
   fileChooser?: {
     multiple: boolean
+    /** Why no files can be given to it. */
+    unsupported?: string
   }
   /** Set where the action has led to another document. */
   page?: {
@@ -1007,144 +1036,10 @@ export interface TypeArguments {
   pageId?: string
 }
 
-export interface TypeResult {
-  success: boolean
-  message: string
-  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
-  changes?: string
-  /** The page afterwards, where the server is set to give it after each action. */
-  snapshot?: string
-  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
-  fileChooser?: {
-    multiple: boolean
-  }
-  /** Set where the action has led to another document. */
-  page?: {
-    url: string
-    title: string
-    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
-    failure?: string
-  }
-  /** A dialog that the action opened; the page waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** A page that the action opened beside the present one. */
-  newPage?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }
-  /** Further ones. */
-  newPages?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }[]
-  /** A download that has begun or ended. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
-  /** False where requests were still under way when the time to wait was over. */
-  settled?: boolean
-}
-
 export interface FillArguments {
   selector: string
   value: string
   pageId?: string
-}
-
-export interface FillResult {
-  success: boolean
-  message: string
-  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
-  changes?: string
-  /** The page afterwards, where the server is set to give it after each action. */
-  snapshot?: string
-  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
-  fileChooser?: {
-    multiple: boolean
-  }
-  /** Set where the action has led to another document. */
-  page?: {
-    url: string
-    title: string
-    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
-    failure?: string
-  }
-  /** A dialog that the action opened; the page waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** A page that the action opened beside the present one. */
-  newPage?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }
-  /** Further ones. */
-  newPages?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }[]
-  /** A download that has begun or ended. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
-  /** False where requests were still under way when the time to wait was over. */
-  settled?: boolean
 }
 
 export interface FillFormArguments {
@@ -1155,144 +1050,10 @@ export interface FillFormArguments {
   pageId?: string
 }
 
-export interface FillFormResult {
-  success: boolean
-  message: string
-  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
-  changes?: string
-  /** The page afterwards, where the server is set to give it after each action. */
-  snapshot?: string
-  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
-  fileChooser?: {
-    multiple: boolean
-  }
-  /** Set where the action has led to another document. */
-  page?: {
-    url: string
-    title: string
-    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
-    failure?: string
-  }
-  /** A dialog that the action opened; the page waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** A page that the action opened beside the present one. */
-  newPage?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }
-  /** Further ones. */
-  newPages?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }[]
-  /** A download that has begun or ended. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
-  /** False where requests were still under way when the time to wait was over. */
-  settled?: boolean
-}
-
 export interface SelectArguments {
   selector: string
   value: string | string[]
   pageId?: string
-}
-
-export interface SelectResult {
-  success: boolean
-  message: string
-  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
-  changes?: string
-  /** The page afterwards, where the server is set to give it after each action. */
-  snapshot?: string
-  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
-  fileChooser?: {
-    multiple: boolean
-  }
-  /** Set where the action has led to another document. */
-  page?: {
-    url: string
-    title: string
-    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
-    failure?: string
-  }
-  /** A dialog that the action opened; the page waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** A page that the action opened beside the present one. */
-  newPage?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }
-  /** Further ones. */
-  newPages?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }[]
-  /** A download that has begun or ended. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
-  /** False where requests were still under way when the time to wait was over. */
-  settled?: boolean
 }
 
 export interface CheckArguments {
@@ -1302,145 +1063,11 @@ export interface CheckArguments {
   pageId?: string
 }
 
-export interface CheckResult {
-  success: boolean
-  message: string
-  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
-  changes?: string
-  /** The page afterwards, where the server is set to give it after each action. */
-  snapshot?: string
-  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
-  fileChooser?: {
-    multiple: boolean
-  }
-  /** Set where the action has led to another document. */
-  page?: {
-    url: string
-    title: string
-    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
-    failure?: string
-  }
-  /** A dialog that the action opened; the page waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** A page that the action opened beside the present one. */
-  newPage?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }
-  /** Further ones. */
-  newPages?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }[]
-  /** A download that has begun or ended. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
-  /** False where requests were still under way when the time to wait was over. */
-  settled?: boolean
-}
-
 export interface UncheckArguments {
   selector: string
   /** ms */
   timeout?: number
   pageId?: string
-}
-
-export interface UncheckResult {
-  success: boolean
-  message: string
-  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
-  changes?: string
-  /** The page afterwards, where the server is set to give it after each action. */
-  snapshot?: string
-  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
-  fileChooser?: {
-    multiple: boolean
-  }
-  /** Set where the action has led to another document. */
-  page?: {
-    url: string
-    title: string
-    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
-    failure?: string
-  }
-  /** A dialog that the action opened; the page waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** A page that the action opened beside the present one. */
-  newPage?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }
-  /** Further ones. */
-  newPages?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }[]
-  /** A download that has begun or ended. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
-  /** False where requests were still under way when the time to wait was over. */
-  settled?: boolean
 }
 
 export interface HoverArguments {
@@ -1450,145 +1077,11 @@ export interface HoverArguments {
   pageId?: string
 }
 
-export interface HoverResult {
-  success: boolean
-  message: string
-  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
-  changes?: string
-  /** The page afterwards, where the server is set to give it after each action. */
-  snapshot?: string
-  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
-  fileChooser?: {
-    multiple: boolean
-  }
-  /** Set where the action has led to another document. */
-  page?: {
-    url: string
-    title: string
-    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
-    failure?: string
-  }
-  /** A dialog that the action opened; the page waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** A page that the action opened beside the present one. */
-  newPage?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }
-  /** Further ones. */
-  newPages?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }[]
-  /** A download that has begun or ended. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
-  /** False where requests were still under way when the time to wait was over. */
-  settled?: boolean
-}
-
 export interface ScrollArguments {
   x?: number
   y?: number
   selector?: string
   pageId?: string
-}
-
-export interface ScrollResult {
-  success: boolean
-  message: string
-  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
-  changes?: string
-  /** The page afterwards, where the server is set to give it after each action. */
-  snapshot?: string
-  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
-  fileChooser?: {
-    multiple: boolean
-  }
-  /** Set where the action has led to another document. */
-  page?: {
-    url: string
-    title: string
-    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
-    failure?: string
-  }
-  /** A dialog that the action opened; the page waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** A page that the action opened beside the present one. */
-  newPage?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }
-  /** Further ones. */
-  newPages?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }[]
-  /** A download that has begun or ended. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
-  /** False where requests were still under way when the time to wait was over. */
-  settled?: boolean
 }
 
 export interface DragAndDropArguments {
@@ -1599,145 +1092,11 @@ export interface DragAndDropArguments {
   pageId?: string
 }
 
-export interface DragAndDropResult {
-  success: boolean
-  message: string
-  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
-  changes?: string
-  /** The page afterwards, where the server is set to give it after each action. */
-  snapshot?: string
-  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
-  fileChooser?: {
-    multiple: boolean
-  }
-  /** Set where the action has led to another document. */
-  page?: {
-    url: string
-    title: string
-    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
-    failure?: string
-  }
-  /** A dialog that the action opened; the page waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** A page that the action opened beside the present one. */
-  newPage?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }
-  /** Further ones. */
-  newPages?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }[]
-  /** A download that has begun or ended. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
-  /** False where requests were still under way when the time to wait was over. */
-  settled?: boolean
-}
-
 export interface UploadFileArguments {
   selector: string
   /** Paths */
   files: string[]
   pageId?: string
-}
-
-export interface UploadFileResult {
-  success: boolean
-  message: string
-  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
-  changes?: string
-  /** The page afterwards, where the server is set to give it after each action. */
-  snapshot?: string
-  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
-  fileChooser?: {
-    multiple: boolean
-  }
-  /** Set where the action has led to another document. */
-  page?: {
-    url: string
-    title: string
-    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
-    failure?: string
-  }
-  /** A dialog that the action opened; the page waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** A page that the action opened beside the present one. */
-  newPage?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }
-  /** Further ones. */
-  newPages?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }[]
-  /** A download that has begun or ended. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
-  /** False where requests were still under way when the time to wait was over. */
-  settled?: boolean
 }
 
 export interface PressArguments {
@@ -1746,144 +1105,10 @@ export interface PressArguments {
   pageId?: string
 }
 
-export interface PressResult {
-  success: boolean
-  message: string
-  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
-  changes?: string
-  /** The page afterwards, where the server is set to give it after each action. */
-  snapshot?: string
-  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
-  fileChooser?: {
-    multiple: boolean
-  }
-  /** Set where the action has led to another document. */
-  page?: {
-    url: string
-    title: string
-    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
-    failure?: string
-  }
-  /** A dialog that the action opened; the page waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** A page that the action opened beside the present one. */
-  newPage?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }
-  /** Further ones. */
-  newPages?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }[]
-  /** A download that has begun or ended. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
-  /** False where requests were still under way when the time to wait was over. */
-  settled?: boolean
-}
-
 export interface HandleDialogArguments {
   accept: boolean
   promptText?: string
   pageId?: string
-}
-
-export interface HandleDialogResult {
-  success: boolean
-  message: string
-  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
-  changes?: string
-  /** The page afterwards, where the server is set to give it after each action. */
-  snapshot?: string
-  /** A file chooser that the action opened; `upload_file` on the same element answers it. */
-  fileChooser?: {
-    multiple: boolean
-  }
-  /** Set where the action has led to another document. */
-  page?: {
-    url: string
-    title: string
-    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
-    failure?: string
-  }
-  /** A dialog that the action opened; the page waits until `handle_dialog`. */
-  dialog?: {
-    /** `alert`, `confirm`, `prompt` or `beforeunload`. */
-    type: string
-    message: string
-    defaultValue?: string
-    /** The page to answer it in, where that is another one. */
-    pageId?: string
-  }
-  /** A page that the action opened beside the present one. */
-  newPage?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }
-  /** Further ones. */
-  newPages?: {
-    pageId: string
-    url: string
-    /** Until it is led elsewhere. */
-    crashed?: boolean
-  }[]
-  /** A download that has begun or ended. */
-  download?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }
-  /** Further ones, of other pages or still told of. */
-  downloads?: {
-    url: string
-    suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
-    state: string
-    /** Where the file is, once it is complete. */
-    path?: string
-    /** Why it failed. */
-    failure?: string
-  }[]
-  /** False where requests were still under way when the time to wait was over. */
-  settled?: boolean
 }
 
 export interface SnapshotArguments {
@@ -1958,8 +1183,10 @@ export interface ScreenshotArguments {
   type?: 'png' | 'jpeg'
   /** jpeg only */
   quality?: number
-  /** Draw the refs of what can be acted on */
+  /** Draw refs */
   annotate?: boolean
+  /** New PNG or JPEG file */
+  path?: string
   pageId?: string
 }
 
@@ -1970,7 +1197,7 @@ export interface ScreenshotElementArguments {
 }
 
 export interface CompareScreenshotsArguments {
-  /** Path or base64 of a PNG or JPEG */
+  /** Path, base64, or refId or URI of a screenshot */
   baseline: string
   selector?: string
   pageId?: string
@@ -2156,7 +1383,7 @@ export interface WaitForSelectorArguments {
   pageId?: string
 }
 
-export interface WaitForSelectorResult {
+export interface WaitedResult {
   success: boolean
   message: string
   ref?: string
@@ -2175,13 +1402,6 @@ export interface WaitForArguments {
   pageId?: string
 }
 
-export interface WaitForResult {
-  success: boolean
-  message: string
-  ref?: string
-  description?: string
-}
-
 export interface BlockResourceArguments {
   /** What a request is for, in CDP's words, lower case. */
   resourceType: 'document' | 'stylesheet' | 'image' | 'media' | 'font' | 'script' | 'texttrack' | 'xhr' | 'fetch' | 'eventsource' | 'websocket' | 'manifest' | 'ping' | 'prefetch' | 'preflight' | 'other'
@@ -2189,7 +1409,7 @@ export interface BlockResourceArguments {
   pageId?: string
 }
 
-export interface BlockResourceResult {
+export interface ChangedResult {
   success: boolean
   message: string
 }
@@ -2208,19 +1428,9 @@ export interface MockResponseArguments {
   pageId?: string
 }
 
-export interface MockResponseResult {
-  success: boolean
-  message: string
-}
-
 export interface SetOfflineArguments {
   offline: boolean
   pageId?: string
-}
-
-export interface SetOfflineResult {
-  success: boolean
-  message: string
 }
 
 export interface SetThrottlingArguments {
@@ -2231,11 +1441,6 @@ export interface SetThrottlingArguments {
   /** ms */
   latency?: number
   pageId?: string
-}
-
-export interface SetThrottlingResult {
-  success: boolean
-  message: string
 }
 
 export interface GetRequestLogArguments {
@@ -2326,4 +1531,78 @@ export interface BatchResult {
   }[]
   /** Steps that were not run. */
   skipped?: number
+}
+
+/** A page logged a message. */
+export interface ConsoleEvent {
+  pageId: string
+  /** `debug`, `info`, `warn` or `error`. */
+  level: string
+  text: string
+  /** Milliseconds since 1970. */
+  at: number
+  url?: string
+  /** From 1. */
+  line?: number
+  /** From 1. */
+  column?: number
+}
+
+/** A page sent a request. */
+export interface RequestEvent {
+  pageId: string
+  url: string
+  method: string
+  resourceType: string
+}
+
+/** The headers of a response arrived. */
+export interface ResponseEvent {
+  pageId: string
+  url: string
+  status: number
+}
+
+/** A page opened a dialog and waits until `handleDialog` is called. */
+export interface DialogEvent {
+  pageId: string
+  /** `alert`, `confirm`, `prompt` or `beforeunload`. */
+  kind: string
+  message: string
+  defaultValue?: string
+}
+
+/** A download began (`inProgress`) or ended. */
+export interface DownloadEvent {
+  url: string
+  suggestedFilename: string
+  /** `inProgress`, `completed` or `failed`. */
+  state: string
+  /** The file of a completed download. */
+  path?: string
+  /** Why the download failed. */
+  failure?: string
+}
+
+/** A page opened. */
+export interface PageEvent {
+  pageId: string
+  url: string
+}
+
+/** The session ended. */
+export interface CloseEvent {
+  /** `closed`, `expired`, or `released` when the server stops. */
+  reason: string
+}
+
+/** The events of a session and what its listeners are called with. */
+export interface SessionEvents {
+  console: ConsoleEvent
+  request: RequestEvent
+  response: ResponseEvent
+  dialog: DialogEvent
+  download: DownloadEvent
+  page: PageEvent
+  close: CloseEvent
 }

@@ -4,7 +4,8 @@
 // errors as exceptions. The addon answers every call with an outcome, `{"ok": value}` or `{"error": {…}}`; nothing but
 // the shape changes here. The types are in index.d.ts, generated from the same schemas (`npm run generate`).
 
-const { namedArguments, sessionMethods } = require('./lib/session-methods.js')
+const { EventEmitter } = require('node:events')
+const { argumentsOf, parametersOf, sessionMethods } = require('./lib/session-methods.js')
 const native = loadAddon()
 
 function loadAddon() {
@@ -31,13 +32,55 @@ class TroupeError extends Error {
 }
 
 /**
- * The value of an outcome, or its error thrown.
+ * Returns the value of an outcome, or throws its error. If the arguments of a call are wrong, the message shows `signature`.
  * @param {string} outcome
+ * @param {string} [signature]
  */
-function unwrap(outcome) {
+function unwrap(outcome, signature) {
   const { ok, error } = JSON.parse(outcome)
+  if (error && signature && error.details?.violations) throw new TroupeError({ ...error, message: withSignature(error.message, signature) })
   if (error) throw new TroupeError(error)
   return ok
+}
+
+/** @param {string} message @param {string} signature */
+const withSignature = (message, signature) => `${message}\nSignature: ${signature}`
+
+/** @param {string} message @param {string} signature */
+function wrongArguments(message, signature) {
+  return new TroupeError({ errorCode: 'INVALID_PARAMETERS', message: withSignature(message, signature), retryable: false })
+}
+
+/**
+ * Returns the arguments of a call as JSON. Arguments that fit no signature, or that JSON cannot represent, are an error.
+ * @param {string} signature
+ * @param {() => unknown} read
+ */
+function toJson(signature, read) {
+  try {
+    return JSON.stringify(read())
+  } catch (error) {
+    throw wrongArguments(/** @type {Error} */ (error).message, signature)
+  }
+}
+
+const TOOLS = JSON.parse(native.toolSchemas())
+const CREATE = TOOLS.find((/** @type {any} */ tool) => tool.lifecycle === 'create')
+
+/** Signatures of the functions that are not made from the tools. */
+const SIGNATURES = {
+  constructor: 'new SessionManager(config?)',
+  serve: 'serve(config?)',
+  createSession: `manager.createSession(${parametersOf({ parameters: Object.keys(CREATE.inputSchema.properties), positional: [], required: 0 })})`,
+  resumeSession: 'manager.resumeSession(sessionId)',
+  closeSession: 'manager.closeSession(sessionId)',
+  getSession: 'manager.getSession(sessionId)',
+  validateSession: 'manager.validateSession(sessionId)'
+}
+
+/** @param {unknown} sessionId @param {'getSession' | 'validateSession'} method */
+function checkId(sessionId, method) {
+  if (typeof sessionId !== 'string') throw wrongArguments(`\`sessionId\` must be a string, not ${typeof sessionId}`, SIGNATURES[method])
 }
 
 class SessionManager {
@@ -51,9 +94,14 @@ class SessionManager {
    * @param {import('./native.js').NativeManager} [manager] in its place, for tests: one whose browser is in memory
    */
   constructor(config = {}, manager) {
-    const json = JSON.stringify(config)
+    const json = toJson(SIGNATURES.constructor, () => config)
     unwrap(native.NativeManager.check(json))
     this.#native = manager ?? new native.NativeManager(json)
+  }
+
+  /** @param {string} tool @param {string} signature @param {object} given */
+  async #call(tool, signature, given) {
+    return unwrap(await this.#native.call(tool, toJson(signature, () => given)), signature)
   }
 
   async initialize() {
@@ -62,7 +110,7 @@ class SessionManager {
 
   /** @param {object} [options] */
   async createSession(options = {}) {
-    const { sessionId } = unwrap(await this.#native.call('create_session', JSON.stringify(options)))
+    const { sessionId } = await this.#call('create_session', SIGNATURES.createSession, options)
     const session = this.getSession(sessionId)
     // It may have been closed again by now: by a shutdown, or by a timeout of a few milliseconds.
     if (!session) throw new TroupeError(this.validateSession(sessionId).error)
@@ -71,7 +119,7 @@ class SessionManager {
 
   /** @param {string} sessionId */
   async resumeSession(sessionId) {
-    unwrap(await this.#native.call('session_resume', JSON.stringify({ sessionId })))
+    await this.#call('session_resume', SIGNATURES.resumeSession, { sessionId })
     // What is known of it may be from before it was over.
     this.#sessions.delete(sessionId)
     const session = this.getSession(sessionId)
@@ -81,12 +129,13 @@ class SessionManager {
 
   /** @param {string} sessionId */
   async closeSession(sessionId) {
-    unwrap(await this.#native.call('close_session', JSON.stringify({ sessionId })))
+    await this.#call('close_session', SIGNATURES.closeSession, { sessionId })
     this.#sessions.delete(sessionId)
   }
 
   /** @param {string} sessionId */
   getSession(sessionId) {
+    checkId(sessionId, 'getSession')
     const info = unwrap(this.#native.getSession(sessionId))
     if (!info) {
       this.#sessions.delete(sessionId)
@@ -102,6 +151,7 @@ class SessionManager {
 
   /** @param {string} sessionId */
   validateSession(sessionId) {
+    checkId(sessionId, 'validateSession')
     return unwrap(this.#native.validateSession(sessionId))
   }
 
@@ -119,7 +169,7 @@ class SessionManager {
   }
 }
 
-class Session {
+class Session extends EventEmitter {
   #manager
   #native
   #info
@@ -130,9 +180,20 @@ class Session {
    * @param {{ sessionId: string, createdAt: number, expiresAt: number }} info
    */
   constructor(manager, nativeManager, info) {
+    super()
     this.#manager = manager
     this.#native = nativeManager
     this.#info = info
+    this.once('newListener', () => this.#listen())
+  }
+
+  /** Events are sent from the first listener on. One that throws ends the process, as in every EventEmitter. */
+  #listen() {
+    const listener = (/** @type {string} */ json) => {
+      const { type, ...event } = JSON.parse(json)
+      this.emit(type, event)
+    }
+    unwrap(this.#native.listen(this.sessionId, listener))
   }
 
   get sessionId() {
@@ -163,11 +224,13 @@ class Session {
   }
 
   static {
-    for (const { name, tool, positional } of sessionMethods(JSON.parse(native.toolSchemas()))) {
+    for (const method of sessionMethods(TOOLS)) {
+      const { name, tool, signature } = method
       /** @this {Session} @param {any[]} values */
       const value = async function (...values) {
-        const args = { ...namedArguments(name, positional, values), sessionId: this.sessionId }
-        return unwrap(await this.#native.call(tool, JSON.stringify(args)))
+        const { sessionId } = this
+        const json = toJson(signature, () => ({ ...argumentsOf(method, values), sessionId }))
+        return unwrap(await this.#native.call(tool, json), signature)
       }
       Object.defineProperty(this.prototype, name, { value, writable: true, configurable: true })
     }
@@ -199,7 +262,7 @@ class Server {
 
 /** @param {object} [config] */
 async function serve(config = {}) {
-  const nativeServer = new native.NativeServer(JSON.stringify(config))
+  const nativeServer = new native.NativeServer(toJson(SIGNATURES.serve, () => config))
   const { url } = unwrap(await nativeServer.start())
   return new Server(nativeServer, url)
 }

@@ -15,7 +15,8 @@ import { ROOT, StepFailed, dim, red, since } from '../scripts/run.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
 import { FloorClient } from './floor.mjs'
 import { firefoxTimes } from './firefox.mjs'
-import { hundred, idleCalls } from './http.mjs'
+import { clientsAtOnce, idleCalls } from './http.mjs'
+import { chromeTimes, findChrome } from './chrome.mjs'
 import { changesCost, gateCost } from './in-turns.mjs'
 import { nodeMemory, serverMemory } from './memory.mjs'
 import { pageTimes } from './page-time.mjs'
@@ -30,6 +31,7 @@ import { ROWS } from './rows.mjs'
 import { serveSite } from './site.mjs'
 import { textOf } from './stdio-client.mjs'
 import { Samples, table } from './table.mjs'
+import { structureCosts } from './structure.mjs'
 import { passingCosts } from './upstream.mjs'
 
 /** @typedef {import('./servers.mjs').Server} Server */
@@ -76,6 +78,11 @@ await runScript(async () => {
       progress('clicks with and without changes')
       samples.add('changes', compared[0].name, await changesCost(recording({ browser, addon }), `${site.url}/rows`))
     }
+    if (rows.some(({ id }) => id.startsWith('structure'))) {
+      progress('pages with frames, shadow hosts and blank elements')
+      const costs = await structureCosts(recording({ browser, addon }), site.url, rounds)
+      for (const [id, cost] of Object.entries(costs)) samples.add(id, compared[0].name, cost)
+    }
     if (rows.some(({ id }) => id === 'gate')) {
       progress('navigations with and without the gate')
       samples.add('gate', compared[0].name, await gateCost(recording({ browser, addon }), `${site.url}/`))
@@ -94,6 +101,14 @@ await runScript(async () => {
       progress('calls on Firefox')
       const times = await firefoxTimes(onFirefox(addon), site.url, rounds)
       for (const [id, taken] of Object.entries(times)) for (const time of taken) samples.add(id, compared[0].name, time)
+    }
+    const chrome = findChrome()
+    if (rows.some(({ id }) => id.startsWith('chrome')) && chrome) {
+      progress(`calls on ${chrome} --headless`)
+      const options = { browser: chrome, addon }
+      const only = new Set(['troupe', 'peer'])
+      const sides = { stdio: servers(options).filter(({ name }) => only.has(name)), http: httpSides(options) }
+      await chromeTimes(sides, site.url, rounds, (row, server, value) => samples.add(row, server, value))
     }
     await measureHttp(rows, httpSides({ browser, addon }), samples, site.url)
   } finally {
@@ -205,7 +220,7 @@ async function measureHttp(rows, sides, samples, url) {
     }
     if (has('hundred')) {
       progress(`a hundred clients on ${side.title}`)
-      const { seconds, wrong, memory } = await hundred(side, `${url}/`)
+      const { seconds, wrong, memory } = await clientsAtOnce(side, `${url}/`)
       samples.add('hundred', side.name, seconds)
       samples.add('hundredWrong', side.name, wrong)
       samples.add('hundredMemory', side.name, memory)

@@ -32,7 +32,7 @@ async function start({ command, env }) {
     await exited
     clearTimeout(timer)
   }
-  return { url: `http://localhost:${port}/mcp`, port, pid: /** @type {number} */ (child.pid), end }
+  return { url: `http://localhost:${port}/mcp`, token: env.TROUPE_AUTH_TOKEN ?? '', port, pid: /** @type {number} */ (child.pid), end }
 }
 
 /** @param {number} port @returns {Promise<boolean>} */
@@ -51,9 +51,10 @@ class Client {
   #session = null
   #nextId = 1
 
-  /** @param {string} url */
-  constructor(url) {
+  /** @param {{ url: string, token: string }} server */
+  constructor({ url, token }) {
     this.url = url
+    this.token = token
   }
 
   /** @param {object} message */
@@ -63,6 +64,7 @@ class Client {
       headers: {
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
+        authorization: `Bearer ${this.token}`,
         ...(this.#session ? { 'mcp-session-id': this.#session } : {})
       },
       body: JSON.stringify({ jsonrpc: '2.0', ...message })
@@ -87,27 +89,32 @@ class Client {
 }
 
 /**
- * A hundred clients at once: seconds for each hundred that have read what is there, how many have not, and the server's
- * memory then.
- * @param {HttpSide} side @param {string} site
+ * Clients at once that each load a page, click and read: seconds for `count` that succeed, how many failed, and the
+ * server's memory at the end. `isWarm`: the browser runs before they begin.
+ * @param {HttpSide} side @param {string} site @param {number} [count] @param {boolean} [isWarm]
  */
-export async function hundred(side, site) {
+export async function clientsAtOnce(side, site, count = CLIENTS, isWarm = false) {
   const server = await start(side)
   try {
+    if (isWarm) {
+      const first = new Client(server)
+      await first.initialize()
+      await first.call(...side.tools.navigate(site))
+    }
     const begun = performance.now()
     const work = async () => {
-      const client = new Client(server.url)
+      const client = new Client(server)
       await client.initialize()
       await client.call(...side.tools.navigate(site))
       await client.call(...side.tools.click())
       if (!/\b1\b/.test(await client.call(...side.tools.count()))) throw new Error('it read something else')
     }
     const late = new Promise((_, reject) => setTimeout(() => reject(new Error('too late')), PATIENCE).unref())
-    const all = Array.from({ length: CLIENTS }, () => Promise.race([work(), late]))
+    const all = Array.from({ length: count }, () => Promise.race([work(), late]))
     const settled = await Promise.allSettled(all)
     const wrong = settled.filter(({ status }) => status === 'rejected').length
     // For as many as it survives: those that fail early would make it fast.
-    const seconds = ((performance.now() - begun) / 1000 / (CLIENTS - wrong)) * CLIENTS
+    const seconds = ((performance.now() - begun) / 1000 / (count - wrong)) * count
     return { seconds, wrong, memory: serverMemory(server.pid) }
   } finally {
     await server.end()
@@ -122,7 +129,7 @@ export async function hundred(side, site) {
 export async function idleCalls(side, times, site) {
   const server = await start(side)
   try {
-    const client = new Client(server.url)
+    const client = new Client(server)
     const session = await client.initialize()
     await client.call(...side.tools.navigate(site))
     const [name, args] = side.idle
@@ -130,7 +137,7 @@ export async function idleCalls(side, times, site) {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params })
     const request =
       `POST /mcp HTTP/1.1\r\nHost: localhost:${server.port}\r\nContent-Type: application/json\r\n` +
-      `Accept: application/json, text/event-stream\r\nMcp-Session-Id: ${session}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+      `Authorization: Bearer ${server.token}\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: ${session}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
     const socket = connect({ port: server.port, host: 'localhost', noDelay: true })
     let answer = ''
     let answered = () => {}

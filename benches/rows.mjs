@@ -27,6 +27,10 @@ export const ROWS = [
   { id: 'click', title: 'click', unit: 'ms', bounds: { peer: 0.02, peerFast: 0.1, floor: 2.5 }, page: '/', action: 'click' },
   { id: 'clickRows', title: 'click beside 400 rows', unit: 'ms', bounds: { peerFast: 0.3 }, page: '/rows', action: 'click' },
   { id: 'changes', title: '… times as long as without changes', unit: '', bounds: {}, limit: 2 },
+  { id: 'structureFrames', title: 'click beside 15 iframes, by a click without', unit: '', bounds: {}, limit: 2 },
+  { id: 'structureBlankClick', title: 'first click beside 1,500 blank spans', unit: 'ms', bounds: {}, limit: 60 },
+  { id: 'structureHosts', title: 'navigate: 20 custom elements, by without', unit: '', bounds: {}, limit: 1.25 },
+  { id: 'structureHostsClosed', title: '… 10 of them with closed shadow roots', unit: '', bounds: {} },
   { id: 'evaluate', title: 'evaluate', unit: 'ms', bounds: { peer: 0.02, peerFast: 0.15, floor: 2 }, page: '/', action: 'evaluate' },
   { id: 'fill', title: 'fill in 18 characters', unit: 'ms', bounds: { peer: 1 }, page: '/', action: 'fill', argument: TEXT },
   // The peer's tool fills, unless it is told to press each key.
@@ -55,6 +59,11 @@ export const ROWS = [
   { id: 'firefoxEvaluate', title: '… evaluate', unit: 'ms', bounds: {}, limit: 1.5 },
   { id: 'firefoxNavigate', title: '… navigate', unit: 'ms', bounds: {}, limit: 80 },
   { id: 'firefoxSession', title: '… new session', unit: 'ms', bounds: {}, limit: 150 },
+  // On full Chrome with --headless, both sides.
+  { id: 'chromeFirst', title: 'Chrome: spawn → first page', unit: 'ms', bounds: { peer: 0.5 } },
+  { id: 'chromeNavigate', title: '… navigate', unit: 'ms', bounds: { peer: 0.5 } },
+  { id: 'chromeClick', title: '… click', unit: 'ms', bounds: { peer: 0.02 } },
+  { id: 'chromeTen', title: '… ten clients at once', unit: 'ms', bounds: { peer: 0.5 } },
   { id: 'http', title: 'HTTP call that does nothing', unit: 'ms', bounds: {}, limit: 0.2 },
   { id: 'hundred', title: '100 clients: load, click, read (of those that can)', unit: 's', bounds: { peer: 0.35 } },
   { id: 'hundredMemory', title: '… memory of the server', unit: 'MiB', bounds: { peer: 0.15 } },

@@ -1,15 +1,18 @@
 // `npm run bench:scale`: how throughput, the slowest calls and the server's memory go with the number of sessions that work
 // at once, and what a look costs by the size of its page and a call by the size of the record.
 //   --addon FILE   this addon, not a release build
+//   --only NAMES   of sessions, page, record and neighbor only these, separated by commas
 import { parseArgs } from 'node:util'
 import { resolve } from 'node:path'
 import { StepFailed } from '../scripts/run.mjs'
 import { FloorClient, work as bareWork } from './floor.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
 import { serverMemory } from './memory.mjs'
+import { NEIGHBOR_BOUND, neighborTimes } from './neighbor.mjs'
 import { atRest } from './rest.mjs'
 import { findBrowser, recording } from './servers.mjs'
 import { serveSite } from './site.mjs'
+import { atLeast, judged } from './table.mjs'
 
 const SESSIONS = [1, 5, 10, 25, 50, 100]
 /** So often each number of them works, for so many milliseconds: a machine's own speed goes up and down between. */
@@ -18,9 +21,12 @@ const WORK = 1500
 /** What the sessions do: of the calls, which by turns. A click is painted, what is only read is not. */
 const WORKS = { acting: [0, 1, 2], reading: [2] }
 const RECORDS = [0, 5000, 20_000]
+/** What acts must come to, by calls a second: with the most sessions, as a part of ten sessions and of the bare client. */
+const LEAST = { ofTen: 0.85, ofBare: 0.65 }
 
 await runScript(async () => {
-  const { values } = parseArgs({ options: { addon: { type: 'string' } } })
+  const { values } = parseArgs({ options: { addon: { type: 'string' }, only: { type: 'string' } } })
+  const wanted = (/** @type {string} */ name) => !values.only || values.only.split(',').includes(name)
   const browser = findBrowser()
   if (!browser) throw new StepFailed('no browser: install chromium-headless-shell')
   const site = await serveSite()
@@ -28,9 +34,10 @@ await runScript(async () => {
   const addon = values.addon ? resolve(values.addon) : await releaseAddon()
   const start = recording({ browser, addon })
   try {
-    await bySessions(start, browser, site.url)
-    await byPage(start, site.url)
-    await byRecord(start, site.url)
+    if (wanted('neighbor')) await byNeighbor(start, site.url)
+    if (wanted('sessions')) await bySessions(start, browser, site.url)
+    if (wanted('page')) await byPage(start, site.url)
+    if (wanted('record')) await byRecord(start, site.url)
   } finally {
     site.close()
   }
@@ -130,7 +137,22 @@ async function bySessions(start, browser, url) {
     const [ourCells, theirCells] = [throughput(ours), throughput(theirs)]
     tell(widths, [work, count, ...ourCells, ...theirCells, (ourCells[0] / theirCells[0]).toFixed(2)])
   }
+  const acting = (/** @type {number} */ count) => each.find((one) => one.work === 'acting' && one.count === count)
+  const callsOf = (/** @type {number} */ count) => throughput(acting(count)?.ours ?? [])[0]
+  const most = SESSIONS.length - 1
+  console.log(`\nacting, ${SESSIONS[most]} sessions: of 10 ${atLeast(callsOf(SESSIONS[most]) / callsOf(10), LEAST.ofTen)}, of the bare client ${atLeast(callsOf(SESSIONS[most]) / throughput(acting(SESSIONS[most])?.theirs ?? [])[0], LEAST.ofBare)}`)
   await Promise.all([client.close(), bare.close()])
+}
+
+/** What another session with 14 MB in IndexedDB adds to an evaluate. @param {import('./in-turns.mjs').Start} start @param {string} url */
+async function byNeighbor(start, url) {
+  const [alone, ...others] = await neighborTimes(start, url)
+  console.log('evaluate beside a session with 14 MB in IndexedDB\n  the other session   median ms   99 in 100')
+  for (const { name, median, p99 } of [alone, ...others]) {
+    // Nobody waits for a session that writes megabytes all the time: the bound is for what most sessions do.
+    const bound = name === 'acts' ? NEIGHBOR_BOUND : undefined
+    console.log(`  ${name.padEnd(20)}${median.toFixed(2).padStart(9)}${p99.toFixed(2).padStart(12)}   ${name === 'alone' ? '' : judged((p99 / alone.p99).toFixed(2), p99 / alone.p99, bound)}`)
+  }
 }
 
 /** @param {import('./in-turns.mjs').Start} start @param {string} url */

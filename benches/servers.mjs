@@ -1,4 +1,5 @@
 // The servers that are compared, and how each is asked for the same thing.
+import { randomUUID } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -106,7 +107,7 @@ export function httpSides({ browser, addon }) {
         ...same,
         ...['--transport', 'http', '--port', String(port), '--max-sessions', '100', '--store', 'none']
       ],
-      env: { NAPI_RS_NATIVE_LIBRARY_PATH: addon },
+      env: { NAPI_RS_NATIVE_LIBRARY_PATH: addon, TROUPE_AUTH_TOKEN: randomUUID() },
       // Of what lives here it need ask nobody.
       idle: ['list_sessions', { state: 'active' }],
       tools: {

@@ -1,5 +1,5 @@
 // The page that both servers work on: a button that counts, an input, a link; the same with 400 rows of a table, with
-// 3,000 links, and as a small form.
+// 3,000 links, as a small form, and with child frames, shadow hosts and elements without content.
 import { createServer } from 'node:http'
 
 const page = (title, more = '') => `<!doctype html><html lang="en"><title>${title}</title>
@@ -27,12 +27,28 @@ const form = `<form>
 <button type="button">Send</button>
 </form>`
 
+const frames = '<iframe src="/inner" width="60" height="40"></iframe>'.repeat(15)
+
+/** Twenty custom elements: with open shadow roots, or with closed ones. @param {'open' | 'closed'} mode */
+const hosts = (mode) => `<script>
+customElements.define('x-item', class extends HTMLElement {
+  connectedCallback() { this.attachShadow({ mode: '${mode}' }).innerHTML = '<button>Item</button>' }
+})
+</script>${'<x-item></x-item><x-plain></x-plain>'.repeat(10)}`
+
+const blank = '<span style="display: inline-block; width: 9px; height: 9px"></span>'.repeat(1500)
+
 const PAGES = {
   '/': page('Small'),
   '/other': page('Other'),
   '/rows': page('Rows', `<table>${rows}</table>`),
   '/links': page('Links', `<ul>${links}</ul>`),
-  '/form': page('Form', form)
+  '/form': page('Form', form),
+  '/frames': page('Frames', frames),
+  '/inner': '<!doctype html><title>Inner</title><button>Inner</button>',
+  '/hosts': page('Hosts', hosts('open')),
+  '/closed': page('Closed', hosts('closed')),
+  '/blank': page('Blank', blank)
 }
 
 /** @returns {Promise<{ url: string, close: () => void }>} */

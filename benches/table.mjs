@@ -57,8 +57,13 @@ function ratio(mine, theirs, bound) {
   return judged(text, value, bound)
 }
 
+/** Whether the ratio is as large as the project demands. @param {number} value @param {number} least */
+export function atLeast(value, least) {
+  return value >= least ? green(`${value.toFixed(2)} ≥ ${least} ok`) : red(`${value.toFixed(2)} < ${least} under`)
+}
+
 /** @param {string} text @param {number} value @param {number} [bound] */
-function judged(text, value, bound) {
+export function judged(text, value, bound) {
   if (bound === undefined) return text
   return value <= bound ? green(`${text} ≤ ${bound} ok`) : red(`${text} > ${bound} over`)
 }

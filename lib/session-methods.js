@@ -3,30 +3,58 @@
 // Which methods a Session has, from the tools' schemas: index.js makes them, scripts/types.mjs gives them types.
 
 /**
- * A row of the addon's `toolSchemas()`. Where the answer is no JSON it has no schema, and is `text` or an `image`.
- * @typedef {{ name: string, description: string, inputSchema: any, outputSchema?: any, answer: 'json' | 'text' | 'image' }} Tool
+ * A row of the addon's `toolSchemas()`. A result that is not a JSON object has no schema: a `text`, an `image`, or the `content`
+ * of an earlier call, which is a text and images.
+ * @typedef {{ name: string, description: string, inputSchema: any, outputSchema?: any, outputType: string | null, answer: 'json' | 'text' | 'image' | 'content', lifecycle: 'create' | 'resume' | 'close' | null }} Tool
  */
 
-/** Tools that are about sessions rather than in one: SessionManager and `session.close()` stand for them. */
-const OF_THE_MANAGER = ['create_session', 'close_session', 'list_sessions', 'session_resume']
+/**
+ * How a Session method is called. `positional` are the parameters that can be passed in order, before an object with the
+ * others; `required` is the number of them that must be passed.
+ * @typedef {{ name: string, tool: string, parameters: string[], positional: string[], required: number, signature: string }} Method
+ */
 
 /**
- * One method for each tool that acts in a session, under its name in camelCase. Its required parameters may be given by
- * place, before an object with the rest, unless the first may be an object itself: that would look like named ones.
- * @template {Tool} T
- * @param {T[]} tools
+ * Returns one method for each tool that acts in a session, under the tool's name in camelCase. SessionManager has the
+ * methods that create, resume and close a session.
+ * @param {Tool[]} tools
+ * @returns {Method[]}
  */
 function sessionMethods(tools) {
   return tools
-    .filter((tool) => tool.inputSchema.properties?.sessionId && !OF_THE_MANAGER.includes(tool.name))
-    .map(({ name: tool, inputSchema: { properties, required = [] } }) => {
-      const needed = Object.keys(properties).filter((key) => key !== 'sessionId' && required.includes(key))
-      const byPlace = PLAIN_TYPES.includes(properties[needed[0] ?? '']?.type)
-      return { name: camelCase(tool), tool, positional: byPlace ? needed : [] }
+    .filter((tool) => tool.inputSchema.properties?.sessionId && !tool.lifecycle)
+    .map(({ name: tool, inputSchema: { properties, required: needed = [] } }) => {
+      const parameters = Object.keys(properties).filter((key) => key !== 'sessionId')
+      const required = parameters.filter((key) => needed.includes(key))
+      const positional = positionalOf(properties, parameters, required)
+      const name = camelCase(tool)
+      const method = { name, tool, parameters, positional, required: required.length }
+      return { ...method, signature: `session.${name}(${SPECIAL[name]?.signature(properties) ?? parametersOf(method)})` }
     })
 }
 
 const PLAIN_TYPES = ['string', 'number', 'integer', 'boolean', 'array']
+const LEADING_TYPES = ['string', 'array']
+
+/**
+ * The required parameters, unless the first may be an object, which would look like an object of all parameters. If none is
+ * required, the first parameter alone, as in `getText(selector)`.
+ * @param {Record<string, any>} properties @param {string[]} parameters @param {string[]} required
+ */
+function positionalOf(properties, parameters, required) {
+  if (required.length > 0) return PLAIN_TYPES.includes(properties[required[0] ?? '']?.type) ? required : []
+  const first = parameters.find((key) => key !== 'pageId')
+  return first && LEADING_TYPES.includes(properties[first].type) ? [first] : []
+}
+
+/** The parameters as a signature shows them. @param {Pick<Method, 'parameters' | 'positional' | 'required'>} method */
+function parametersOf({ parameters, positional, required }) {
+  const named = parameters.filter((key) => !positional.includes(key))
+  const isNeeded = positional.length === 0 && required > 0
+  const keys = named.map((key, index) => (isNeeded && index < required ? key : `${key}?`))
+  const places = positional.map((key, index) => (index < required ? key : `${key}?`))
+  return [...places, `${isNeeded ? 'args' : 'options?'}: { ${keys.join(', ')} }`].join(', ')
+}
 
 /** @param {string} name */
 function camelCase(name) {
@@ -34,24 +62,83 @@ function camelCase(name) {
 }
 
 /**
- * `(selector, text, options?)` or `({ selector, text, … })`, as one object.
- * @param {string} name
- * @param {string[]} positional
+ * Returns the tool's arguments for the arguments of a call of `method`.
+ * @param {Method} method
+ * @param {any[]} values
+ * @throws {TypeError} if they fit no signature of the method
+ */
+function argumentsOf(method, values) {
+  return SPECIAL[method.name]?.read(method, values) ?? namedArguments(method, values)
+}
+
+/**
+ * Reads `(selector, text, options?)` or `({ selector, text, … })`.
+ * @param {Method} method
  * @param {any[]} values
  */
-function namedArguments(name, positional, values) {
+function namedArguments({ name, positional }, values) {
   if (values.length <= 1 && (values[0] === undefined || isPlainObject(values[0]))) return { ...values[0] }
   const [options, ...more] = values.slice(positional.length)
   if (more.length > 0 || !(options === undefined || isPlainObject(options))) {
-    const form = [...positional, 'options?'].join(', ')
-    throw new TypeError(`session.${name}(${form}) cannot be called with these ${values.length} arguments`)
+    throw new TypeError(`\`${name}\` was called with ${values.length} arguments that fit no parameters`)
   }
   return { ...options, ...Object.fromEntries(positional.map((key, place) => [key, values[place]])) }
 }
 
-/** @param {unknown} value */
-function isPlainObject(value) {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+/**
+ * Methods that can also be called as in Playwright. `read` returns undefined for the arguments that every method takes.
+ * @type {Record<string, { signature: (properties: Record<string, any>) => string, read: (method: Method, values: any[]) => object | undefined }>}
+ */
+const SPECIAL = {
+  // `(script, arg?)`, where `script` may be a function and is called with `arg`. The second value may also be the tool's own
+  // parameters, `{ args?, pageId? }`.
+  evaluate: {
+    signature: () => 'script, arg?',
+    read(method, [script, arg, ...more]) {
+      if (typeof script !== 'function' && typeof script !== 'string') return undefined
+      if (more.length > 0) throw new TypeError('`evaluate` takes one argument for the script: pass an array or an object')
+      if (arg === undefined || isOptions(method, arg)) return { ...arg, script: String(script) }
+      return { args: [arg], script: String(script) }
+    }
+  },
+  // `(url, response?)`, where `response` is what Playwright's `route.fulfill` takes.
+  mockResponse: {
+    signature: ({ response }) => `url, response?: { ${Object.keys(response.properties).map((key) => `${key}?`).join(', ')} }`,
+    read(method, [url, response, ...more]) {
+      if (more.length > 0 || !isPlainObject(response) || isOptions(method, response)) return undefined
+      return { url, response }
+    }
+  },
+  // The baseline may be the result of `screenshot`, or the bytes of a file.
+  compareScreenshots: {
+    signature: () => 'baseline, options?: { selector?, pageId? }',
+    read(method, [first, ...rest]) {
+      const text = baselineText(first)
+      const given = namedArguments(method, [text ?? first, ...rest])
+      return { ...given, baseline: baselineText(given.baseline) ?? given.baseline }
+    }
+  }
 }
 
-module.exports = { sessionMethods, namedArguments, camelCase }
+/** The text of a picture or of the bytes of one, as a data URL; undefined for anything else. @param {any} baseline */
+function baselineText(baseline) {
+  if (ArrayBuffer.isView(baseline)) {
+    const bytes = Buffer.from(baseline.buffer, baseline.byteOffset, baseline.byteLength)
+    return `data:;base64,${bytes.toString('base64')}`
+  }
+  const isPicture = isPlainObject(baseline) && typeof baseline.data === 'string' && typeof baseline.mimeType === 'string'
+  return isPicture ? `data:${baseline.mimeType};base64,${baseline.data}` : undefined
+}
+
+/** Whether an object has parameters of the tool's own. @param {Method} method @param {any} value */
+function isOptions({ parameters }, value) {
+  const keys = isPlainObject(value) ? Object.keys(value) : []
+  return keys.length > 0 && keys.every((key) => parameters.includes(key))
+}
+
+/** Objects of other realms, such as those of Jest, are plain too. @param {unknown} value */
+function isPlainObject(value) {
+  return Object.prototype.toString.call(value) === '[object Object]'
+}
+
+module.exports = { sessionMethods, argumentsOf, parametersOf, camelCase }

@@ -1,22 +1,27 @@
-// `npm run generate` writes what follows from the schemas of the tools and of the configuration: index.d.ts and the table in README.md. With
+// `npm run generate` writes what follows from the rows of the tools, the options and the error codes: index.d.ts, docs/errors.md and the table in README.md. With
 // `--check` it writes nothing and fails if a file is not what would be written.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { deviceList } from './devices.mjs'
+import { errorDocument } from './errors.mjs'
 import { withToolTable } from './readme.mjs'
 import { ROOT } from './run.mjs'
 import { typesOf } from './types.mjs'
 
 const native = createRequire(import.meta.url)('../native.js')
 const tools = JSON.parse(native.toolSchemas())
+const errors = JSON.parse(native.errorSchemas())
 const generated = {
-  'index.d.ts': () => typesOf(tools, JSON.parse(native.configSchema())),
+  'index.d.ts': () => typesOf(tools, JSON.parse(native.configSchema()), errors, JSON.parse(native.eventSchemas())),
+  'src/config/devices.json': () => deviceList(),
+  'docs/errors.md': () => errorDocument(errors.codes),
   'README.md': (text) => withToolTable(text, tools)
 }
 
 for (const [name, generate] of Object.entries(generated)) {
   const file = join(ROOT, name)
-  const old = readFileSync(file, 'utf8')
+  const old = existsSync(file) ? readFileSync(file, 'utf8') : ''
   const text = generate(old)
   if (text === old) continue
   if (process.argv.includes('--check')) {

@@ -4,37 +4,14 @@
 
 /*config*/
 
-export type ErrorCode =
-  | 'INVALID_PARAMETERS'
-  | 'INVALID_URL'
-  | 'INVALID_SELECTOR'
-  | 'SESSION_NOT_FOUND'
-  | 'SESSION_EXPIRED'
-  | 'PAGE_NOT_FOUND'
-  | 'RECORD_NOT_FOUND'
-  | 'MAX_SESSIONS_REACHED'
-  | 'NAVIGATION_FAILED'
-  | 'ELEMENT_NOT_FOUND'
-  | 'ELEMENT_AMBIGUOUS'
-  | 'ELEMENT_NOT_CLICKABLE'
-  | 'ELEMENT_NOT_EDITABLE'
-  | 'DIALOG_OPEN'
-  | 'TIMEOUT'
-  | 'NETWORK_ERROR'
-  | 'SCRIPT_ERROR'
-  | 'BLOCKED_BY_POLICY'
-  | 'BROWSER_CRASHED'
-  | 'BROWSER_ERROR'
-  | 'RESOURCE_EXHAUSTED'
-  | 'UPSTREAM_UNAVAILABLE'
-  | 'INTERNAL_ERROR'
+/*errorCodes*/
 
 /** An error as the tools answer it, and as `validateSession` tells it. */
 export interface ErrorResponse {
   errorCode: ErrorCode
   message: string
   sessionId?: string
-  details?: unknown
+  details?: ErrorDetails
   retryable: boolean
   suggestion?: string
 }
@@ -44,14 +21,22 @@ export interface Picture {
   mimeType: string
   /** Base64. */
   data: string
+  /** The file that the picture was written to. */
+  path?: string
 }
 
-/** What every method throws. */
+/** The content of an earlier call that returned images. */
+export interface Content {
+  text: string
+  images: Picture[]
+}
+
+/** The error that every method throws, also for wrong arguments. */
 export class TroupeError extends Error {
   constructor(response: ErrorResponse)
   readonly code: ErrorCode
   readonly sessionId?: string
-  readonly details?: any
+  readonly details?: ErrorDetails
   /** Whether the same call may succeed when it is made again. */
   readonly retryable: boolean
   /** What to do about it. */
@@ -65,7 +50,7 @@ export class SessionManager {
   /** Starts the browser. */
   initialize(): Promise<void>
   createSession(options?: CreateSessionArguments): Promise<Session>
-  /** Brings back a session that has expired, or that a former process has left (`docs/resume.md`). */
+  /** Brings back a session that has expired, or one of an earlier process with the same `store` (`docs/resume.md`). */
   resumeSession(sessionId: string): Promise<Session>
   closeSession(sessionId: string): Promise<void>
   /** The session while it lives, else null. */
@@ -88,7 +73,10 @@ export interface Server {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Starts the MCP server that `troupe` is on the command line, by the configuration's `transport`. */
+/**
+ * Starts the MCP server that `troupe` is on the command line, by the configuration's `transport`. Over HTTP, clients send
+ * `authToken`, or the token of the file that the server creates; with `auth: false` none.
+ */
 export function serve(config?: Config): Promise<Server>
 
 /** One isolated browser context with its pages. The methods are the tools of the MCP server. */
@@ -102,6 +90,11 @@ export class Session {
   close(): Promise<void>
   /** Closes the session, if it is still open. */
   [Symbol.asyncDispose](): Promise<void>
+
+  /** Calls `listener` with each event of the session, from the first listener on. */
+  on<Name extends keyof SessionEvents>(name: Name, listener: (event: SessionEvents[Name]) => void): this
+  once<Name extends keyof SessionEvents>(name: Name, listener: (event: SessionEvents[Name]) => void): this
+  off<Name extends keyof SessionEvents>(name: Name, listener: (event: SessionEvents[Name]) => void): this
 
   /*methods*/
 }

@@ -100,7 +100,7 @@ async function browser() {
   await step('a browser', 'none on the PATH', [process.execPath, 'bin/troupe.js', 'install', 'chromium'])
 }
 
-/** What some tests need of the system: the browsers, Xvfb for headed mode, Python for its MCP client. */
+/** What some tests need of the system: the browsers, Xvfb for headed mode, Python for its MCP client, reverse proxies. */
 async function testPrograms() {
   const packages = {
     'chromium-headless-shell': 'chromium-headless-shell',
@@ -108,6 +108,8 @@ async function testPrograms() {
     'firefox-esr': 'firefox-esr',
     WebKitWebDriver: 'webkit2gtk-driver',
     Xvfb: 'xvfb',
+    nginx: 'nginx-light',
+    caddy: 'caddy',
     python3: 'python3-venv'
   }
   const missing = Object.keys(packages).filter((program) => !onPath(program))

@@ -128,13 +128,14 @@ async function nodeTests() {
   if (withBrowser && !(withBrowser in BROWSERS)) {
     throw new StepFailed(`the browsers are ${Object.keys(BROWSERS).join(', ')}, not \`${withBrowser}\``)
   }
-  for (const [browser, { chosen }] of Object.entries(BROWSERS)) {
+  for (const [browser, { chosen, isPartial }] of Object.entries(BROWSERS)) {
     if (withBrowser && browser !== withBrowser) continue
     const main = browser === 'chromium'
     /** Whether `npm test` runs it. @param {string} file */
     const usual = (file) => main || chosen.includes(file)
     const files = wanted.filter((file) => {
       const name = file.replace('__test__/', '')
+      if (isPartial && !chosen.includes(name)) return false
       return rest ? !usual(name) && !nothingOf(browser, name) : full || usual(name)
     })
     if (files.length === 0) continue

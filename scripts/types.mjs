@@ -11,19 +11,33 @@ const { camelCase, sessionMethods } = require('../lib/session-methods.js')
 
 /** @typedef {import('../lib/session-methods.js').Tool} Tool */
 
-/** @param {Tool[]} tools @param {any} config the schema of the configuration @returns {string} the text of index.d.ts */
-export function typesOf(tools, config) {
+/**
+ * @param {Tool[]} tools
+ * @param {any} config the schema of the configuration
+ * @param {{ codes: import('./errors.mjs').ErrorRow[], details: any }} errors
+ * @param {any} events the schema of the sessions' events
+ * @returns {string} the text of index.d.ts
+ */
+export function typesOf(tools, config, errors, events) {
   const template = readFileSync(join(ROOT, 'scripts/index.template.d.ts'), 'utf8')
   const methods = sessionMethods(tools)
-  const interfaces = [declaration('SessionInfo', tools.find(isList)?.outputSchema.properties.sessions.items)]
+  const saved = tools.find(({ name }) => name === 'save_state')?.outputSchema.properties.state
+  const interfaces = [
+    declaration('SessionInfo', tools.find(isList)?.outputSchema.properties.sessions.items),
+    declaration('StorageState', saved, saved.description)
+  ]
   for (const tool of tools) {
     const inSession = methods.some((method) => method.tool === tool.name)
     if (!inSession && tool.name !== 'create_session') continue
-    interfaces.push(declaration(`${typeName(tool.name)}Arguments`, withoutSessionId(tool.inputSchema)))
-    if (inSession && tool.outputSchema) interfaces.push(declaration(`${typeName(tool.name)}Result`, tool.outputSchema))
+    interfaces.push(declaration(`${typeName(tool.name)}Arguments`, withTypes(tool.name, withoutSessionId(tool.inputSchema))))
+    const result = inSession && resultType(tool, tools)
+    const declared = interfaces.some((text) => text.includes(`export interface ${result} {`))
+    if (result && !declared) interfaces.push(declaration(result, withTypes(tool.name, tool.outputSchema)))
   }
+  interfaces.push(...eventTypes(events))
   return template
     .replace('/*config*/', () => declaration('Config', config, CONFIG))
+    .replace('/*errorCodes*/', () => errorTypes(errors))
     .replace('/*methods*/', () => methods.map((method) => methodType(method, tools)).join('\n\n  '))
     .replace('/*interfaces*/', () => interfaces.join('\n\n'))
 }
@@ -36,6 +50,55 @@ const isList = (tool) => tool.name === 'list_sessions'
 /** @param {string} tool */
 const typeName = (tool) => camelCase(`_${tool}`)
 
+/** @param {{ codes: import('./errors.mjs').ErrorRow[], details: any }} errors */
+function errorTypes({ codes, details }) {
+  const lines = codes.map(({ code, when }) => `  /** ${when} */\n  | '${code}'`)
+  return `export type ErrorCode =\n${lines.join('\n')}\n\n${declaration('ErrorDetails', details, DETAILS)}`
+}
+
+const DETAILS = 'Facts about an error. Which of them it has depends on its code and reason.'
+
+const GIVEN_STATE = 'Partial<StorageState> | SaveStateResult | string'
+
+/** Types by their names, where the schema of a tool repeats another type, or is left open to keep `tools/list` short.
+ * @type {Record<string, Record<string, string>>} */
+const NAMED = {
+  create_session: { storageState: GIVEN_STATE },
+  restore_state: { state: GIVEN_STATE },
+  save_state: { state: 'StorageState' }
+}
+
+/** A schema whose properties have the types that `NAMED` gives them. @param {string} tool @param {any} schema */
+function withTypes(tool, schema) {
+  const properties = { ...schema.properties }
+  for (const [name, type] of Object.entries(NAMED[tool] ?? {})) {
+    if (properties[name]) properties[name] = { description: properties[name].description, typeName: type }
+  }
+  return { ...schema, properties }
+}
+
+/** The name of the type of a tool's result: tools with the same result share it. @param {Tool} tool @param {Tool[]} tools */
+function resultType(tool, tools) {
+  if (!tool.outputSchema) return undefined
+  const alike = tools.filter(({ outputSchema, outputType }) => outputSchema && outputType === tool.outputType)
+  const isShared = alike.length > 1
+  const differs = alike.find(({ outputSchema }) => JSON.stringify(outputSchema) !== JSON.stringify(tool.outputSchema))
+  if (differs) throw new Error(`${tool.name} and ${differs.name} have different results whose types are both named ${tool.outputType}`)
+  return isShared ? tool.outputType?.replace(/(Answer)?$/, 'Result') : `${typeName(tool.name)}Result`
+}
+
+/** An interface for each event of a session, and the table of them by name. @param {any} events @returns {string[]} */
+function eventTypes(events) {
+  const rows = events.oneOf.map((/** @type {any} */ event) => {
+    const { type, ...properties } = event.properties
+    const schema = { ...event, properties, required: event.required.filter((/** @type {string} */ key) => key !== 'type') }
+    return { name: type.const, type: `${typeName(type.const)}Event`, schema }
+  })
+  const interfaces = rows.map(({ type, schema }) => declaration(type, schema, schema.description))
+  const lines = rows.map(({ name, type }) => `  ${name}: ${type}`)
+  return [...interfaces, `/** The events of a session and what its listeners are called with. */\nexport interface SessionEvents {\n${lines.join('\n')}\n}`]
+}
+
 /** @param {any} schema */
 function withoutSessionId(schema) {
   const properties = { ...schema.properties }
@@ -44,21 +107,31 @@ function withoutSessionId(schema) {
 }
 
 /** The signatures of a method: with named arguments, and by place where it can be called so.
- * @param {{ name: string, tool: string, positional: string[] }} method @param {Tool[]} tools */
-function methodType({ name, tool, positional }, tools) {
-  const { description, inputSchema, outputSchema, answer } = /** @type {Tool} */ (tools.find((other) => other.name === tool))
+ * @param {import('../lib/session-methods.js').Method} method @param {Tool[]} tools */
+function methodType({ name, tool, positional, required }, tools) {
+  const row = /** @type {Tool} */ (tools.find((other) => other.name === tool))
+  const { description, inputSchema, answer } = row
   const named = `${typeName(tool)}Arguments`
-  const plain = { text: 'string', image: 'Picture' }[answer] ?? 'string | Picture'
-  const result = `Promise<${outputSchema ? `${typeName(tool)}Result` : plain}>`
+  const plain = { text: 'string', image: 'Picture', content: 'string | Content' }[answer]
+  const result = `Promise<${resultType(row, tools) ?? plain}>`
   const lines = [doc(description, '  ').trim()]
   if (positional.length > 0) {
-    const places = positional.map((key) => `${key}: ${named}['${key}']`).join(', ')
+    const places = positional.map((key, index) => `${key}${index < required ? '' : '?'}: ${named}['${key}']`).join(', ')
     const rest = `options?: Omit<${named}, ${positional.map((key) => `'${key}'`).join(' | ')}>`
     lines.push(`${name}(${places}, ${rest}): ${result}`)
   }
   const optional = (inputSchema.required ?? []).every((key) => key === 'sessionId') ? '?' : ''
   lines.push(`${name}(args${optional}: ${named}): ${result}`)
+  if (PLAYWRIGHT[name]) lines.push(`${PLAYWRIGHT[name]}: ${result}`)
   return lines.join('\n  ')
+}
+
+/** Further signatures of methods that can be called as in Playwright. @type {Record<string, string>} */
+const PLAYWRIGHT = {
+  evaluate: '/** As in Playwright: a function is called with `arg`. */\n  evaluate(script: string | ((arg: any) => unknown), arg?: unknown)',
+  mockResponse: "/** As in Playwright's `route.fulfill`. */\n  mockResponse(url: string, response: NonNullable<MockResponseArguments['response']>)",
+  compareScreenshots:
+    "/** Compares with the result of `screenshot`, or with the bytes of a PNG or JPEG file. */\n  compareScreenshots(baseline: Picture | Uint8Array, options?: Omit<CompareScreenshotsArguments, 'baseline'>)"
 }
 
 /** @param {string} name @param {any} schema @param {string} [what] it is */
@@ -78,6 +151,7 @@ function declaration(name, schema, what) {
 function typeOf(schema, definitions, indent) {
   if (schema === true || schema === undefined) return 'unknown'
   if (schema === false) return 'never'
+  if (schema.typeName) return schema.typeName
   if (schema.$ref) return typeOf(definitions[schema.$ref.replace('#/$defs/', '')], definitions, indent)
   if ('const' in schema) return literal(schema.const)
   if (schema.enum) return schema.enum.map(literal).join(' | ')

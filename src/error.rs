@@ -1,100 +1,219 @@
-//! The one error that leaves the house, with its codes. Ground: knows no other module.
+//! The public error type and its codes. Uses no other module.
 //!
-//! Lower layers have enums of their own (`EngineError`, `ConfigError`) that say what happened; they are
-//! turned into a [`TroupeError`] once, where the facts for a good message are at hand.
+//! Lower layers have their own enums (`EngineError`, `ConfigError`). They are converted into a [`TroupeError`]
+//! once, where the data for a good message is available.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Result of everything a client can ask for.
 pub type Result<T, E = TroupeError> = std::result::Result<T, E>;
 
-/// Stable codes of spec.md section 6; clients branch on them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum ErrorCode {
-    InvalidParameters,
-    InvalidUrl,
-    InvalidSelector,
-    SessionNotFound,
-    SessionExpired,
-    PageNotFound,
-    RecordNotFound,
-    MaxSessionsReached,
-    NavigationFailed,
-    ElementNotFound,
-    ElementAmbiguous,
-    ElementNotClickable,
-    ElementNotEditable,
-    DialogOpen,
-    Timeout,
-    NetworkError,
-    ScriptError,
-    BlockedByPolicy,
-    BrowserCrashed,
-    BrowserError,
-    ResourceExhausted,
-    UpstreamUnavailable,
-    InternalError,
+/// The meaning of an error code, for clients and for the JSON API. `docs/errors.md` and the types of the Node library
+/// are generated from these rows.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorRow {
+    pub code: ErrorCode,
+    /// When a call fails with the code.
+    pub when: &'static str,
+    /// Whether the same call may succeed later although nothing has changed.
+    pub retryable: bool,
+    pub status: Status,
+    /// What to do, where the error itself does not say it better.
+    pub suggestion: &'static str,
+}
+
+/// HTTP status of an error in the JSON API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Status {
+    /// The call was not made: every route responds with this status.
+    Refused(u16),
+    /// The call ran and failed: `POST /api/requests` responds with 200, the other routes with this status.
+    Failed(u16),
+}
+
+macro_rules! error_codes {
+    ($($code:ident $text:literal: $when:literal, $retryable:ident, $status:ident $number:literal, $suggestion:literal;)*) => {
+        /// Stable codes of spec.md section 6; clients branch on them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum ErrorCode {
+            $(#[doc = $when] #[serde(rename = $text)] $code,)*
+        }
+
+        /// One row for each code, in the order of the enum.
+        pub static ERROR_CODES: &[ErrorRow] = &[$(ErrorRow {
+            code: ErrorCode::$code,
+            when: $when,
+            retryable: error_codes!(@ $retryable),
+            status: Status::$status($number),
+            suggestion: $suggestion,
+        },)*];
+
+        impl ErrorCode {
+            /// The code as clients see it: `ELEMENT_NOT_FOUND`.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$code => $text,)*
+                }
+            }
+        }
+    };
+    (@ retryable) => { true };
+    (@ permanent) => { false };
+}
+
+error_codes! {
+    InvalidParameters "INVALID_PARAMETERS": "A parameter is missing, unknown or has the wrong type (`details.violations`).",
+        permanent, Refused 400, "correct the parameters that the message names";
+    InvalidUrl "INVALID_URL": "The URL cannot be parsed.",
+        permanent, Failed 422, "pass a complete URL, such as https://example.com/";
+    InvalidSelector "INVALID_SELECTOR": "The target cannot be parsed.",
+        permanent, Failed 422, "a target is a ref (e12), CSS, XPath (//…), text=…, role=button[name=\"…\"], label=… or testid=…";
+    SessionNotFound "SESSION_NOT_FOUND": "No session has this id, or it was closed.",
+        permanent, Refused 404, "create a session with create_session";
+    SessionExpired "SESSION_EXPIRED": "The session has expired, also if it expires during the call.",
+        permanent, Refused 410, "restore the session with session_resume, or create one with create_session";
+    PageNotFound "PAGE_NOT_FOUND": "No page of the session has this id, or it was closed.",
+        permanent, Refused 404, "list the pages with pages {action: \"list\"}";
+    RecordNotFound "RECORD_NOT_FOUND": "No recorded call has this id.",
+        permanent, Refused 404, "list the recorded calls with list_requests";
+    MaxSessionsReached "MAX_SESSIONS_REACHED": "The session limit is reached.",
+        retryable, Refused 503, "close a session with close_session, or raise --max-sessions";
+    NavigationFailed "NAVIGATION_FAILED": "A navigation failed or timed out (`details.reason`). Timeouts and reset connections are retryable.",
+        permanent, Failed 422, "check the URL and that its server runs";
+    ElementNotFound "ELEMENT_NOT_FOUND": "No element matches within the timeout, or the ref is stale (`details.reason`).",
+        permanent, Failed 422, "look at the page with snapshot or find";
+    ElementAmbiguous "ELEMENT_AMBIGUOUS": "The target of an action matches several elements (`details.matches`).",
+        permanent, Failed 422, "pass one of the refs in details.matches";
+    ElementNotClickable "ELEMENT_NOT_CLICKABLE": "The element cannot be clicked (`details.reason`: hidden, disabled, covered, moving, or `ELEMENT_NOT_INTERACTIVE` if it never can).",
+        permanent, Failed 422, "look at the page with snapshot, and wait until the element can be clicked";
+    ElementNotEditable "ELEMENT_NOT_EDITABLE": "The element cannot be edited: hidden, disabled, read-only or not a field (`details.reason`).",
+        permanent, Failed 422, "look at the page with snapshot, and target a field that can be edited";
+    DialogOpen "DIALOG_OPEN": "A dialog blocks the page.",
+        permanent, Failed 422, "answer it with handle_dialog, then go on";
+    Timeout "TIMEOUT": "A wait has timed out.",
+        retryable, Failed 422, "raise `timeout`, or look at the page with snapshot";
+    NetworkError "NETWORK_ERROR": "A request other than a navigation failed, for example a `fetch` of `evaluate`.",
+        retryable, Failed 422, "check that the server of the request runs, then call again";
+    ScriptError "SCRIPT_ERROR": "A script in the page threw an exception (`details` has message and position).",
+        permanent, Failed 422, "correct the script; details has the position of the error";
+    BlockedByPolicy "BLOCKED_BY_POLICY": "The server's configuration forbids it (`details.rule`).",
+        permanent, Failed 422, "do without it, or ask the person who runs the server to change the option in details.rule";
+    BrowserCrashed "BROWSER_CRASHED": "The browser or the page has crashed. Not retryable if a crashed page must be navigated first.",
+        retryable, Failed 503, "repeat the call: the browser is started again and the session resumed";
+    BrowserError "BROWSER_ERROR": "The browser refused the call, cannot do it, or could not be started.",
+        permanent, Failed 422, "call again; if it fails again, run `troupe doctor`, which checks the browser";
+    ResourceExhausted "RESOURCE_EXHAUSTED": "A limit of memory, size or number is reached.",
+        retryable, Failed 422, "ask for less, or raise the limit that the message names";
+    UpstreamUnavailable "UPSTREAM_UNAVAILABLE": "The upstream server of the session does not run.",
+        retryable, Refused 503, "call again later; the log of the server says why it is not available";
+    ServerUnavailable "SERVER_UNAVAILABLE": "The server behind `--connect` cannot be reached, or the server ended during the call.",
+        retryable, Refused 503, "start that server, or correct the URL; then try again";
+    InternalError "INTERNAL_ERROR": "A defect of Troupe, or a failure of the machine.",
+        permanent, Failed 500, "call again; if it fails again, report it with the log of the server";
 }
 
 impl ErrorCode {
-    /// Whether the same call may succeed later with nothing changed. A navigation says for itself.
-    fn retryable(self) -> bool {
-        matches!(
-            self,
-            Self::MaxSessionsReached
-                | Self::Timeout
-                | Self::NetworkError
-                | Self::BrowserCrashed
-                | Self::ResourceExhausted
-                | Self::UpstreamUnavailable
-        )
-    }
-
-    /// The code as clients see it: `ELEMENT_NOT_FOUND`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidParameters => "INVALID_PARAMETERS",
-            Self::InvalidUrl => "INVALID_URL",
-            Self::InvalidSelector => "INVALID_SELECTOR",
-            Self::SessionNotFound => "SESSION_NOT_FOUND",
-            Self::SessionExpired => "SESSION_EXPIRED",
-            Self::PageNotFound => "PAGE_NOT_FOUND",
-            Self::RecordNotFound => "RECORD_NOT_FOUND",
-            Self::MaxSessionsReached => "MAX_SESSIONS_REACHED",
-            Self::NavigationFailed => "NAVIGATION_FAILED",
-            Self::ElementNotFound => "ELEMENT_NOT_FOUND",
-            Self::ElementAmbiguous => "ELEMENT_AMBIGUOUS",
-            Self::ElementNotClickable => "ELEMENT_NOT_CLICKABLE",
-            Self::ElementNotEditable => "ELEMENT_NOT_EDITABLE",
-            Self::DialogOpen => "DIALOG_OPEN",
-            Self::Timeout => "TIMEOUT",
-            Self::NetworkError => "NETWORK_ERROR",
-            Self::ScriptError => "SCRIPT_ERROR",
-            Self::BlockedByPolicy => "BLOCKED_BY_POLICY",
-            Self::BrowserCrashed => "BROWSER_CRASHED",
-            Self::BrowserError => "BROWSER_ERROR",
-            Self::ResourceExhausted => "RESOURCE_EXHAUSTED",
-            Self::UpstreamUnavailable => "UPSTREAM_UNAVAILABLE",
-            Self::InternalError => "INTERNAL_ERROR",
-        }
+    pub fn row(self) -> &'static ErrorRow {
+        // The rows have the order of the enum.
+        &ERROR_CODES[self as usize]
     }
 }
 
+/// The fields of `details`. Which of them an error has depends on its code and reason.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "read through its schema: it becomes a type of the Node library")]
+pub struct ErrorDetails {
+    /// What exactly failed, in a word: `stale`, `covered`, `timeout`, `net::ERR_CONNECTION_REFUSED`…
+    reason: Option<String>,
+    /// `INVALID_PARAMETERS`: everything that is wrong with the parameters.
+    violations: Option<Vec<ParameterViolation>>,
+    selector: Option<String>,
+    /// The ref of the element.
+    #[serde(rename = "ref")]
+    reference: Option<String>,
+    /// The elements that match an ambiguous target.
+    matches: Option<Vec<ElementMatch>>,
+    /// Elements that are similar to the one that was not found.
+    suggestions: Option<Vec<ElementMatch>>,
+    /// The element that covers the target.
+    covering: Option<String>,
+    /// The URL of the page.
+    page: Option<String>,
+    page_id: Option<String>,
+    url: Option<String>,
+    path: Option<String>,
+    key: Option<String>,
+    /// Milliseconds.
+    timeout: Option<u64>,
+    /// The open dialog: `type`, `message`, `defaultValue`.
+    dialog: Option<Value>,
+    /// The option of the server's configuration that forbids the call.
+    rule: Option<String>,
+    /// `fill_form`: the field that failed, and how many were filled before it.
+    field: Option<String>,
+    filled: Option<u64>,
+    /// `SCRIPT_ERROR`: the exception's message, class and position.
+    message: Option<String>,
+    class: Option<String>,
+    line: Option<u64>,
+    column: Option<u64>,
+    /// What the browser cannot do.
+    unsupported: Option<String>,
+    /// Characters of a result that `offset` is beyond.
+    total: Option<u64>,
+    max_sessions: Option<u64>,
+    /// The sessions that the call may mean.
+    sessions: Option<Vec<String>>,
+    /// Of the server that uses the session.
+    working_directory: Option<String>,
+    /// Bytes.
+    available_memory: Option<u64>,
+    /// Bytes.
+    min_free_memory: Option<u64>,
+    /// Milliseconds since 1970.
+    retry_at: Option<u64>,
+    /// The error of the upstream server.
+    upstream: Option<Value>,
+    /// Where a script inside the page failed: a defect of Troupe.
+    stack: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(inline)]
+#[expect(dead_code, reason = "read through its schema")]
+struct ParameterViolation {
+    parameter: String,
+    problem: String,
+    reason: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(inline)]
+#[expect(dead_code, reason = "read through its schema")]
+struct ElementMatch {
+    #[serde(rename = "ref")]
+    reference: String,
+    description: String,
+}
+
 /// A failed call, in the shape in which clients get it.
-#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 #[serde(rename_all = "camelCase")]
 pub struct TroupeError {
     #[serde(rename = "errorCode")]
     pub code: ErrorCode,
-    /// What was wanted, where, and what was found instead; plain text.
+    /// The target, where it was searched for, and what was found instead, as plain text.
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Facts for programs: `reason`, `violations`, `matches`…
-    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub details: Map<String, Value>,
     pub retryable: bool,
     /// What to do next.
@@ -109,8 +228,8 @@ impl TroupeError {
             message: message.into(),
             session_id: None,
             details: Map::new(),
-            retryable: code.retryable(),
-            suggestion: None,
+            retryable: code.row().retryable,
+            suggestion: Some(code.row().suggestion.to_owned()),
         }
     }
 
@@ -124,6 +243,24 @@ impl TroupeError {
     pub fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.details.insert(key.to_owned(), value.into());
         self
+    }
+
+    /// Adds the target of the call as `details.selector`, if the error is about an element and does not name one.
+    #[must_use]
+    pub fn about(self, target: &str) -> Self {
+        let is_about_element = matches!(
+            self.code,
+            ErrorCode::InvalidSelector
+                | ErrorCode::ElementNotFound
+                | ErrorCode::ElementAmbiguous
+                | ErrorCode::ElementNotClickable
+                | ErrorCode::ElementNotEditable
+                | ErrorCode::Timeout
+        );
+        if !is_about_element || self.details.contains_key("selector") {
+            return self;
+        }
+        self.detail("selector", target)
     }
 
     /// The same error in other words.
@@ -151,10 +288,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_serialized_code_is_the_one_that_as_str_gives() {
-        for code in [ErrorCode::InvalidUrl, ErrorCode::SessionExpired, ErrorCode::BlockedByPolicy] {
-            assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
+    fn each_code_finds_its_row_and_is_serialized_as_its_text() {
+        for row in ERROR_CODES {
+            assert_eq!(row.code.row().code, row.code);
+            assert_eq!(serde_json::to_value(row.code).unwrap(), row.code.as_str());
         }
+    }
+
+    #[test]
+    fn every_code_has_a_suggestion() {
+        for row in ERROR_CODES {
+            assert!(!row.suggestion.is_empty(), "{}", row.code.as_str());
+            assert_eq!(TroupeError::new(row.code, "x").suggestion.as_deref(), Some(row.suggestion));
+        }
+    }
+
+    #[test]
+    fn every_detail_that_an_error_is_given_has_a_type() {
+        fn read(folder: &std::path::Path, code: &mut String) {
+            for entry in std::fs::read_dir(folder).unwrap().flatten() {
+                match entry.path() {
+                    path if path.is_dir() => read(&path, code),
+                    path if path.extension().is_some_and(|extension| extension == "rs") => {
+                        code.push_str(&std::fs::read_to_string(path).unwrap());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let mut code = String::new();
+        read(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut code);
+        let schema = schemars::schema_for!(ErrorDetails).to_value();
+        let given = code.split(".detail(").skip(1).filter_map(|rest| rest.trim_start().strip_prefix('"'));
+        let unknown: Vec<_> = given
+            .filter_map(|rest| rest.split('"').next())
+            // Without the search text above.
+            .filter(|name| name.chars().all(char::is_alphanumeric))
+            .filter(|name| schema["properties"].get(name).is_none())
+            .collect();
+        assert!(unknown.is_empty(), "add them to ErrorDetails: {unknown:?}");
     }
 
     #[test]
@@ -167,7 +339,8 @@ mod tests {
           "details": {
             "timeout": 5
           },
-          "retryable": true
+          "retryable": true,
+          "suggestion": "raise `timeout`, or look at the page with snapshot"
         }
         "#);
     }

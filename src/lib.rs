@@ -1,23 +1,25 @@
-//! Troupe: one browser-automation server, many isolated sessions. This is the map of the house.
+//! Troupe: a browser-automation server with many isolated sessions.
 //!
-//! Each module knows only those that come before it in this list (`tests/layers.rs` checks it):
+//! Each module uses only modules before it in this list (`tests/layers.rs` checks this):
 //!
-//! - [`error`]: the one error that leaves the house, with its codes.
-//! - [`config`]: everything that can be set, merged from flags, environment, file and defaults.
-//! - [`policy`]: what a page, a client or a file may do.
-//! - [`engine`]: browsers behind traits; a folder for each family, and the wire they are spoken to over.
-//! - [`page`]: what a page is and can do, the same in every browser.
-//! - [`store`]: the record of every call, and what sessions are resumed from.
+//! - [`error`]: the public error type and its codes.
+//! - [`offload`]: keeps long computations off the async threads.
+//! - [`config`]: all options, merged from flags, environment, file and defaults.
+//! - [`policy`]: which hosts, files and secrets pages and clients may use.
+//! - [`engine`]: browsers behind traits, with a folder for each family, and the protocol connections to them.
+//! - [`page`]: a page and its actions, the same in every browser.
+//! - [`store`]: the record of every call, and the saved state of sessions.
 //! - [`upstream`]: other MCP servers, supervised, in place of the engine.
-//! - [`session`]: isolated contexts, their life and their order.
-//! - [`tools`]: the list of tools; each a row of data and a function.
-//! - [`server`]: MCP over the tools.
-//! - [`transport`]: bytes in, messages out.
-//! - [`cli`] and `node`: the two faces.
+//! - [`session`]: isolated contexts, their lifetimes and the order of their calls.
+//! - [`tools`]: the registry of tools; each is a row of data and a function.
+//! - [`server`]: MCP for the tools.
+//! - [`transport`]: stdio, HTTP, WebSocket and `--connect`.
+//! - [`cli`] and `node`: the command line and the Node addon.
 
 pub mod config;
 pub mod engine;
 pub mod error;
+pub mod offload;
 pub mod page;
 pub mod policy;
 pub mod server;

@@ -1,28 +1,29 @@
-//! The arrows of the house: each module knows only what stands to the right of its name here (design.md).
+//! The dependencies between modules: each module uses only the modules that are listed with its name here.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-/// `module → what it may use`. `error` and `config` are the ground; `lib.rs` declares and uses nothing.
+/// `module → the modules that it may use`. `lib.rs` only declares modules.
 const ARROWS: &[(&str, &[&str])] = &[
     ("error", &[]),
+    ("offload", &[]),
     ("config", &["error"]),
-    ("policy", &["config", "error"]),
-    ("engine", &["config", "error"]),
-    ("page", &["engine", "policy", "config", "error"]),
-    ("store", &["policy", "config", "error"]),
-    ("upstream", &["engine", "policy", "config", "error"]),
-    ("session", &["upstream", "store", "page", "engine", "policy", "config", "error"]),
-    ("tools", &["session", "upstream", "store", "page", "engine", "policy", "config", "error"]),
-    ("server", &["tools", "session", "upstream", "page", "config", "error"]),
-    ("transport", &["server", "tools", "session", "upstream", "config", "error"]),
+    ("policy", &["config", "error", "offload"]),
+    ("engine", &["config", "error", "offload"]),
+    ("page", &["engine", "policy", "config", "error", "offload"]),
+    ("store", &["policy", "config", "error", "offload"]),
+    ("upstream", &["engine", "policy", "config", "error", "offload"]),
+    ("session", &["upstream", "store", "page", "engine", "policy", "config", "error", "offload"]),
+    ("tools", &["session", "upstream", "store", "page", "engine", "policy", "config", "error", "offload"]),
+    ("server", &["tools", "session", "upstream", "page", "config", "error", "offload"]),
+    ("transport", &["server", "tools", "session", "upstream", "config", "error", "offload"]),
     ("cli", &["transport", "server", "tools", "store", "engine", "policy", "config", "error"]),
     ("node", &["cli", "transport", "server", "tools", "session", "store", "engine", "config", "error"]),
 ];
 
-/// `crate → the only modules that may know it`.
+/// `crate → the only modules that may use it`.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("napi", &["node"]),
     ("napi_derive", &["node"]),

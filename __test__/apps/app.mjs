@@ -59,7 +59,7 @@ process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
 export function startProgram(t, program, args, options = {}) {
   const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
   running.add(child)
-  // Not `close`: what it has started may outlive it and hold its output open.
+  // Not `close`: its child processes may outlive it and hold its output open.
   const ended = new Promise((resolve) => child.on('exit', resolve).on('error', resolve))
   let output = ''
   child.on('error', (error) => (output += error.message))

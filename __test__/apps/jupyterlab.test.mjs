@@ -1,4 +1,4 @@
-// JupyterLab as PyPI has it: an agent opens a notebook, types a cell, runs it and reads what came out.
+// JupyterLab from PyPI: an agent opens a notebook, types a cell, runs it and reads the output.
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -60,7 +60,7 @@ describe('JupyterLab', { timeout: 120_000, skip: existsSync(JUPYTER) ? false : '
     await agent.seeing(/ZeroDivisionError: division by zero/)
 
     await agent.act('press', { key: 'ControlOrMeta+S' })
-    // It is written in place: what is read may be a part of it.
+    // It is written in place, so a read may return only a part of it.
     const saved = () => {
       const text = readFileSync(file, 'utf8')
       return text.includes('ZeroDivisionError') && text.trimEnd().endsWith('}') && JSON.parse(text).cells.slice(1, 3)

@@ -1,4 +1,4 @@
-// A dialog holds its page up: that is told by the call that opens it and by those that come too early.
+// A dialog blocks its page. This is reported by the call that opens it, and by calls that come before it is closed.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'

@@ -35,7 +35,7 @@ describe('an element', { timeout: 60_000 }, () => {
     ['/more', '#invisible', 'hidden', /is hidden: visibility: hidden.*<div/],
     ['/more', '#empty', 'hidden', /is hidden/],
     ['/more', '#under', 'covered', /textbox.*is covered by <button#above>/],
-    ['/more', '#outside', 'outside', /button "Outside".*outside of the viewport/],
+    ['/more', '#outside', 'ELEMENT_NOT_INTERACTIVE', /button "Outside".*outside of the viewport/],
     ['/more', '#aria', 'disabled', /button "Aria".*is disabled/]
   ]) {
     test(`${selector} of ${path} is not clicked: ${reason}`, async () => {

@@ -1,4 +1,4 @@
-// Calls whose parameters do not fit: one answer tells everything that is wrong and what the tool takes.
+// Calls with invalid parameters: one answer lists all errors and the parameters of the tool.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'

@@ -53,7 +53,7 @@ describe('a session', { timeout: 60_000 }, () => {
   })
 
   test('whose time is over says so', async (t) => {
-    const brief = await startServer(t, ['--session-timeout', String(BRIEF)])
+    const brief = await startServer(t, ['--session-timeout', String(BRIEF), '--session-expiry', 'fixed'])
     // The browser runs: its start is no part of the session's time.
     await brief.ok('navigate', { url: 'about:blank' })
     const { sessionId, expiresAt } = await brief.ok('create_session')

@@ -41,8 +41,9 @@ describe('the conformance suite', { skip: process.platform === 'win32' }, () => 
   /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
   let product
   before(async () => {
-    fixtures = await startHttpServer(scope, [], { env: { CONFORMANCE_FIXTURES: '1' } })
-    product = await startHttpServer(scope)
+    // The suite cannot send a token.
+    fixtures = await startHttpServer(scope, ['--no-auth'], { env: { CONFORMANCE_FIXTURES: '1' } })
+    product = await startHttpServer(scope, ['--no-auth'])
   })
 
   for (const revision of ['2025-11-25', '2026-07-28']) {

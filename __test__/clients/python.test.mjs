@@ -24,8 +24,12 @@ const CLIENTS = [
 /** Where a client finds the server. @type {Record<string, (t: import('node:test').TestContext) => Promise<string[]>>} */
 const SERVERS = {
   stdio: async () => ['stdio', SERVER.command, ...SERVER.args],
-  http: async (t) => ['http', (await startHttpServer(t)).url],
-  ws: async (t) => ['ws', (await startHttpServer(t, [], { transport: 'websocket' })).url]
+  http: async (t) => {
+    const { url, token } = await startHttpServer(t)
+    return ['http', url, token]
+  },
+  // This transport sends no headers, so it cannot send a token.
+  ws: async (t) => ['ws', (await startHttpServer(t, ['--no-auth'], { transport: 'websocket' })).url]
 }
 
 /** @param {import('node:test').TestContext} t @param {{ environment: string, client: string[] }} which @param {string[]} server */

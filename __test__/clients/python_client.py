@@ -1,7 +1,7 @@
 """Plays what it is told on stdin through one of Python's MCP clients, one JSON a line; each is answered by one.
 
 Started with the client (`mcp-2 legacy`, `mcp-2 auto`, `mcp-1`, `fastmcp`) and the server: `stdio COMMAND ARGUMENT…`,
-`http URL` or `ws URL`. The test beside it says what to do and judges the answers. A client that is not installed here is
+`http URL TOKEN` or `ws URL`. The test beside it says what to do and judges the answers. A client that is not installed here is
 not imported: each lives in an environment of its own.
 """
 
@@ -26,6 +26,10 @@ def text_of(content) -> str:
     return "".join(getattr(part, "text", "") for part in content)
 
 
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
 @asynccontextmanager
 async def mcp_2(server: list[str], mode: str):
     from mcp.client import Client
@@ -35,7 +39,9 @@ async def mcp_2(server: list[str], mode: str):
     if kind == "stdio":
         target = stdio_client(StdioServerParameters(command=rest[0], args=rest[1:], env=dict(os.environ)))
     else:
-        target = rest[0]
+        from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+
+        target = streamable_http_client(rest[0], http_client=create_mcp_http_client(headers=bearer(rest[1])))
     async with Client(target, mode=mode) as client:
 
         async def call(tool, arguments, on_progress=None):
@@ -55,7 +61,7 @@ async def mcp_1(server: list[str]):
     kind, *rest = server
     connecting = {
         "stdio": lambda: stdio_client(StdioServerParameters(command=rest[0], args=rest[1:], env=dict(os.environ))),
-        "http": lambda: streamablehttp_client(rest[0]),
+        "http": lambda: streamablehttp_client(rest[0], headers=bearer(rest[1])),
         "ws": lambda: websocket_client(rest[0]),
     }[kind]()
     async with connecting as streams, ClientSession(streams[0], streams[1]) as session:
@@ -75,7 +81,7 @@ async def fastmcp(server: list[str]):
 
     kind, *rest = server
     target = rest[0] if kind == "http" else StdioTransport(command=rest[0], args=rest[1:], env=dict(os.environ))
-    async with Client(target) as client:
+    async with Client(target, auth=rest[1] if kind == "http" else None) as client:
 
         async def call(tool, arguments, on_progress=None):
             result = await client.call_tool_mcp(tool, arguments, progress_handler=on_progress)

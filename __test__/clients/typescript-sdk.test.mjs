@@ -19,7 +19,7 @@ const INFO = { name: 'troupe-test', version: '0' }
 const CLIENTS = {
   'SDK 1.32': {
     stdio: () => new Stdio1({ ...SERVER, stderr: 'pipe' }),
-    http: (url) => new Http1(new URL(url)),
+    http: ({ url, authorization }) => new Http1(new URL(url), { requestInit: { headers: authorization } }),
     stateless: false,
     connect: async (transport) => {
       const client = new Client1(INFO)
@@ -33,7 +33,7 @@ const CLIENTS = {
       `client 2.x (${mode})`,
       {
         stdio: () => new Stdio2({ ...SERVER, stderr: 'pipe' }),
-        http: (url) => new Http2(new URL(url)),
+        http: ({ url, authorization }) => new Http2(new URL(url), { requestInit: { headers: authorization } }),
         stateless: mode === 'auto',
         connect: async (transport) => {
           const client = new Client2(INFO, { versionNegotiation: { mode } })
@@ -109,7 +109,7 @@ for (const [name, { stdio, http, stateless, connect, callTool }] of Object.entri
   test(`the TypeScript ${name} plays it all over HTTP`, { timeout: 60_000 }, async (t) => {
     const site = await startSite(t)
     const server = await startHttpServer(t)
-    const client = await connect(http(server.url))
+    const client = await connect(http(server))
     t.after(() => client.close())
     await playMainJob(site, ways(client))
     await playBesideTools(site, { ...ways(client), stateless })
@@ -121,7 +121,8 @@ test('the TypeScript SDK 1.32 plays it all over a WebSocket', { timeout: 60_000 
   globalThis.WebSocket ??= /** @type {any} */ (WebSocket)
   const { connect, callTool } = CLIENTS['SDK 1.32']
   const site = await startSite(t)
-  const server = await startHttpServer(t, [], { transport: 'websocket' })
+  // This transport sends no headers, so it cannot send a token.
+  const server = await startHttpServer(t, ['--no-auth'], { transport: 'websocket' })
   const client = await connect(new WebSocketClientTransport(new URL(server.url)))
   t.after(() => client.close())
   await playMainJob(site, waysOf(client, callTool))

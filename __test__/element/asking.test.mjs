@@ -48,7 +48,11 @@ describe('asking about elements', { timeout: 120_000 }, () => {
     assert.deepEqual([json.errorCode, json.details.timeout], ['ELEMENT_NOT_FOUND', 200])
     assert.match(json.suggestion, /Other/)
     assert.ok(ms >= 190 && ms < 2000, `${ms} ms`)
-    assert.equal((await server.call('find_element', { selector: 'e99999', timeout: 100 })).json.details.reason, 'stale')
+    for (const selector of ['e99999', 'f999e1']) {
+      const { json } = await server.call('find_element', { selector, timeout: 100 })
+      assert.equal(json.details.reason, 'unknown', json.message)
+      assert.match(json.message, /no element has had the ref/)
+    }
     assert.equal((await server.call('find_element', { selector: 'p[', timeout: 100 })).json.errorCode, 'INVALID_SELECTOR')
   })
 

@@ -1,4 +1,4 @@
-// No result is larger than the budget; what is over it can be read on.
+// No result exceeds the budget, and the rest of it can be read.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { startManager } from '../support/managers.mjs'

@@ -1,4 +1,4 @@
-// What a page says, as data.
+// Reading a page as data.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { READING_PAGES } from '../support/reading-pages.mjs'

@@ -157,6 +157,62 @@ describe('pictures', { timeout: 120_000 }, () => {
     }
   })
 
+  test('a screenshot is written to the file that is named, never over another, and is a baseline later', async () => {
+    await at('/still')
+    const saved = await server.call('screenshot', { path: 'visual/before' })
+    assert.deepEqual(sizeOf(pictureOf(saved)), { type: 'png', width: 800, height: 600 })
+    const path = join(folder, 'output', 'visual', 'before.png')
+    assert.deepEqual(saved.json, { path })
+    assert.equal(readFileSync(path).toString('base64'), pictureOf(saved))
+    assert.equal((await server.call('screenshot', { path: 'whole.jpg', fullPage: true })).json.path, join(folder, 'output', 'whole.jpg'))
+    assert.equal(sizeOf(readFileSync(join(folder, 'output', 'whole.jpg')).toString('base64')).type, 'jpeg')
+    assert.equal((await server.call('screenshot', { path: 'other.jpeg', quality: 10 })).json.path, join(folder, 'output', 'other.jpeg'))
+
+    assert.deepEqual([(await refused('screenshot', { path: 'visual/before.png' })).details.path], [path])
+    for (const path of ['a.webp', 'a.tar.gz']) assert.match((await refused('screenshot', { path })).message, /must end in \.png/)
+    assert.match((await refused('screenshot', { path: 'a.png', type: 'jpeg' })).message, /another `type`/)
+    for (const path of ['../../out.png', '/out.png']) assert.equal((await refused('screenshot', { path })).errorCode, 'BLOCKED_BY_POLICY', path)
+    const inBatch = await server.ok('batch', { steps: [{ tool: 'screenshot', arguments: { path: 'step.png' } }] })
+    assert.deepEqual(inBatch.results, [{ tool: 'screenshot', result: { path: join(folder, 'output', 'step.png') }, picture: 1 }])
+
+    // The prompt for a visual regression test, step by step.
+    const { result } = await server.request('prompts/get', { name: 'visual_regression', arguments: { url: site.url('/still'), baseline_screenshot: 'visual/before.png' } })
+    assert.match(result.messages[0].content.text, /Compare with baseline: visual\/before\.png/)
+    await blackBox('margin-left:200px')
+    const changed = await server.call('compare_screenshots', { baseline: 'visual/before.png' })
+    assert.equal(changed.result.structuredContent.percentage, 4.167)
+    assert.equal(sizeOf(pictureOf(changed)).width, 800)
+  })
+
+  test('an earlier screenshot is a baseline by its refId and by its URI, also from another session', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/still') })
+    const { refId } = (await server.call('screenshot', { sessionId })).meta
+    const listed = await server.request('resources/list')
+    const uris = listed.result.resources.map(({ uri }) => uri).filter((uri) => uri.startsWith('playwright:///screenshot/'))
+    await server.ok('evaluate', { sessionId, script: "box.style.marginLeft = '200px'" })
+    const percentage = async (baseline, more) => (await server.ok('compare_screenshots', { sessionId, baseline, ...more })).percentage
+    assert.equal(await percentage(refId), 4.167)
+    assert.equal(await percentage(uris.at(-1)), 4.167)
+    const other = await server.createSession()
+    await server.ok('navigate', { sessionId: other, url: site.url('/still') })
+    assert.equal(await percentage(refId, { sessionId: other }), 0)
+    assert.equal(await percentage(uris.at(-1), { sessionId: other }), 0)
+    // The session keeps its last screenshots; the record keeps all of them.
+    for (let times = 0; times < 10; times++) await server.ok('screenshot', { sessionId, type: 'jpeg' })
+    assert.equal(await percentage(refId), 4.167)
+    assert.equal((await refused('compare_screenshots', { sessionId, baseline: uris.at(-1) })).errorCode, 'RECORD_NOT_FOUND')
+
+    const compared = await server.call('compare_screenshots', { sessionId, baseline: refId })
+    const { errorCode, message } = await refused('compare_screenshots', { sessionId, baseline: compared.meta.refId })
+    assert.equal(errorCode, 'RECORD_NOT_FOUND')
+    assert.match(message, /compare_screenshots.* took no screenshot/)
+    assert.equal((await refused('compare_screenshots', { sessionId, baseline: '0f0e0d0c-0000-4000-8000-000000000000' })).errorCode, 'RECORD_NOT_FOUND')
+    assert.match((await refused('compare_screenshots', { sessionId, baseline: `playwright:///page/${other}/page-1` })).message, /not the URI of a screenshot/)
+    assert.equal((await refused('compare_screenshots', { sessionId, baseline: 'playwright:///screenshot/none/page-1/2025-11-27T10:30:00Z' })).errorCode, 'SESSION_NOT_FOUND')
+    for (const id of [sessionId, other]) await server.ok('close_session', { sessionId: id })
+  })
+
   test('save_pdf writes a file of the page, never over another', async () => {
     await at('/article')
     const saved = await server.ok('save_pdf')
@@ -166,6 +222,10 @@ describe('pictures', { timeout: 120_000 }, () => {
     assert.equal((await server.ok('save_pdf')).path, join(folder, 'output', 'An-article-2.pdf'))
     assert.equal((await server.ok('save_pdf', { path: 'sub/report' })).path, join(folder, 'output', 'sub', 'report.pdf'))
     assert.equal((await server.ok('save_pdf', { path: join(folder, 'here.pdf') })).path, join(folder, 'here.pdf'))
+    // A client that names a file expects to find the PDF there.
+    const { errorCode, details } = await refused('save_pdf', { path: 'sub/report' })
+    assert.deepEqual([errorCode, details.path], ['INVALID_PARAMETERS', join(folder, 'output', 'sub', 'report.pdf')])
+    assert.equal(existsSync(join(folder, 'output', 'sub', 'report-2.pdf')), false)
   })
 
   test('save_pdf writes nothing outside of its folders', async () => {

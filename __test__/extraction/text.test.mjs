@@ -1,11 +1,14 @@
-// What a page says, as text.
+// Reading a page as text.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { READING_PAGES } from '../support/reading-pages.mjs'
 import { startShared } from '../support/scope.mjs'
 
+/** Thirty paragraphs in each of three frames. */
+const CROWD = `<title>Crowd</title>${['a', 'b', 'c'].map((frame) => `<iframe srcdoc="${Array.from({ length: 30 }, (_, index) => `<p>Person ${frame}${index}</p>`).join('')}"></iframe>`).join('')}`
+
 describe('reading text', { timeout: 120_000 }, () => {
-  const { server, site } = startShared({ routes: READING_PAGES })
+  const { server, site } = startShared({ routes: { ...READING_PAGES, '/crowd': CROWD } })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
   const refused = async (tool, args) => {
@@ -51,7 +54,7 @@ describe('reading text', { timeout: 120_000 }, () => {
   test('get_all_text reads every match', async () => {
     await at('/outer')
     assert.deepEqual(await server.ok('get_all_text', { selector: '.line' }), { texts: ['First line', 'Second line'], count: 2 })
-    assert.equal((await refused('get_all_text', { selector: '.nothing' })).errorCode, 'ELEMENT_NOT_FOUND')
+    assert.deepEqual(await server.ok('get_all_text', { selector: '.nothing' }), { texts: [], count: 0 })
   })
 
   test('get_attribute gives an attribute as it is written, and null where there is none', async () => {
@@ -94,6 +97,15 @@ describe('reading text', { timeout: 120_000 }, () => {
     assert.match(await server.ok('find', { text: 'innermost' }), /Innermost text/)
     assert.match(await server.ok('find', { regex: '^in the sha' }), /In the shadow/)
     assert.match(await server.ok('find', { text: 'nowhere' }), /^Nothing at .* matches `nowhere`/)
+  })
+
+  test('find shows the first 50 matches of several frames, in the order of the document', async () => {
+    await at('/crowd')
+    const lines = await server.ok('find', { text: 'person' })
+    assert.match(lines, /^90 matches at .*, the first 50:/)
+    const shown = [...lines.matchAll(/Person (\w)(\d+)/g)].map(([, frame, number]) => [frame, Number(number)])
+    const expected = ['a', 'b'].flatMap((frame) => Array.from({ length: frame === 'a' ? 30 : 20 }, (_, index) => [frame, index]))
+    assert.deepEqual(shown, expected)
   })
 
   test('find refuses neither, both and a broken pattern', async () => {

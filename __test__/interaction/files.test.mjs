@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
+import { html } from '../support/site.mjs'
 import { hearing, page } from './page.mjs'
 
 const UPLOADS = `<input id="one" type="file" aria-label="One"><input id="several" type="file" multiple aria-label="Several">
@@ -17,7 +18,12 @@ describe('files', { timeout: 60_000 }, () => {
   const { server, site, scope } = startShared({
     args: ['--timeout-action', '300'],
     cwd: folder,
-    routes: { '/uploads': page('Uploads', UPLOADS + hearing('input change')), '/framed': page('Framed', '<iframe id="frame" src="/uploads"></iframe>') }
+    routes: {
+      '/uploads': page('Uploads', UPLOADS + hearing('input change')),
+      '/framed': page('Framed', '<iframe id="frame" src="/uploads"></iframe>'),
+      '/around': (_request, response) => html(response, page('Around', `<iframe id="frame" src="http://localhost:${site.port}/uploads"></iframe>`)),
+      '/pickers': page('Pickers', ['showOpenFilePicker', 'showSaveFilePicker', 'showDirectoryPicker'].map((name) => `<button id="${name}" onclick="${name}().catch(() => {})">${name}</button>`).join(''))
+    }
   })
   scope.after(() => rmSync(folder, { recursive: true }))
   for (const name of ['a.txt', 'b.txt']) writeFileSync(join(folder, name), `of ${name}`)
@@ -61,9 +67,34 @@ describe('files', { timeout: 60_000 }, () => {
     assert.deepEqual((await server.ok('click', { selector: '#many' })).fileChooser, { multiple: true })
   })
 
+  test('upload_file answers the chooser of a frame of another site, in a process of its own too', async (t) => {
+    const isolating = process.env.TEST_BROWSER ? [] : [['--browser-arg=--site-per-process']]
+    for (const args of [[], ...isolating]) {
+      const own = await startServer(t, args, { cwd: folder })
+      await own.ok('navigate', { url: site.url('/around') })
+      assert.deepEqual((await own.ok('click', { selector: '#frame >>> #choose' })).fileChooser, { multiple: false }, `${args}`)
+      await own.ok('upload_file', { selector: '#frame >>> #choose', files: ['a.txt'] })
+      const { value: file } = await own.ok('get_value', { selector: '#frame >>> #one' })
+      assert.match(file, /a\.txt$/, `${args}`)
+    }
+  })
+
+  test('a chooser of the File System Access API is reported as unsupported', async () => {
+    for (const picker of ['showOpenFilePicker', 'showSaveFilePicker', 'showDirectoryPicker']) {
+      await server.ok('navigate', { url: site.url('/pickers') })
+      const { fileChooser } = await server.ok('click', { selector: `#${picker}` })
+      assert.equal(fileChooser.multiple, false, picker)
+      assert.match(fileChooser.unsupported, /File System Access API .* its chooser was canceled/)
+      const { isError, json } = await server.call('upload_file', { selector: `#${picker}`, files: [a] })
+      assert.ok(isError, picker)
+      assert.equal(json.errorCode, 'BROWSER_ERROR')
+      assert.match(json.details.unsupported, /File System Access API/)
+    }
+  })
+
   test('upload_file says what it cannot do', async () => {
     await refused({ selector: '#one', files: ['no-such-file'] }, 'INVALID_PARAMETERS', /there is no file `no-such-file`: looked for/)
-    await refused({ selector: '#one', files: ['/etc/hostname'] }, 'BLOCKED_BY_POLICY', /out of reach/)
+    await refused({ selector: '#one', files: ['/etc/hostname'] }, 'BLOCKED_BY_POLICY', /is outside of the output directory and the working directory/)
     await refused({ selector: '#choose', files: [a, b] }, 'INVALID_PARAMETERS', /one file only/)
     await refused({ selector: '#one', files: [a, b] }, 'INVALID_PARAMETERS', /one file only/)
     await refused({ selector: '#other', files: [a] }, 'ELEMENT_NOT_EDITABLE', /no file chooser opened/)
@@ -71,6 +102,9 @@ describe('files', { timeout: 60_000 }, () => {
 
   test('upload_file can be switched off', async (t) => {
     const strict = await startServer(t, ['--enable-file-upload', 'false', '--enable-script-evaluation', 'false'])
+    const { result } = await strict.request('tools/list')
+    const names = result.tools.map(({ name }) => name)
+    assert.ok(names.includes('click') && !names.includes('upload_file') && !names.includes('evaluate'), names.join())
     await strict.ok('navigate', { url: site.url('/uploads') })
     const { json } = await strict.call('upload_file', { selector: '#one', files: [a] })
     assert.deepEqual([json.errorCode, json.details.rule], ['BLOCKED_BY_POLICY', 'enableFileUpload'])

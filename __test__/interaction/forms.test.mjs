@@ -1,7 +1,11 @@
-// fill, fill_form, select, check, uncheck: what the page has and hears afterwards.
+// fill, fill_form, select, check, uncheck: the values and the events that the page gets.
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
+import { startServer } from '../support/server.mjs'
 import { hearing, page } from './page.mjs'
 
 const FIELDS = `<form>
@@ -18,10 +22,18 @@ const FIELDS = `<form>
     for (const root of [openRoot, closedRoot]) root.innerHTML = '<input aria-label="In ' + root.mode + '"><input type="checkbox" aria-label="Box in ' + root.mode + '">'
   </script>`
 
+// Fields that change an entered value: by maxlength, by a formatter, by a delayed handler.
+const FORMATTING = `<input id="short" maxlength="4" aria-label="Short"><input id="password" type="password" maxlength="4" aria-label="Password">
+  <input id="phone" aria-label="Phone" oninput="const digits = value.replace(/\\D/g, ''); value = '(' + digits.slice(0, 3) + ') ' + digits.slice(3, 6) + '-' + digits.slice(6)">
+  <input id="late" aria-label="Late" oninput="setTimeout(() => { value = value.toUpperCase() })"><input id="count" type="number" step="any" aria-label="Count"><textarea id="note" aria-label="Note"></textarea>`
+
 describe('filling forms', { timeout: 60_000 }, () => {
   const { server, site } = startShared({
     args: ['--timeout-action', '150'],
-    routes: { '/fields': page('Fields', FIELDS + hearing('focus input change keydown click')), '/framed': page('Framed', '<iframe id="frame" src="/fields" width="900" height="500"></iframe>') }
+    routes: {
+      '/formatting': page('Formatting', FORMATTING + '<iframe id="framed" src="/short"></iframe>'),
+      '/short': page('Short', '<input id="short" maxlength="4" aria-label="Short">'),
+      '/fields': page('Fields', FIELDS + hearing('focus input change keydown click')), '/framed': page('Framed', '<iframe id="frame" src="/fields" width="900" height="500"></iframe>') }
   })
   beforeEach(() => server.ok('navigate', { url: site.url('/fields') }))
 
@@ -55,6 +67,38 @@ describe('filling forms', { timeout: 60_000 }, () => {
     }
     await server.ok('fill', { selector: '#name', value: '' })
     assert.equal(await value('document.getElementById("name").value'), '')
+  })
+
+  test('what the page makes of an entered value is reported', async () => {
+    await server.ok('navigate', { url: site.url('/formatting') })
+    const message = async (tool, args) => (await server.ok(tool, args)).message
+    assert.match(await message('fill', { selector: '#short', value: 'abcdef' }), /; but the value of textbox "Short" .*\[ref=e\d+\] is not the given text \("abcd"; its maxlength is 4\)$/)
+    assert.match(await message('type', { selector: '#short', text: 'wxyz12', clear: true }), /is not the given text \("wxyz"; its maxlength is 4\)$/)
+    assert.match(await message('fill', { selector: '#phone', value: '5551234567' }), /is not the given text \("\(555\) 123-4567"\)$/)
+    assert.match(await message('fill', { selector: '#late', value: 'words' }), /is not the given text \("WORDS"\)$/)
+    const form = { fields: [{ selector: '#phone', value: '(555) 123-4567' }, { selector: '#short', value: 'abcdef' }, { selector: '#framed >>> #short', value: 'ghijkl' }] }
+    const both = await message('fill_form', form)
+    assert.match(both, /^Filled 3 fields; but the value of textbox "Short" .*\("abcd".*; but the value of textbox "Short" \[ref=f.*\("ghij"/)
+    // A value that was entered unchanged, or as the same number, is not reported.
+    for (const [tool, args] of [
+      ['fill', { selector: '#phone', value: '(555) 123-4567' }],
+      ['fill', { selector: '#count', value: '1.50' }],
+      ['type', { selector: '#short', text: 'bc', clear: true }],
+      ['fill', { selector: '#note', value: 'two\r\nlines' }]
+    ]) assert.doesNotMatch(await message(tool, args), /but the value/, JSON.stringify(args))
+  })
+
+  test('a password or a secret that the page cuts off is reported without its value', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'troupe-test-forms-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    writeFileSync(join(folder, 'secrets'), 'TOKEN=s3cretvalue\n')
+    const own = await startServer(t, ['--secrets', join(folder, 'secrets')])
+    await own.ok('navigate', { url: site.url('/formatting') })
+    for (const [selector, value] of [['#password', 'hunter22'], ['#short', 'TOKEN']]) {
+      const { message } = await own.ok('fill', { selector, value })
+      assert.match(message, /is not the given text \(not shown: it is secret; its maxlength is 4\)$/)
+      assert.doesNotMatch(message, /hunt|s3cr/)
+    }
   })
 
   test('fill says what a field cannot take', async () => {

@@ -1,7 +1,9 @@
-// hover, scroll, drag_and_drop, and how click presses: what the page hears of the pointer.
+// hover, scroll, drag_and_drop, and clicks: the pointer events that the page gets.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { BROWSER } from '../support/browser.mjs'
 import { startShared } from '../support/scope.mjs'
+import { until } from '../support/wait.mjs'
 import { hearing, page } from './page.mjs'
 
 const HOVER = `<style>#menu:hover #items { display: block } #menu { position: relative } #items { display: none; position: absolute; left: 150px; top: 0 }</style>
@@ -67,6 +69,23 @@ describe('the pointer', { timeout: 60_000 }, () => {
       </script>`),
       '/in/covering': (_request, response, { search }) => response.setHeader('content-type', 'text/html').end(`<iframe id="frame" src="/covering${search}" width="500" height="400"></iframe>`),
       '/in/drags': page('Frame', '<iframe id="frame" src="/drags" width="500" height="400"></iframe>'),
+      // Its target goes when a card is pressed, so that a drag cannot end.
+      '/vanishing': page('Vanishing', DRAGS.replace('let held', 'window.held') + hearing('dragend pointerdown pointerup') + `<script>
+        const drop = target
+        const vanish = ({ target: { id } }) => {
+          if (id !== 'html' && id !== 'pointer') return
+          drop.remove()
+          fetch('/pressed' + location.search)
+        }
+        addEventListener('pointerdown', vanish)
+        for (const type of ['pointerup', 'dragend']) addEventListener(type, () => { held = false })
+        window.restore = () => {
+          removeEventListener('pointerdown', vanish)
+          document.body.append(drop)
+        }
+      </script>`),
+      '/in/vanishing': (_request, response, { search }) => response.setHeader('content-type', 'text/html').end(`<iframe id="frame" src="/vanishing${search}" width="500" height="400"></iframe>`),
+      '/pressed': 'Pressed',
       '/in/long': page('Frame', '<iframe id="frame" src="/long" width="500" height="400"></iframe>')
     }
   })
@@ -135,7 +154,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
       assert.deepEqual([json.errorCode, json.details?.reason, json.details?.covering], ['ELEMENT_NOT_CLICKABLE', 'covered', '<div#cover>'], path)
       assert.match(json.message, /waited 300 ms/)
       assert.deepEqual(await value(`${scope}.heard`), [], path)
-      // Force presses what is there.
+      // With force, the press hits whatever element is there.
       await server.ok('click', { selector: `${into}#go`, force: true })
       assert.ok((await value(`${scope}.heard`)).includes('click cover'), path)
     }
@@ -204,6 +223,33 @@ describe('the pointer', { timeout: 60_000 }, () => {
     await refused('drag_and_drop', { source: '#html', target: '#target', timeout: 100 }, 'ELEMENT_NOT_CLICKABLE', 'hidden')
   })
 
+  test('a drag that fails or is canceled releases the button, and later drags work', async () => {
+    let rounds = 0
+    for (const [path, frame, inside] of [['/vanishing', '', 'window'], ['/in/vanishing', '#frame >>> ', 'frame.contentWindow']]) {
+      for (const card of BROWSER === 'webkit' ? ['pointer'] : ['html', 'pointer']) {
+        for (const ends of ['at its deadline', 'by cancellation']) {
+          const what = `${card} at ${path}, ${ends}`
+          await at(`${path}?${++rounds}`)
+          const drag = { source: `${frame}#${card}`, target: `${frame}#target` }
+          if (ends === 'at its deadline') {
+            await refused('drag_and_drop', { ...drag, timeout: 200 }, 'ELEMENT_NOT_FOUND', undefined)
+          } else {
+            const id = `drag of ${what}`
+            server.call('drag_and_drop', { ...drag, timeout: 30_000 }, { id }).catch(() => null)
+            // Other calls of the session are queued behind the drag: the page itself reports the press.
+            await until(() => site.requests.some(({ path }) => path === `/pressed?${rounds}`), `the press of ${what}`)
+            server.notify('notifications/cancelled', { requestId: id })
+          }
+          await until(() => value(`${inside}.heard.some((event) => event.startsWith('pointerup') || event.startsWith('dragend'))`), `the release of ${what}`)
+          assert.equal(await value(`${inside}.held`), false, what)
+          await value(`${inside}.restore()`)
+          await server.ok('drag_and_drop', { ...drag, timeout: 2000 })
+          assert.match(await value(`${inside}.document.getElementById('target').textContent`), /^Got/, what)
+        }
+      }
+    }
+  })
+
   test('click holds each modifier, and presses each button', async () => {
     await at('/held')
     for (const [modifier, key] of [['Alt', 'altKey'], ['Control', 'ctrlKey'], ['Meta', 'metaKey'], ['Shift', 'shiftKey'], ['ControlOrMeta', process.platform === 'darwin' ? 'metaKey' : 'ctrlKey']]) {
@@ -211,9 +257,17 @@ describe('the pointer', { timeout: 60_000 }, () => {
       const none = { altKey: false, ctrlKey: false, metaKey: false, shiftKey: false }
       assert.deepEqual(await value('held.pop()'), { ...none, [key]: true }, modifier)
     }
-    const { newPage } = await server.ok('click', { selector: '#link', modifiers: ['ControlOrMeta'] })
-    assert.equal(newPage.url, site.url('/form'))
+  })
+
+  test('a link that a held key or the middle button opens elsewhere is a new page, without a wait for its own page', async () => {
+    await at('/held')
+    // In full Chrome, the new tab may commit before it is set up.
+    for (const how of [{ modifiers: ['ControlOrMeta'] }, { modifiers: ['Shift'] }, { button: 'middle' }, { modifiers: ['ControlOrMeta'] }]) {
+      const { json, ms } = await server.call('click', { selector: '#link', ...how })
+      assert.equal(json.newPage.url, site.url('/form'), JSON.stringify(how))
+      assert.ok(ms < 5000, `${JSON.stringify(how)}: ${ms} ms`)
+      assert.match(await server.ok('snapshot', { pageId: json.newPage.pageId }), /Send/)
+    }
     assert.equal(await value('document.title'), 'Held')
-    assert.equal((await server.ok('click', { selector: '#link', button: 'middle' })).newPage.url, site.url('/form'))
   })
 })

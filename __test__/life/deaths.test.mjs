@@ -203,6 +203,8 @@ describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
     const { json, text } = await within(call, 'the answer to the click', 5000)
     assert.equal(json.errorCode, 'BROWSER_CRASHED', text)
     assert.match(json.message, /page `page-1` has crashed at/)
+    assert.equal(json.retryable, false, 'the same call fails until the page is navigated')
+    assert.match(json.suggestion, /navigate/)
     assert.deepEqual(await crashed(server), ['page-1'])
     await server.ok('pages', { action: 'select', pageId: 'page-1' })
     await server.ok('navigate', { url: site.url('/') })
@@ -222,7 +224,7 @@ describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
     const { newPage } = (await within(call, 'the answer to the click', 5000)).json
     assert.deepEqual([newPage?.pageId, newPage?.crashed], ['page-2', true])
     const { json } = await server.call('snapshot', { pageId: 'page-2' })
-    assert.deepEqual([json?.errorCode, json?.retryable], ['BROWSER_CRASHED', true])
+    assert.deepEqual([json?.errorCode, json?.retryable], ['BROWSER_CRASHED', false])
     assert.match(json.message, /page `page-2` has crashed/)
     assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Apart')
     assert.deepEqual(await crashed(server), ['page-2'])

@@ -43,7 +43,7 @@ describe('several browsers', { timeout: 60_000 }, () => {
     const left = async () => {
       const answers = await Promise.all(sessions.map((sessionId) => server.call('evaluate', { sessionId, script: 'globalThis.mark ?? 0' })))
       const values = answers.map(({ json }) => json.value)
-      // The call that meets the death is told of it.
+      // The call that is running at the crash gets an error.
       return values.every((value) => value !== undefined) && values
     }
     assert.deepEqual((await until(left, 'both sessions')).sort(), [0, 1])

@@ -1,6 +1,7 @@
 // How long a session lives, and what happens when there is no place for one: on a clock that stands still until it is
 // told to go on.
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { failure, inMemoryManager } from '../support/managers.mjs'
 
@@ -9,7 +10,7 @@ const errorCode = (manager, id) => manager.validateSession(id).error?.errorCode
 
 describe('a session', { timeout: 30_000 }, () => {
   test('with fixed expiry ends at its time, however much it is used', async () => {
-    const { manager, advance, call } = inMemoryManager({ sessionTimeout: 1000 })
+    const { manager, advance, call } = inMemoryManager({ sessionTimeout: 1000, sessionExpiry: 'fixed' })
     const { sessionId } = await manager.createSession()
     advance(999)
     assert.ok((await call('navigate', { sessionId, url: 'http://a.test/' })).ok)
@@ -19,12 +20,17 @@ describe('a session', { timeout: 30_000 }, () => {
     await manager.shutdown()
   })
 
-  test('with idle expiry lives on from each call to it, and only from those', async () => {
-    const { manager, advance, call } = inMemoryManager({ sessionTimeout: 1000, sessionExpiry: 'idle' })
+  test('without an option is renewed by each call to it, and only by those', async () => {
+    const { manager, advance, call } = inMemoryManager({ sessionTimeout: 1000 })
     const [used, unused] = [await manager.createSession(), await manager.createSession()]
+    let now = used.createdAt
     for (let times = 0; times < 3; times++) {
       advance(900)
+      now += 900
       assert.ok((await call('navigate', { sessionId: used.sessionId, url: 'http://a.test/' })).ok)
+      const { sessions } = (await call('list_sessions', {})).ok
+      const listed = sessions.find(({ sessionId }) => sessionId === used.sessionId)
+      assert.deepEqual([listed.createdAt, listed.expiresAt, used.expiresAt], [used.createdAt, now + 1000, now + 1000])
     }
     assert.equal(errorCode(manager, used.sessionId), undefined)
     assert.equal(errorCode(manager, unused.sessionId), 'SESSION_EXPIRED')
@@ -50,6 +56,25 @@ describe('a session', { timeout: 30_000 }, () => {
   })
 })
 
+describe('a call without sessionId', { timeout: 30_000 }, () => {
+  test('uses the one session of its connection that is alive, however many have expired', async () => {
+    const { manager, advance, call } = inMemoryManager({ sessionTimeout: 1000 })
+    const created = async () => (await call('create_session', {})).ok.sessionId
+    const current = () => call('pages', { action: 'list' })
+    for (let number = 0; number < 2; number++) {
+      const sessionId = await created()
+      await call('navigate', { sessionId, url: `http://session-${number}.test/` })
+      const { ok, error } = await current()
+      assert.equal(ok?.pages[0].url, `http://session-${number}.test/`, error?.message)
+      advance(1000)
+      assert.equal((await current()).error.errorCode, 'SESSION_EXPIRED')
+    }
+    const alive = [await created(), await created()]
+    assert.deepEqual((await current()).error.details.sessions, alive)
+    await manager.shutdown()
+  })
+})
+
 describe('with --queue-timeout', { timeout: 30_000 }, () => {
   test('a session over the limit waits for a place and gets it', async () => {
     const { manager } = inMemoryManager({ maxSessions: 1, queueTimeout: 10_000 })
@@ -65,6 +90,23 @@ describe('with --queue-timeout', { timeout: 30_000 }, () => {
     await manager.createSession()
     const error = await failure(manager.createSession())
     assert.deepEqual([error.code, error.retryable], ['MAX_SESSIONS_REACHED', true])
+    await manager.shutdown()
+  })
+
+  test('a resume that waits for a free slot delays no other resume', async () => {
+    const { manager, advance, call } = inMemoryManager({ maxSessions: 2, queueTimeout: 10_000, sessionTimeout: 1000 })
+    const { sessionId: waiting } = await manager.createSession()
+    assert.ok((await call('navigate', { sessionId: waiting, url: 'http://a.test/' })).ok)
+    advance(1000)
+    const [used, other] = [await manager.createSession(), await manager.createSession()]
+    let settled = false
+    const resumed = [1, 2].map(() => call('session_resume', { sessionId: waiting }).finally(() => (settled = true)))
+    assert.equal((await call('session_resume', { sessionId: used.sessionId })).error, undefined)
+    assert.equal((await call('session_resume', { sessionId: randomUUID() })).error.errorCode, 'SESSION_NOT_FOUND')
+    assert.equal(settled, false)
+    // One slot is enough for both.
+    await other.close()
+    for (const { ok } of await Promise.all(resumed)) assert.equal(ok?.sessionId, waiting)
     await manager.shutdown()
   })
 })

@@ -32,7 +32,7 @@ describe('navigation', { timeout: 60_000 }, () => {
       '/leaving': '<title>Leaving</title><input id="field"><a id="away" href="/slow?ms=400">Away</a><a id="file" href="/download">File</a><script>onbeforeunload = (event) => event.preventDefault()</script>',
       '/opener': '<title>Opener</title><script>open("/greeter")</script><img src="/picture">',
       '/greeter': '<title>Greeter</title><script>alert("from a popup")</script>',
-      // As frameworks do it: what is shown comes in a task of its own, what it leads to in another.
+      // Like frameworks do: the page renders in one task and navigates in another.
       '/rendered': `<title>Nothing yet</title><main></main><script>
         const later = (work) => { const { port1, port2 } = new MessageChannel(); port1.onmessage = work; port2.postMessage(0) }
         later(() => { document.querySelector('main').textContent = 'There'; later(() => { document.title = 'Rendered' }) })
@@ -220,7 +220,7 @@ describe('navigation', { timeout: 60_000 }, () => {
       assert.deepEqual(page, { url: site.url('/slow?ms=400'), title: 'Slow' })
       assert.equal(await value(sessionId, 'document.title'), 'Slow')
     }
-    // To what is no document it does not go.
+    // It does not navigate to a URL that is not a document.
     await server.ok('navigate', { sessionId, url: site.url('/leaving') })
     await server.ok('click', { sessionId, selector: '#field' })
     await server.ok('click', { sessionId, selector: '#file' })

@@ -1,4 +1,4 @@
-// get_request_log: what a page has asked the network for.
+// get_request_log: the requests of a page.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { EVERYWHERE } from '../support/everywhere.mjs'
@@ -52,7 +52,7 @@ describe('the request log', { timeout: 60_000 }, () => {
     }
     assert.deepEqual(await paths('/API/'), ['/api/x'])
     assert.deepEqual(await paths('document'), ['/'])
-    assert.deepEqual(await paths('404'), ['/status/404'])
+    assert.deepEqual(await paths('status/404'), ['/status/404'])
     assert.deepEqual(await paths('2xx'), ['/', '/api/x'])
     assert.deepEqual(await paths('failed'), ['/none'])
     assert.deepEqual(await paths('nothing like it'), [])
@@ -80,13 +80,21 @@ describe('the request log', { timeout: 60_000 }, () => {
     assert.deepEqual([blocked.failure, blocked.fromMock], ['net::ERR_BLOCKED_BY_CLIENT', undefined])
   })
 
-  test('tells WebSockets, and names no data: URLs', async () => {
+  test('tells WebSockets with their start, and names no data: URLs', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/') })
-    await run(sessionId, `new Promise((resolve) => { new WebSocket(location.origin.replace('http', 'ws')).onerror = resolve; new Image().src = 'data:image/png,x' })`)
+    const begun = Date.now()
+    // One gets a response that is not a WebSocket's, the other cannot connect.
+    for (const url of [site.url('/').replace('http', 'ws'), `ws://127.0.0.1:${await freePort()}/`]) {
+      await run(sessionId, `new Promise((resolve) => { new WebSocket('${url}').onerror = resolve; new Image().src = 'data:image/png,x' })`)
+    }
     const { requests } = await log(sessionId, { filter: 'websocket' })
-    assert.equal(requests.length, 1)
-    assert.match(requests[0].url, /^ws:/)
+    assert.equal(requests.length, 2)
+    for (const { url, startTime, duration } of requests) {
+      assert.match(url, /^ws:/)
+      assert.ok(startTime >= begun - 1000 && startTime <= Date.now() + 1000, `started at ${startTime}`)
+      assert.ok(duration === undefined || (duration >= 0 && duration < 30_000), `took ${duration} ms`)
+    }
     assert.equal((await log(sessionId, { filter: 'data:' })).count, 0)
   })
 

@@ -1,4 +1,4 @@
-// Every type of request that the web platform has: told in the request log as what it is, and refused by block_resource.
+// Every type of request on the web platform: shown in the request log with its type, and blocked by block_resource.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
@@ -55,7 +55,7 @@ describe('types of requests', { timeout: 60_000 }, () => {
       if (type === 'prefetch') await server.ok('navigate', { sessionId, url: site.url('/types') })
       const asked = site.requests.length
       if (type === 'websocket') {
-        // It stays at its beginning: the log has nothing to tell of it.
+        // It stays pending: the log has no more entries for it.
         await server.ok('evaluate', { sessionId, script: `new Promise((resolve) => { const socket = new WebSocket(location.href.replace('http', 'ws')); socket.onerror = resolve; setTimeout(resolve, 100) })` })
       } else {
         const { resourceType, failure } = await logged(sessionId, type, `/typed/blocked-${type}`)

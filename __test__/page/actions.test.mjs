@@ -1,4 +1,4 @@
-// When an element can be acted on, what is entered into fields, and what is read of a page.
+// Actionability of elements, input into fields, and reads of a page.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { shared } from '../support/scope.mjs'
@@ -193,7 +193,7 @@ describe('fields', { timeout: 60_000 }, () => {
     const { document: kept, version: first } = await world.call('keep')
     assert.equal(kept.fields.length, 2)
     assert.doesNotMatch(JSON.stringify(kept), /secret/)
-    // The browser tells of the last selection in a task of its own; after that nothing is told twice.
+    // The browser reports the last selection in its own task; after that nothing is reported twice.
     let version = first
     const again = async () => {
       const { document: told, version: now } = await world.call('keep', { known: version })

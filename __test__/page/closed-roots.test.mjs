@@ -1,4 +1,4 @@
-// Closed shadow roots: what a user sees in them is in the snapshot, and can be acted on.
+// Closed shadow roots: their visible contents are in the snapshot and actionable.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { shared } from '../support/scope.mjs'

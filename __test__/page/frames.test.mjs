@@ -1,9 +1,10 @@
-// Frames come and go with the documents that they stand in.
+// Frames are added and removed together with their documents.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
+import { BROWSER } from '../support/browser.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { html, startSite } from '../support/site.mjs'
@@ -21,6 +22,18 @@ describe('frames', { timeout: 60_000 }, () => {
       '/inner': '<button onclick="this.textContent = \'Pressed\'">Press</button>',
       '/around': (_request, response) => html(response, `<iframe src="http://localhost:${site.port}/telling" title="in"></iframe>`),
       '/telling': '<button onclick="this.textContent = window.began">Tell</button>',
+      // A frame of another site whose script never ends once it has loaded, and one that responds.
+      '/frozen-around': (_request, response) =>
+        html(response, `<title>Around</title><button onclick="this.textContent += '!'">Go</button> <output id="out"></output><script>onmessage = ({ data, source }) => {
+            source.postMessage('freeze', '*')
+            out.textContent = data
+          }</script>
+          <iframe src="http://localhost:${site.port}/freezing" title="frozen"></iframe><iframe src="/inner" title="alive"></iframe>`),
+      '/freezing': `<p>Freezes</p><script>onload = () => top.postMessage('Frozen now', '*')
+        onmessage = () => { for (const end = Date.now() + 20000; Date.now() < end; ) ; }</script>`,
+      '/leading': '<title>Leading</title><a target="f" href="/second">Second</a><button>Stay</button><iframe name="f" src="/first" title="in"></iframe>',
+      '/first': '<p>The first document</p>',
+      '/second': '<p>The second document</p>',
       '/elsewhere': '<title>Elsewhere</title><p>Nothing in frames</p>'
     })
     server = await startServer(scope)
@@ -37,6 +50,24 @@ describe('frames', { timeout: 60_000 }, () => {
     assert.match(await server.ok('snapshot'), /button "Pressed"/)
   })
 
+  test('that get another document are reported with it', async () => {
+    await server.ok('navigate', { url: site.url('/leading') })
+    // Both documents are at their first mutation count.
+    const { changes } = await server.ok('click', { selector: 'text=Second' })
+    assert.match(changes, /\+ .*The second document/)
+    assert.match(changes, /- .*The first document/)
+    assert.match(await server.ok('snapshot'), /The second document/)
+    assert.equal((await server.ok('click', { selector: 'text=Stay' })).changes?.includes('document') ?? false, false)
+  })
+
+  test('that change between two calls are not taken for what a key press has changed', async () => {
+    await server.ok('navigate', { url: site.url('/outer') })
+    await server.ok('snapshot')
+    await server.ok('evaluate', { script: 'void frames[0].document.body.append("Came between")' })
+    const { changes } = await server.ok('press', { key: 'Shift' })
+    assert.doesNotMatch(changes ?? '', /Came between/)
+  })
+
   test('of another site run the init scripts too', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'troupe-test-frames-'))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
@@ -47,5 +78,21 @@ describe('frames', { timeout: 60_000 }, () => {
     const [, ref] = /button "Tell" \[ref=(f\d+e\d+)\]/.exec(await server.ok('snapshot')) ?? []
     await server.ok('click', { selector: ref })
     assert.match(await server.ok('snapshot'), /button "loading"/)
+  })
+
+  test('of another site that are blocked by a script delay the first call by half a second, and later ones not at all', { skip: BROWSER !== 'chromium' }, async (t) => {
+    const server = await startServer(t, ['--browser-arg=--site-per-process'])
+    await server.ok('navigate', { url: site.url('/frozen-around') })
+    await server.ok('wait_for', { text: 'Frozen now' })
+    // The frame may still begin to block during the first.
+    for (const [selector, limit] of [['Go', 1500], ['Go!', 1500], ['Go!!', 400]]) {
+      const { json, ms } = await server.call('click', { selector: `text=${selector}` })
+      assert.match(json.changes, new RegExp(`button "${selector}!"`))
+      assert.ok(ms < limit, `the click on ${selector} took ${ms} ms`)
+    }
+    const { text, ms } = await server.call('snapshot')
+    assert.match(text, /button "Press"/)
+    assert.match(text, /iframe "frozen".*:\n +- text: \(unresponsive: a script is blocking this frame\)/)
+    assert.ok(ms < 400, `the snapshot took ${ms} ms`)
   })
 })

@@ -1,4 +1,4 @@
-// What targets mean, what refs keep naming, and what is suggested where nothing is found.
+// The meaning of targets, the lifetime of refs, and suggestions if nothing is found.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { shared } from '../support/scope.mjs'
@@ -40,7 +40,7 @@ const TARGETS = [
   ['.bttn', /^ELEMENT_NOT_FOUND.*button "Send"/],
   ['text=Sendd', /^ELEMENT_NOT_FOUND.*button "Send"/],
   ['role=buttn', /^INVALID_SELECTOR/],
-  ['e99', /^ELEMENT_NOT_FOUND.*stale/],
+  ['e99', /^ELEMENT_NOT_FOUND.*unknown/],
   ['', /^INVALID_SELECTOR/],
   ['//[', /^INVALID_SELECTOR/],
   ['text=/(/', /^INVALID_SELECTOR/]

@@ -1,4 +1,4 @@
-// What a call tells its client beside its result: how far it is, how it went, and what it must ask the person.
+// Notifications and requests during a call: progress, log messages, and questions to the user.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { META, MODERN, modernRequest } from '../support/modern.mjs'

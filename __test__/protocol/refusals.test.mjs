@@ -1,4 +1,4 @@
-// What is no call of a tool of ours: refused with the codes that JSON-RPC and MCP have for it.
+// Invalid calls: rejected with the error codes of JSON-RPC and MCP.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'

@@ -1,4 +1,4 @@
-// What is in the sessions of a client, as resources: listed, read, watched; and the completion of their names.
+// The contents of a client's sessions as resources: list, read, subscribe, and completion of their names.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
@@ -238,7 +238,7 @@ test(`a client of ${MODERN} listens to what it names`, { timeout: 30_000 }, asyn
   await until(() => server.notifications(LIST_CHANGED).length > 0, 'the change of the list')
   assert.ok(server.notifications(LIST_CHANGED).every(({ _meta }) => _meta['io.modelcontextprotocol/subscriptionId'] !== undefined))
 
-  // What is not there is another error in this era.
+  // A missing resource has a different error in this protocol version.
   const { error } = await server.request('resources/read', { uri: 'playwright:///window/1', _meta: META })
   assert.equal(error?.code, -32602)
   listening.catch(() => {})

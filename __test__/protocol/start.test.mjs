@@ -16,13 +16,23 @@ test('`initialize` and `tools/list` are answered while the browser still starts'
   assert.equal((await server.initialize()).serverInfo.name, 'troupe')
   assert.ok((await server.request('tools/list')).result.tools.length > 0)
   assert.deepEqual((await server.ok('list_sessions')).sessions, [])
-  // What has been asked for meanwhile is done once it runs.
+  // Requests that arrive meanwhile run once it has started.
   await until(browser.isStarting, 'the start of the browser')
   const navigation = server.call('navigate', { url: 'data:text/html,<title>Late</title>' })
   assert.ok((await server.request('ping')).result)
   assert.ok(await isPending(navigation))
   browser.letGo()
   assert.equal((await navigation).json.title, 'Late')
+})
+
+test('`serverInfo` has the name and the version of the configuration', { timeout: 30_000 }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-config-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'config.json')
+  writeFileSync(file, JSON.stringify({ name: 'playwright-mcp-server', version: '3.2.1' }))
+  const server = await startServer(t, ['--config', file], { handshake: false })
+  const { name, version } = (await server.initialize()).serverInfo
+  assert.deepEqual({ name, version }, { name: 'playwright-mcp-server', version: '3.2.1' })
 })
 
 test('the browser begins to start before anybody asks for it', { timeout: 30_000 }, async (t) => {

@@ -1,6 +1,7 @@
 // Seed 002, Phase 2: each acceptance criterion by its own words; and what else get_content does.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
+import { pictureOf } from '../support/pictures.mjs'
 import { recordFile } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
@@ -76,6 +77,26 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     assert.equal(await server.ok('get_content', { session_id: sessionId }), content)
   })
 
+  test('calls without page content do not move the cursor of the session', async () => {
+    const { sessionId } = await onList()
+    await server.ok('get_content', { session_id: sessionId })
+    await server.ok('click', { sessionId, selector: 'role=button[name="Add"]' })
+    await server.ok('evaluate', { sessionId, script: '({ not: "the page" })' })
+    await server.ok('get_cookies', { sessionId })
+    assert.match(await server.ok('get_content', { session_id: sessionId }), /\n\+- paragraph: Item 0\n/)
+    await server.ok('evaluate', { sessionId, script: '1' })
+    assert.equal(await server.ok('get_content', { session_id: sessionId }), '')
+  })
+
+  test('a session that has shown no page yet returns its last result', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('evaluate', { sessionId, script: '[1, 2]' })
+    assert.match(JSON.stringify(await server.ok('get_content', { session_id: sessionId })), /1,2/)
+    const { url } = { url: site.url('/list') }
+    await server.ok('navigate', { sessionId, url })
+    assert.match(await server.ok('get_content', { session_id: sessionId }), /^- .*[^]*heading "List"/, 'the first reading of the page is the whole of it')
+  })
+
   test('diff algorithm: simple string comparison (hash-based)', async () => {
     // The same content under another record is no change.
     const { sessionId } = await onList()
@@ -113,6 +134,25 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     assert.equal((await server.call('get_content', { refId: value.meta.refId })).text, value.text)
   })
 
+  test('a screenshot is returned again as an image, with the text of its result', async () => {
+    const { sessionId } = await onList()
+    const taken = await server.call('screenshot', { sessionId, type: 'jpeg' })
+    for (let times = 0; times < 2; times++) {
+      const again = await server.call('get_content', { refId: taken.meta.refId })
+      assert.deepEqual(again.result.content, taken.result.content)
+    }
+    const compared = await server.call('compare_screenshots', { sessionId, baseline: taken.meta.refId })
+    const { result } = await server.call('get_content', { refId: compared.meta.refId })
+    assert.deepEqual(result.content.map(({ type }) => type), ['text', 'image'])
+    assert.equal(pictureOf({ result }), pictureOf(compared))
+    assert.match(result.content[0].text, /"percentage":0/)
+    // A part of the text has no images.
+    assert.deepEqual((await server.call('get_content', { refId: compared.meta.refId, offset: 1 })).result.content.map(({ type }) => type), ['text'])
+    // The page's changes have none either.
+    await server.ok('get_content', { session_id: sessionId })
+    assert.deepEqual((await server.call('get_content', { session_id: sessionId })).result.content.filter(({ type }) => type === 'image'), [])
+  })
+
   test('each step of a batch has a record of its own, beside that of the batch', async () => {
     const { sessionId } = await onList()
     const steps = [{ tool: 'get_text', arguments: { selector: 'h1' } }, { tool: 'evaluate', arguments: { script: '7' } }]
@@ -123,7 +163,9 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
   })
 
   test('reading the record is not recorded; the seeds’ other names are understood', async () => {
-    const { session_id: sessionId } = { session_id: (await server.ok('create_new_session', {})).sessionId }
+    const { session_id: sessionId, ...created } = await server.ok('create_new_session', {})
+    assert.equal(created.sessionId, sessionId)
+    assert.equal((await server.ok('create_session')).session_id, undefined)
     await server.ok('navigate', { session_id: sessionId, url: site.url('/list') })
     for (let times = 0; times < 3; times++) {
       await server.ok('get_content', { session_id: sessionId })
@@ -205,4 +247,12 @@ describe('--responses ref', { timeout: 60_000 }, () => {
     assert.equal((await server.exit).code, 2)
     assert.match(server.stderr(), /responses.*store/)
   })
+})
+
+test('without a record, get_content returns the last screenshots of a session', { timeout: 60_000 }, async (t) => {
+  const server = await startServer(t, ['--store', 'none'])
+  const sessionId = await server.createSession()
+  const taken = await server.call('screenshot', { sessionId })
+  assert.equal(pictureOf(await server.call('get_content', { refId: taken.meta.refId })), pictureOf(taken))
+  assert.equal((await server.call('get_content', { refId: 'another' })).json.errorCode, 'RECORD_NOT_FOUND')
 })

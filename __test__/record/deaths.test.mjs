@@ -1,4 +1,4 @@
-// Seed 002, resiliency: what is in the record after a death, and how work goes on. A hundred deaths are in __test__/soak.
+// Seed 002, resiliency: the record after a crash, and how work continues. A hundred crashes are in __test__/soak.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { dieDuringCalls } from '../support/deaths.mjs'
@@ -55,6 +55,45 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
     assert.equal(await second.ok('get_content', { session_id: sessionId }), '')
   })
 
+  test('after session_resume, get_content by session returns the unread change', async (t) => {
+    const file = recordFile(t)
+    const site = await startSite(t, { '/grows': '<title>Grows</title><h1>Grows</h1>' + '<p>A line of text</p>'.repeat(30) })
+    const first = await startServer(t, ['--store', file])
+    const sessionId = await first.createSession()
+    await first.call('navigate', { sessionId, url: site.url('/grows') })
+    await first.ok('get_content', { session_id: sessionId })
+    await first.ok('evaluate', { sessionId, script: "document.body.append(Object.assign(document.createElement('h2'), { textContent: 'New' }))" })
+    await first.ok('hover', { sessionId, selector: 'h1' })
+    await lossLimit()
+    await kill(first)
+    const second = await startServer(t, ['--store', file])
+    await second.ok('session_resume', { sessionId })
+    assert.match(await second.ok('get_content', { session_id: sessionId }), /^@@ .* @@\n\+- heading "New"/)
+    assert.equal(await second.ok('get_content', { session_id: sessionId }), '')
+  })
+
+  test('the states recoverable and stale are stored in the table', { skip: NO_SQLITE }, async (t) => {
+    const file = recordFile(t)
+    const site = await startSite(t)
+    const stateOf = (id) => query(file, `SELECT state FROM sessions WHERE session_id = '${id}'`)[0]?.state
+    const first = await startServer(t, ['--store', file])
+    const [recent, old, unsaved] = [await first.createSession(), await first.createSession(), await first.createSession()]
+    for (const sessionId of [recent, old, unsaved]) await first.ok('navigate', { sessionId, url: site.url('/') })
+    await lossLimit()
+    await kill(first)
+    assert.equal(stateOf(recent), 'active', 'nobody has looked yet')
+    query(file, `UPDATE session_snapshots SET saved_at = saved_at - 25 * 3600000 WHERE session_id = '${old}'`)
+    query(file, `DELETE FROM session_snapshots WHERE session_id = '${unsaved}'`)
+    const second = await startServer(t, ['--store', file])
+    await second.ok('list_sessions')
+    assert.deepEqual([recent, old, unsaved].map(stateOf), ['recoverable', 'stale', 'closed'])
+    await second.ok('session_resume', { sessionId: recent })
+    await second.ok('list_sessions')
+    assert.equal(stateOf(recent), 'active')
+    assert.equal((await second.end()).code, 0)
+    assert.equal(stateOf(recent), 'recoverable', 'a server that ends in order stores the state itself')
+  })
+
   test('calls that come while the browser is started again are answered, each as it went, and recorded so', async (t) => {
     const file = recordFile(t)
     const site = await startSite(t, { '/a': '<title>A</title><h1>Back again</h1>' })
@@ -72,7 +111,7 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
       if (isError) assert.deepEqual([json.errorCode, json.retryable], ['BROWSER_CRASHED', true])
       else assert.equal(json.value, `A${number}`)
     }
-    // Those who were told of it try again.
+    // The calls that got an error are retried.
     for (const sessionId of sessions) {
       await until(async () => (await server.call('evaluate', { sessionId, script: 'document.title' })).json?.value === 'A', 'the session')
     }

@@ -21,6 +21,17 @@ test('memory does not grow with the number of recorded calls', { timeout: 60_000
   assert.equal(query(file, 'SELECT count(*) AS count FROM responses')[0].count, 3000)
 })
 
+test('a record in memory stays small', { timeout: 60_000, skip: SKIP }, async (t) => {
+  const server = await startServer(t, ['--store', 'memory'])
+  const call = (number) => server.ok('evaluate', { script: `'${number} '.repeat(3e5)` })
+  await call(0)
+  const before = memory(server.child.pid)
+  for (let number = 1; number < 250; number++) await call(number)
+  const more = memory(server.child.pid) - before
+  // The record's own limit is 64 MiB. Without a limit the calls take more than 250 MB.
+  assert.ok(more < 160_000, `${more} KiB more after 250 calls of a megabyte each`)
+})
+
 /** KiB that are the process's own. @param {number | undefined} pid */
 function memory(pid) {
   return Number(/Pss_Anon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1])

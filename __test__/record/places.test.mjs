@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { cleanEnvironment } from '../support/browser.mjs'
-import { NO_SQLITE, query, recordFile, temporaryFolder } from '../support/record.mjs'
+import { NO_SQLITE, kill, query, recordFile, temporaryFolder } from '../support/record.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { until } from '../support/wait.mjs'
 
@@ -128,6 +128,28 @@ describe('the place of the record', { timeout: 120_000 }, () => {
     }
     await until(recorded, 'the record to be written again')
     await server.told(/is written again/)
+  })
+
+  test('a session created while the disk was full is recorded, and can be resumed, once there is room', { skip: NO_SQLITE }, async (t) => {
+    const disk = smallDisk(t)
+    if (!disk) return
+    const file = join(disk.folder, 'record.db')
+    const server = await startServer(t, ['--store', file])
+    for (let number = 0; number < 8; number++) await server.call('evaluate', { script: `'${number}'.repeat(2e5)` })
+    await server.told(/cannot be written.*full/)
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: PAGE })
+    assert.ok(disk.remount('size=64m'))
+    const has = async (table) => {
+      await server.ok('evaluate', { sessionId, script: '1' })
+      return query(file, `SELECT 1 FROM ${table} WHERE session_id = '${sessionId}'`).length > 0
+    }
+    await until(() => has('requests'), 'its calls in the record')
+    await until(() => has('session_snapshots'), 'its state in the record')
+    await kill(server)
+    const next = await startServer(t, ['--store', file])
+    const { pages } = await next.ok('session_resume', { sessionId })
+    assert.deepEqual(pages.map(({ url }) => url), [PAGE])
   })
 
   test('two servers on one file keep out of each other’s way', { skip: NO_SQLITE }, async (t) => {

@@ -1,4 +1,4 @@
-// What is never written in clear.
+// Values that are never written in clear text.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
@@ -14,7 +14,7 @@ const FORM = `<title>Log in</title><form><label>Name <input id="name"></label>
 const bytes = (file) => ['', '-wal'].map((end) => readFileSync(file + end, 'latin1')).join('')
 
 /** What the session is resumed from. @param {string} file */
-const savedState = (file) => query(file, 'SELECT state FROM session_snapshots').map(({ state }) => state).join('')
+const savedState = (file) => query(file, 'SELECT state FROM session_snapshots UNION ALL SELECT storage FROM session_origins').map(({ state }) => state).join('')
 
 describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
   test('a value typed into a password field is never written, by whatever tool; others are', async (t) => {
@@ -28,7 +28,7 @@ describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
     const fields = [{ selector: '#name', value: 'the-name-in-form' }, { selector: '#password', value: 'secret-in-form-3' }]
     await server.ok('fill_form', { fields })
     await server.ok('batch', { steps: [{ tool: 'fill', arguments: { selector: '#password', value: 'secret-in-batch-4' } }] })
-    // Nor where it comes back; what the agent is told is what is written.
+    // Nor in answers: the agent gets the same text as the record.
     const read = { script: "document.querySelector('#password').value" }
     assert.equal((await server.ok('evaluate', read)).value, '••••')
     assert.match((await server.call('evaluate', { script: `throw new Error(${read.script})` })).json.message, /••••/)
@@ -38,7 +38,7 @@ describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
     await server.ok('evaluate', { script: "document.body.append(document.querySelector('#password').value)" })
     await server.ok('evaluate', { script: "console.log('it is', document.querySelector('#password').value)" })
     await server.ok('click', { selector: '#name' })
-    // Nor where the call fails before it is known what the field is for.
+    // Nor if the call fails before the type of the field is known.
     await server.call('fill', { selector: '#nothing-here', value: 'secret-unknown-5' })
     const written = bytes(file)
     for (const name of ['the-name-filled', 'the-name-in-form']) assert.ok(written.includes(name), name)
@@ -59,7 +59,7 @@ describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
     await server.ok('type', { selector: '#password', text: '/more' })
     await server.ok('evaluate', { script: "document.querySelector('#password').type = 'text'" })
     assert.match(await server.ok('snapshot'), /Password.*••••/)
-    // Nor in what the session is resumed from, which is written a moment later.
+    // Nor in the saved state of the session, which is written a moment later.
     await server.ok('evaluate', { script: "localStorage.seen = document.querySelector('#password').value" })
     await until(() => savedState(file).includes('"seen"'), 'the state with the field')
     const { page } = await server.ok('click', { selector: 'button' })

@@ -1,4 +1,4 @@
-// What a page says stands between marks that it cannot forge.
+// Text from pages is put between marks that the page cannot forge.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startServer } from '../support/server.mjs'

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, w
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { startHttpServer } from '../support/http.mjs'
 import { startServer } from '../support/server.mjs'
 
 /** Names that lead out of `output`, beside which `out` holds what is wanted. @param {string} root */
@@ -43,4 +44,28 @@ test('no name leads out of the output folder, for any tool that takes one', { ti
   }
   assert.deepEqual(readdirSync(root, { recursive: true }).sort(), before, 'nothing was made on the way')
   assert.ok(!existsSync('/x'))
+})
+
+test('clients over HTTP reach no file of the directory that the server was started in', { timeout: 60_000 }, async (t) => {
+  const root = mkdtempSync(join(tmpdir(), 'troupe-http-files-'))
+  t.after(() => rmSync(root, { recursive: true, force: true }))
+  for (const folder of ['output', 'downloads']) mkdirSync(join(root, folder))
+  for (const file of ['secret.txt', 'downloads/secret.txt', 'output/own.txt']) writeFileSync(join(root, file), '{"cookies": [], "origins": []}')
+  const args = ['--output-dir', join(root, 'output'), '--download-path', join(root, 'downloads')]
+  const server = await startHttpServer(t, args, { cwd: root })
+  const client = await server.connect()
+  await client.ok('navigate', { url: 'data:text/html,<input type="file">' })
+  const read = (name) => [client.call('upload_file', { selector: 'input', files: [name] }), client.call('restore_state', { state: name })]
+  for (const name of ['../secret.txt', join(root, 'secret.txt'), '../downloads/secret.txt', join(root, 'downloads/secret.txt')]) {
+    for (const { json, text } of await Promise.all([...read(name), client.call('save_state', { path: name })])) {
+      assert.equal(json.errorCode, 'BLOCKED_BY_POLICY', `${name}: ${text}`)
+    }
+  }
+  for (const { json, text } of await Promise.all(read('secret.txt'))) assert.equal(json.errorCode, 'INVALID_PARAMETERS', text)
+  await client.ok('upload_file', { selector: 'input', files: ['own.txt'] })
+  assert.equal((await client.ok('evaluate', { script: 'document.querySelector("input").files[0].name' })).value, 'own.txt')
+  // The client on stdio has started the server there.
+  const own = await startServer(t, args, { cwd: root })
+  await own.ok('navigate', { url: 'data:text/html,<input type="file">' })
+  await own.ok('upload_file', { selector: 'input', files: ['secret.txt'] })
 })

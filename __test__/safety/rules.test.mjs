@@ -1,4 +1,4 @@
-// What the rules for pages tell the client, and which settings are refused.
+// The messages of the rules for pages, and which settings are rejected.
 import assert from 'node:assert/strict'
 import { BlockList, isIP } from 'node:net'
 import { describe, test } from 'node:test'
@@ -25,6 +25,25 @@ describe('a blocked navigation', { timeout: 90_000 }, () => {
     const { page } = await server.ok('click', { selector: '#a' })
     assert.equal(page.failure, 'net::ERR_BLOCKED_BY_CLIENT (policy: blockedDomains)')
     assert.equal((await server.call('pages', { action: 'new', url: target })).json.errorCode, 'BLOCKED_BY_POLICY')
+  })
+
+  test('tells the rule if its host name resolves to a blocked address', async (t) => {
+    const site = await startSite(t)
+    const server = await startServer(t, ['--blocked-domains', '127.0.0.1'])
+    const url = `http://localhost:${site.port}/form`
+    const { json } = await server.call('navigate', { url })
+    assert.deepEqual([json.errorCode, json.details], ['BLOCKED_BY_POLICY', { rule: 'blockedDomains', url }], JSON.stringify(json))
+    assert.match(json.message, /`127\.0\.0\.1` is among the blocked domains/)
+    // The log reports the navigation, a frame and a request of a script alike.
+    await server.ok('navigate', { url: `data:text/html,<p id="out"></p><iframe src="${url}"></iframe><script>fetch("${url}").catch(() => (out.textContent = "no answer"))</script>` })
+    await server.ok('wait_for', { text: 'no answer' })
+    const { requests } = await server.ok('get_request_log')
+    const failures = requests.filter((request) => request.url === url).map(({ failure }) => failure)
+    assert.equal(failures.length, 3, JSON.stringify(requests))
+    for (const failure of failures) assert.equal(failure, 'net::ERR_BLOCKED_BY_CLIENT (policy: blockedDomains)')
+    assert.deepEqual(site.requests, [])
+    const free = await startServer(t)
+    assert.equal((await free.ok('navigate', { url })).status, 200)
   })
 
   test('from a public page to a private one tells that the client may go there itself', async (t) => {
@@ -86,7 +105,7 @@ describe('a blocked navigation', { timeout: 90_000 }, () => {
         const isBlocked = isIP(plain) ? blocked.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4') : /(^|\.)bad\.example\.?$|^xn--bcher-kva\.example\.?$/.test(plain)
         assert.ok(isBlocked, `the reference takes ${url} for another host: ${plain}`)
         const { json } = await server.call('navigate', { url })
-        // What is no whole URL may be refused as such; it is never opened.
+        // Text that is not an absolute URL may be rejected as such; it is never opened.
         assert.ok(['BLOCKED_BY_POLICY', 'INVALID_URL'].includes(json.errorCode), `${url}: ${JSON.stringify(json)}`)
       }),
       { numRuns: 300 }
@@ -109,6 +128,13 @@ describe('settings', { timeout: 60_000 }, () => {
     [['--enable-file-upload', 'false', '--tools', 'upload_file'], /contradict/],
     [['--read-only', '--tools', 'snapshot,click'], /contradict/],
     [['--read-only', '--upstream', 'peer'], /contradict/],
+    [['--read-only', '--enable-script-evaluation', 'true'], /a script can change the page/],
+    [['--port', '4000'], /`--port` needs `--transport http`: on stdio the server listens on no port/],
+    [['--rate-limit', '5', '--host', '127.0.0.1'], /needs `--transport http`/],
+    [['--auth-token', 'x'], /needs `--transport http`/],
+    [['--upstream-restarts', '1'], /needs `--upstream`/],
+    [['--upstream', 'peer'], /`--headless` and `--upstream` contradict each other: set options of the browser in the command of the upstream server/],
+    [['--connect', 'http://127.0.0.1:1'], /`--headless` and `--connect` contradict each other/],
     [['--allowed-domains', 'a.example', '--upstream', 'peer'], /goes where it likes/]
   ])
   for (const [args, why] of refused)
@@ -124,11 +150,13 @@ describe('settings', { timeout: 60_000 }, () => {
     const { result } = await server.request('tools/list')
     const names = result.tools.map(({ name }) => name)
     for (const name of ['navigate', 'snapshot', 'screenshot', 'read_page', 'pages', 'create_session', 'get_request_log', 'batch']) assert.ok(names.includes(name), name)
-    for (const name of ['click', 'type', 'fill', 'evaluate', 'upload_file', 'set_cookies', 'restore_state', 'mock_response', 'press']) assert.ok(!names.includes(name), name)
+    for (const name of ['click', 'type', 'fill', 'evaluate', 'upload_file', 'set_cookies', 'restore_state', 'mock_response', 'press', 'handle_dialog']) assert.ok(!names.includes(name), name)
     await server.ok('navigate', { url: 'data:text/html,<button>Go</button>' })
-    assert.equal((await server.call('click', { selector: 'button' })).error.code, -32602)
+    const { isError, json } = await server.call('click', { selector: 'button' })
+    assert.deepEqual([isError, json.errorCode, json.details.rule], [true, 'BLOCKED_BY_POLICY', 'readOnly'])
+    assert.match(json.message, /`click` is disabled on this server by `--read-only`/)
     const { results } = await server.ok('batch', { steps: [{ tool: 'click', arguments: { selector: 'button' } }] })
-    assert.match(results[0].error.message, /unknown tool/)
+    assert.equal(results[0].error.errorCode, 'BLOCKED_BY_POLICY')
   })
 
   test('that others leave without effect are told once, and serve', async (t) => {
@@ -149,7 +177,18 @@ describe('settings', { timeout: 60_000 }, () => {
     const { result } = await server.request('tools/list')
     const names = result.tools.map(({ name }) => name)
     assert.ok(names.includes('click') && !names.includes('evaluate') && !names.includes('mock_response'), names.join())
-    assert.equal((await server.call('evaluate', { script: '1' })).error.code, -32602)
+    const { json } = await server.call('evaluate', { script: '1' })
+    assert.deepEqual([json.errorCode, json.details.rule], ['BLOCKED_BY_POLICY', 'noTools'])
+    const few = await startServer(t, ['--tools', 'navigate,snapshot'])
+    const left = await few.call('click', { selector: 'button' })
+    assert.deepEqual([left.json.errorCode, left.json.details.rule], ['BLOCKED_BY_POLICY', 'tools'])
+    assert.equal((await few.call('clik')).error.code, -32602, 'no tool has this name')
+  })
+
+  test('an environment variable that has no effect is a warning', async (t) => {
+    const server = await startServer(t, [], { env: { TROUPE_RATE_LIMIT: '5', TROUPE_AUTH_TOKEN: 'correct-horse' } })
+    await server.told(/environment variable `TROUPE_RATE_LIMIT` has no effect: .*needs `--transport http`/)
+    assert.doesNotMatch(server.stderr(), /correct-horse/)
   })
 })
 
@@ -171,7 +210,9 @@ test('a page whose name comes to mean this machine (DNS rebinding) gets nothing 
   const { value } = await browser.ok('evaluate', { script, args: [JSON.stringify(initialize), headers] })
   assert.ok(internet.asked.length > 1)
   assert.equal(value.socket, 'refused')
-  for (const way of ['post', 'health', 'sessions', 'metrics']) {
+  // Load balancers ask by any name: it tells nothing but that a server is there.
+  assert.deepEqual([value.health[0], JSON.parse(value.health[1])], [200, { status: 'ok' }])
+  for (const way of ['post', 'sessions', 'metrics']) {
     assert.equal(value[way][0], 403, `${way}: ${value[way][1]}`)
     assert.doesNotMatch(value[way][1], /"result"|"status"|"sessions"|troupe_/)
   }

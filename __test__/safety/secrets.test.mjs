@@ -14,13 +14,16 @@ import { QUICK, startUpstream } from '../upstream/upstream.mjs'
 const VALUE = 'hunter2 & "söhne"/1'
 const MARK = '<secret>LOGIN</secret>'
 
+/** Lets `evaluate` look at pages that hold a secret. */
+const SCRIPTS = ['--enable-script-evaluation', 'true']
+
 /** A page that shows what is typed there in every form, and keeps it. */
 const PAGE = `<!doctype html><meta charset="utf-8"><title>Keeper</title><link rel="icon" href="data:,">
   <form action="/got" method="get"><label>User <input id="user" name="user"></label><button id="go">Go</button></form><pre id="out"></pre>
   <script>
     const bytes = (text) => String.fromCharCode(...new TextEncoder().encode(text))
     user.oninput = () => {
-      // What is cut short is not the secret any more.
+      // A shortened value is no longer the secret.
       if ([...user.value].length < ${[...VALUE].length}) return
       const forms = [user.value, JSON.stringify(user.value), encodeURIComponent(user.value), btoa(bytes(user.value)), btoa('me:' + bytes(user.value)), String(new URLSearchParams({ user: user.value }))]
       out.textContent = forms.join('\\n')
@@ -71,7 +74,7 @@ describe('a secret', { timeout: 120_000 }, () => {
     const record = recordFile(t)
     const log = join(folder, 'log')
     const site = await startSite(t, { '/keeper': PAGE, '/got': (_request, response, url) => response.end(`got ${url.search}`), '/seen': (_request, response) => response.end() })
-    const args = ['--secrets', file, '--store', record, '--log-file', log, '--log-level', 'debug', '--output-dir', folder]
+    const args = ['--secrets', file, '--store', record, '--log-file', log, '--log-level', 'debug', '--output-dir', folder, ...SCRIPTS]
     const server = await startServer(t, args)
     await server.request('logging/setLevel', { level: 'debug' })
     await server.ok('navigate', { url: site.url('/keeper') })
@@ -113,16 +116,49 @@ describe('a secret', { timeout: 120_000 }, () => {
     await first.ok('navigate', { sessionId, url: site.url('/keeper') })
     await first.ok('fill', { sessionId, selector: '#user', value: 'LOGIN' })
     await first.end()
-    const next = await startServer(t, ['--secrets', file, '--store', record])
+    const next = await startServer(t, ['--secrets', file, '--store', record, ...SCRIPTS])
     await next.ok('session_resume', { sessionId })
     const same = await next.ok('evaluate', { sessionId, script: `localStorage.kept === ${JSON.stringify(VALUE)} && user.value === localStorage.kept` })
     assert.equal(same.value, true)
   })
 
+  test('is what its line says, whatever characters it has', async (t) => {
+    const { folder } = secretsFile(t)
+    const file = join(folder, 'literal.env')
+    const values = { PW: 'p@ss$word1', SLASH: 'c:\\new\\x', BRACES: '${HOME}$(id)' }
+    writeFileSync(file, Object.entries(values).map(([name, value]) => `${name}=${value}\n`).join(''))
+    const site = await startSite(t, { '/plain': '<input id="user"><pre id="out"></pre><script>user.oninput = () => (out.textContent = user.value)</script>' })
+    const server = await startServer(t, ['--secrets', file, ...SCRIPTS])
+    await server.ok('navigate', { url: site.url('/plain') })
+    for (const [name, value] of Object.entries(values)) {
+      await server.ok('fill', { selector: '#user', value: name })
+      assert.equal((await server.ok('evaluate', { script: `user.value === ${JSON.stringify(value)}` })).value, true, name)
+      assert.deepEqual(await server.ok('get_text', { selector: '#out' }), { text: `<secret>${name}</secret>` })
+    }
+  })
+
+  test('comes back from a saved state in a new session', async (t) => {
+    const { folder, file } = secretsFile(t)
+    const site = await startSite(t, { '/keeper': PAGE, '/seen': (_request, response) => response.end() })
+    const server = await startServer(t, ['--secrets', file, '--output-dir', folder])
+    await server.ok('navigate', { url: site.url('/keeper') })
+    await server.ok('fill', { selector: '#user', value: 'LOGIN' })
+    const { state } = await server.ok('save_state')
+    assert.match(JSON.stringify(state), /<secret>LOGIN/)
+    await server.ok('save_state', { path: 'state.json' })
+    const kept = async (/** @type {typeof server} */ server, /** @type {string} */ sessionId) => {
+      await server.ok('navigate', { sessionId, url: site.url('/keeper') })
+      return (await server.ok('evaluate', { sessionId, script: `[localStorage.kept, decodeURIComponent(document.cookie.slice(5))].every((kept) => kept === ${JSON.stringify(VALUE)})` })).value
+    }
+    assert.equal(await kept(server, await server.createSession({ storageState: state })), true, 'create_session')
+    const next = await startServer(t, ['--secrets', file, '--storage-state', join(folder, 'state.json')])
+    assert.equal(await kept(next, await next.createSession()), true, '--storage-state')
+  })
+
   test('is masked for programs too, which see passwords', async (t) => {
     const { file } = secretsFile(t)
     const { SessionManager } = createRequire(import.meta.url)('../../index.js')
-    const manager = new SessionManager({ ...BROWSER_CONFIG, secrets: file })
+    const manager = new SessionManager({ ...BROWSER_CONFIG, secrets: file, enableScriptEvaluation: true })
     t.after(() => manager.shutdown())
     await manager.initialize()
     const session = await manager.createSession()
@@ -140,6 +176,144 @@ describe('a secret', { timeout: 120_000 }, () => {
     assert.match(text, /page\.fill\('<secret>LOGIN<\/secret>'\)/)
     await server.end()
     assertNone(server.received.map((message) => JSON.stringify(message)).join('\n') + server.stderr(), 'what was told')
+  })
+
+  test('is listed by its name in the instructions, without its value', async (t) => {
+    const { folder } = secretsFile(t)
+    const file = join(folder, 'two.env')
+    writeFileSync(file, 'SHOP_USER=annabel\nSHOP_PASSWORD=tiger-lily\n')
+    const server = await startServer(t, ['--secrets', file], { handshake: false })
+    const { instructions } = await server.initialize()
+    assert.match(instructions, /SHOP_USER, SHOP_PASSWORD/)
+    assert.doesNotMatch(instructions, /annabel|tiger/)
+    const upstream = await startUpstream(t, { args: [...QUICK, '--secrets', file], handshake: false })
+    assert.match((await upstream.server.initialize()).instructions, /SHOP_USER, SHOP_PASSWORD/)
+    const without = await startServer(t, [], { handshake: false })
+    assert.doesNotMatch((await without.initialize()).instructions, /secret/i)
+  })
+
+  test('is typed where its placeholder is given, and a name that no secret has is an error', async (t) => {
+    const { folder } = secretsFile(t)
+    const file = join(folder, 'two.env')
+    writeFileSync(file, 'LOGIN=annabel\nSHOP_PASSWORD=tiger-lily\n')
+    const site = await startSite(t, {
+      '/plain': `<link rel="icon" href="data:,"><input id="user"><button onclick="user.value = prompt('Name') ?? ''">Ask</button>
+        <script>user.addEventListener('input', () => navigator.sendBeacon('/typed', user.value))</script>`,
+      '/typed': (_request, response) => response.end()
+    })
+    const server = await startServer(t, ['--secrets', file, ...SCRIPTS])
+    await server.ok('navigate', { url: site.url('/plain') })
+    const holds = async (/** @type {string} */ text) => (await server.ok('evaluate', { script: `user.value === ${JSON.stringify(text)}` })).value
+    for (const [text, typed] of [
+      ['LOGIN', 'annabel'],
+      [MARK, 'annabel'],
+      ['me:<secret>SHOP_PASSWORD</secret>!', 'me:tiger-lily!'],
+      ['login', 'login'],
+      ['HELLO', 'HELLO']
+    ]) {
+      await server.ok('fill', { selector: '#user', value: text })
+      assert.ok(await holds(typed), `fill ${text}`)
+      await server.ok('type', { selector: '#user', text, clear: true })
+      assert.ok(await holds(typed), `type ${text}`)
+      await server.ok('fill_form', { fields: [{ selector: '#user', value: text }] })
+      assert.ok(await holds(typed), `fill_form ${text}`)
+      await server.ok('click', { selector: 'text=Ask' })
+      await server.ok('handle_dialog', { accept: true, promptText: text })
+      assert.ok(await holds(typed), `handle_dialog ${text}`)
+    }
+    await server.ok('fill', { selector: '#user', value: 'before' })
+    for (const text of ['SHOP_PASWORD', 'DB_PASSWORD', 'LOGON', '<secret>OTHER</secret>', 'me:<secret>OTHER</secret>']) {
+      for (const [tool, args] of [
+        ['fill', { selector: '#user', value: text }],
+        ['type', { selector: '#user', text }],
+        ['fill_form', { fields: [{ selector: '#user', value: text }] }],
+        ['batch', { steps: [{ tool: 'fill', arguments: { selector: '#user', value: text } }] }]
+      ]) {
+        const { json } = await server.call(tool, args)
+        const error = tool === 'batch' ? (json.results ?? json.steps)[0].error : json
+        assert.deepEqual([error.errorCode, error.details.reason], ['INVALID_PARAMETERS', 'unknown secret'], `${tool} ${text}: ${JSON.stringify(json)}`)
+        assert.match(error.suggestion, /LOGIN, SHOP_PASSWORD/)
+        assert.ok(await holds('before'), `${tool} ${text}`)
+      }
+    }
+    const { json } = await server.call('fill', { selector: '#user', value: 'SHOP_PASWORD' })
+    assert.match(json.message, /no secret `SHOP_PASWORD`; did you mean `SHOP_PASSWORD`\?/)
+    // Without secrets such a text is one like any other, but the placeholder is still none.
+    const without = await startServer(t)
+    await without.ok('navigate', { url: site.url('/plain') })
+    await without.ok('fill', { selector: '#user', value: 'DB_PASSWORD' })
+    const refused = (await without.call('fill', { selector: '#user', value: MARK })).json
+    assert.equal(refused.errorCode, 'INVALID_PARAMETERS')
+    assert.match(refused.suggestion, /--secrets/)
+  })
+
+  test('that no secret has is an error through an upstream server too', async (t) => {
+    const { file } = secretsFile(t)
+    const { server } = await startUpstream(t, { args: [...QUICK, '--secrets', file] })
+    const { json } = await server.call('browser_type', { element: 'the user', ref: 'e1', text: 'SHOP_PASSWORD' })
+    assert.deepEqual([json.errorCode, json.details.reason], ['INVALID_PARAMETERS', 'unknown secret'])
+  })
+
+  test('is out of reach of `evaluate` while a document of the session holds it', async (t) => {
+    const { folder, file } = secretsFile(t)
+    const site = await startSite(t, {
+      '/plain': '<link rel="icon" href="data:,"><title>Plain</title><form action="/got"><input id="user" name="user" autocomplete="on"><button>Go</button></form>',
+      '/framed': '<title>Framed</title><iframe id="frame" src="/plain"></iframe>',
+      '/got': '<title>Got</title>'
+    })
+    const server = await startServer(t, ['--secrets', file, '--output-dir', folder])
+    const script = '[...document.title].reverse().join("")'
+    const refused = async () => {
+      const { isError, json } = await server.call('evaluate', { script })
+      assert.ok(isError)
+      assert.deepEqual([json.errorCode, json.details.rule], ['BLOCKED_BY_POLICY', 'enableScriptEvaluation'])
+      assert.match(json.message, /page `page-1` holds a secret/)
+    }
+    await server.ok('navigate', { url: site.url('/plain') })
+    await server.ok('fill', { selector: '#user', value: 'plain text' })
+    assert.equal((await server.ok('evaluate', { script })).value, 'nialP')
+    await server.ok('type', { selector: '#user', text: 'LOGIN', clear: true })
+    await refused()
+    // After the field was emptied, the value may still be in a variable of the page.
+    await server.ok('fill', { selector: '#user', value: '' })
+    await refused()
+    // A script in another page of the session could read it, for example through `opener`.
+    await server.ok('pages', { action: 'new', url: site.url('/got') })
+    const other = (await server.call('evaluate', { script, pageId: 'page-2' })).json
+    assert.deepEqual([other.errorCode, other.details.rule], ['BLOCKED_BY_POLICY', 'enableScriptEvaluation'])
+    assert.match(other.message, /page `page-1` holds a secret/)
+    await server.ok('pages', { action: 'select', pageId: 'page-1' })
+    await server.ok('fill', { selector: '#user', value: 'LOGIN' })
+    await server.ok('click', { selector: 'text=Go' })
+    // The next document does not hold it.
+    assert.equal((await server.ok('evaluate', { script })).value, 'toG')
+    assert.equal((await server.ok('evaluate', { script, pageId: 'page-2' })).value, 'toG')
+    await server.ok('pages', { action: 'close', pageId: 'page-2' })
+    // A document whose field a browser or `session_resume` has filled again holds it.
+    await server.ok('go_back')
+    const held = (await server.ok('get_value', { selector: '#user' })).value === MARK
+    if (held) await refused()
+    else assert.equal((await server.ok('evaluate', { script })).value, 'nialP')
+    // A script of the page can look into a frame.
+    await server.ok('navigate', { url: site.url('/framed') })
+    assert.equal((await server.ok('evaluate', { script })).value, 'demarF')
+    await server.ok('fill', { selector: '#frame >>> #user', value: 'LOGIN' })
+    await refused()
+  })
+
+  test('is out of reach of `evaluate` in a field that `session_resume` has filled', { skip: NO_SQLITE }, async (t) => {
+    const { file } = secretsFile(t)
+    const record = recordFile(t)
+    const site = await startSite(t, { '/plain': '<link rel="icon" href="data:,"><title>Plain</title><input id="user">' })
+    const first = await startServer(t, ['--secrets', file, '--store', record])
+    const sessionId = await first.createSession()
+    await first.ok('navigate', { sessionId, url: site.url('/plain') })
+    await first.ok('fill', { sessionId, selector: '#user', value: 'LOGIN' })
+    await first.end()
+    const next = await startServer(t, ['--secrets', file, '--store', record])
+    await next.ok('session_resume', { sessionId })
+    assert.equal((await next.ok('get_value', { sessionId, selector: '#user' })).value, MARK)
+    assert.equal((await next.call('evaluate', { sessionId, script: 'document.title' })).json.errorCode, 'BLOCKED_BY_POLICY')
   })
 
   test('that cannot be read stops the start, without a word of it', async (t) => {

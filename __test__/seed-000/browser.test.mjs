@@ -63,7 +63,7 @@ describe('the browser', { timeout: 60_000 }, () => {
       if (BROWSER !== 'firefox') assert.equal(frame > 0, !headless, `its frame is ${frame} pixels high`)
       await server.end()
     }
-    // A window that is wanted and cannot be had is told, and not left out.
+    // If a window was requested but is not possible, there is an error, not a fallback.
     const server = await startServer(t, [...sandbox, '--headless', 'false'], { browser: false, handshake: false, env: WITHOUT_DISPLAY })
     assert.equal((await within(server.exit, 'its end', 5000)).code, 2)
     assert.match(server.stderr(), /^troupe: .*needs a display.*\n$/)

@@ -1,4 +1,4 @@
-// Properties of what a page's tools answer, in a real browser; one session for all runs.
+// Properties of the answers of a page's tools, in a real browser; one session for all runs.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import fc from 'fast-check'

@@ -29,7 +29,7 @@ describe('requirement 2: closing a session', { timeout: 60_000 }, () => {
     const { manager, advance } = inMemoryManager({ sessionTimeout: 1000 })
     const { sessionId } = await manager.createSession()
     await manager.closeSession(sessionId)
-    // Had its timer fired, it would be told as expired now, as the other one is.
+    // If its timer had fired, it would be reported as expired now, like the other one.
     const other = await manager.createSession()
     advance(1000)
     await assert.rejects(other.close(), { code: 'SESSION_EXPIRED' })

@@ -19,3 +19,19 @@ test('a session that a manager has left is resumed by the next one', { timeout: 
   assert.equal((await again.getValue({ selector: '#name' })).value, 'Ann')
   await assert.rejects(second.resumeSession('00000000-0000-4000-8000-000000000000'), { code: 'SESSION_NOT_FOUND' })
 })
+
+test('a session is created from the result of saveState', { timeout: 60_000 }, async (t) => {
+  const site = await memberSite(t)
+  const manager = await startManager(t)
+  const session = await manager.createSession()
+  await session.navigate({ url: site.url('/log-in') })
+  const saved = await session.saveState()
+  for (const storageState of [saved, saved.state]) {
+    const again = await manager.createSession({ storageState })
+    assert.equal((await again.navigate({ url: site.url('/members') })).title, 'Members')
+    await again.restoreState({ state: { cookies: [], origins: [] } })
+    assert.equal((await again.navigate({ url: site.url('/members') })).title, 'Log in')
+    await again.restoreState({ state: saved })
+    assert.equal((await again.navigate({ url: site.url('/members') })).title, 'Members')
+  }
+})

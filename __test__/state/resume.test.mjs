@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BROWSER } from '../support/browser.mjs'
-import { NO_SQLITE, query } from '../support/record.mjs'
+import { NO_SQLITE, query, temporaryFolder } from '../support/record.mjs'
+import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { beMember, DESCRIBE_STORAGE, FILL_STORAGE, formOf, HALF_FILLED, kill, lossLimit, memberSite, recordFor, startOn } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
@@ -17,6 +18,9 @@ const BRIEF = { chromium: '2500', firefox: '12000', webkit: '15000' }[BROWSER]
 
 /** Whether `list_sessions` shows the session in a state. */
 const isIn = (server, sessionId, state) => async () => (await server.ok('list_sessions', { state })).sessions.some((session) => session.sessionId === sessionId)
+
+/** The pause between two reads of a large database is a multiple of how long a read takes: long on a busy machine (ms). */
+const SEVERAL_READS = 60_000
 
 describe('session_resume', { timeout: 120_000 }, () => {
   test('after kill -9 of the server brings back the log-in, the form, scrolling, pages, storage and refs', async (t) => {
@@ -95,7 +99,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
   test('after expiry brings a session back, with and without a record', async (t) => {
     const site = await memberSite(t)
     const comesBack = async (store) => {
-      const server = await startOn(t, store, ['--session-timeout', BRIEF])
+      const server = await startOn(t, store, ['--session-timeout', BRIEF, '--session-expiry', 'fixed'])
       const sessionId = await server.createSession()
       await beMember(server, site, sessionId)
       await until(async () => (await server.call('get_text', { sessionId, selector: 'h1' })).json?.errorCode === 'SESSION_EXPIRED', 'the expiry', 25_000)
@@ -110,7 +114,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
 
   test('right at its expiry waits for what is still seen of a session', async (t) => {
     const site = await startSite(t, { '/late': '<title>Late</title><input>' })
-    const server = await startOn(t, recordFor(t), ['--session-timeout', BRIEF])
+    const server = await startOn(t, recordFor(t), ['--session-timeout', BRIEF, '--session-expiry', 'fixed'])
     const { sessionId, expiresAt } = await server.ok('create_session')
     await server.ok('navigate', { sessionId, url: site.url('/late') })
     await sleep(expiresAt - 200 - Date.now())
@@ -156,8 +160,13 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const [one, other] = [await startOn(t, record), await startOn(t, record)]
     const sessionId = await one.createSession()
     await beMember(one, site, sessionId)
-    const { json } = await other.call('session_resume', { sessionId })
-    assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
+    // Also before anything was saved of it.
+    for (const [tool, args] of [['session_resume', {}], ['click', { selector: '#x' }]]) {
+      const { json } = await other.call(tool, { sessionId, ...args })
+      assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
+      assert.equal(json.message, `session \`${sessionId}\` is in use by another server (process ${one.child.pid}) in this working directory`)
+      assert.deepEqual(json.details, { reason: 'inUse', workingDirectory: process.cwd() })
+    }
     assert.equal((await one.ok('session_resume', { sessionId })).sessionId, sessionId)
     assert.deepEqual(await formOf(one, sessionId), HALF_FILLED)
     await lossLimit()
@@ -181,13 +190,101 @@ describe('session_resume', { timeout: 120_000 }, () => {
     await until(() => site.requests.some(({ path }) => path === '/begun'), 'the busy script')
     // The look that follows this call finds it busy.
     await dying.ok('pages', { sessionId, action: 'list' })
-    // No call comes any more: it is looked at again by itself.
+    // No further call comes: the state is saved again automatically.
     await until(() => query(record, "SELECT 1 FROM session_snapshots WHERE state LIKE '%Late%'").length > 0, 'what it tells late', 20_000)
     await kill(dying)
     const server = await startOn(t, record)
     await server.ok('session_resume', { sessionId })
     assert.deepEqual(await formOf(server, sessionId), HALF_FILLED.with(1, 'Late'))
     assert.equal((await server.ok('evaluate', { sessionId, script: 'localStorage.late' })).value, '1')
+  })
+
+  test('writes the storage of an origin only when it has changed, and brings large databases back', { skip: NO_SQLITE || isWebkit }, async (t) => {
+    const site = await memberSite(t)
+    const record = recordFor(t)
+    const dying = await startOn(t, record)
+    const sessionId = await dying.createSession()
+    const evaluate = async (server, script) => (await server.ok('evaluate', { sessionId, script })).value
+    const put = (text) => `new Promise((resolve, reject) => {
+      const request = indexedDB.open('large', 1)
+      request.onupgradeneeded = () => request.result.createObjectStore('texts')
+      request.onerror = () => reject(request.error)
+      request.onsuccess = () => {
+        const transaction = request.result.transaction('texts', 'readwrite')
+        transaction.objectStore('texts').put(${text}, 'key')
+        transaction.oncomplete = () => { request.result.close(); resolve(true) }
+      }
+    })`
+    await dying.ok('navigate', { sessionId, url: site.url('/plain') })
+    await evaluate(dying, put("'first ' + '\\ud83d \\u{1f600}\"'.repeat(200000)"))
+    const origin = () => query(record, 'SELECT rowid, hash, length(storage) AS length FROM session_origins')[0]
+    const first = await until(() => (origin()?.length > 1e6 ? origin() : null), 'the large database in the record', SEVERAL_READS)
+    const scrolled = (await evaluate(dying, "document.body.style.height = '9000px'; scrollTo(0, 777); scrollY"))
+    await until(() => query(record, `SELECT 1 FROM session_snapshots WHERE state LIKE '%"y":${scrolled}%'`).length > 0, 'the scroll position in the record')
+    assert.deepEqual(origin(), first, 'nothing but the scroll position is written')
+    await evaluate(dying, put("'second'"))
+    await until(() => origin().hash !== first.hash, 'the changed database in the record', SEVERAL_READS)
+    await evaluate(dying, put("'third ' + 'x'.repeat(2000000)"))
+    await until(() => origin().length > 2e6, 'the large database in the record', SEVERAL_READS)
+    await kill(dying)
+
+    const server = await startOn(t, record)
+    await server.ok('session_resume', { sessionId })
+    const read = `new Promise((resolve) => {
+      const request = indexedDB.open('large')
+      request.onsuccess = () => {
+        const found = request.result.transaction('texts').objectStore('texts').get('key')
+        found.onsuccess = () => resolve([found.result.slice(0, 8), found.result.length])
+      }
+    })`
+    assert.deepEqual(await evaluate(server, read), ['third xx', 2000006])
+  })
+
+  test('a session of another working directory is not listed, and comes back by its id', async (t) => {
+    const site = await memberSite(t)
+    const record = recordFor(t)
+    const folder = temporaryFolder(t)
+    const elsewhere = () => startServer(t, ['--store', record], { cwd: folder })
+    const first = await elsewhere()
+    const sessionId = await first.createSession()
+    await first.ok('navigate', { sessionId, url: site.url('/plain') })
+    const here = await startOn(t, record)
+    const { json } = await here.call('session_resume', { sessionId })
+    assert.equal(json.message, `session \`${sessionId}\` is in use by another server (process ${first.child.pid}) in another working directory, \`${folder}\``)
+    await first.end()
+    assert.deepEqual((await here.ok('list_sessions')).sessions, [])
+    assert.equal((await here.ok('session_resume', { sessionId })).pages[0].url, site.url('/plain'))
+  })
+
+  test('the list has the ten most recent sessions that have left about:blank', async (t) => {
+    const site = await startSite(t)
+    const record = recordFor(t)
+    const first = await startOn(t, record, ['--max-sessions', '20'])
+    const ids = []
+    for (let number = 0; number < 12; number++) ids.push(await first.createSession())
+    for (const sessionId of ids) await first.ok('navigate', { sessionId, url: site.url('/') })
+    // The first is used last, by more than the second to which the record has the time.
+    await lossLimit()
+    await first.ok('evaluate', { sessionId: ids[0], script: '1' })
+    const blank = await first.createSession()
+    await first.ok('evaluate', { sessionId: blank, script: '1' })
+    const withCookie = await first.createSession()
+    await first.ok('set_cookies', { sessionId: withCookie, cookies: [{ name: 'a', value: 'b', url: site.url('/'), expires: Date.now() / 1000 + 3600 }] })
+    await first.end()
+    const dying = await startOn(t, record)
+    const killed = await dying.createSession()
+    await dying.ok('evaluate', { sessionId: killed, script: '1' })
+    await lossLimit()
+    await kill(dying)
+
+    const server = await startOn(t, record)
+    const { sessions } = await server.ok('list_sessions')
+    const listed = sessions.map(({ sessionId }) => sessionId)
+    assert.equal(listed.length, 10)
+    assert.ok(!listed.includes(blank) && !listed.includes(killed), 'a blank session is listed')
+    assert.ok(listed.includes(withCookie) && listed.includes(ids[0]), 'a recent session is missing')
+    assert.equal((await server.ok('list_sessions', { state: 'recoverable' })).sessions.filter(({ sessionId }) => ids.includes(sessionId)).length, 12)
+    assert.deepEqual((await server.call('session_resume', { sessionId: blank })).json.details, { reason: 'closed' })
   })
 
   test('an id that nobody knows is told so', async (t) => {

@@ -1,6 +1,6 @@
 // Cookies and storage as a file that Playwright and Troupe exchange.
 import assert from 'node:assert/strict'
-import { readFileSync, statSync, writeFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
@@ -14,7 +14,7 @@ describe('the storage state', { timeout: 120_000 }, () => {
   const t = shared()
   const folder = mkdtempSync(join(tmpdir(), 'troupe-state-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const begun = Promise.all([memberSite(t), startServer(t, ['--store', 'none', '--output-dir', folder]), startBrowser(t)])
+  const begun = Promise.all([memberSite(t), startServer(t, ['--store', 'none', '--output-dir', folder, '--max-sessions', '40']), startBrowser(t)])
 
   /** Without the values that Playwright does not write: what is falsy, numbers that JSON has no word for; and the tab's. */
   const without = (described) =>
@@ -71,7 +71,7 @@ describe('the storage state', { timeout: 120_000 }, () => {
     await server.ok('evaluate', { sessionId: one, script: FILL_STORAGE })
     const { state } = await server.ok('save_state', { sessionId: one })
     await server.ok('navigate', { sessionId: other, url: site.url('/members') })
-    // What is there and not in the state goes away.
+    // Data that is not in the state is removed.
     await server.ok('evaluate', {
       sessionId: other,
       script: "async () => { localStorage.old = '1'; document.cookie = 'old=1'; await new Promise((done) => { const open = indexedDB.open('old'); open.onsuccess = () => { open.result.close(); done() } }) }"
@@ -93,7 +93,7 @@ describe('the storage state', { timeout: 120_000 }, () => {
     const setByFrame = `http://localhost:${new URL(framed.url('/')).port}/`
     const cookie = { name: 'inside', value: '1', url: setByFrame, secure: true, sameSite: 'None', partitionKey: new URL(framed.url('/')).origin.replace(/:\d+$/, '') }
     await server.ok('set_cookies', { sessionId: one, cookies: [cookie] })
-    // What is read can be set again as it is.
+    // A state that was read can be set again unchanged.
     const { cookies } = await server.ok('get_cookies', { sessionId: one })
     const inside = cookies.find(({ name }) => name === 'inside')
     assert.deepEqual([inside.partitionKey, inside._crHasCrossSiteAncestor], [cookie.partitionKey, true])
@@ -128,5 +128,115 @@ describe('the storage state', { timeout: 120_000 }, () => {
       const { json, text } = await server.call('restore_state', { sessionId, state })
       assert.equal(json?.errorCode, code, text)
     }
+  })
+
+  /** A session that is logged in, with something in localStorage. @param {any} server @param {any} site */
+  const member = async (server, site) => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/log-in') })
+    await server.ok('evaluate', { sessionId, script: "() => { localStorage.cart = 'full' }" })
+    return sessionId
+  }
+  /** Its title, after the page is loaded again, and its localStorage. @param {any} server @param {any} sessionId */
+  const standing = async (server, sessionId) => {
+    await server.ok('reload', { sessionId })
+    return (await server.ok('evaluate', { sessionId, script: '[document.title, localStorage.cart ?? null]' })).value
+  }
+
+  test('input that is no storage state is an error and changes nothing', async () => {
+    const [site, server] = await begun
+    const sessionId = await member(server, site)
+    const cookie = { name: 'a', value: '1', domain: '127.0.0.1', path: '/' }
+    const large = join(folder, 'large.json')
+    // More than localStorage holds: the browser rejects it when the cookies are already replaced.
+    writeFileSync(large, JSON.stringify({ cookies: [], origins: [{ origin: new URL(site.url('/')).origin, localStorage: [{ name: 'large', value: 'x'.repeat(12_000_000) }] }] }))
+    const wrong = [
+      {},
+      [],
+      7,
+      true,
+      { success: true, message: 'Saved.' },
+      { success: true, state: {} },
+      { state: { cookies: [], origins: [] } },
+      { cookies: [], origins: [], extra: 1 },
+      { cookies: 5 },
+      { cookies: [{ ...cookie, domain: undefined }] },
+      { cookies: [{ ...cookie, path: 'x' }], origins: [] },
+      { cookies: [{ value: '1' }] },
+      { cookies: [cookie], origins: [{ origin: 'nowhere' }] },
+      { cookies: [], origins: [{ origin: site.url('/'), local_storage: [] }] },
+      { cookies: [], origins: [{ origin: site.url('/'), localStorage: [{ name: 'a' }] }] },
+      { cookies: [], origins: {} },
+      JSON.stringify({ cookies: [], origins: [] }),
+      'large.json'
+    ]
+    for (const state of wrong) {
+      const { json, text } = await server.call('restore_state', { sessionId, state })
+      assert.equal(json?.errorCode, 'INVALID_PARAMETERS', `${JSON.stringify(state)}: ${text}`)
+      assert.deepEqual(await standing(server, sessionId), ['Members', 'full'], JSON.stringify(state))
+    }
+    for (const storageState of wrong.slice(0, -1)) {
+      const { json, text } = await server.call('create_session', { storageState })
+      assert.equal(json?.errorCode, 'INVALID_PARAMETERS', `${JSON.stringify(storageState)}: ${text}`)
+    }
+  })
+
+  test('the unchanged result of save_state can be restored, with the state and with a path', async () => {
+    const [site, server] = await begun
+    const sessionId = await member(server, site)
+    for (const path of [undefined, 'result.json']) {
+      const result = await server.ok('save_state', { sessionId, path })
+      await server.ok('restore_state', { sessionId, state: { cookies: [], origins: [] } })
+      assert.deepEqual(await standing(server, sessionId), ['Log in', null])
+      await server.ok('restore_state', { sessionId, state: result })
+      assert.deepEqual(await standing(server, sessionId), ['Members', 'full'])
+      const created = await server.createSession({ storageState: result })
+      await server.ok('navigate', { sessionId: created, url: site.url('/members') })
+      assert.deepEqual(await standing(server, created), ['Members', 'full'])
+    }
+    const byPath = await server.createSession({ storageState: 'result.json' })
+    await server.ok('navigate', { sessionId: byPath, url: site.url('/members') })
+    assert.deepEqual(await standing(server, byPath), ['Members', 'full'])
+  })
+
+  test('without origins it clears the storage of every visited origin, also right after it was written', async () => {
+    const [site, server] = await begun
+    const other = await memberSite(t)
+    const sessionId = await member(server, other)
+    await server.ok('navigate', { sessionId, url: site.url('/members') })
+    await server.ok('evaluate', { sessionId, script: "() => { localStorage.cart = 'full'; sessionStorage.tab = 'full' }" })
+    await server.ok('restore_state', { sessionId, state: { cookies: [], origins: [] } })
+    assert.equal((await server.ok('evaluate', { sessionId, script: 'localStorage.length + sessionStorage.length' })).value, 0)
+    await server.ok('navigate', { sessionId, url: other.url('/members') })
+    assert.deepEqual(await standing(server, sessionId), ['Log in', null])
+  })
+
+  test('that names an existing file is an error, and the file stays as it is', async () => {
+    const [site, server] = await begun
+    const sessionId = await member(server, site)
+    writeFileSync(join(folder, 'taken.json'), 'mine')
+    const { json } = await server.call('save_state', { sessionId, path: 'taken.json' })
+    assert.deepEqual([json.errorCode, json.details.path], ['INVALID_PARAMETERS', join(folder, 'taken.json')])
+    assert.equal(readFileSync(join(folder, 'taken.json'), 'utf8'), 'mine')
+    assert.equal(existsSync(join(folder, 'taken-2.json')), false)
+  })
+
+  test('has every field of a cookie and of an origin', async () => {
+    const [site, server] = await begun
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/log-in') })
+    await server.ok('evaluate', { sessionId, script: FILL_STORAGE })
+    const cookies = ['Strict', 'Lax', 'None'].map((sameSite) => ({ name: sameSite, value: '1', url: 'https://example.test/', sameSite, secure: true }))
+    await server.ok('set_cookies', { sessionId, cookies })
+    const { state } = await server.ok('save_state', { sessionId })
+    const expected = { domain: 'example.test', path: '/', expires: -1, httpOnly: false, secure: true, value: '1' }
+    for (const { name } of cookies) {
+      assert.deepEqual(state.cookies.find((cookie) => cookie.name === name), { ...expected, name, sameSite: name })
+    }
+    const [{ origin, localStorage, sessionStorage, indexedDB }] = state.origins
+    assert.equal(origin, new URL(site.url('/')).origin)
+    assert.ok(localStorage.some(({ name, value }) => name === 'plain' && value === 'one'))
+    assert.deepEqual(sessionStorage, [{ name: 'tab', value: 'two' }])
+    assert.equal(indexedDB[0].name, 'everything')
   })
 })

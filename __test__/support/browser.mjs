@@ -1,4 +1,6 @@
 // How tests start the browser: without a window, and as root without the sandbox, which root cannot have.
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const isRoot = process.getuid?.() === 0
@@ -6,8 +8,19 @@ const isRoot = process.getuid?.() === 0
 /** In place of the user's own folder for what is kept between runs. */
 const STATE = fileURLToPath(new URL('../../.cache/state', import.meta.url))
 
-/** The browser that these tests are for; see `browsers.mjs`. */
-export const BROWSER = process.env.TEST_BROWSER ?? 'chromium'
+/** The row of the table in `browsers.mjs` that these tests are for. */
+export const ROW = process.env.TEST_BROWSER ?? 'chromium'
+
+/** The engine of that row: the value of `--browser`. */
+export const BROWSER = ROW === 'chrome' ? 'chromium' : ROW
+
+/** Path of a program on the PATH, or `undefined`. @param {string} program */
+export function pathOf(program) {
+  return (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, program)).find(existsSync)
+}
+
+/** Full Chrome instead of the headless shell, which Troupe prefers. */
+const EXECUTABLE = ROW === 'chrome' ? (pathOf('chromium') ?? 'chromium') : undefined
 
 /** A connection that is broken off without an answer, in the words of this browser. */
 export const NO_ANSWER = BROWSER === 'firefox' ? 'net::ERR_CONNECTION_RESET' : 'net::ERR_EMPTY_RESPONSE'
@@ -19,10 +32,18 @@ export const NO_ANSWER = BROWSER === 'firefox' ? 'net::ERR_CONNECTION_RESET' : '
 export const BRIEF = { chromium: 1500, firefox: 4000, webkit: 8000 }[BROWSER]
 
 /** For the command line. What is started ahead would be counted with what is tested. */
-export const BROWSER_ARGUMENTS = ['--browser', BROWSER, '--headless', '--warm-browsers', '0', ...(isRoot ? ['--no-sandbox'] : [])]
+export const BROWSER_ARGUMENTS = [
+  ...['--browser', BROWSER, '--headless', '--warm-browsers', '0'],
+  ...(EXECUTABLE ? ['--executable-path', EXECUTABLE] : []),
+  ...(isRoot ? ['--no-sandbox'] : [])
+]
 
 /** The same for `new SessionManager(…)`. */
-export const BROWSER_CONFIG = { browser: BROWSER, headless: true, warmBrowsers: 0, store: 'memory', ...(isRoot ? { sandbox: false } : {}) }
+export const BROWSER_CONFIG = {
+  ...{ browser: BROWSER, headless: true, warmBrowsers: 0, store: 'memory' },
+  ...(EXECUTABLE ? { executablePath: EXECUTABLE } : {}),
+  ...(isRoot ? { sandbox: false } : {})
+}
 
 /**
  * The environment of this process without what would configure Troupe behind a test's back. What is recorded is each

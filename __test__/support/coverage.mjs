@@ -46,11 +46,12 @@ const ERRORS = {
   ELEMENT_NOT_EDITABLE: [...ENTERING, 'upload_file', 'check', 'uncheck'],
   INVALID_URL: [...SCHEMED, 'mock_response'],
   NAVIGATION_FAILED: ['navigate', 'go_back', 'go_forward', 'reload', 'pages'],
-  BLOCKED_BY_POLICY: ['navigate', 'pages', 'evaluate', 'upload_file', 'save_pdf', 'compare_screenshots'],
+  BLOCKED_BY_POLICY: ['navigate', 'pages', 'evaluate', 'upload_file', 'save_pdf', 'screenshot', 'compare_screenshots'],
   RESOURCE_EXHAUSTED: ['screenshot', 'screenshot_element', 'compare_screenshots'],
   SCRIPT_ERROR: ['evaluate'],
+  NETWORK_ERROR: ['evaluate'],
   TIMEOUT: ['wait_for', 'wait_for_selector', 'wait_for_load'],
-  RECORD_NOT_FOUND: ['get_content'],
+  RECORD_NOT_FOUND: ['get_content', 'compare_screenshots'],
   MAX_SESSIONS_REACHED: ['create_session'],
   SESSION_EXPIRED: ['navigate', 'evaluate']
 }
@@ -84,6 +85,9 @@ function isDeclared(schema, [name, ...rest]) {
   return name in schema.properties && isDeclared(schema.properties[name], rest)
 }
 
+/** Fields that the result of any tool may have: the first one after a rest of its session names what is lost. */
+const IN_ANY_RESULT = ['resumed']
+
 /** Empties the folder for a whole run. @param {string} path */
 export function begin(path) {
   rmSync(path, { recursive: true, force: true })
@@ -112,7 +116,7 @@ export function missing(path) {
     const shared = pointsIn(outputSchema, '-> ')
     const unseen = [...own.filter((point) => !seen.get(name)?.has(point)), ...shared.filter((point) => !answers.get(JSON.stringify(outputSchema))?.has(point))]
     const told = [...(seen.get(name) ?? [])].filter((point) => outputSchema && point.startsWith('-> '))
-    const undeclared = told.map((point) => point.slice(3).split('=')[0]).filter((field) => !isDeclared(outputSchema, field.split('.')))
+    const undeclared = told.map((point) => point.slice(3).split('=')[0]).filter((field) => !IN_ANY_RESULT.includes(field) && !isDeclared(outputSchema, field.split('.')))
     return [
       ...unseen.filter((point) => !BEYOND[name]?.includes(point)).map((point) => `${name}: ${point}`),
       ...new Set(undeclared.map((field) => `${name}: its schema has no \`${field}\`, and its answer has it`))

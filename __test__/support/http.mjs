@@ -1,7 +1,9 @@
 // The product on a port, and a client of Streamable HTTP that does as little as it can.
+import { readFileSync } from 'node:fs'
 import { RpcClient, readJson } from './rpc.mjs'
 import { Server } from './server.mjs'
 import { until, within } from './wait.mjs'
+import { openWebSocket } from './websocket.mjs'
 
 /**
  * Starts a server on a free port, and ends it with the test.
@@ -22,7 +24,7 @@ export async function startHttpServer(t, args = [], { transport = 'http', ...opt
 export class HttpServer extends Server {
   /** Where it serves MCP, as it says on stderr. */
   get url() {
-    return /serving MCP at (\S+)\n/.exec(this.stderr())?.[1] ?? ''
+    return /serving MCP at (\S+?)["\n]/.exec(this.stderr())?.[1] ?? ''
   }
 
   /** An address on it. @param {string} path */
@@ -34,20 +36,46 @@ export class HttpServer extends Server {
     return Number(new URL(this.url).port)
   }
 
+  /** The token that its clients send: the configured one, or that of the file that it names on stderr; '' for none. */
+  get token() {
+    const file = /clients must send the token in (.+?); `troupe/.exec(this.stderr())?.[1]
+    return this.options.env?.TROUPE_AUTH_TOKEN ?? (file ? readFileSync(file, 'utf8').trim() : '')
+  }
+
+  /** The header that contains the token. @returns {Record<string, string>} */
+  get authorization() {
+    return this.token ? { authorization: `Bearer ${this.token}` } : {}
+  }
+
+  /** `fetch` with the token. @param {string} path @param {RequestInit} [options] */
+  fetch(path, { headers, ...options } = {}) {
+    return fetch(this.at(path), { headers: { ...this.authorization, ...headers }, ...options })
+  }
+
   /** A client that has shaken hands. @param {Record<string, string>} [headers] */
   async connect(headers) {
-    const client = new HttpClient(this.url, headers)
+    const client = this.client(headers)
     await client.initialize()
     return client
   }
 
-  /** A client of 2026-07-28, which has no session of the protocol. */
-  stateless() {
-    return new StatelessClient(this.url)
+  /** A client that is still to shake hands. @param {Record<string, string>} [headers] */
+  client(headers) {
+    return new HttpClient(this.url, { ...this.authorization, ...headers })
   }
 
-  /** Programs of the JSON API, which send its token. @param {string} token */
-  program(token) {
+  /** A client of 2026-07-28, which has no session of the protocol. */
+  stateless() {
+    return new StatelessClient(this.url, this.authorization)
+  }
+
+  /** A WebSocket with the token. @param {Record<string, string>} [headers] */
+  webSocket(headers) {
+    return openWebSocket(this.at('/ws'), { ...this.authorization, ...headers })
+  }
+
+  /** Programs of the JSON API, which send its token. */
+  program(token = this.token) {
     /** @param {string} method @param {string} path @param {any} [body] @param {RequestInit} [more] */
     return async (method, path, body, { headers, ...more } = {}) => {
       const json = body === undefined ? {} : { 'content-type': 'application/json' }
@@ -100,7 +128,7 @@ export class HttpClient extends RpcClient {
 
   /** The whole answer, `{ id, result }` or `{ id, error }`; `error.status` where HTTP itself refused.
    * @param {string} method @param {object} [params] @param {{ signal?: AbortSignal, id?: number | string, timeout?: number }} [options] */
-  async request(method, params, { signal, id = this.nextId(), timeout = 30_000 } = {}) {
+  async request(method, params, { signal, id = this.nextId(), timeout = this.patience } = {}) {
     const answer = async () => {
       const response = await this.fetch('POST', { body: { jsonrpc: '2.0', id, method, params }, signal })
       this.sessionId ??= response.headers.get('mcp-session-id')

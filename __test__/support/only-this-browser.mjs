@@ -3,20 +3,20 @@
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { BROWSER } from './browser.mjs'
+import { ROW } from './browser.mjs'
 import { BROWSERS, unsupported } from './browsers.mjs'
 
 // What these tests start is not to be changed with them.
 delete process.env.NODE_OPTIONS
 
 const runner = createRequire(import.meta.url)('node:test')
-const { patience = 1 } = BROWSERS[BROWSER] ?? {}
+const { patience = 1 } = BROWSERS[ROW] ?? {}
 const file = relative(fileURLToPath(new URL('..', import.meta.url)), process.argv[1] ?? '').replaceAll('\\', '/')
 
 for (const kind of ['test', 'describe']) {
   const original = runner[kind]
   runner[kind] = Object.assign((name, ...rest) => {
-    const reason = unsupported(BROWSER, file, name)
+    const reason = unsupported(ROW, file, name)
     const [options, body] = typeof rest[0] === 'object' ? rest : [{}, rest[0]]
     const timeout = options.timeout && options.timeout * patience
     return original(name, { ...options, ...(timeout && { timeout }), ...(reason && { skip: reason }) }, body)

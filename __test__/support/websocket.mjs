@@ -44,6 +44,8 @@ export async function openWebSocket(url, headers = {}) {
 
 export class WebSocketClient extends RpcClient {
   #bytes = Buffer.alloc(0)
+  /** How many pings have come. */
+  pings = 0
   /** The code of the server's closing frame. @type {number | undefined} */
   closeCode
 
@@ -106,7 +108,10 @@ export class WebSocketClient extends RpcClient {
 
   /** @param {number} opcode @param {Buffer} payload */
   #frame(opcode, payload) {
-    if (opcode === PING) this.sendFrame(PING + 1, payload)
+    if (opcode === PING) {
+      this.pings++
+      this.sendFrame(PING + 1, payload)
+    }
     if (opcode === CLOSE) {
       this.closeCode = payload.length > 1 ? payload.readUInt16BE(0) : undefined
       this.socket.end()

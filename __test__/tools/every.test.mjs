@@ -120,7 +120,7 @@ describe('every tool', { timeout: 60_000 }, () => {
       if (ANSWER_WITH_NONE.includes(name)) continue
       const { suggestion } = await refused(name, aimedAt(name, '#fild'), 'ELEMENT_NOT_FOUND', { message: /`#fild`/ })
       assert.match(suggestion ?? '', /Field/, name)
-      await refused(name, aimedAt(name, 'e98765'), 'ELEMENT_NOT_FOUND', { reason: 'stale' })
+      await refused(name, aimedAt(name, 'e98765'), 'ELEMENT_NOT_FOUND', { reason: 'unknown' })
       await refused(name, aimedAt(name, '#nowhere >>> #field'), 'ELEMENT_NOT_FOUND')
     }
   })

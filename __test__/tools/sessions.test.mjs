@@ -1,10 +1,12 @@
 // create_session and its options, list_sessions, close_session, batch: as a client has them.
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { html, startSite } from '../support/site.mjs'
+import { until } from '../support/wait.mjs'
 
 /** WebKit's cannot be chosen. */
 const LOCALE = BROWSER === 'webkit' ? {} : { locale: 'de-DE' }
@@ -92,12 +94,65 @@ describe('batch', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('batch', { steps: wrong, stopOnError: true })).skipped, 2)
   })
 
+  test('runs each step in the session that it names, in either spelling', async () => {
+    const [one, other] = [await server.createSession(), await server.createSession()]
+    await server.ok('evaluate', { sessionId: one, script: "document.title = 'one'" })
+    await server.ok('evaluate', { sessionId: other, script: "document.title = 'other'" })
+    const step = (/** @type {object} */ names) => ({ tool: 'evaluate', arguments: { script: 'document.title', ...names } })
+    const titles = async (/** @type {object} */ args) => (await server.ok('batch', args)).results.map(({ result }) => result.value)
+    assert.deepEqual(await titles({ steps: [step({ session_id: other })] }), ['other'])
+    assert.deepEqual(await titles({ steps: [step({ session_id: one }), step({ sessionId: other })] }), ['one', 'other'])
+    assert.deepEqual(await titles({ session_id: one, steps: [step({}), step({ session_id: other })] }), ['one', 'other'])
+    // The batch takes its turn in that session: no other session is made for it.
+    assert.equal((await server.call('batch', { steps: [step({ session_id: other })] })).meta.sessionId, other)
+    await server.ok('pages', { sessionId: one, action: 'new', url: 'data:text/html,<title>second</title>' })
+    assert.deepEqual(await titles({ sessionId: one, pageId: 'page-2', steps: [step({ page_id: 'page-1' }), step({})] }), ['one', 'second'])
+  })
+
   test('works in the session and on the page that it names', async () => {
     const sessionId = await server.createSession()
     await server.ok('pages', { sessionId, action: 'new', url: site.url('/buttons') })
     const script = { tool: 'evaluate', arguments: { script: 'document.title' } }
     const { results } = await server.ok('batch', { sessionId, pageId: 'page-2', steps: [script, { ...script, arguments: { ...script.arguments, pageId: 'page-1' } }] })
     assert.deepEqual(results.map(({ result }) => result.value), ['Buttons', ''])
+  })
+
+  test('two batches that use the same sessions in opposite order both finish', { timeout: 15_000 }, async () => {
+    const ids = [await server.createSession(), await server.createSession()]
+    const slow = (sessionId) => ({ tool: 'evaluate', arguments: { sessionId, script: 'new Promise((resolve) => setTimeout(resolve, 100, 1))' } })
+    const batches = [ids, ids.toReversed()].map((order) => server.ok('batch', { steps: order.map(slow) }))
+    for (const { success } of await Promise.all(batches)) assert.ok(success)
+  })
+
+  test('a call in any session of a batch waits until the batch has ended', async () => {
+    const [first, second] = [await server.createSession(), await server.createSession()]
+    const script = (value) => `new Promise((resolve) => setTimeout(resolve, 100, globalThis.done = ${value}))`
+    const batch = server.ok('batch', {
+      steps: [
+        { tool: 'evaluate', arguments: { sessionId: first, script: script(1) } },
+        { tool: 'evaluate', arguments: { sessionId: second, script: script(1) } }
+      ]
+    })
+    assert.equal((await server.ok('evaluate', { sessionId: second, script: 'globalThis.done' })).value, 1)
+    assert.ok((await batch).success)
+  })
+
+  test('a step uses a session that an earlier step has resumed, and fails by itself where its session does not exist', async (t) => {
+    const brief = await startServer(t, ['--session-timeout', '5000', '--store', 'memory'])
+    // The start of the browser counts toward the lifetime of a session that waits for it.
+    await brief.browserReady()
+    const sessionId = await brief.createSession()
+    await brief.ok('evaluate', { sessionId, script: 'document.title = "here"' })
+    await until(async () => (await brief.ok('list_sessions')).sessions.length === 0, 'the expiry', 20_000)
+    const steps = [
+      { tool: 'list_sessions' },
+      { tool: 'evaluate', arguments: { sessionId: await brief.createSession(), script: '1' } },
+      { tool: 'session_resume', arguments: { sessionId } },
+      { tool: 'evaluate', arguments: { sessionId, script: '2' } },
+      { tool: 'evaluate', arguments: { sessionId: randomUUID(), script: '3' } }
+    ]
+    const { results } = await brief.ok('batch', { steps, stopOnError: false })
+    assert.deepEqual(results.map(({ result, error }) => error?.errorCode ?? result.value), [undefined, 1, undefined, 2, 'SESSION_NOT_FOUND'])
   })
 })
 

@@ -1,17 +1,22 @@
 // `--connect`: a stdio client's face of a server that runs elsewhere, and that may be started again meanwhile.
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { before, describe, test } from 'node:test'
+import { cleanEnvironment } from '../support/browser.mjs'
 import { startHttpServer } from '../support/http.mjs'
 import { freePort } from '../support/ports.mjs'
 import { shared } from '../support/scope.mjs'
 import { META, MODERN, modernRequest } from '../support/modern.mjs'
-import { startServer } from '../support/server.mjs'
+import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { beMember, formOf, HALF_FILLED, kill, lossLimit, memberSite, recordFor } from '../support/state.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
 /** A stdio client of the server at `url`. @param {any} t @param {string} url @param {any} [options] @param {string[]} [args] */
@@ -64,7 +69,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     first.child.kill('SIGKILL')
     const { json, isError } = await within(running, 'the end of the call', 5000)
     assert.ok(isError)
-    assert.equal(json.errorCode, 'UPSTREAM_UNAVAILABLE')
+    assert.equal(json.errorCode, 'SERVER_UNAVAILABLE')
     assert.equal(json.retryable, true)
     // What is asked meanwhile waits and goes through, without another handshake.
     const meanwhile = [client.call('evaluate', { script: '6 * 7' }), client.request('tools/list')]
@@ -188,7 +193,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     await client.request('ping')
     gate.cut()
     const { json } = await within(running, 'the end of the call', 5000)
-    assert.deepEqual([json.errorCode, json.retryable], ['UPSTREAM_UNAVAILABLE', true])
+    assert.deepEqual([json.errorCode, json.retryable], ['SERVER_UNAVAILABLE', true])
     assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
   })
 
@@ -199,7 +204,70 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     const stranger = await face(t, server.url, { handshake: false })
     const { code } = await within(stranger.exit, 'its end', 10_000)
     assert.equal(code, 2)
-    assert.match(stranger.stderr(), /^troupe: .*refused: 401/m)
+    assert.match(stranger.stderr(), /^troupe: .*refused: 401.*--auth-token-file/m)
+  })
+
+  test('says on stderr at the first failure which URL it cannot reach, and names it in its errors', async (t) => {
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}/mcp`
+    const begun = performance.now()
+    const client = await face(t, url, { handshake: false })
+    await client.told(new RegExp(`cannot connect to ${url}: .*refused.*; trying again`))
+    assert.ok(performance.now() - begun < 10_000)
+    const server = await startHttpServer(t, ['--port', String(port)])
+    await client.initialize()
+    const running = client.call('evaluate', { script: 'new Promise(() => {})' })
+    await client.request('ping')
+    await kill(server)
+    const { json } = await within(running, 'the end of the call', 5000)
+    assert.deepEqual([json.errorCode, json.retryable], ['SERVER_UNAVAILABLE', true])
+    assert.ok(json.message.includes(url), json.message)
+  })
+
+  for (const [what, respond, found] of /** @type {[string, (socket: import('node:net').Socket) => void, RegExp][]} */ ([
+    ['a web server', (socket) => socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi')), /it answers 200 OK/],
+    ['a server without this path', (socket) => socket.once('data', () => socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n')), /it answers 404 Not Found/],
+    ['a server that moved', (socket) => socket.once('data', () => socket.end('HTTP/1.1 301 Moved\r\nLocation: /\r\nContent-Length: 0\r\n\r\n')), /it answers 301/],
+    ['a server of another protocol', (socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n'), /there is no Troupe server/]
+  ]))
+    test(`rejects ${what} at once`, async (t) => {
+      const port = await listen(t, respond)
+      const client = await face(t, `http://127.0.0.1:${port}`, { handshake: false })
+      const { code } = await within(client.exit, 'its end', 5000)
+      assert.equal(code, 2)
+      assert.match(client.stderr(), new RegExp(`^troupe: there is no Troupe server at http://127.0.0.1:${port}/: `, 'm'))
+      assert.match(client.stderr(), found)
+    })
+
+  test('rejects a server that does not speak TLS at once', async (t) => {
+    const server = await startHttpServer(t)
+    const client = await face(t, `https://127.0.0.1:${server.port}/mcp`, { handshake: false })
+    assert.equal((await within(client.exit, 'its end', 10_000)).code, 2)
+    assert.match(client.stderr(), /there is no Troupe server at https:.*it does not speak TLS/)
+  })
+
+  test('finds the token file of its user by itself, also where the server creates it later', async (t) => {
+    const state = temporaryFolder(t)
+    const env = { XDG_STATE_HOME: state }
+    const port = await freePort()
+    const client = await face(t, `http://localhost:${port}/mcp`, { env, handshake: false })
+    const greeted = client.initialize()
+    assert.ok(await isPending(greeted))
+    await startHttpServer(t, ['--port', String(port)], { env })
+    await within(greeted, 'the answer of the server', 20_000)
+    assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
+  })
+
+  test('waits where the server has no place for it (429), and connects when there is one', async (t) => {
+    const server = await startHttpServer(t, ['--max-connections', '1'])
+    const holder = connect(server.port, '127.0.0.1')
+    await new Promise((resolve) => holder.on('connect', resolve))
+    const client = await face(t, server.url, { handshake: false })
+    await client.told(/cannot connect to .*: HTTP error: 429 Too Many Requests; trying again/)
+    const greeted = client.initialize()
+    assert.ok(await isPending(greeted))
+    holder.destroy()
+    assert.equal((await within(greeted, 'the answer of the server', 20_000)).serverInfo.name, 'troupe')
   })
 
   test('reaches a server behind TLS whose certificate is trusted, and says so where it is not', async (t) => {
@@ -211,6 +279,61 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     const { code } = await within(stranger.exit, 'its end', 10_000)
     assert.equal(code, 2)
     assert.match(stranger.stderr(), /^troupe: .*is not trusted: .*certificate/m)
+  })
+})
+
+/** A server that is not Troupe. @param {any} t @param {(socket: import('node:net').Socket) => void} respond */
+async function listen(t, respond) {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    respond(socket)
+  })
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
+  t.after(() => server.close())
+  return /** @type {import('node:net').AddressInfo} */ (server.address()).port
+}
+
+describe('troupe call --connect', { timeout: 60_000 }, () => {
+  /** @param {string[]} args @param {Record<string, string>} [env] */
+  const run = async (args, env) => {
+    const child = spawn(process.execPath, [BIN, 'call', ...args], { env: cleanEnvironment(env) })
+    const [out, err] = [child.stdout, child.stderr].map((stream) => text(stream))
+    const [status] = await once(child, 'exit')
+    return { status, stdout: (await out).trimEnd(), stderr: await err }
+  }
+
+  test('makes the call at that server', async (t) => {
+    const env = { TROUPE_AUTH_TOKEN: 'correct-horse' }
+    const server = await startHttpServer(t, [], { env })
+    const client = await server.connect()
+    const sessionId = await client.createSession()
+    await client.ok('navigate', { sessionId, url: 'data:text/html,<title>There</title><h1>There</h1>' })
+    const call = (tool, args) => run([tool, JSON.stringify(args), '--connect', server.url], env)
+    const evaluated = await call('evaluate', { sessionId, script: 'document.title' })
+    assert.deepEqual([evaluated.status, JSON.parse(evaluated.stdout).value], [0, 'There'], evaluated.stderr)
+    const shown = await call('snapshot', { sessionId })
+    assert.match(shown.stdout, /^Page: .*[^]*heading "There" .*\]$/, 'without the marks for agents')
+    assert.match((await call('screenshot', { sessionId })).stdout, /^data:image\/\w+;base64,\S+$/)
+    const failed = await call('click', { sessionId, selector: '#nothing', timeout: 50 })
+    assert.deepEqual([failed.status, JSON.parse(failed.stderr).errorCode], [1, 'ELEMENT_NOT_FOUND'])
+    assert.equal(JSON.parse((await call('no_such_tool', {})).stderr).errorCode, 'INVALID_PARAMETERS')
+    // A session of its own is gone with it.
+    assert.equal((await call('navigate', { url: 'data:text/html,<title>Own</title>' })).status, 0)
+    const sessions = async () => (await (await fetch(server.at('/health'))).json()).sessions
+    await until(async () => (await sessions()) === 1, 'the end of its own session')
+  })
+
+  test('fails at once where nothing listens or the token is wrong', async (t) => {
+    const url = `http://127.0.0.1:${await freePort()}/mcp`
+    const begun = performance.now()
+    const missing = await run(['list_sessions', '--connect', url])
+    assert.ok(performance.now() - begun < 10_000)
+    assert.equal(missing.status, 1)
+    const { errorCode, message } = JSON.parse(missing.stderr)
+    assert.deepEqual([errorCode, message.includes(url)], ['SERVER_UNAVAILABLE', true], message)
+    const server = await startHttpServer(t, [], { env: { TROUPE_AUTH_TOKEN: 'correct-horse' } })
+    const stranger = await run(['list_sessions', '--connect', server.url], { TROUPE_AUTH_TOKEN: 'wrong' })
+    assert.match(JSON.parse(stranger.stderr).suggestion, /--auth-token-file/)
   })
 })
 

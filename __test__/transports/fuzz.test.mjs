@@ -7,7 +7,6 @@ import fc from 'fast-check'
 import { startHttpServer } from '../support/http.mjs'
 import { shared, startShared } from '../support/scope.mjs'
 import { within } from '../support/wait.mjs'
-import { openWebSocket } from '../support/websocket.mjs'
 
 const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
 const INITIALIZE = JSON.stringify({
@@ -17,9 +16,9 @@ const INITIALIZE = JSON.stringify({
   params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '0' } }
 })
 
-/** @param {string} body */
-const post = (body) =>
-  `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+/** @param {string} body @param {string} token */
+const post = (body, token) =>
+  `POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 
 const junk = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes))
 
@@ -47,7 +46,7 @@ describe('bytes that nobody means', { timeout: 120_000 }, () => {
   }
 
   test('over HTTP end the connection, or get an answer', async () => {
-    const requests = [post(PING), post(INITIALIZE), 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n', 'DELETE /mcp?session=x HTTP/1.1\r\nHost: localhost\r\n\r\n']
+    const requests = [post(PING, server.token), post(INITIALIZE, server.token), 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n', 'DELETE /mcp?session=x HTTP/1.1\r\nHost: localhost\r\n\r\n']
     await forAll(
       fc.oneof(junk, almost(requests)),
       async (bytes) => {
@@ -68,7 +67,7 @@ describe('bytes that nobody means', { timeout: 120_000 }, () => {
     const frames = fc.record({ opcode: fc.nat({ max: 15 }), payload: fc.oneof(junk, almost([PING, INITIALIZE, `[${PING}]`])) })
     await fc.assert(
       fc.asyncProperty(fc.array(frames, { maxLength: 5 }), junk, async (whole, rest) => {
-        const client = await openWebSocket(server.at('/ws').replace('http', 'ws'))
+        const client = await server.webSocket()
         for (const { opcode, payload } of whole) client.sendFrame(opcode, payload)
         client.socket.end(rest)
         await within(client.ended, 'the end of the WebSocket', 5000)

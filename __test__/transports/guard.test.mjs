@@ -2,15 +2,18 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
+import { cleanEnvironment } from '../support/browser.mjs'
 import { HttpClient, startHttpServer } from '../support/http.mjs'
+import { freePort } from '../support/ports.mjs'
+import { browsers } from '../support/processes.mjs'
 import { shared } from '../support/scope.mjs'
-import { BIN } from '../support/server.mjs'
+import { BIN, startServer } from '../support/server.mjs'
 import { until, within } from '../support/wait.mjs'
 
 /**
@@ -36,7 +39,11 @@ async function dial(port) {
   return dialled
 }
 
-const PING = { method: 'POST', headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } }
+/** A POST of a client with the token. @param {Awaited<ReturnType<typeof startHttpServer>>} server @param {Record<string, string>} [headers] */
+const post = ({ authorization }, headers) => ({
+  method: 'POST',
+  headers: { ...authorization, 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers }
+})
 const INITIALIZE = JSON.stringify({
   jsonrpc: '2.0',
   id: 1,
@@ -54,20 +61,20 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
   })
 
   test('refuses a Host that is not its own, as a page has it whose name points here', async () => {
-    for (const path of ['/mcp', '/ws', '/api/sessions', '/health', '/metrics', '/nowhere']) {
+    for (const path of ['/mcp', '/ws', '/api/sessions', '/metrics', '/nowhere']) {
       for (const host of ['evil.example', `evil.example:${server.port}`, '127.0.0.1.evil.example', 'localhost.']) {
         const { status, text } = await ask(server.at(path), { headers: { host } })
         assert.equal(status, 403, `${path} for ${host}: ${text}`)
       }
     }
     for (const host of ['localhost', `127.0.0.1:${server.port}`, '[::1]:80', 'TOOLS.example:8443']) {
-      assert.equal((await ask(server.at('/health'), { headers: { host } })).status, 200, host)
+      assert.equal((await ask(server.url, { ...post(server, { host }), body: INITIALIZE })).status, 200, host)
     }
   })
 
   test('refuses the pages of foreign origins and lets those of allowed ones call', async () => {
     for (const origin of ['https://evil.example', 'null', 'http://app.example', `http://localhost:${server.port + 1}`, 'file://']) {
-      const { status } = await ask(server.url, { ...PING, headers: { ...PING.headers, origin }, body: INITIALIZE })
+      const { status } = await ask(server.url, { ...post(server, { origin }), body: INITIALIZE })
       assert.equal(status, 403, origin)
       const preflight = await ask(server.url, { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST' } })
       assert.equal(preflight.status, 403, origin)
@@ -78,12 +85,12 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
     assert.equal(preflight.status, 200)
     assert.equal(preflight.headers['access-control-allow-origin'], 'https://app.example')
     assert.match(preflight.headers['access-control-allow-headers'] ?? '', /mcp-session-id/)
-    const called = await ask(server.url, { ...PING, headers: { ...PING.headers, origin: 'https://app.example' }, body: INITIALIZE })
+    const called = await ask(server.url, { ...post(server, { origin: 'https://app.example' }), body: INITIALIZE })
     assert.equal(called.status, 200)
     assert.equal(called.headers['access-control-expose-headers'], 'mcp-session-id')
     // A page that it would serve itself, as the conformance suite asks it.
-    const own = { ...PING.headers, host: `localhost:${server.port}`, origin: `http://localhost:${server.port}` }
-    assert.equal((await ask(server.url, { ...PING, headers: own, body: INITIALIZE })).status, 200)
+    const own = { host: `localhost:${server.port}`, origin: `http://localhost:${server.port}` }
+    assert.equal((await ask(server.url, { ...post(server, own), body: INITIALIZE })).status, 200)
   })
 
   test('answers with headers that let no browser make anything of it', async () => {
@@ -97,17 +104,17 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
 
   test('refuses a body of 5 MiB with 413, told beforehand or not, and serves on', async () => {
     const body = Buffer.alloc(5 << 20, ' ')
-    const told = await ask(server.url, { ...PING, headers: { ...PING.headers, 'content-length': String(body.length) }, body })
+    const told = await ask(server.url, { ...post(server, { 'content-length': String(body.length) }), body })
     assert.equal(told.status, 413, told.text)
-    const chunked = await ask(server.url, { ...PING, headers: { ...PING.headers, 'transfer-encoding': 'chunked' }, body })
+    const chunked = await ask(server.url, { ...post(server, { 'transfer-encoding': 'chunked' }), body })
     assert.equal(chunked.status, 413, chunked.text)
     const most = Buffer.concat([Buffer.alloc((4 << 20) - INITIALIZE.length, ' '), Buffer.from(INITIALIZE)])
-    assert.equal((await ask(server.url, { ...PING, body: most })).status, 200)
+    assert.equal((await ask(server.url, { ...post(server), body: most })).status, 200)
   })
 
   test('answers what is no message as JSON-RPC has it', async () => {
     for (const [body, code] of [['{', -32700], ['', -32600], ['[]', -32600], ['17', -32600], ['{"jsonrpc":"2.0","id":1,"method":5}', -32600]]) {
-      const { status, text } = await ask(server.url, { ...PING, body })
+      const { status, text } = await ask(server.url, { ...post(server), body })
       assert.equal(status, 400, `${body}: ${text}`)
       assert.equal(JSON.parse(text).error.code, code, text)
     }
@@ -115,9 +122,9 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
       [{ 'content-type': 'text/plain' }, 415],
       [{ accept: 'text/html' }, 406]
     ]) {
-      assert.equal((await ask(server.url, { ...PING, headers: { ...PING.headers, ...headers }, body: INITIALIZE })).status, status)
+      assert.equal((await ask(server.url, { ...post(server, headers), body: INITIALIZE })).status, status)
     }
-    assert.equal((await ask(server.url, { method: 'PUT', body: INITIALIZE })).status, 405)
+    assert.equal((await ask(server.url, { ...post(server), method: 'PUT', body: INITIALIZE })).status, 405)
   })
 
   test('cuts off who sends a head or a body too slowly', async () => {
@@ -126,7 +133,7 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
     head.socket.write('POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ')
     const drip = setInterval(() => head.socket.write('a'), 50)
     const body = await dial(server.port)
-    body.socket.write('POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n')
+    body.socket.write(`POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 100000\r\n\r\n`)
     const more = setInterval(() => body.socket.write('a'), 50)
     await within(Promise.all([head.ended, body.ended]), 'the end of both connections', 5000)
     clearInterval(drip)
@@ -166,7 +173,7 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
     const client = await server.connect()
     await client.call('evaluate', { script: '1' })
     await client.call('close_session', { sessionId: 'none' })
-    const { text } = await ask(server.at('/metrics'))
+    const { text } = await ask(server.at('/metrics'), { headers: server.authorization })
     assert.match(text, /^troupe_calls_total\{tool="evaluate",outcome="ok"\} \d+$/m)
     assert.match(text, /^troupe_calls_total\{tool="close_session",outcome="SESSION_NOT_FOUND"\} 1$/m)
     assert.match(text, /^troupe_sessions 1$/m)
@@ -187,12 +194,77 @@ describe('the token', { timeout: 60_000 }, () => {
     writeFileSync(file, 'correct-horse\n', { mode: 0o600 })
   })
 
-  test('is demanded of a server that other machines can reach', () => {
-    for (const host of ['0.0.0.0', '::', '192.0.2.1', 'example.com']) {
-      const { status, stderr } = spawnSync(process.execPath, [BIN, '--transport', 'http', '--host', host, '--port', '0'])
-      assert.equal(status, 2, String(stderr))
-      assert.match(String(stderr), /^troupe: .*--host.*--auth-token-file.*\n$/)
+  test('is required at every address; the server creates it in a file that only its user can read', async (t) => {
+    const state = mkdtempSync(join(tmpdir(), 'troupe-state-'))
+    t.after(() => rmSync(state, { recursive: true }))
+    const env = { XDG_STATE_HOME: state }
+    const servers = await Promise.all([startHttpServer(t, [], { env }), startHttpServer(t, ['--host', '0.0.0.0'], { env })])
+    const [, path] = /clients must send the token in (.+?);/.exec(servers[0].stderr()) ?? []
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+    for (const server of servers) {
+      const url = `http://127.0.0.1:${server.port}`
+      for (const asked of ['/mcp', '/ws', '/metrics', '/api/sessions']) {
+        for (const authorization of ['', 'Bearer wrong', `Basic ${server.token}`]) {
+          assert.equal((await ask(url + asked, { headers: { authorization } })).status, 401, `${asked} with ${authorization}`)
+        }
+      }
+      assert.equal((await ask(`${url}/health`)).status, 200)
+      const client = new HttpClient(`${url}/mcp`, server.authorization)
+      await client.initialize()
+      assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
+      await client.delete()
     }
+    assert.equal(servers[0].token, servers[1].token, 'one token for all servers of a user')
+  })
+
+  test('is not required with --no-auth, except by the JSON API', async (t) => {
+    const server = await startHttpServer(t, ['--no-auth'])
+    assert.match(server.stderr(), /no token is required/)
+    const client = new HttpClient(server.url)
+    await client.initialize()
+    assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
+    await client.delete()
+    assert.equal((await ask(server.at('/metrics'))).status, 200)
+    assert.equal((await ask(server.at('/api/sessions'))).status, 401)
+  })
+
+  test('cannot be waived where other machines can reach the server', () => {
+    for (const host of ['0.0.0.0', '::', '192.0.2.1', 'example.com']) {
+      const { status, stderr } = spawnSync(process.execPath, [BIN, '--transport', 'http', '--no-auth', '--host', host, '--port', '0'])
+      assert.equal(status, 2, String(stderr))
+      assert.match(String(stderr), /^troupe: `--no-auth` and `--host` contradict each other: other machines can reach this address\n$/)
+    }
+    const both = spawnSync(process.execPath, [BIN, '--transport', 'http', '--no-auth', '--auth-token-file', file])
+    assert.equal(both.status, 2)
+  })
+
+  test('is named in the snippet of `troupe config CLIENT`, which works when the client puts it in', async (t) => {
+    const server = await startHttpServer(t, ['--port', String(await freePort())])
+    const token = readFileSync(/in (\S+);/.exec(server.stderr())?.[1] ?? '', 'utf8').trim()
+    const print = (client, over = '--http') => {
+      const args = [BIN, 'config', client, ...over.split(' '), '--port', String(server.port)]
+      const { status, stdout, stderr } = spawnSync(process.execPath, args, { env: cleanEnvironment() })
+      assert.equal(status, 0, String(stderr))
+      assert.ok(!`${stdout}${stderr}`.includes(token), 'the token is printed')
+      return String(stdout)
+    }
+    for (const [name, entryOf, reference] of [
+      ['claude-code', (json) => json.mcpServers.troupe, '${TROUPE_AUTH_TOKEN}'],
+      ['vscode', (json) => json.servers.troupe, '${input:troupe-token}'],
+      ['cursor', (json) => json.mcpServers.troupe, '${env:TROUPE_AUTH_TOKEN}']
+    ]) {
+      assert.equal(print(name), print(name, '--transport http'))
+      const { url, headers } = entryOf(JSON.parse(print(name).replaceAll(reference, token)))
+      const client = new HttpClient(url, headers)
+      await client.initialize()
+      assert.ok((await client.request('tools/list')).result.tools.length > 10, name)
+      await client.delete()
+    }
+    // This client only starts commands.
+    const { command, args } = JSON.parse(print('claude-desktop')).mcpServers.troupe
+    assert.equal(command, process.platform === 'win32' ? 'cmd' : 'npx')
+    const face = await startServer(t, args.slice(args.indexOf('troupe') + 1), { browser: false })
+    assert.equal((await face.ok('evaluate', { script: '6 * 7' })).value, 42)
   })
 
   test('opens the server to who sends it, from a file or the environment, and is not seen in the process list', async (t) => {
@@ -212,8 +284,11 @@ describe('the token', { timeout: 60_000 }, () => {
       const client = new HttpClient(url, { authorization: 'Bearer correct-horse' })
       await client.initialize()
       assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
-      await client.delete()
       assert.ok(!readFileSync(`/proc/${server.child.pid}/cmdline`, 'utf8').includes('correct-horse'))
+      for (const { pid, command } of browsers(server.child.pid ?? 0)) {
+        assert.ok(!readFileSync(`/proc/${pid}/environ`, 'utf8').includes('correct-horse'), command[0])
+      }
+      await client.delete()
     }
   })
 
@@ -228,10 +303,10 @@ describe('limits', { timeout: 60_000 }, () => {
   test('of the rate give 429 to who asks too often', async (t) => {
     const server = await startHttpServer(t, ['--rate-limit', '5'])
     const answers = []
-    for (let round = 0; round < 12; round++) answers.push((await ask(server.at('/health'))).status)
+    for (let round = 0; round < 12; round++) answers.push((await ask(server.at('/nowhere'))).status)
     assert.ok(answers.includes(429), answers.join(' '))
-    assert.ok(answers.filter((status) => status === 200).length >= 5)
-    await until(async () => (await ask(server.at('/health'))).status === 200, 'room again', 5000)
+    assert.ok(answers.filter((status) => status === 404).length >= 5)
+    await until(async () => (await ask(server.at('/nowhere'))).status === 404, 'room again', 5000)
   })
 
   test('of connections and of clients give 429 to one more', async (t) => {
@@ -244,14 +319,15 @@ describe('limits', { timeout: 60_000 }, () => {
     await until(async () => (await ask(server.at('/health'))).status === 200, 'a place', 5000)
     // Clients that have gone make room for others.
     for (let number = 0; number < 6; number++) {
-      const { status } = await ask(server.url, { ...PING, body: INITIALIZE })
+      const { status } = await ask(server.url, { ...post(server), body: INITIALIZE })
       assert.equal(status, 200, `client ${number}`)
     }
   })
 
   test('a port that is taken is told in one line', async (t) => {
     const server = await startHttpServer(t)
-    const { status, stderr } = spawnSync(process.execPath, [BIN, '--headless', '--transport', 'http', '--port', String(server.port)])
+    const args = [BIN, '--headless', '--transport', 'http', '--port', String(server.port)]
+    const { status, stderr } = spawnSync(process.execPath, args, { env: cleanEnvironment() })
     assert.equal(status, 1)
     assert.match(String(stderr), /^troupe: 127\.0\.0\.1:\d+ cannot be bound: .*--port.*\n$/m)
   })

@@ -1,17 +1,23 @@
 // Seed 003: each `Mcp-Session-Id` has a browser session of its own, made at its first call; it ends with a DELETE, or some
 // time after the client has gone, and never under a client that is only slow.
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { before, describe, test } from 'node:test'
-import { HttpClient, events, startHttpServer } from '../support/http.mjs'
+import { promisify } from 'node:util'
+import { cleanEnvironment } from '../support/browser.mjs'
+import { events, startHttpServer } from '../support/http.mjs'
 import { descendants } from '../support/processes.mjs'
+import { recordFile } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
+import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
+import { beMember, kill, lossLimit, memberSite, recordFor } from '../support/state.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
 /** How many sessions the server has. @param {import('../support/http.mjs').HttpServer} server */
 const sessions = async (server) => (await (await fetch(server.at('/health'))).json()).sessions
 
-/** Begins a call, and breaks its stream off after the first event: that one's id. @param {HttpClient} client @param {string} script */
+/** Begins a call, and breaks its stream off after the first event: that one's id. @param {import('../support/http.mjs').HttpClient} client @param {string} script */
 async function cutOff(client, script) {
   const hangUp = new AbortController()
   const params = { name: 'evaluate', arguments: { script } }
@@ -98,10 +104,10 @@ describe('over HTTP', { timeout: 120_000 }, () => {
   test('a DELETE names the session in the query too, as seed 003 has it', async () => {
     const client = await server.connect()
     await client.ok('navigate', { url: site.url('/') })
-    const { status } = await fetch(`${server.url}?session=${client.sessionId}`, { method: 'DELETE' })
+    const { status } = await server.fetch(`/mcp?session=${client.sessionId}`, { method: 'DELETE' })
     assert.equal(status, 204)
     assert.equal(await sessions(server), 0)
-    assert.equal((await fetch(`${server.url}?session=${client.sessionId}`, { method: 'DELETE' })).status, 404)
+    assert.equal((await server.fetch(`/mcp?session=${client.sessionId}`, { method: 'DELETE' })).status, 404)
   })
 
   test('a DELETE while a call runs stops the call and answers it', async () => {
@@ -122,7 +128,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
   })
 
   test('a client of 2025-03-26 sends several messages in one body, and one of a later revision does not', async () => {
-    const client = new HttpClient(server.url)
+    const client = server.client()
     await client.initialize('2025-03-26')
     const call = (id, script) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'evaluate', arguments: { script } } })
     const batch = [
@@ -229,6 +235,48 @@ describe('over HTTP', { timeout: 120_000 }, () => {
   })
 })
 
+describe('the sessions of a server that is gone', { timeout: 60_000 }, () => {
+  test('are listed over HTTP only to a client that has named them, and on stdio to the same user and directory', async (t) => {
+    const record = recordFor(t)
+    const members = await memberSite(t)
+    const args = ['--store', record]
+    const first = await startHttpServer(t, args)
+    const client = await first.connect()
+    const created = await client.createSession()
+    await beMember(client, members, created)
+    const own = (await client.call('navigate', { sessionId: undefined, url: members.url('/plain') })).meta.sessionId
+    assert.equal(own, created)
+    const other = await first.connect()
+    const { sessionId: implicit } = (await other.call('navigate', { url: members.url('/log-in') })).meta
+    await lossLimit()
+    await kill(first)
+
+    const second = await startHttpServer(t, args)
+    const strangers = [await second.connect(), second.stateless()]
+    for (const stranger of strangers) {
+      for (const state of [undefined, 'active', 'recoverable', 'stale', 'expired', 'closed', 'error']) {
+        assert.deepEqual((await stranger.ok('list_sessions', { state })).sessions, [], state)
+      }
+      const { json } = await stranger.call('session_resume', { sessionId: crypto.randomUUID() })
+      assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
+    }
+    // The id is a capability token: it is all that the client of the first server has.
+    const again = await second.connect()
+    assert.equal((await again.call('get_cookies', { sessionId: created })).json.details.reason, 'recoverable')
+    await again.ok('session_resume', { sessionId: created })
+    assert.equal((await again.ok('get_cookies', { sessionId: created })).cookies[0].value, '42')
+    assert.deepEqual((await again.ok('list_sessions')).sessions.map(({ sessionId }) => sessionId), [created])
+    for (const stranger of strangers) assert.deepEqual((await stranger.ok('list_sessions')).sessions, [])
+    const all = await second.program()('GET', '/sessions')
+    assert.deepEqual(all.json.sessions.map(({ session_id }) => session_id).sort(), [created, implicit].sort())
+    await second.end()
+
+    const local = await startServer(t, args)
+    const listed = (await local.ok('list_sessions', { state: 'recoverable' })).sessions.map(({ sessionId }) => sessionId)
+    assert.deepEqual(listed.sort(), [created, implicit].sort())
+  })
+})
+
 describe('a client that is away', { timeout: 60_000 }, () => {
   const scope = shared()
   /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
@@ -292,10 +340,46 @@ describe('a client that is away', { timeout: 60_000 }, () => {
     await client.ok('navigate', { url: site.url('/form') })
     await idle()
     const other = await server.connect()
+    // As long as its stream is open, it is not idle.
+    const stream = await other.fetch('GET', { headers: { accept: 'text/event-stream' } })
     const others = [await other.createSession(), await other.createSession()]
     assert.equal((await client.call('evaluate', { script: '1' })).json.errorCode, 'MAX_SESSIONS_REACHED')
     for (const sessionId of others) await other.ok('close_session', { sessionId })
+    await stream.body?.cancel()
     assert.equal((await client.ok('evaluate', { script: 'document.title' })).value, 'Form')
+    await Promise.all([client.delete(), other.delete()])
+  })
+
+  test('is not counted any more: an implicit session waits for its slot as long as --queue-timeout allows', async (t) => {
+    const own = await startHttpServer(t, ['--max-sessions', '1', '--queue-timeout', '20000'])
+    const [first, second] = [await own.connect(), await own.connect()]
+    await first.ok('navigate', { url: site.url('/form') })
+    const navigated = second.ok('navigate', { url: site.url('/form') })
+    assert.ok(await isPending(navigated))
+    await first.delete()
+    assert.equal((await navigated).title, 'Form')
+  })
+
+  test('has its session in the record as recoverable while it rests, and after it has gone', async (t) => {
+    const file = recordFile(t)
+    const own = await startHttpServer(t, ['--idle-timeout', '400', '--store', file])
+    const client = await own.connect()
+    await client.ok('navigate', { url: site.url('/form') })
+    const [{ sessionId }] = (await client.ok('list_sessions')).sessions
+    const is = async (state) => {
+      const { stdout } = await promisify(execFile)(process.execPath, [BIN, 'sessions', '--store', file], { env: cleanEnvironment() })
+      return stdout.split('\n').some((line) => line.includes(sessionId) && line.includes(` ${state} `))
+    }
+    await until(() => is('recoverable'), 'the session at rest')
+    assert.equal((await client.ok('evaluate', { script: 'document.title' })).value, 'Form')
+    await client.delete()
+    await until(() => is('recoverable'), 'the session that was left')
+  })
+
+  test('and whose only session another client has closed gets an implicit one', async () => {
+    const [client, other] = [await server.connect(), await server.connect()]
+    await other.ok('close_session', { sessionId: await client.createSession() })
+    assert.equal((await client.ok('navigate', { url: site.url('/form') })).title, 'Form')
     await Promise.all([client.delete(), other.delete()])
   })
 
@@ -333,7 +417,7 @@ describe('a client that is away', { timeout: 60_000 }, () => {
     assert.equal((await own.end()).code, 0)
     for (const page of pages) page.release()
     for (const { json, text, error } of await Promise.all(running)) {
-      assert.deepEqual([json?.errorCode, json?.retryable], ['UPSTREAM_UNAVAILABLE', true], text || JSON.stringify(error))
+      assert.deepEqual([json?.errorCode, json?.retryable], ['SERVER_UNAVAILABLE', true], text || JSON.stringify(error))
     }
     assert.doesNotMatch(own.stderr().slice(before), /ERROR|WARN/)
   })

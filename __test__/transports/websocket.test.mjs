@@ -5,7 +5,6 @@ import { startHttpServer } from '../support/http.mjs'
 import { shared } from '../support/scope.mjs'
 import { startSite } from '../support/site.mjs'
 import { until, within } from '../support/wait.mjs'
-import { openWebSocket } from '../support/websocket.mjs'
 
 describe('a WebSocket', { timeout: 120_000 }, () => {
   const scope = shared()
@@ -19,7 +18,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
   })
   const sessions = async () => (await (await fetch(server.at('/health'))).json()).sessions
   const open = async (headers) => {
-    const client = await openWebSocket(server.url, headers)
+    const client = await server.webSocket(headers)
     await client.initialize()
     return client
   }
@@ -28,9 +27,9 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     const client = await open()
     assert.equal(client.headers['sec-websocket-protocol'], 'mcp')
     assert.equal((await client.ok('navigate', { url: site.url('/form') })).title, 'Form')
-    assert.equal((await fetch(server.at('/mcp'))).status, 404)
+    assert.equal((await server.fetch('/mcp')).status, 404)
     await client.close()
-    const modern = await openWebSocket(server.url)
+    const modern = await server.webSocket()
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
       'io.modelcontextprotocol/clientInfo': { name: 'troupe-test', version: '0' },
@@ -137,14 +136,41 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
 
   test('is refused to foreign pages and hosts', async () => {
     for (const headers of [{ origin: 'https://evil.example' }, { host: 'evil.example' }, { origin: 'null' }]) {
-      await assert.rejects(openWebSocket(server.url, headers), { status: 403 })
+      await assert.rejects(server.webSocket(headers), { status: 403 })
     }
     await (await open({ origin: new URL(server.at('/')).origin })).close()
   })
 
+  test('whose client does not read ends all the same, and its session is put to rest', async (t) => {
+    const own = await startHttpServer(t, ['--idle-timeout', '300', '--result-budget', '100000000'])
+    const client = await own.webSocket()
+    await client.initialize()
+    await client.ok('evaluate', { script: '1' })
+    client.socket.pause()
+    // More than the buffers of the system on both sides take.
+    const params = { name: 'evaluate', arguments: { script: '"x".repeat(6_000_000)' } }
+    for (let id = 1000; id < 1005; id++) client.send({ id, method: 'tools/call', params })
+    const answered = async () => Number(/^troupe_calls_total\{tool="evaluate",outcome="ok"\} (\d+)$/m.exec(await (await own.fetch('/metrics')).text())?.[1])
+    await until(async () => (await answered()) === 6, 'the calls', 30_000)
+    // The client ends its side, and still reads nothing.
+    client.socket.end()
+    const sessions = async () => (await (await own.fetch('/health')).json()).sessions
+    await until(async () => (await sessions()) === 0, 'the rest of its session')
+    client.cut()
+  })
+
+  test('is pinged while nothing comes from its client', async (t) => {
+    const own = await startHttpServer(t, [], { transport: 'websocket' })
+    const client = await own.webSocket()
+    await client.initialize()
+    await until(() => client.pings > 0, 'a ping', 45_000)
+    assert.deepEqual((await client.request('ping')).result, {})
+    await client.close()
+  })
+
   test('is told when the server ends', async (t) => {
     const own = await startHttpServer(t)
-    const client = await openWebSocket(own.at('/ws'))
+    const client = await own.webSocket()
     await client.initialize()
     const running = client.call('evaluate', { script: 'new Promise(() => {})' })
     await client.request('ping')

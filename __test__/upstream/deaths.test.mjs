@@ -86,7 +86,7 @@ describe('the death of a server in upstream mode', { timeout: 120_000, skip: NO_
     await client.request('ping')
     await kill(first)
     const broken = await within(running, 'the end of the call', 5000)
-    assert.deepEqual([broken.json.errorCode, broken.json.retryable], ['UPSTREAM_UNAVAILABLE', true])
+    assert.deepEqual([broken.json.errorCode, broken.json.retryable], ['SERVER_UNAVAILABLE', true])
     const meanwhile = client.call('echo', { sessionId, n: 1 })
     assert.ok(await isPending(meanwhile))
     await serve()

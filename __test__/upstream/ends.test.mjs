@@ -101,8 +101,10 @@ describe('the end of Troupe', { timeout: 60_000 }, () => {
       const sessionId = await server.createSession()
       await who(server)
       await server.call('start_child', { sessionId })
-      const below = descendants(server.child.pid)
-      assert.ok(below.length >= 4, 'two servers, a child, the shell that watches')
+      const below = await until(() => {
+        const found = descendants(server.child.pid)
+        return found.length >= 4 && found
+      }, 'two servers, a child, and the shell that watches')
       server.child.kill('SIGKILL')
       await allEnded(below)
     })

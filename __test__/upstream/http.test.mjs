@@ -84,7 +84,9 @@ describe('seed 003', { timeout: 120_000 }, () => {
     assert.ok(performance.now() - left > 400, 'it is kept for a while')
     assert.equal((await who(two)).pid, other.pid)
     // Whoever comes back goes on where he was, with another server.
-    assert.notEqual((await who(one)).pid, pid)
+    const { result } = await one.call('who')
+    assert.notEqual(JSON.parse(result.content[0].text).pid, pid)
+    assert.match(result.content[1].text, /put to rest.*resumed/)
     const gone = await who(two)
     await two.fetch('DELETE')
     await until(() => !readProcess(gone.pid), 'the end with DELETE')

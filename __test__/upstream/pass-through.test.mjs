@@ -1,6 +1,8 @@
 // What an agent has of tools that are passed through: all that their server gives, beside Troupe's sessions and record.
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { before, describe, test } from 'node:test'
+import { NO_SQLITE, query, recordFile } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { isAlive, readProcess } from '../support/processes.mjs'
@@ -33,6 +35,15 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     const { pid, session } = JSON.parse((await up.server.call('who')).text)
     assert.deepEqual(up.noted('start').map(({ pid }) => pid), [pid])
     assert.equal((await up.server.call('echo')).meta.sessionId, session)
+  })
+
+  test('is not given the variables that configure Troupe, such as the token', { skip: process.platform !== 'linux' }, async (t) => {
+    const { server } = await startUpstream(t, { env: { TROUPE_AUTH_TOKEN: 'correct-horse', OTHER: 'inherited' } })
+    const { pid } = JSON.parse((await server.call('who')).text)
+    const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
+    assert.ok(variables.includes('OTHER=inherited'))
+    const names = variables.map((variable) => variable.split('=')[0]).filter((name) => name.startsWith('TROUPE_'))
+    assert.deepEqual(names.filter((name) => !name.startsWith('TROUPE_UPSTREAM_')), [])
   })
 
   test('gives all kinds of content, structured content and its own _meta', async () => {
@@ -119,6 +130,18 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     )
   })
 
+  test('does not show the page: create_session and session_resume leave the cursor of the page alone', async (t) => {
+    const { server } = await startUpstream(t)
+    const sessionId = await server.createSession()
+    await server.ok('show', { sessionId, text: '- heading "One"' })
+    await server.ok('get_content', { sessionId })
+    await server.ok('show', { sessionId, text: '- heading "Two"' })
+    await server.ok('echo', { sessionId, not: 'the page' })
+    await server.ok('session_resume', { sessionId })
+    assert.match(await server.ok('get_content', { sessionId }), /heading "Two"/)
+    assert.equal(await server.ok('get_content', { sessionId }), '')
+  })
+
   test('has no room for what only a browser of ours can be told', async () => {
     const { json } = await up.server.call('create_session', { locale: 'de-DE' })
     assert.equal(json.errorCode, 'INVALID_PARAMETERS')
@@ -162,6 +185,35 @@ describe('the record of calls that are passed through', { timeout: 60_000 }, () 
     assert.ok(text.length <= 2000)
     const [, offset] = /"offset":(\d+)/.exec(text) ?? []
     assert.match(await server.ok('get_content', { refId: meta.refId, offset: Number(offset) }), /^line\nline/)
+  })
+
+  test('has the result byte for byte, and pictures beside it', { skip: NO_SQLITE }, async (t) => {
+    const file = recordFile(t)
+    const { server } = await startUpstream(t, { args: ['--store', file] })
+    const { meta, result } = await server.call('odd')
+    assert.equal(result.content[0].text, 'ü/ 1')
+    const stored = () => query(file, `SELECT result FROM responses WHERE ref_id = '${meta.refId}'`)[0]?.result
+    await until(stored, 'the record')
+    const picture = result.content[1].data
+    const sent = `{ "content": [{"type":"text", "text":"\\u00fc\\/ 1"},  {"type": "image", "annotations": {"priority": 1.0}, "data":"${picture}", "mimeType":"image/png"}], "structuredContent":{"big":12345678901234567890123,"e":1.50E+2} }`
+    assert.equal(stored(), sent.replace(`"${picture}"`, '""').replace('"image/png"}', '"image/png","picture":1}'))
+    const [{ data }] = query(file, `SELECT data FROM pictures WHERE ref_id = '${meta.refId}'`)
+    assert.equal(data, Buffer.from(picture, 'base64').toString('hex'))
+  })
+
+  test('has inline snapshots with their blank lines', async (t) => {
+    const { server } = await startUpstream(t)
+    const text = '\n- list:\n\n  - text: a\n'
+    const { meta } = await server.call('inline', { text })
+    assert.equal(await server.ok('get_content', { refId: meta.refId }), text)
+  })
+
+  test('has each error of the page as a message of its own', async (t) => {
+    const { server } = await startUpstream(t)
+    const lines = ['[   5ms] [LOG] one @ http://a/:3', '[ 109ms] Error: boom', '    at f (http://a/x.js:12:5)', '[ 110ms] thrown text']
+    const { meta } = await server.call('log', { lines })
+    const told = await server.ok('get_console_content', { refId: meta.refId })
+    assert.equal(told, '[info] one (http://a/:3)\n[error] Error: boom\n    at f (http://a/x.js:12:5) (http://a/x.js:12:5)\n[error] thrown text')
   })
 
   test('has no value that was typed', async (t) => {

@@ -13,13 +13,14 @@ import { until } from './upstream.mjs'
 
 const { version } = createRequire(import.meta.url)('@playwright/mcp/package.json')
 const PAGE = `<!doctype html><title>Shop</title><link rel="icon" href="data:,"><h1>Shop</h1><button onclick="console.error('sold out'); this.textContent = 'Gone'">Buy</button>`
+const THROWS = `<!doctype html><link rel="icon" href="data:,"><script>console.log('two\\nlines'); setTimeout(() => { throw new Error('boom') })</script>`
 const refOf = (snapshot, name) => new RegExp(`"${name}".*\\[ref=(e\\d+)\\]`).exec(snapshot)?.[1]
 
 describe(`@playwright/mcp ${version} behind Troupe`, { timeout: 120_000 }, () => {
   const scope = shared()
   let server, site
   before(async () => {
-    site = await startSite(scope, { '/shop': PAGE })
+    site = await startSite(scope, { '/shop': PAGE, '/throws': THROWS })
     server = await startBehind(scope, playwright())
   })
 
@@ -40,6 +41,23 @@ describe(`@playwright/mcp ${version} behind Troupe`, { timeout: 120_000 }, () =>
     assert.ok(picture.result.content.some(({ type, data }) => type === 'image' && data.length > 1000))
     const { sessions } = await server.ok('list_sessions')
     assert.equal(sessions[0].pages[0].url, site.url('/shop'))
+  })
+
+  test('has errors that the page does not catch, and listed messages, in the record', async () => {
+    const sessionId = await server.createSession()
+    await server.call('browser_navigate', { sessionId, url: site.url('/throws') })
+    const logged = async () => await server.ok('get_console_content', { sessionId, level: 'error' })
+    await until(async () => {
+      await server.call('browser_snapshot', { sessionId })
+      return /boom/.test(await logged())
+    }, 'the error')
+    assert.match(await logged(), /^\[error\] Error: boom\n +at [^]*throws:1:\d+\)$/m)
+    const listed = await server.call('browser_console_messages', { sessionId })
+    assert.match(listed.text, /Total messages: 2 \(Errors: 1/)
+    const recorded = await server.ok('get_console_content', { refId: listed.meta.refId })
+    assert.match(recorded, /^\[info\] two\nlines \(.*\/throws:\d+\)\n\[error\] Error: boom\n/)
+    assert.deepEqual(listed.meta.sessionId, sessionId)
+    await server.ok('close_session', { sessionId })
   })
 
   test('keeps sessions apart, and its errors are its own', async () => {

@@ -28,6 +28,8 @@ const said = (said) => ({ content: [{ type: 'text', text: typeof said === 'strin
 let state = { cookies: [], origins: [] }
 let url = ''
 let lines = 0
+const RAW = Symbol('JSON that is sent as it is')
+const ODD = `{ "content": [{"type":"text", "text":"\\u00fc\\/ 1"},  {"type": "image", "annotations": {"priority": 1.0}, "data":"${PIXEL}", "mimeType":"image/png"}], "structuredContent":{"big":12345678901234567890123,"e":1.50E+2} }`
 
 /** The page as @playwright/mcp tells it: links to files in its folder. */
 function page(content) {
@@ -62,12 +64,27 @@ const TOOLS = {
     for (let done = 1; done <= of; done++) tell({ method: 'notifications/progress', params: { progressToken: token, progress: done, total: of, message: `step ${done}` } })
     return said('stepped')
   },
+  steady: async ({ of, pause }, { token, tell }) => {
+    for (let done = 1; done <= of; done++) {
+      await new Promise((resolve) => setTimeout(resolve, pause))
+      tell({ method: 'notifications/progress', params: { progressToken: token, progress: done, total: of } })
+    }
+    return said('stepped')
+  },
   wait: () => new Promise(() => {}),
   browser_navigate: (args) => {
     url = args.url
     return page(`- heading "${args.url}" [ref=e1]`)
   },
   show: ({ text }) => page(text),
+  inline: ({ text }) => said(`### Page\n- Page URL: ${url}\n### Snapshot\n\`\`\`yaml\n${text}\n\`\`\``),
+  // A result that no other JSON writer would write so.
+  odd: () => ({ [RAW]: ODD }),
+  log: ({ lines }) => {
+    const file = join(folder, 'console.log')
+    writeFileSync(file, lines.join('\n') + '\n')
+    return said(`### Events\n- New console entries: ${relative(process.cwd(), file)}#L1-L${lines.length}`)
+  },
   browser_type: ({ text }) => said(`### Ran Playwright code\nawait page.fill('${text}');`),
   browser_close: () => said('closed'),
   die: () => process.kill(process.pid, 'SIGKILL'),
@@ -145,7 +162,11 @@ function result(method, params, call) {
   throw Object.assign(new Error(`unknown: ${method} ${params?.name}`), { code: -32601 })
 }
 
-const line = (message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`
+const line = ({ ...message }) => {
+  const raw = message.result?.[RAW]
+  if (raw) message.result = '[raw]'
+  return `${JSON.stringify({ jsonrpc: '2.0', ...message }).replace('"[raw]"', () => raw)}\n`
+}
 
 function serveStdio() {
   const tell = (message) => process.stdout.write(line(message))

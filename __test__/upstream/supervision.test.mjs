@@ -48,6 +48,19 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     assert.equal(noted('start').length, 1)
   })
 
+  test('that answers pings, but not a call, gets the call canceled after --upstream-call-timeout', async (t) => {
+    const { server, noted } = await startUpstream(t, { args: [...QUICK, '--upstream-call-timeout', '300'] })
+    const pid = await pidOf(server)
+    const { json } = await server.call('wait')
+    assert.equal(json.errorCode, 'TIMEOUT', JSON.stringify(json))
+    assert.match(json.message, /`wait` gave no answer and no progress for 300 ms/)
+    assert.match(json.suggestion, /--upstream-call-timeout/)
+    await until(() => noted('notifications/cancelled').length === 1, 'the cancellation')
+    // A call that reports progress may take longer, and the server goes on.
+    assert.equal((await server.call('steady', { of: 8, pause: 100 })).text, 'stepped')
+    assert.equal(await pidOf(server), pid)
+  })
+
   test('serves calls that came while it was started again', async (t) => {
     const { server } = await startUpstream(t, { args: [...QUICK, '--upstream-restart-pause', '500'] })
     const sessionId = await server.createSession()
@@ -130,14 +143,54 @@ describe('an upstream server that does not come', { timeout: 60_000 }, () => {
     assert.deepEqual((await client.call('echo', { a: 1, sessionId: json.sessionId })).json, { a: 1 })
   })
 
-  test('waits longer before each further attempt', async (t) => {
-    const { noted, args, set } = failing(['--upstream-restart-pause', '150'])
+  test('at its first start is tried again as later, then given up, and comes back by itself', async (t) => {
+    const { noted, args, set } = failing(['--upstream-restart-pause', '150', '--upstream-restart-window', '4000'])
     set(true)
     const server = await startServer(t, args, { browser: false })
+    const listed = async () => (await server.request('tools/list')).result.tools.map(({ name }) => name)
+    const begun = performance.now()
+    assert.ok(!(await listed()).includes('echo'), 'the list does not wait for further attempts')
     const { json } = await server.call('echo')
-    assert.equal(json.errorCode, 'UPSTREAM_UNAVAILABLE', 'nobody knows its tools')
+    assert.ok(performance.now() - begun > 150 + 300 + 600)
+    assert.deepEqual([json.errorCode, json.details.reason], ['UPSTREAM_UNAVAILABLE', 'degraded'])
+    assert.match(json.message, /failed 4 times.*there is no display/)
+    assert.ok(json.details.retryAt > Date.now())
+    assert.equal(noted('start').length, 4)
+    const again = await server.call('echo')
+    assert.equal(again.json.details.reason, 'degraded')
+    await listed()
+    assert.equal(noted('start').length, 4, 'it is not tried for each call')
     set(false)
-    await server.call('echo')
+    await until(() => server.notifications('notifications/tools/list_changed').length > 0, 'its return', 10_000)
+    assert.ok((await listed()).includes('echo'))
+    assert.equal((await server.call('echo')).isError, false)
+    assert.equal(noted('start').length, 5, 'the server that was started serves the session')
+  })
+
+  test('is why POST /api/sessions is refused as long as /health says so', async (t) => {
+    const { noted, args, set } = failing(['--upstream-restart-window', '3000'])
+    const server = await startHttpServer(t, args, { browser: false, env: { TROUPE_AUTH_TOKEN: 'correct-horse' } })
+    const ask = server.program()
+    const statuses = async () => [(await fetch(server.at('/health'))).status, (await ask('POST', '/sessions')).status]
+    assert.deepEqual(await statuses(), [200, 201])
+    set(true)
+    const { json } = await ask('POST', '/requests', { tool: 'echo' })
+    assert.equal(json.error, 'UPSTREAM_UNAVAILABLE', JSON.stringify(json))
+    assert.deepEqual(await statuses(), [503, 503])
+    const refused = await ask('POST', '/sessions')
+    assert.deepEqual([refused.status, refused.json.error], [503, 'UPSTREAM_UNAVAILABLE'])
+    const before = noted('start').length
+    await ask('POST', '/sessions')
+    assert.equal(noted('start').length, before, 'it is not tried for each request')
+    set(false)
+    await until(async () => (await fetch(server.at('/health'))).status === 200, 'its return', 10_000)
+    assert.deepEqual(await statuses(), [200, 201])
+  })
+
+  test('waits longer before each further attempt', async (t) => {
+    const { noted, args, set } = failing(['--upstream-restart-pause', '150'])
+    const server = await startServer(t, args, { browser: false })
+    assert.equal((await server.call('echo')).isError, false)
     set(true)
     const before = noted('start').length
     const begun = performance.now()

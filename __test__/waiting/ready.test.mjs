@@ -131,17 +131,45 @@ describe('an action waits', { timeout: 60_000 }, () => {
 
   test('no longer than its `timeout`', async () => {
     await server.ok('navigate', { url: site.url('/form') })
-    for (const timeout of [0, 100, 500]) {
+    for (const timeout of [1, 100, 500]) {
       const { json, ms } = await server.call('click', { selector: '#none', timeout })
       assert.equal(json.errorCode, 'ELEMENT_NOT_FOUND')
       assert.ok(ms >= timeout - 20 && ms < timeout + 500, `${ms} ms for ${timeout}`)
     }
   })
 
-  test('not at all for a `timeout` of 0 where everything is ready', async () => {
-    await server.ok('navigate', { url: site.url('/buttons') })
-    await server.ok('click', { selector: '#plain', timeout: 0 })
-    assert.equal(await value('clicks.length'), 1)
+  test('without a limit for a `timeout` of 0', async (t) => {
+    const impatient = await startServer(t, ['--timeout-action', '100', '--timeout-navigation', '400'])
+    await impatient.ok('navigate', { url: site.url('/form') })
+    // The element appears after the default timeout of an action, and the document after that of a navigation.
+    const late = "setTimeout(() => document.body.append(Object.assign(document.createElement('button'), { id: 'late' })), 600)"
+    await impatient.ok('evaluate', { script: late })
+    await impatient.ok('click', { selector: '#late', timeout: 0 })
+    await impatient.ok('navigate', { url: site.url('/slow'), timeout: 0 })
+  })
+
+  test('without a limit where `--timeout-action` and `--timeout-navigation` are 0', async (t) => {
+    const patient = await startServer(t, ['--timeout-action', '0', '--timeout-navigation', '0'])
+    await patient.ok('navigate', { url: site.url('/slow') })
+    const late = (/** @type {string} */ id) => `setTimeout(() => document.body.append(Object.assign(document.createElement('button'), { id: '${id}' })), 600)`
+    await patient.ok('evaluate', { script: late('late') })
+    await patient.ok('click', { selector: '#late' })
+    await patient.ok('evaluate', { script: late('later') })
+    await patient.ok('wait_for_selector', { selector: '#later' })
+    // Every tool with a timeout takes 0, and the longest that JSON can hold.
+    for (const timeout of [0, Number.MAX_SAFE_INTEGER]) {
+      for (const [tool, args] of [
+        ['wait_for_selector', { selector: '#late' }],
+        ['find_element', { selector: '#late' }],
+        ['wait_for', { url: '**/slow' }],
+        ['wait_for', { textGone: 'nothing like it' }],
+        ['wait_for_load', {}],
+        ['hover', { selector: '#late' }],
+        ['click', { selector: '#late' }]
+      ]) {
+        await patient.ok(tool, { ...args, timeout })
+      }
+    }
   })
 
   test('as long as `--timeout-action` says where no `timeout` is given', async (t) => {

@@ -35,11 +35,18 @@ describe('on a page where nothing happens', { timeout: 60_000 }, () => {
   }
 })
 
-test('an action is two calls into the page with one batch of input between them', { timeout: 60_000 }, async (t) => {
+test('an action is two calls into the page with one batch of input between them; typing reads the resulting value too', { timeout: 60_000 }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-speed-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const log = join(folder, 'log')
-  const site = await startSite(t)
+  const frames = Array.from({ length: 15 }, (_, index) => `<iframe srcdoc="<button>${index}</button>"></iframe>`)
+  const hosts = Array.from({ length: 20 }, () => '<x-host></x-host>')
+  const site = await startSite(t, {
+    '/frames': `<title>Frames</title><button id="name" onclick="frames[7].document.body.append('changed')">Go</button>${frames.join('')}`,
+    '/hosts': `<title>Hosts</title><script>
+      customElements.define('x-host', class extends HTMLElement { constructor() { super().attachShadow({ mode: 'open' }).innerHTML = '<p>Shadow</p>' } })
+    </script><button id="name">Go</button>${hosts.join('')}`
+  })
   const server = await startServer(t, ['--log-level', 'trace', '--log-file', log])
   await server.ok('navigate', { url: site.url('/form') })
   /** What is logged while `call` runs. @param {() => Promise<unknown>} call */
@@ -50,18 +57,26 @@ test('an action is two calls into the page with one batch of input between them'
   }
   /** What goes to the browser, input without its number of events. @param {() => Promise<unknown>} call */
   const sent = async (call) => {
-    const messages = (await logged(call)).matchAll(/→ \{"id":\d+,"method":"(\w+\.\w+)"(?:.*?__troupe\.(\w+))?/g)
+    const messages = (await logged(call)).matchAll(/→ \{"id":\d+,"method":"(\w+\.\w+)"(?:.*?"arguments":\[\{"value":"(\w+)")?/g)
     const told = [...messages].map(([, method, name]) => name ?? method)
     return told.filter((name, index) => !(name.startsWith('Input.') && name === told[index - 1]))
   }
   const type = () => server.ok('type', { selector: '#name', text: 'eighteen character', clear: true })
   // The first one looks at the page as it was.
   await type()
-  assert.deepEqual(await sent(type), ['waitActionable', 'Input.dispatchKeyEvent', 'turn'])
+  assert.deepEqual(await sent(type), ['waitActionable', 'Input.dispatchKeyEvent', 'turn', 'entered'])
   const click = () => server.ok('click', { selector: '#name' })
   assert.deepEqual(await sent(click), ['waitActionable', 'Input.dispatchMouseEvent', 'turn'])
   // One of these could be answered before the next line is logged.
   const pressed = []
-  for (let round = 0; round < 5; round++) pressed.push(/→ \{"id":\d+,"method":"Input\..*?__troupe\.turn/s.exec(await logged(click))?.[0])
+  for (let round = 0; round < 5; round++) pressed.push(/→ \{"id":\d+,"method":"Input\..*?"arguments":\[\{"value":"turn"/s.exec(await logged(click))?.[0])
   assert.ok(pressed.some((log) => log && !log.includes('← {"id"')), `the turn after a press waits for an answer: ${pressed[0]}`)
+
+  await server.ok('navigate', { url: site.url('/frames') })
+  await click()
+  // Only the frame that has changed is asked.
+  assert.deepEqual(await sent(click), ['waitActionable', 'Input.dispatchMouseEvent', 'turn', 'snapshotIfChanged'])
+  await server.ok('navigate', { url: site.url('/hosts') })
+  await click()
+  assert.deepEqual(await sent(click), ['waitActionable', 'Input.dispatchMouseEvent', 'turn'])
 })

@@ -1,13 +1,13 @@
-//! clap's arguments, made from the table of options.
+//! Builds clap's arguments from the table of options.
 //!
-//! Before clap sees them, the arguments are put into the one form that it can read without guessing:
-//! kebab names, and `=` where an argument's neighbour may or may not be its value.
+//! Before clap parses them, the arguments are normalized to one form: kebab-case names, and `=` where the next
+//! argument could be the value or not.
 
 use clap::builder::ValueRange;
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use serde_json::Value;
 
-use super::sessions::Wanted;
+use super::sessions::Action;
 use super::usage::Usage;
 use crate::config::{Config, ConfigOption, Kind, OPTIONS, option_of_flag};
 
@@ -38,8 +38,8 @@ pub(super) enum Command {
     Install { browser: String },
     Doctor { json: bool, repair: bool },
     Call { tool: String, arguments: String },
-    Sessions(Wanted),
-    Config { client: String },
+    Sessions(Action),
+    Config { client: String, http: bool },
 }
 
 pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
@@ -67,12 +67,13 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
                         .ok_or(Usage::Missing { command: "call", what: "a tool's name, as `navigate`" })?,
                     arguments: text(matches, "JSON").unwrap_or_else(|| "{}".to_owned()),
                 },
-                "sessions" => Command::Sessions(wanted(matches)?),
+                "sessions" => Command::Sessions(sessions_action(matches)?),
                 _ => Command::Config {
                     client: text(matches, "CLIENT").ok_or(Usage::Missing {
                         command: "config",
                         what: "a client's name, as `claude-code`",
                     })?,
+                    http: matches.get_flag("http"),
                 },
             }
         }
@@ -80,22 +81,38 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
     Ok(Parsed::Run { command, given })
 }
 
-fn wanted(matches: &ArgMatches) -> Result<Wanted, Usage> {
+fn sessions_action(matches: &ArgMatches) -> Result<Action, Usage> {
     let text = |name: &str| matches.get_one::<String>(name).cloned();
-    match text("ACTION").as_deref() {
-        None | Some("list") => Ok(Wanted::List),
-        Some("purge") => Ok(Wanted::Purge),
-        Some("show") => Ok(Wanted::Show {
-            id: text("SESSION").ok_or(Usage::Missing { command: "sessions show", what: "a session's id" })?,
-        }),
-        Some("export") => Ok(Wanted::Export {
-            id: text("SESSION")
-                .ok_or(Usage::Missing { command: "sessions export", what: "a session's id" })?,
-            folder: text("FOLDER"),
-        }),
-        Some(other) => {
-            Err(Usage::Other(format!("`troupe sessions {other}` is none of list, show, export, purge")))
+    let (session, folder) = (text("SESSION"), text("FOLDER"));
+    let (all, yes) = (matches.get_flag("all"), matches.get_flag("yes"));
+    let name = text("ACTION").unwrap_or_else(|| "list".to_owned());
+    let no_session = |command| Usage::Missing { command, what: "a session's id" };
+    let (action, taken) = match name.as_str() {
+        "list" => (Action::List, 0),
+        "show" => (Action::Show { id: session.clone().ok_or(no_session("sessions show"))? }, 1),
+        "export" => {
+            let id = session.clone().ok_or(no_session("sessions export"))?;
+            (Action::Export { id, folder: folder.clone() }, 2)
         }
+        "purge" => {
+            if session.is_some() == all {
+                let what = "either a session's id, or --all to delete every session";
+                return Err(Usage::Missing { command: "sessions purge", what });
+            }
+            (Action::Purge { session: session.clone(), confirmed: yes }, 1)
+        }
+        other => {
+            let text = format!("`troupe sessions {other}` is none of list, show, export, purge");
+            return Err(Usage::Other(text));
+        }
+    };
+    // An option that the action does not use is an error.
+    let is_purge = matches!(action, Action::Purge { .. });
+    let flags =
+        [(all, "--all"), (yes, "--yes")].map(|(given, flag)| (given && !is_purge).then(|| flag.to_owned()));
+    match [session, folder].into_iter().skip(taken).chain(flags).flatten().next() {
+        Some(argument) => Err(Usage::Unexpected { argument }),
+        None => Ok(action),
     }
 }
 
@@ -140,7 +157,7 @@ fn option_and_value(argument: &str) -> Option<(&'static ConfigOption, bool, Opti
     Some((option, negated, value))
 }
 
-/// What was given, in order, so that the last one can win.
+/// The given options in order, because the last one wins.
 fn given(matches: &ArgMatches) -> Given {
     let mut found: Vec<(usize, String, String)> = Vec::new();
     for option in OPTIONS {
@@ -193,19 +210,34 @@ fn application() -> Clap {
         Clap::new("call")
             .about("Call one tool and print its result")
             .arg(Arg::new("TOOL").help("The tool's name, as navigate"))
-            .arg(Arg::new("JSON").help("Its arguments, as '{\"url\": \"https://example.com\"}'")),
+            .arg(Arg::new("JSON").help("Its arguments, as '{\"url\": \"https://example.com\"}'; `-` reads them from stdin. {\"$env\": \"NAME\"} is the value of an environment variable")),
     ))
     .subcommand(command(
         Clap::new("sessions")
-            .about("Show what is recorded; `show SESSION` lists its calls, `export SESSION` writes them to read and to run again, `purge` empties the record")
+            .about("Show what is recorded; `show SESSION` lists its calls, `export SESSION` writes them to read and to run again, `purge SESSION` deletes them")
             .arg(Arg::new("ACTION").help("list (default), show, export or purge"))
             .arg(Arg::new("SESSION").help("The session's id"))
-            .arg(Arg::new("FOLDER").help("Where it is written [troupe-session-ID]")),
+            .arg(Arg::new("FOLDER").help("Where it is written [troupe-session-ID]"))
+            .arg(
+                Arg::new("all")
+                    .long("all")
+                    .action(ArgAction::SetTrue)
+                    .help("purge: delete every session that no running server uses"),
+            )
+            .arg(
+                Arg::new("yes").long("yes").action(ArgAction::SetTrue).help("purge --all: do not ask for confirmation"),
+            ),
     ))
     .subcommand(command(
         Clap::new("config")
-            .about("Print what to put into the configuration of a client")
-            .arg(Arg::new("CLIENT").help(super::client::names().join(", "))),
+            .about("Print the snippet for the configuration of a client")
+            .arg(Arg::new("CLIENT").help(super::client::names().join(", ")))
+            .arg(
+                Arg::new("http")
+                    .long("http")
+                    .action(ArgAction::SetTrue)
+                    .help("For a running server (--host, --port): its URL"),
+            ),
     ))
 }
 
@@ -224,8 +256,8 @@ fn with_options(mut command: Clap, hidden: bool) -> Clap {
             Some(default) => format!("{} [{default}]", option.help),
             None => option.help.to_owned(),
         };
-        // Shown is what has an effect, under the name that changes something.
-        let hidden = hidden || !option.is_built();
+        // The help shows only options that have an effect, under the name that changes the default.
+        let hidden = hidden || !option.is_built;
         let name = option.name.to_owned();
         command = command.arg(argument(option, name, hidden || option.negatable).help(help.clone()));
         if option.negatable {
@@ -254,7 +286,8 @@ fn argument(option: &'static ConfigOption, name: String, hidden: bool) -> Arg {
 fn value_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Switch => "true|false",
-        Kind::Text | Kind::Locale | Kind::Retention => "TEXT",
+        Kind::Text | Kind::Locale | Kind::Retention | Kind::Store => "TEXT",
+        Kind::UrlPath => "PATH",
         Kind::Path | Kind::File => "PATH",
         Kind::Choice(_) => "NAME",
         Kind::Number { .. } => "N",
@@ -270,7 +303,7 @@ fn value_name(kind: Kind) -> &'static str {
 fn default(defaults: &Value, option: &ConfigOption) -> Option<String> {
     let value = option.at.split('.').try_fold(defaults, |value, key| value.get(key))?;
     match value {
-        Value::String(text) => Some(text.clone()),
+        Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
         Value::Number(number) => Some(number.to_string()),
         Value::Bool(true) if !option.negatable => Some("true".to_owned()),
         Value::Array(items) => items.first()?.as_str().map(str::to_owned),

@@ -1,4 +1,6 @@
-//! `troupe call TOOL JSON`: one call against a fresh server, its result on stdout.
+//! `troupe call TOOL JSON`: makes one call with a fresh server and prints its result to stdout. With `-` in place
+//! of JSON, the arguments are read from stdin, which has no limit on its length. `{"$env": "NAME"}` in them is the
+//! value of an environment variable, so that a password is not in a file or on a command line.
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -8,6 +10,12 @@ use super::usage::Usage;
 use super::{FAILED, OK, logging, misused};
 use crate::config::{Config, LogConfig, LogLevel};
 use crate::policy::vault::Vault;
+use crate::server::Called;
+
+/// The key of an object that stands for the value of an environment variable.
+pub(super) const ENVIRONMENT: &str = "$env";
+/// Stands for arguments on stdin.
+const STDIN: &str = "-";
 
 pub(super) async fn run(
     config: Config,
@@ -16,7 +24,16 @@ pub(super) async fn run(
     screen: &Screen,
     stop: CancellationToken,
 ) -> i32 {
-    let arguments = match object(arguments) {
+    let read = match arguments {
+        STDIN => tokio::task::spawn_blocking(|| std::io::read_to_string(std::io::stdin())).await,
+        given => Ok(Ok(given.to_owned())),
+    };
+    let text = match read {
+        Ok(Ok(text)) => text,
+        Ok(Err(error)) => return misused(screen, &Usage::Stdin { why: error.to_string() }),
+        Err(error) => return misused(screen, &Usage::Stdin { why: error.to_string() }),
+    };
+    let arguments = match object(&text).and_then(from_environment) {
         Ok(arguments) => arguments,
         Err(usage) => return misused(screen, &usage),
     };
@@ -24,22 +41,62 @@ pub(super) async fn run(
     let usual = Config::default().log;
     let log =
         if config.log == usual { LogConfig { level: LogLevel::Warn, ..usual } } else { config.log.clone() };
-    // One that cannot be read is told by the call.
-    if let Err(usage) = logging::start(&log, Vault::open(&config).unwrap_or_default()) {
+    // The error of the call says why no browser could be started.
+    let without = ["troupe::session::pool"];
+    // If the vault cannot be read, the call reports it.
+    if let Err(usage) = logging::start(&log, Vault::open(&config).unwrap_or_default(), &without) {
         return misused(screen, &usage);
     }
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    match crate::server::call_once(config, tool.to_owned(), arguments, stop).await {
-        Ok(result) => {
-            screen.out(&result);
-            OK
+    let called = if config.connect.is_some() {
+        crate::transport::call_connected(&config, tool, arguments, stop).await
+    } else {
+        crate::server::call_once(config, tool.to_owned(), arguments, stop).await
+    };
+    match called {
+        Ok(Called { text, failure }) => {
+            screen.out(&text);
+            match failure {
+                None => OK,
+                Some(failure) => {
+                    screen.err(&format!("troupe: {}", crate::config::one_line(&failure)));
+                    FAILED
+                }
+            }
         }
         Err(error) => {
             screen.err(&serde_json::to_string_pretty(&error).unwrap_or_else(|_| error.to_string()));
             FAILED
         }
+    }
+}
+
+/// Puts the values of environment variables in.
+fn from_environment(mut arguments: Value) -> Result<Value, Usage> {
+    let mut missing = Vec::new();
+    replace(&mut arguments, &mut missing);
+    match missing.is_empty() {
+        true => Ok(arguments),
+        false => Err(Usage::Unset { names: missing }),
+    }
+}
+
+fn replace(value: &mut Value, missing: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => {
+            if let (Some(Value::String(name)), 1) = (map.get(ENVIRONMENT), map.len()) {
+                match std::env::var(name) {
+                    Ok(text) => *value = Value::String(text),
+                    Err(_) => missing.push(name.clone()),
+                }
+                return;
+            }
+            map.values_mut().for_each(|value| replace(value, missing));
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| replace(value, missing)),
+        _ => {}
     }
 }
 

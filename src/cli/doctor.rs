@@ -1,4 +1,4 @@
-//! `troupe doctor [--json]`: what is found, what is missing, what to type. Starts nothing but
+//! `troupe doctor [--json]`: reports what is installed, what is missing and which command installs it. Starts only
 //! `BROWSER --version`.
 
 use std::path::Path;
@@ -94,6 +94,7 @@ async fn examine(config: &Config) -> Report {
         command.push_str(" --headless");
     }
     checks.extend(record(config));
+    checks.extend(config.warnings.iter().map(|line| check("configuration", State::Limited, line, None)));
     Report { usable: checks.iter().all(|check| check.state != State::Missing), command, checks }
 }
 
@@ -192,12 +193,11 @@ fn record(config: &Config) -> Option<Check> {
 fn writable(name: &'static str, folder: &Path, otherwise: State) -> Check {
     // A folder that is not there yet is made when it is needed: until then the nearest one above counts.
     let there = folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(folder);
-    let probe = there.join(format!(".troupe-doctor-{}", std::process::id()));
-    let written = std::fs::write(&probe, "");
-    let _ = std::fs::remove_file(&probe);
+    // A random name, and never an existing file or link; removed when it is dropped.
+    let written = tempfile::Builder::new().prefix(".troupe-doctor-").tempfile_in(there);
     let shown = folder.display();
     match written {
-        Ok(()) => check(name, State::Fine, &format!("{shown} can be written"), None),
+        Ok(_) => check(name, State::Fine, &format!("{shown} can be written"), None),
         Err(error) => check(name, otherwise, &format!("{shown} cannot be written ({error})"), None),
     }
 }
@@ -225,4 +225,23 @@ fn text(report: &Report) -> String {
         "\nNot usable yet: see MISSING above.".to_owned()
     });
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn the_test_of_a_folder_follows_no_link_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("victim");
+        std::fs::write(&victim, "content").unwrap();
+        let link = folder.path().join(format!(".troupe-doctor-{}", std::process::id()));
+        std::os::unix::fs::symlink(&victim, &link).unwrap();
+        assert!(writable("folder", folder.path(), State::Missing).state == State::Fine);
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "content");
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
 }

@@ -1,4 +1,4 @@
-//! `troupe install [chromium|firefox|webkit]`: makes sure that a browser is there.
+//! `troupe install [chromium|firefox|webkit]`: installs a browser unless one is installed.
 
 use super::screen::Screen;
 use super::usage::Usage;

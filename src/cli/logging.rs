@@ -1,4 +1,4 @@
-//! Where the log goes: stderr or a file, never stdout.
+//! The destination of the log: stderr, a file, or stdout if stdout carries no protocol.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -9,12 +9,17 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::writer::{BoxMakeWriter, MakeWriter};
 
 use super::usage::Usage;
-use crate::config::{LogConfig, LogFormat};
+use crate::config::{LogConfig, LogDestination, LogFormat};
 use crate::policy::vault::Vault;
 use crate::server::LIBRARY_LOG;
 
-pub(super) fn start(config: &LogConfig, vault: Vault) -> Result<(), Usage> {
+/// The target of entries that are written at any level of the log: what the user must know, such as the URL.
+pub(super) const NOTICE: &str = "troupe::notice";
+
+/// Starts the log. Modules that `without` names log nothing.
+pub(super) fn start(config: &LogConfig, vault: Vault, without: &[&str]) -> Result<(), Usage> {
     let writer = match &config.file {
+        None if config.destination == Some(LogDestination::Stdout) => BoxMakeWriter::new(io::stdout),
         None => BoxMakeWriter::new(io::stderr),
         Some(path) => {
             let file = open(path).map_err(|error| Usage::LogFile {
@@ -26,14 +31,29 @@ pub(super) fn start(config: &LogConfig, vault: Vault) -> Result<(), Usage> {
     };
     let writer = Masking { vault: Arc::new(vault), writer };
     // Libraries log for their own authors: of them only warnings.
-    let filter = EnvFilter::new(format!("warn,{LIBRARY_LOG},troupe={}", config.level.as_str()));
+    let without: String = without.iter().map(|module| format!(",{module}=off")).collect();
+    let filter =
+        EnvFilter::new(format!("warn,{LIBRARY_LOG},troupe={},{NOTICE}=info{without}", config.level.as_str()));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     // A second server in one process keeps the log of the first.
     let _ = match config.format {
         LogFormat::Text => builder.with_target(false).try_init(),
-        LogFormat::Json => builder.json().try_init(),
+        LogFormat::Json => {
+            let json = builder.json().flatten_event(true).with_current_span(false).with_span_list(false);
+            log_panics();
+            json.try_init()
+        }
     };
     Ok(())
+}
+
+/// Logs panics. The default hook writes several lines of text to stderr.
+fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let why = panic.payload_as_str().unwrap_or_default();
+        tracing::error!(place, why, "troupe panicked: this is a defect");
+    }));
 }
 
 /// Writes lines without the secrets of the server.
@@ -74,5 +94,30 @@ fn open(path: &Path) -> io::Result<fs::File> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;
     }
-    OpenOptions::new().create(true).append(true).open(path)
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    // A new file. The mode of an existing one is its owner's choice.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn only_its_owner_can_read_a_new_log_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("logs/troupe.log");
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        open(&path).unwrap().write_all(b"one\n").unwrap();
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        open(&path).unwrap().write_all(b"two\n").unwrap();
+        assert_eq!(mode(), 0o640, "the mode of an existing file is its owner's choice");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+    }
 }

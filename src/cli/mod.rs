@@ -1,5 +1,5 @@
-//! The command line: arguments in, exit code out. The only place that knows clap, and the only one that
-//! writes to stdout besides the transport. One thin file per subcommand.
+//! The command line: takes arguments, returns an exit code. This is the only module that uses clap, and the only
+//! one besides the transport that writes to stdout. Each subcommand has its own file.
 
 mod arguments;
 mod call;
@@ -7,6 +7,7 @@ mod client;
 mod doctor;
 mod install;
 mod logging;
+mod replay;
 mod screen;
 mod serve;
 mod sessions;
@@ -50,12 +51,16 @@ async fn run_with(
             return OK;
         }
         Ok(Parsed::Run { command, given }) => {
-            let flags: Result<Vec<_>, _> =
-                given.iter().map(|(name, text)| Setting::from_flag(name, text)).collect();
-            flags
-                .and_then(|flags| Config::load(flags, environment))
-                .map(|config| (command, given, config))
-                .map_err(Usage::from)
+            // The options of that command describe a server that listens on a port.
+            let implied = matches!(command, Command::Config { http: true, .. });
+            let implied = implied.then(|| Setting::from_flag("transport", "http"));
+            let given_flags = given.iter().map(|(name, text)| Setting::from_flag(name, text));
+            let flags: Result<Vec<_>, _> = implied.into_iter().chain(given_flags).collect();
+            let prepare = |flags: Vec<Setting>| {
+                let config = Config::load(flags.clone(), environment.clone())?;
+                Ok((command, config.settings(flags, environment)?, config))
+            };
+            flags.and_then(prepare).map_err(Usage::from)
         }
         Err(usage) => Err(usage),
     };
@@ -65,15 +70,17 @@ async fn run_with(
         Ok((Command::Call { tool, arguments }, _, config)) => {
             Box::pin(call::run(config, &tool, &arguments, screen, stop)).await
         }
-        Ok((Command::Config { client }, given, _)) => client::run(&client, &given, screen),
+        Ok((Command::Config { client, http }, settings, config)) => {
+            client::run(&client, http, &settings, &config, screen).await
+        }
         Ok((Command::Install { browser }, _, config)) => {
             until_stopped(install::run(&config, &browser, screen), stop).await
         }
         Ok((Command::Doctor { json, repair }, _, config)) => {
             until_stopped(doctor::run(&config, json, repair, screen), stop).await
         }
-        Ok((Command::Sessions(wanted), _, config)) => {
-            until_stopped(sessions::run(&config, wanted, screen), stop).await
+        Ok((Command::Sessions(action), _, config)) => {
+            until_stopped(sessions::run(&config, action, screen), stop).await
         }
     }
 }

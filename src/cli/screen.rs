@@ -1,4 +1,4 @@
-//! stdout and stderr, or two buffers in their place.
+//! stdout and stderr, or two buffers in their place (for tests).
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Mutex, PoisonError};

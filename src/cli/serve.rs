@@ -1,15 +1,16 @@
-//! `troupe`: serves MCP on stdin and stdout until either ends, or on a port until it is stopped.
+//! `troupe`: serves MCP on stdin and stdout until either is closed, or on a port until the server is stopped.
 
 use std::io::IsTerminal;
 
 use tokio_util::sync::CancellationToken;
 
 use super::screen::Screen;
+use super::usage::Usage;
 use super::{FAILED, MISUSED, OK, logging, misused, report};
 use crate::config::{Config, Transport, display_present};
-use crate::error::ErrorCode;
+use crate::error::{ErrorCode, TroupeError};
 use crate::policy::vault::Vault;
-use crate::transport::Endpoint;
+use crate::transport::{Endpoint, Token};
 
 pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken) -> i32 {
     let vault = match Vault::open(&config) {
@@ -19,9 +20,10 @@ pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken
             return MISUSED;
         }
     };
-    if let Err(usage) = logging::start(&config.log, vault) {
+    if let Err(usage) = logging::start(&config.log, vault, &[]) {
         return misused(screen, &usage);
     }
+    let console = Console { screen, json: config.log.writes_json_to_stderr() };
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
@@ -31,24 +33,69 @@ pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken
         && config.upstream.command.is_none()
         && let Err(error) = config.effective_headless(display_present())
     {
-        return misused(screen, &error.into());
+        return console.misused(&error.into());
     }
     if config.transport == Transport::Stdio && std::io::stdin().is_terminal() {
-        screen.err("troupe: serving MCP on stdin and stdout, for a client; `troupe config CLIENT` tells how, Ctrl+D ends");
+        console.inform("troupe: serving MCP on stdin and stdout, for a client; `troupe config CLIENT` tells how, Ctrl+D ends");
     }
     let served = async {
         let server = Endpoint::open(config).await?;
         if let Some(url) = server.url() {
-            screen.err(&format!("troupe: serving MCP at {url}"));
+            console.inform(&access(server.token()));
+            console.inform(&format!("troupe: serving MCP at {url}"));
         }
         server.run(stop).await
     };
     match served.await {
         Ok(()) => OK,
         Err(error) => {
-            report(screen, &error);
+            console.report(&error);
             // A tool that is not there, for instance: the configuration is wrong, not the server.
             if error.code == ErrorCode::InvalidParameters { MISUSED } else { FAILED }
         }
+    }
+}
+
+/// Writes messages for the user to stderr: as lines of text, or as log entries if every line there must be JSON.
+struct Console<'a> {
+    screen: &'a Screen,
+    json: bool,
+}
+
+impl Console<'_> {
+    fn inform(&self, text: &str) {
+        match self.json {
+            true => tracing::info!(target: logging::NOTICE, "{}", text.trim_start_matches("troupe: ")),
+            false => self.screen.err(text),
+        }
+    }
+
+    fn report(&self, error: &TroupeError) {
+        let advice = error.suggestion.as_deref().unwrap_or_default();
+        match self.json {
+            true => tracing::error!(code = error.code.as_str(), advice, "{}", error.message),
+            false => report(self.screen, error),
+        }
+    }
+
+    fn misused(&self, usage: &Usage) -> i32 {
+        if !self.json {
+            return misused(self.screen, usage);
+        }
+        tracing::error!("{usage}");
+        MISUSED
+    }
+}
+
+/// Says who can use a server on a port.
+fn access(token: Option<&Token>) -> String {
+    match token.map(Token::file) {
+        None => "troupe: no token is required: every user of this machine can use the server (--no-auth)"
+            .to_owned(),
+        Some(None) => "troupe: clients must send the configured token".to_owned(),
+        Some(Some(file)) => format!(
+            "troupe: clients must send the token in {}; `troupe config CLIENT --http` prints a client's configuration",
+            file.display()
+        ),
     }
 }

@@ -1,19 +1,25 @@
-//! `troupe sessions`: what is in the record, and a session of it to read or to run again.
+//! `troupe sessions`: lists the recorded sessions, shows one, and exports it as a report or a script.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::File,
+    io::{BufWriter, IsTerminal, Write},
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 
+use super::replay::Replay;
 use super::screen::Screen;
 use super::{FAILED, OK, report};
 use crate::config::{Config, LogConfig, LogLevel};
 use crate::error::{ErrorCode, Result, TroupeError};
 use crate::policy::vault::Vault;
 use crate::store::{Message, Picture, Place, Record, SessionFilter, SessionRow, Store, iso8601};
+use crate::tools::Registry;
 
-/// What is asked of the record.
+/// What `troupe sessions` does with the record.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Wanted {
+pub(super) enum Action {
     List,
     /// The calls of this session.
     Show {
@@ -24,16 +30,21 @@ pub(super) enum Wanted {
         id: String,
         folder: Option<String>,
     },
-    Purge,
+    /// Deletes this session, or every session.
+    Purge {
+        session: Option<String>,
+        /// Deletes every session without asking.
+        confirmed: bool,
+    },
 }
 
-pub(super) async fn run(config: &Config, wanted: Wanted, screen: &Screen) -> i32 {
-    // What is wrong is told as the command's own error; the log has nothing to add.
+pub(super) async fn run(config: &Config, action: Action, screen: &Screen) -> i32 {
+    // An error is reported by the command itself, so the log needs no entry.
     let log = LogConfig { level: LogLevel::Warn, ..config.log.clone() };
-    if let Err(usage) = super::logging::start(&log, Vault::open(config).unwrap_or_default()) {
+    if let Err(usage) = super::logging::start(&log, Vault::open(config).unwrap_or_default(), &[]) {
         return super::misused(screen, &usage);
     }
-    match answer(config, wanted).await {
+    match answer(config, action, screen).await {
         Ok(text) => {
             screen.out(&text);
             OK
@@ -45,7 +56,7 @@ pub(super) async fn run(config: &Config, wanted: Wanted, screen: &Screen) -> i32
     }
 }
 
-async fn answer(config: &Config, wanted: Wanted) -> Result<String> {
+async fn answer(config: &Config, action: Action, screen: &Screen) -> Result<String> {
     let path = match Place::of(config)? {
         Place::File(path) => path,
         Place::None | Place::Memory => {
@@ -57,13 +68,18 @@ async fn answer(config: &Config, wanted: Wanted) -> Result<String> {
         return Ok(format!("Nothing is recorded yet in {}.", path.display()));
     }
     let store = Store::open(config)?;
-    let text = match wanted {
-        Wanted::List => list(&store, &path).await,
-        Wanted::Show { id } => show(&store, &id).await,
-        Wanted::Export { id, folder } => export(&store, &id, folder).await,
-        Wanted::Purge => {
-            store.purge().await.map(|calls| format!("{calls} calls are forgotten: {}", path.display()))
-        }
+    if store.path().is_none() {
+        return Err(TroupeError::new(
+            ErrorCode::InternalError,
+            format!("the record {} cannot be opened for writing", path.display()),
+        ));
+    }
+    let text = match action {
+        Action::List => list(&store, &path).await,
+        Action::Show { id } => show(&store, &id).await,
+        Action::Export { id, folder } => export(&store, &id, folder).await,
+        Action::Purge { session: Some(id), .. } => purge_one(&store, &id).await,
+        Action::Purge { session: None, confirmed } => purge_all(&store, &path, confirmed, screen).await,
     };
     store.close().await;
     text
@@ -81,17 +97,17 @@ async fn list(store: &Store, path: &Path) -> Result<String> {
             session.requests.to_string(),
         ]
     }));
-    let count = sessions.len();
-    let noun = if count == 1 { "session" } else { "sessions" };
-    Ok(format!("{}\n\n{count} {noun} in {}; `show SESSION` lists its calls", table(&rows), path.display()))
+    let count = counted(sessions.len(), "session");
+    Ok(format!("{}\n\n{count} in {}; `show SESSION` lists its calls", table(&rows), path.display()))
 }
 
-/// One call a line; what is long is cut, `export` has all of it.
+/// Prints one line for each call. Long values are cut; `export` has all of them.
 async fn show(store: &Store, id: &str) -> Result<String> {
     let session = find(store, id).await?;
-    let calls = store.history(&session.id).await?;
     let mut rows = vec![["#", "TIME", "TOOL", "MS", "RESULT", "PARAMETERS"].map(str::to_owned)];
-    rows.extend((1..).zip(&calls).map(|(number, call): (usize, _)| {
+    for ref_id in store.history(&session.id).await? {
+        // A call may have been deleted as the oldest since.
+        let Some(call) = store.record(&ref_id).await? else { continue };
         let (taken, result) = match &call.answer {
             None => (String::new(), "running".to_owned()),
             Some(answer) => {
@@ -100,15 +116,9 @@ async fn show(store: &Store, id: &str) -> Result<String> {
                 (taken, if answer.success { "ok".to_owned() } else { cut(failure, 50) })
             }
         };
-        [
-            number.to_string(),
-            time(call.at),
-            call.tool.clone(),
-            taken,
-            result,
-            cut(&parameters(call).to_string(), 80),
-        ]
-    }));
+        let parameters = cut(&parameters(&call).to_string(), 80);
+        rows.push([rows.len().to_string(), time(call.at), call.tool, taken, result, parameters]);
+    }
     Ok(format!("Session {} ({})\n\n{}", session.id, session.state.as_str(), table(&rows)))
 }
 
@@ -144,6 +154,66 @@ async fn find(store: &Store, id: &str) -> Result<SessionRow> {
     }
 }
 
+/// Deletes the session whose id is or begins with `id`.
+async fn purge_one(store: &Store, id: &str) -> Result<String> {
+    let session = find(store, id).await?;
+    let purged = store.purge(Some(&session.id)).await?;
+    if purged.in_use > 0 {
+        return Err(TroupeError::new(
+            ErrorCode::InvalidParameters,
+            format!("session {} is in use by a running server, so nothing was deleted", session.id),
+        )
+        .suggestion("close it with close_session, or stop the server"));
+    }
+    Ok(format!("Deleted session {} with {}", session.id, counted(purged.calls, "call")))
+}
+
+/// Deletes every session that no running server uses.
+async fn purge_all(store: &Store, path: &Path, confirmed: bool, screen: &Screen) -> Result<String> {
+    if !confirmed {
+        let count = counted(store.sessions(SessionFilter::default()).await?.len(), "session");
+        let question = format!("Delete {count} and all calls in {}? [y/N] ", path.display());
+        if !ask(screen, question).await? {
+            return Ok("Nothing was deleted".to_owned());
+        }
+    }
+    let purged = store.purge(None).await?;
+    let deleted = format!(
+        "Deleted {} and {} in {}",
+        counted(purged.sessions, "session"),
+        counted(purged.calls, "call"),
+        path.display()
+    );
+    Ok(match purged.in_use {
+        0 => deleted,
+        kept => format!("{deleted}; kept {} that running servers use", counted(kept, "session")),
+    })
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// Asks the user at the terminal a yes-or-no question. Fails if there is no terminal.
+async fn ask(screen: &Screen, question: String) -> Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        return Err(TroupeError::new(
+            ErrorCode::InvalidParameters,
+            "`troupe sessions purge --all` deletes every recorded session, and stdin is no terminal to ask for confirmation",
+        )
+        .suggestion("pass --yes to delete them"));
+    }
+    screen.err(&question);
+    let mut line = String::new();
+    let read = tokio::task::spawn_blocking(move || std::io::stdin().read_line(&mut line).map(|_| line));
+    let unread =
+        |why: String| TroupeError::new(ErrorCode::InternalError, format!("no answer could be read: {why}"));
+    let line =
+        read.await.map_err(|error| unread(error.to_string()))?.map_err(|error| unread(error.to_string()))?;
+    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
 /// To the second, as people read it.
 fn time(millis: u64) -> String {
     iso8601(millis).chars().take(19).map(|c| if c == 'T' { ' ' } else { c }).collect()
@@ -170,29 +240,68 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
             format!("`{}` cannot be written: {error}", folder.display()),
         )
     };
-    std::fs::create_dir_all(&folder).map_err(unwritable)?;
+    make_private_folder(&folder).map_err(unwritable)?;
+    let is_empty = std::fs::read_dir(&folder).map_err(unwritable)?.next().is_none();
+    if !is_empty {
+        return Err(TroupeError::new(
+            ErrorCode::InvalidParameters,
+            format!("`{}` is not empty, and an export overwrites no file", folder.display()),
+        )
+        .suggestion("name another folder: troupe sessions export SESSION FOLDER"));
+    }
     let calls = store.history(id).await?;
-    let mut report = heading(&session, calls.len());
-    for (number, call) in (1..).zip(&calls) {
+    let mut report = BufWriter::new(create_new(&folder.join("report.md"), 0o600).map_err(unwritable)?);
+    report.write_all(heading(&session, calls.len()).as_bytes()).map_err(unwritable)?;
+    let mut replay = Replay::default();
+    for (number, ref_id) in (1..).zip(&calls) {
+        // A call may have been deleted as the oldest since.
+        let Some(call) = store.record(ref_id).await? else { continue };
         let pictures = store.pictures(&call.ref_id).await?;
         let names = (1..).zip(&pictures).map(|(picture, Picture { mime_type, data })| {
             let kind = mime_type.rsplit('/').next().unwrap_or("png");
             let name = format!("{number:03}-{}-{picture}.{kind}", call.tool);
-            std::fs::write(folder.join(&name), data).map(|()| name)
+            write_new(&folder.join(&name), data, 0o600).map(|()| name)
         });
         let names: Vec<String> = names.collect::<std::io::Result<_>>().map_err(unwritable)?;
-        let logged = store.console_of_record(&call.ref_id, None).await?;
-        report.push_str(&chapter(number, call, &names, &logged));
+        let logged = store.console_of_record(&call.ref_id, None, usize::MAX).await?.messages;
+        let chapter = chapter(number, &call, &names, &logged);
+        report.write_all(chapter.as_bytes()).map_err(unwritable)?;
+        replay_call(&mut replay, &call);
     }
-    std::fs::write(folder.join("report.md"), report).map_err(unwritable)?;
-    let script = folder.join("run.sh");
-    std::fs::write(&script, self::script(&session, &calls)).map_err(unwritable)?;
+    report.flush().map_err(unwritable)?;
+    let script = script(&session, &replay);
+    write_new(&folder.join("run.sh"), script.as_bytes(), 0o700).map_err(unwritable)?;
+    Ok(format!(
+        "{} calls: {} and run.sh beside it{}",
+        calls.len(),
+        folder.join("report.md").display(),
+        to_do(&replay)
+    ))
+}
+
+/// Creates a folder that only its owner can use, unless it exists.
+fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).map_err(unwritable)?;
-    }
-    Ok(format!("{} calls: {} and run.sh beside it", calls.len(), folder.join("report.md").display()))
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Writes a new file that only its owner can use.
+fn write_new(path: &Path, content: &[u8], mode: u32) -> std::io::Result<()> {
+    create_new(path, mode)?.write_all(content)
+}
+
+/// Creates a file that must not exist yet. `mode` applies where the system has file modes.
+fn create_new(path: &Path, mode: u32) -> std::io::Result<File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    #[cfg(not(unix))]
+    let _ = mode;
+    options.open(path)
 }
 
 fn heading(session: &SessionRow, calls: usize) -> String {
@@ -224,7 +333,7 @@ fn chapter(number: usize, call: &Record, pictures: &[String], logged: &[Message]
         text.push_str(&format!("\n{}", fenced("", part)));
     }
     if let Some(page) = &answer.page_snapshot
-        && call.tool != "snapshot"
+        && !Registry::row(&call.tool).is_some_and(|tool| tool.properties.is_snapshot)
     {
         text.push_str(&format!("\nThe page afterwards:\n\n{}", fenced("yaml", page)));
     }
@@ -242,29 +351,79 @@ fn fenced(language: &str, text: &str) -> String {
     format!("{fence}{language}\n{text}\n{fence}\n")
 }
 
-/// What makes the same calls again, in one session of its own.
-fn script(session: &SessionRow, calls: &[Record]) -> String {
-    // The session that they run in is another one, and a batch stands beside its steps in the record.
-    const LEFT_OUT: &[&str] =
-        &["batch", "create_session", "close_session", "list_sessions", "session_resume", "save_state"];
-    let steps: Vec<String> = calls
-        .iter()
-        .filter(|call| !LEFT_OUT.contains(&call.tool.as_str()))
-        .map(|call| json!({"tool": call.tool, "arguments": parameters(call)}).to_string())
-        .collect();
-    let steps = quoted(&format!("{{\"stopOnError\": false, \"steps\": [\n  {}\n]}}", steps.join(",\n  ")));
+/// Adds the call to the script, unless it failed or is not repeated.
+fn replay_call(replay: &mut Replay, call: &Record) {
+    let tool = Registry::row(&call.tool);
+    let Some(answer) = &call.answer else { return };
+    let result: Value =
+        answer.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let parts = result["content"].as_array().into_iter().flatten();
+    let told: Vec<String> = parts.filter_map(|part| part["text"].as_str()).map(str::to_owned).collect();
+    if answer.success && tool.is_none_or(|tool| tool.properties.is_replayed) {
+        replay.add(&call.tool, parameters(call), &told);
+    }
+    let parameters = parameters(call);
+    let is_part = tool.is_some_and(|tool| tool.properties.is_snapshot)
+        && parameters.as_object().is_some_and(|given| !given.is_empty());
+    match answer.page_snapshot.as_deref().filter(|_| !is_part) {
+        Some(page) => replay.see(page),
+        None => told.iter().chain(&answer.content).for_each(|text| replay.see_part(text)),
+    }
+}
+
+/// Ends the steps in the exported script.
+const END: &str = "END_OF_STEPS";
+
+/// The script that makes the same calls again, in one session of its own.
+fn script(session: &SessionRow, replay: &Replay) -> String {
     let options: String =
         options(session).map(|(name, value)| format!(" {name} {}", quoted(&value))).collect();
+    let mut notes = String::new();
+    // Names from the record must not end the comment.
+    let mut note = |text: &str| notes.push_str(&format!("# {}\n", crate::config::one_line(text)));
+    if replay.has_secrets {
+        note("It types secrets by their names: ./run.sh --secrets FILE");
+    }
+    for (name, purpose) in &replay.variables {
+        note(&format!("Set {name}: the record has no value for {purpose}."));
+    }
+    for number in &replay.unnamed {
+        note(&format!("Edit step {number}: the record has no role and name for its element."));
+    }
+    // On stdin: an argument is limited to 128 KiB on Linux. JSON has no line that is the word at the end.
     format!(
         "#!/bin/sh\n\
-         # The calls of session {}, made again in a new one. What was masked (••••) is to be filled in.\n\
-         # Options go behind: ./run.sh --headless\n\
-         exec troupe call batch {steps}{options} \"$@\"\n",
-        session.id
+         # The calls of session {}, made again in a new one. Calls that failed are left out.\n\
+         # It stops at the first step that fails, and then exits with 1. Options go behind: ./run.sh --headless\n\
+         {notes}\
+         run() {{ if command -v troupe >/dev/null 2>&1; then troupe \"$@\"; else npx -y troupe \"$@\"; fi; }}\n\
+         run call batch -{options} \"$@\" <<'{END}'\n\
+         {{\"steps\": [\n  {}\n]}}\n\
+         {END}\n",
+        session.id,
+        replay.steps.join(",\n  ")
     )
 }
 
-/// What the session was made with, as options of the command line.
+/// Lists what the user has to do before the script runs, one line each.
+fn to_do(replay: &Replay) -> String {
+    let mut lines = String::new();
+    if replay.has_secrets {
+        lines.push_str("\nrun.sh types secrets by their names: pass --secrets FILE");
+    }
+    if !replay.variables.is_empty() {
+        let names: Vec<&str> = replay.variables.iter().map(|(name, _)| &**name).collect();
+        lines.push_str(&format!("\nrun.sh needs values that are not recorded: set {}", names.join(", ")));
+    }
+    if !replay.unnamed.is_empty() {
+        let numbers: Vec<String> = replay.unnamed.iter().map(ToString::to_string).collect();
+        let numbers = numbers.join(", ");
+        lines.push_str(&format!("\nrun.sh needs a selector in these steps, whose elements have no role and name of their own: {numbers}"));
+    }
+    lines
+}
+
+/// The options that the session was created with, as options of the command line.
 fn options(session: &SessionRow) -> impl Iterator<Item = (&'static str, String)> + '_ {
     const OPTIONS: &[(&str, &str)] = &[
         ("device", "--device"),
@@ -292,6 +451,26 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_the_record_stay_in_the_comments_of_a_script() {
+        let mut replay = Replay::default();
+        replay.add("odd\ntool", serde_json::json!({"a\ntouch /tmp/x\n#": "••••"}), &[]);
+        let session = SessionRow {
+            id: "s".into(),
+            created_at: 0,
+            last_activity: 0,
+            state: crate::store::SessionState::Closed,
+            metadata: serde_json::Value::Null,
+            saved_at: None,
+            requests: 1,
+            is_released: false,
+            used_by: None,
+        };
+        let script = script(&session, &replay);
+        let commands: Vec<&str> = script.lines().take_while(|line| !line.starts_with("run call")).collect();
+        assert!(commands.iter().all(|line| line.starts_with('#') || line.starts_with("run() {")), "{script}");
+    }
 
     #[test]
     fn a_fence_is_longer_than_those_inside() {

@@ -1,4 +1,4 @@
-//! Through `run_with`: arguments in; exit code, stdout and stderr out.
+//! Tests through `run_with`: arguments in; exit code, stdout and stderr out.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A stream that keeps what is written.
+/// A stream that stores its output.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<u8>>>);
 
@@ -102,15 +102,17 @@ fn every_mistake_is_one_line_and_exit_code_2() {
         &["config"],
         &["config", "emacs"],
         &["install", "opera"],
+        &["sessions", "purge"],
+        &["sessions", "purge", "abc", "--all"],
+        &["sessions", "purge", "abc", "def"],
+        &["sessions", "list", "abc"],
+        &["sessions", "show", "abc", "--yes"],
     ] {
         let outcome = troupe(args);
         assert_eq!((outcome.code, outcome.out.as_str()), (MISUSED, ""), "{args:?}");
         assert_eq!(outcome.err.lines().count(), 1, "{}", outcome.err);
         write!(lines, "troupe {}\n    {}", args.join(" "), outcome.err).unwrap();
     }
-    let outcome = troupe_in(&[("TROUPE_MAX_SESSION", "5")], &[]);
-    assert_eq!(outcome.code, MISUSED);
-    write!(lines, "TROUPE_MAX_SESSION=5 troupe\n    {}", outcome.err).unwrap();
     insta::assert_snapshot!("mistakes", lines);
 }
 
@@ -178,7 +180,7 @@ fn a_call_has_its_options_before_or_after() {
         ["call", "navigate", r#"{"url":"x"}"#, "--max-sessions", "3"],
     ] {
         let (command, config) = parsed(&args);
-        assert_eq!((command, config.max_sessions), (call.clone(), 3));
+        assert_eq!((command, config.max_sessions), (call.clone(), Some(3)));
     }
 }
 
@@ -202,6 +204,131 @@ fn every_client_gets_its_snippet_with_the_options() {
     if cfg!(not(windows)) {
         insta::assert_snapshot!("clients", snippets);
     }
+}
+
+#[test]
+fn every_client_gets_the_url_of_a_running_server_and_a_reference_to_its_token() {
+    let mut snippets = String::new();
+    for name in client::names() {
+        let args = ["config", name, "--http", "--port", "4100"];
+        let outcome = troupe_in(&[("TROUPE_AUTH_TOKEN", "correct-horse")], &args);
+        assert_eq!(outcome.code, OK);
+        writeln!(snippets, "== {name}\n{}{}", outcome.err, outcome.out).unwrap();
+    }
+    if cfg!(not(windows)) {
+        insta::assert_snapshot!("clients-http", snippets);
+    }
+    for name in client::names() {
+        let open = troupe(&["config", name, "--http", "--no-auth"]);
+        assert!(
+            open.out.contains("http://127.0.0.1:4000/mcp") && !open.out.contains("headers"),
+            "{}",
+            open.out
+        );
+    }
+    let unknown = troupe(&["config", "cursor", "--http", "--port", "0"]);
+    assert_eq!((unknown.code, unknown.err.lines().count()), (MISUSED, 1));
+}
+
+#[test]
+fn a_snippet_has_the_options_of_the_environment_with_absolute_paths_and_no_secret() {
+    let environment = [
+        ("TROUPE_HEADLESS", "1"),
+        ("TROUPE_NO_SANDBOX", "true"),
+        ("TROUPE_MAX_SESSIONS", "7"),
+        ("TROUPE_AUTH_TOKEN", "correct-horse"),
+        ("TROUPE_PROXY_SERVER", "http://me:pass-word@proxy:3128"),
+        ("TROUPE_BROWSER_ARG", "--lang=de --mute-audio"),
+        ("TROUPE_ALLOWED_DOMAINS", "a.test,b.test"),
+        // Has no effect on stdio: as an option it would be an error.
+        ("TROUPE_PORT", "4100"),
+    ];
+    let flags = [
+        "config",
+        "cursor",
+        "--max-sessions",
+        "5",
+        "--output-dir",
+        "out",
+        "--store",
+        "record.db",
+        "--viewport-size",
+        "800x600",
+    ];
+    let outcome = troupe_in(&environment, &flags);
+    assert_eq!(outcome.code, OK, "{}", outcome.err);
+    let folder = std::env::current_dir().unwrap();
+    let (out, record) = (folder.join("out"), folder.join("record.db"));
+    let json: serde_json::Value = serde_json::from_str(&outcome.out).unwrap();
+    let args = &json["mcpServers"]["troupe"]["args"];
+    let options: Vec<&str> = args
+        .as_array()
+        .unwrap()
+        .iter()
+        .skip_while(|arg| **arg != "troupe")
+        .skip(1)
+        .map(|arg| arg.as_str().unwrap())
+        .collect();
+    assert_eq!(
+        options,
+        [
+            "--allowed-domains",
+            "a.test,b.test",
+            "--browser-arg=--lang=de",
+            "--browser-arg=--mute-audio",
+            "--headless",
+            "--no-sandbox",
+            "--max-sessions",
+            "5",
+            "--output-dir",
+            out.to_str().unwrap(),
+            "--store",
+            record.to_str().unwrap(),
+            "--viewport-size",
+            "800x600",
+        ]
+    );
+    assert!(!format!("{}{}", outcome.out, outcome.err).contains("correct-horse"));
+    assert!(
+        outcome.err.contains("--proxy-server is left out: set TROUPE_PROXY_SERVER for the client."),
+        "{}",
+        outcome.err
+    );
+    let connect = ["config", "cursor", "--connect", "http://127.0.0.1:4100", "--auth-token", "correct-horse"];
+    let connects = troupe(&connect);
+    assert!(!connects.out.contains("correct-horse"), "{}", connects.out);
+    assert!(connects.err.contains("--auth-token is left out: set TROUPE_AUTH_TOKEN for the client."));
+    let endpoint = "wss://browsers.test?token=correct-horse";
+    let by_option = troupe(&["config", "cursor", "--browser-endpoint", endpoint]);
+    let by_environment = troupe_in(&[("TROUPE_BROWSER_ENDPOINT", endpoint)], &["config", "cursor"]);
+    for outcome in [by_option, by_environment] {
+        assert_eq!(outcome.code, OK, "{}", outcome.err);
+        assert!(!format!("{}{}", outcome.out, outcome.err).contains("correct-horse"));
+        let note = "--browser-endpoint is left out: set TROUPE_BROWSER_ENDPOINT for the client.";
+        assert!(outcome.err.contains(note), "{}", outcome.err);
+    }
+    let kept = troupe(&["config", "cursor", "--browser-endpoint", "ws://127.0.0.1:9222"]);
+    assert!(kept.out.contains("ws://127.0.0.1:9222"), "{}", kept.out);
+    let kept = troupe(&["config", "cursor", "--store", "memory"]);
+    assert!(kept.out.contains("\"memory\""), "{}", kept.out);
+}
+
+#[test]
+fn with_transport_http_a_snippet_has_the_url_and_the_server_is_started_apart() {
+    let outcome = troupe_in(
+        &[("TROUPE_TRANSPORT", "http")],
+        &["config", "cursor", "--port", "4100", "--auth-token", "correct-horse"],
+    );
+    assert_eq!(outcome.code, OK, "{}", outcome.err);
+    let json: serde_json::Value = serde_json::from_str(&outcome.out).unwrap();
+    assert_eq!(json["mcpServers"]["troupe"]["url"], "http://127.0.0.1:4100/mcp");
+    assert_eq!(json["mcpServers"]["troupe"]["headers"]["Authorization"], "Bearer ${env:TROUPE_AUTH_TOKEN}");
+    assert!(!format!("{}{}", outcome.out, outcome.err).contains("correct-horse"));
+    assert!(outcome.err.contains("troupe --transport http --port 4100\n"), "{}", outcome.err);
+    let note = "--auth-token is left out: set TROUPE_AUTH_TOKEN for the server.";
+    assert!(outcome.err.contains(note), "{}", outcome.err);
+    let unknown = troupe(&["config", "cursor", "--transport", "websocket"]);
+    assert_eq!((unknown.code, unknown.out.as_str(), unknown.err.lines().count()), (MISUSED, "", 1));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What can be wrong with a command line, a line each.
+//! Errors of a command line, one line each.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -28,6 +28,10 @@ pub(super) enum Usage {
     UnknownBrowser { name: String },
     #[error("the arguments of the tool must be a JSON object ({why}): `{text}`")]
     NotJson { text: String, why: String },
+    #[error("the arguments of the tool cannot be read from stdin: {why}")]
+    Stdin { why: String },
+    #[error("set these environment variables, which the arguments of the tool name: {}", names.join(", "))]
+    Unset { names: Vec<String> },
     #[error("the log file cannot be written ({why}): `{path}`")]
     LogFile { path: String, why: String },
     #[error("{0}")]

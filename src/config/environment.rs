@@ -1,24 +1,49 @@
-//! The layer of the environment: `TROUPE_` and an option's name in capitals.
+//! The settings from the environment: `TROUPE_` and the option's name in capitals.
 
-use super::error::ConfigError;
+use super::error::{ConfigError, hint, one_line};
 use super::layer::{Origin, Setting};
 use super::options::{self, ConfigOption};
 use super::value::Medium;
 
 const PREFIX: &str = "TROUPE_";
+/// Variables for the process of an upstream server: the folder for its files, its session, and its port. They are not
+/// options: an upstream server that is a Troupe ignores them.
+pub const UPSTREAM_OUTPUT_DIR: &str = "TROUPE_UPSTREAM_OUTPUT_DIR";
+pub const UPSTREAM_SESSION_ID: &str = "TROUPE_UPSTREAM_SESSION_ID";
+pub const UPSTREAM_PORT: &str = "TROUPE_UPSTREAM_PORT";
+const NO_OPTIONS: [&str; 3] = [UPSTREAM_OUTPUT_DIR, UPSTREAM_SESSION_ID, UPSTREAM_PORT];
 
-/// Reads every variable that begins with `TROUPE_`. An empty one counts as not set: clients'
-/// configuration files often pass empty strings on.
+/// The settings of the environment.
+#[derive(Debug, Default)]
+pub(super) struct EnvironmentSettings {
+    pub settings: Vec<Setting>,
+    /// One line for each variable that names no option.
+    pub warnings: Vec<String>,
+}
+
+/// Reads every variable that begins with `TROUPE_` and names an option. An empty one counts as not set: clients'
+/// configuration files often pass empty strings on. A variable that names no option is a warning and not an error: other
+/// programs also set variables with this prefix. Service links of Kubernetes are ignored silently.
 pub(super) fn settings(
     variables: impl IntoIterator<Item = (String, String)>,
-) -> Result<Vec<Setting>, ConfigError> {
-    let mut ours: Vec<_> = variables.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
-    // The environment has no order; the error that is told should not change from start to start.
+) -> Result<EnvironmentSettings, ConfigError> {
+    let is_option = |name: &str| name.starts_with(PREFIX) && !NO_OPTIONS.contains(&name);
+    let mut ours: Vec<_> = variables.into_iter().filter(|(name, _)| is_option(name)).collect();
+    // The environment has no order, but the same error should be reported at each start.
     ours.sort();
-    let mut settings: Vec<Setting> = Vec::new();
+    let mut found = EnvironmentSettings::default();
+    let settings = &mut found.settings;
     for (name, text) in ours {
+        if is_service_link(&name, &text) {
+            continue;
+        }
         let Some((option, negated)) = options::by_variable(&name) else {
-            return Err(ConfigError::UnknownVariable { near: near(&name), name });
+            let near = near(&name);
+            let hint = hint(near.as_deref());
+            found
+                .warnings
+                .push(format!("ignored the unknown environment variable `{}`{hint}", one_line(&name)));
+            continue;
         };
         if text.is_empty() {
             continue;
@@ -30,7 +55,29 @@ pub(super) fn settings(
         }
         settings.push(setting);
     }
-    Ok(settings)
+    Ok(found)
+}
+
+/// Whether Kubernetes sets this variable in each pod beside a Service whose name begins with `troupe`
+/// (<https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>), or Docker for a link.
+fn is_service_link(name: &str, text: &str) -> bool {
+    const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
+    let has_protocol_url = || {
+        let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_uppercase());
+        scheme.is_some_and(|scheme| PROTOCOLS.contains(&&*scheme))
+    };
+    // `TROUPE_PORT_8931_TCP`, and with `_PROTO`, `_PORT` or `_ADDR` appended.
+    let names_port = || {
+        let name = ["_PROTO", "_PORT", "_ADDR"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        let Some((name, protocol)) = name.rsplit_once('_') else { return false };
+        let Some((name, port)) = name.rsplit_once('_') else { return false };
+        name.ends_with("_PORT") && port.parse::<u16>().is_ok() && PROTOCOLS.contains(&protocol)
+    };
+    name.ends_with("_SERVICE_HOST")
+        || name.ends_with("_SERVICE_PORT")
+        || name.contains("_SERVICE_PORT_")
+        || name.ends_with("_PORT") && has_protocol_url()
+        || names_port()
 }
 
 fn near(name: &str) -> Option<String> {
@@ -38,4 +85,12 @@ fn near(name: &str) -> Option<String> {
     // Without the common prefix, which would make all of them alike.
     let known = known.iter().map(|name| &name[PREFIX.len()..]);
     super::nearest(&name[PREFIX.len()..], known).map(|name| format!("{PREFIX}{name}"))
+}
+
+/// Names of the variables of this process that configure Troupe. Child processes must not inherit them: they may
+/// contain the token.
+pub fn own_variables() -> impl Iterator<Item = std::ffi::OsString> {
+    std::env::vars_os()
+        .map(|(name, _)| name)
+        .filter(|name| name.to_str().is_some_and(|name| name.starts_with(PREFIX)))
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with a setting. Each is one line for the user.
+//! Errors in settings. Each is one line for the user.
 
 use std::path::PathBuf;
 
@@ -9,14 +9,12 @@ use super::layer::Origin;
 pub enum ConfigError {
     #[error("unknown option `--{}`{}", one_line(name), hint(near.as_deref()))]
     UnknownOption { name: String, near: Option<String> },
-    #[error("unknown environment variable `{}`{}", one_line(name), hint(near.as_deref()))]
-    UnknownVariable { name: String, near: Option<String> },
     #[error("unknown key `{}`{}{}", one_line(key), in_file(file.as_ref()), hint(near.as_deref()))]
     UnknownKey { key: String, file: Option<PathBuf>, near: Option<String> },
     #[error("{origin} must be {allowed}, but it is `{}`", one_line(value))]
     InvalidValue { origin: Origin, value: String, allowed: String },
-    #[error("{origin} names an unknown device: `{}`, known ones {}: {}", one_line(name), if *all { "are" } else { "like it are" }, known.join(", "))]
-    UnknownDevice { origin: Origin, name: String, known: Vec<&'static str>, all: bool },
+    #[error("{origin} names an unknown device: `{}`; {}", one_line(name), devices(near))]
+    UnknownDevice { origin: Origin, name: String, near: Vec<String> },
     #[error("{first} and {second} say the same thing twice: keep one of them")]
     Twice { first: Origin, second: Origin },
     #[error("{first} and {second} contradict each other: {why}")]
@@ -40,8 +38,18 @@ pub enum ConfigError {
     Inconsistent(String),
 }
 
-fn hint(near: Option<&str>) -> String {
+/// `, did you mean …?`, or nothing.
+pub(super) fn hint(near: Option<&str>) -> String {
     near.map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
+}
+
+fn devices(near: &[String]) -> String {
+    match near {
+        [] => {
+            "the names are those of Playwright, such as `iPhone 15`, `Pixel 7` or `Desktop Chrome`".to_owned()
+        }
+        near => format!("similar devices: {}", near.join(", ")),
+    }
 }
 
 fn in_file(file: Option<&PathBuf>) -> String {

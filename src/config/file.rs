@@ -1,5 +1,5 @@
-//! The layer of the file: seed 000's flat keys (`sessionTimeout`) and seed 004's nested ones
-//! (`session.maxSessions`), side by side if one likes.
+//! The settings from the configuration file. It can have seed 000's flat keys (`sessionTimeout`) and seed 004's
+//! nested keys (`session.maxSessions`), also both.
 
 use std::path::{Path, PathBuf};
 
@@ -9,17 +9,21 @@ use super::error::ConfigError;
 use super::layer::{Origin, Setting};
 use super::options::{self, ConfigOption};
 
-/// What a file said.
+/// The settings of a file.
 #[derive(Debug, Default)]
 pub(super) struct FileSettings {
     pub settings: Vec<Setting>,
     pub warnings: Vec<String>,
+    pub name: Option<String>,
+    pub version: Option<String>,
 }
 
-/// Keys of seed 004 that describe the server to the file's reader and set nothing.
-const LABELS: &[&str] = &["name", "version", "$schema"];
-pub(super) const DESTINATION: &str = "logging.destination";
-pub(super) const DESTINATIONS: &[&str] = &["stdout", "stderr", "file"];
+/// Keys of seed 004 that describe the server. They are no options.
+pub(super) const LABELS: &[(&str, &str)] = &[
+    ("name", "Name of the server that clients see. Default: troupe"),
+    ("version", "Version of the server that clients see. Default: the version of Troupe"),
+    ("$schema", "URL of a schema, for editors"),
+];
 
 pub(super) fn read(path: &Path) -> Result<FileSettings, ConfigError> {
     let text = std::fs::read_to_string(path)
@@ -35,22 +39,20 @@ pub(super) fn parse(text: &str, file: Option<PathBuf>) -> Result<FileSettings, C
     let Value::Object(object) = value else {
         return Err(ConfigError::NotAnObject { file });
     };
-    let mut reader = Reader { file, found: FileSettings::default(), destination: None };
+    let mut reader = Reader { file, found: FileSettings::default() };
     reader.object(&object)?;
-    reader.destination()?;
     Ok(reader.found)
 }
 
 struct Reader {
     file: Option<PathBuf>,
     found: FileSettings,
-    destination: Option<String>,
 }
 
 impl Reader {
     fn object(&mut self, object: &Map<String, Value>) -> Result<(), ConfigError> {
         for (key, value) in object {
-            if LABELS.contains(&key.as_str()) {
+            if LABELS.iter().any(|(label, _)| label == key) {
                 self.label(key, value)?;
             } else if let (Value::Object(inner), true) = (value, is_section(key)) {
                 for (inner_key, value) in inner {
@@ -70,13 +72,6 @@ impl Reader {
     fn nested(&mut self, key: String, value: &Value) -> Result<(), ConfigError> {
         if let Some(option) = options::by_nested(&key) {
             return self.set(option, false, &key, value);
-        }
-        if key == DESTINATION {
-            match value.as_str().filter(|name| DESTINATIONS.contains(name)) {
-                Some(name) => self.destination = Some(name.to_owned()),
-                None => return Err(self.invalid(&key, value, "`stdout`, `stderr` or `file`")),
-            }
-            return Ok(());
         }
         Err(self.unknown(&key))
     }
@@ -100,32 +95,18 @@ impl Reader {
         Ok(())
     }
 
-    fn label(&self, key: &str, value: &Value) -> Result<(), ConfigError> {
-        if value.is_string() { Ok(()) } else { Err(self.invalid(key, value, "a text")) }
-    }
-
-    /// `logging.destination` only says where the log goes; it must agree with the file that is named.
-    fn destination(&mut self) -> Result<(), ConfigError> {
-        let log_file = self.found.settings.iter().find(|setting| setting.option.name == "log-file");
-        let here = self.origin(DESTINATION);
-        match (self.destination.as_deref(), log_file) {
-            (Some("file"), None) => Err(ConfigError::InvalidValue {
-                origin: here,
-                value: "file".to_owned(),
-                allowed: "`stderr` where `logging.file` names no file".to_owned(),
-            }),
-            (Some("stdout" | "stderr"), Some(log_file)) => Err(ConfigError::Contradiction {
-                first: here,
-                second: log_file.origin.clone(),
-                why: "the log goes to one place",
-            }),
-            (Some("stdout"), None) => {
-                let line = format!("{here}: `stdout` means stderr, because stdout carries the protocol");
-                self.found.warnings.push(line);
-                Ok(())
-            }
-            _ => Ok(()),
+    fn label(&mut self, key: &str, value: &Value) -> Result<(), ConfigError> {
+        let text = match value {
+            Value::String(text) => text,
+            Value::Null => return Ok(()),
+            _ => return Err(self.invalid(key, value, "a text")),
+        };
+        match key {
+            "name" => self.found.name = Some(text.clone()),
+            "version" => self.found.version = Some(text.clone()),
+            _ => {}
         }
+        Ok(())
     }
 
     fn origin(&self, key: &str) -> Origin {
@@ -143,7 +124,7 @@ impl Reader {
     fn unknown(&self, key: &str) -> ConfigError {
         let flat: Vec<_> =
             options::OPTIONS.iter().filter(|o| !o.at.is_empty()).map(ConfigOption::key).collect();
-        let nested = options::OPTIONS.iter().filter_map(|option| option.nested).chain([DESTINATION]);
+        let nested = options::OPTIONS.iter().filter_map(|option| option.nested);
         let near = match key.split_once('.') {
             // A key of a section is nearest to one of that section.
             Some((section, _)) => super::nearest(key, nested.filter(|other| other.starts_with(section))),

@@ -1,16 +1,14 @@
-//! From layers to a [`Config`]: the merge, then what only shows once everything is known: options that
-//! hold nothing yet, devices, contradictions.
+//! Merges the layers into a [`Config`]. Then makes the checks that need all settings: options that are not
+//! implemented yet, devices, contradictions.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
-use figment::Figment;
-use figment::providers::Serialized;
 use serde_json::Value;
 
 use super::error::ConfigError;
-use super::layer::{Layer, Origin, Setting, joined};
-use super::options::OPTIONS;
-use super::{BrowserKind, Config, Transport, device};
+use super::layer::{Origin, Setting, joined};
+use super::options::{ConfigOption, OPTIONS, Scope};
+use super::{BrowserKind, Config, LogDestination, NO_LIMIT, Transport, device, redacted_proxy};
 
 /// Who set which option last.
 type Origins = BTreeMap<&'static str, Origin>;
@@ -22,13 +20,17 @@ pub(super) fn finish(
     warnings: Vec<String>,
 ) -> Result<Config, ConfigError> {
     let flags = joined(flags);
-    let layers = [("file", file), ("environment", environment), ("command line", flags.as_slice())];
+    let layers = [file, environment, flags.as_slice()];
     let mut config = merge(&layers)?;
     let mut origins = Origins::new();
-    for (_, settings) in layers {
+    for settings in layers {
         origins.extend(settings.iter().map(|setting| (setting.option.name, setting.origin.clone())));
     }
     config.warnings = warnings;
+    for timeout in [&mut config.timeout_action, &mut config.timeout_navigation] {
+        *timeout = or_no_limit(*timeout);
+    }
+    config.max_sessions_origin = origins.get("max-sessions").cloned();
     if let Some(origin @ Origin::Flag(_)) = origins.get("auth-token") {
         config.warnings.push(format!(
             "{origin} shows the token in the process list; --auth-token-file or TROUPE_AUTH_TOKEN do not"
@@ -36,20 +38,32 @@ pub(super) fn finish(
     }
     refuse_what_is_not_built(&mut config, &origins)?;
     refuse_contradictions(&config, &origins)?;
+    refuse_what_has_no_effect(&mut config, &origins)?;
     take_sandbox_argument(&mut config, &origins)?;
     tell_what_is_not_held(&mut config);
+    resolve_log_destination(&mut config, &origins)?;
     device::apply(&mut config.context, origins.get("device"))?;
     Ok(config)
 }
 
+/// A timeout, where 0 means no limit, as in Playwright.
+fn or_no_limit(timeout: Duration) -> Duration {
+    if timeout.is_zero() { NO_LIMIT } else { timeout.min(NO_LIMIT) }
+}
+
 /// Later layers over earlier ones, all over the defaults.
-pub(super) fn merge(layers: &[(&'static str, &[Setting])]) -> Result<Config, ConfigError> {
-    let defaults = Figment::from(Serialized::defaults(Config::default()));
-    layers
-        .iter()
-        .fold(defaults, |figment, (name, settings)| figment.merge(Layer { name, settings }))
-        .extract()
-        .map_err(|error| ConfigError::Inconsistent(error.to_string().replace('\n', " ")))
+pub(super) fn merge(layers: &[&[Setting]]) -> Result<Config, ConfigError> {
+    let wrong = |error: serde_json::Error| ConfigError::Inconsistent(error.to_string());
+    let mut merged = serde_json::to_value(Config::default()).map_err(wrong)?;
+    for Setting { option, value, .. } in layers.iter().copied().flatten() {
+        if option.at.is_empty() {
+            continue;
+        }
+        let place = merged.pointer_mut(&format!("/{}", option.at.replace('.', "/")));
+        *place.ok_or_else(|| ConfigError::Inconsistent(format!("no setting `{}`", option.at)))? =
+            value.clone();
+    }
+    serde_json::from_value(merged).map_err(wrong)
 }
 
 fn refuse_what_is_not_built(config: &mut Config, origins: &Origins) -> Result<(), ConfigError> {
@@ -58,7 +72,7 @@ fn refuse_what_is_not_built(config: &mut Config, origins: &Origins) -> Result<()
     };
     let (now, default) = (json(config)?, json(&Config::default())?);
     let mut tolerated = Vec::new();
-    for option in OPTIONS.iter().filter(|option| !option.is_built()) {
+    for option in OPTIONS.iter().filter(|option| !option.is_built) {
         let Some(origin) = origins.get(option.name) else { continue };
         if at(&now, option.at) == at(&default, option.at) {
             continue;
@@ -125,6 +139,27 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
             why: "there is no proxy to go past",
         });
     }
+    if let Some(server) =
+        config.context.proxy_server.as_ref().filter(|_| config.context.has_proxy_credentials())
+    {
+        if config.browser_endpoint.is_some() {
+            return refuse(
+                "proxy-server",
+                "browser-endpoint",
+                "a running browser cannot be given the credentials",
+            );
+        }
+        if config.browser == BrowserKind::Webkit {
+            return refuse("proxy-server", "browser", "WebKit cannot be given the credentials of a proxy");
+        }
+        if !is_spoken(server) {
+            return Err(ConfigError::InvalidValue {
+                origin: origin("proxy-server"),
+                value: redacted_proxy(server),
+                allowed: "an http:// or socks5:// proxy if it has credentials".to_owned(),
+            });
+        }
+    }
     refuse_what_is_not_held(config, origins, &origin)?;
     if config.auth_token.is_some() && config.auth_token_file.is_some() {
         return refuse("auth-token", "auth-token-file", "there is one token");
@@ -135,13 +170,22 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
     if config.upstream.command.is_some() && config.connect.is_some() {
         return refuse("upstream", "connect", "the server that is connected to has its own");
     }
-    let has_token = config.auth_token.is_some() || config.auth_token_file.is_some();
-    if config.transport != Transport::Stdio && !config.binds_loopback() && !has_token {
-        return Err(ConfigError::Needs {
-            origin: origin("host"),
-            needed: "auth-token-file",
-            why: "other machines can reach that address",
-        });
+    if !config.auth {
+        if config.auth_token.is_some() {
+            return refuse("auth", "auth-token", "a server without authentication has no token");
+        }
+        if config.auth_token_file.is_some() {
+            return refuse("auth", "auth-token-file", "a server without authentication has no token");
+        }
+        if config.transport != Transport::Stdio && !config.binds_loopback() {
+            return refuse("auth", "host", "other machines can reach this address");
+        }
+    }
+    if config.read_only
+        && config.security.enable_script_evaluation == Some(true)
+        && origins.contains_key("enable-script-evaluation")
+    {
+        return refuse("read-only", "enable-script-evaluation", "a script can change the page");
     }
     if config.responses == super::Responses::Ref && config.store.as_deref() == Some("none") {
         return refuse("responses", "store", "the content would be nowhere");
@@ -150,6 +194,57 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
         return refuse("pool-min-browsers", "pool-max-browsers", "the least is more than the most");
     }
     Ok(())
+}
+
+/// Rejects options that the server would ignore. An environment variable is often meant for another server: unless it
+/// contradicts `--upstream`, it is a warning.
+fn refuse_what_has_no_effect(config: &mut Config, origins: &Origins) -> Result<(), ConfigError> {
+    for option in OPTIONS {
+        let Some(origin) = origins.get(option.name) else { continue };
+        let Some(error) = without_effect(config, option, origin, origins) else { continue };
+        let is_tolerated = matches!(origin, Origin::Variable(_))
+            && !(option.has_effect_in() == Scope::Engine && config.upstream.command.is_some());
+        if !is_tolerated {
+            return Err(error);
+        }
+        config.warnings.push(format!("{origin} has no effect: {error}"));
+    }
+    Ok(())
+}
+
+/// Whether the server that `config` describes does not ignore the setting.
+pub(super) fn has_effect(config: &Config, setting: &Setting) -> bool {
+    without_effect(config, setting.option, &setting.origin, &Origins::new()).is_none()
+}
+
+/// Returns why `option` has no effect in the server that `config` describes.
+fn without_effect(
+    config: &Config,
+    option: &ConfigOption,
+    origin: &Origin,
+    origins: &Origins,
+) -> Option<ConfigError> {
+    let contradicts = |name: &'static str, why| {
+        let second = origins.get(name).cloned().unwrap_or(Origin::Default(name));
+        ConfigError::Contradiction { first: origin.clone(), second, why }
+    };
+    let needs = |needed, why| ConfigError::Needs { origin: origin.clone(), needed, why };
+    let (has_port, connects) = (config.transport != Transport::Stdio, config.connect.is_some());
+    let has_upstream = config.upstream.command.is_some();
+    match option.has_effect_in() {
+        Scope::Engine if has_upstream => {
+            Some(contradicts("upstream", "set options of the browser in the command of the upstream server"))
+        }
+        Scope::Engine if connects => {
+            Some(contradicts("connect", "set options of the browser where that server is started"))
+        }
+        Scope::Port if !has_port => Some(needs("transport http", "on stdio the server listens on no port")),
+        Scope::Access if !has_port && !connects => {
+            Some(needs("transport http", "on stdio the server needs no token"))
+        }
+        Scope::Upstream if !has_upstream => Some(needs("upstream", "there is no upstream server")),
+        _ => None,
+    }
 }
 
 /// Arguments of browsers that lead their connections past us.
@@ -193,17 +288,6 @@ fn refuse_what_is_not_held(
     if security.blocked_domains.iter().any(|domain| security.allowed_domains.contains(domain)) {
         return refuse("allowed-domains", "blocked-domains", "both name the same domain");
     }
-    let names = |tool: &str| config.tools.iter().any(|word| word == tool);
-    if !security.enable_script_evaluation && names("evaluate") {
-        return refuse(
-            "enable-script-evaluation",
-            "tools",
-            "one switches `evaluate` off, the other lists it",
-        );
-    }
-    if !security.enable_file_upload && names("upload_file") {
-        return refuse("enable-file-upload", "tools", "one switches `upload_file` off, the other lists it");
-    }
     if !security.restricts_pages() || config.browser_endpoint.is_some() {
         return Ok(());
     }
@@ -215,9 +299,7 @@ fn refuse_what_is_not_held(
             why: "pages are held by a proxy of ours; --proxy-server sets one behind it",
         });
     }
-    let spoken =
-        |server: &String| !server.contains("://") || PROXIES.iter().any(|kind| server.starts_with(kind));
-    if config.context.proxy_server.as_ref().is_some_and(|server| !spoken(server)) {
+    if config.context.proxy_server.as_ref().is_some_and(|server| !is_spoken(server)) {
         return Err(ConfigError::Needs {
             origin: origin("proxy-server"),
             needed: "allow-private-network",
@@ -227,10 +309,14 @@ fn refuse_what_is_not_held(
     Ok(())
 }
 
-/// Proxies that we can be a client of.
+/// Whether we can be a client of this proxy.
+fn is_spoken(server: &str) -> bool {
+    !server.contains("://") || PROXIES.iter().any(|kind| server.starts_with(kind))
+}
+
 const PROXIES: &[&str] = &["http://", "socks5://", "socks://"];
 
-/// What the user should know of rules that are there by default, and are not held.
+/// Adds warnings about default rules that are not enforced.
 fn tell_what_is_not_held(config: &mut Config) {
     // What another server's browser does is its own server's to say.
     if config.security.allow_private_network || config.upstream.command.is_some() {
@@ -253,6 +339,45 @@ fn tell_what_is_not_held(config: &mut Config) {
     config.warnings.push(format!(
         "pages of {who} are not kept from private addresses; --allow-private-network says so without this line"
     ));
+}
+
+/// Lets the log go to one place. Of `--log-destination` and `--log-file`, the one of the higher layer wins.
+fn resolve_log_destination(config: &mut Config, origins: &Origins) -> Result<(), ConfigError> {
+    let Some(destination) = config.log.destination else { return Ok(()) };
+    let origin = |name: &'static str| origins.get(name).cloned().unwrap_or(Origin::Default(name));
+    let (here, file) = (origin("log-destination"), origin("log-file"));
+    match destination {
+        LogDestination::File if config.log.file.is_none() => {
+            return Err(ConfigError::InvalidValue {
+                origin: here,
+                value: "file".to_owned(),
+                allowed: "`stderr` where `logging.file` names no file".to_owned(),
+            });
+        }
+        LogDestination::File => config.log.destination = None,
+        LogDestination::Stdout | LogDestination::Stderr if config.log.file.is_some() => {
+            match here.layer().cmp(&file.layer()) {
+                std::cmp::Ordering::Less => config.log.destination = None,
+                std::cmp::Ordering::Greater => config.log.file = None,
+                std::cmp::Ordering::Equal => {
+                    return Err(ConfigError::Contradiction {
+                        first: here,
+                        second: file,
+                        why: "the log goes to one place",
+                    });
+                }
+            }
+        }
+        LogDestination::Stdout | LogDestination::Stderr => {}
+    }
+    if config.log.destination == Some(LogDestination::Stdout) && config.transport == Transport::Stdio {
+        config.warnings.push(format!(
+            "{}: `stdout` means stderr, because stdout carries the protocol",
+            origin("log-destination")
+        ));
+        config.log.destination = None;
+    }
+    Ok(())
 }
 
 /// `--no-sandbox` among the browser's own arguments (as in seed 004's example) is our `sandbox: false`.

@@ -1,12 +1,9 @@
-//! What one source said: a list of settings, each knowing whence it came, which figment takes as one
-//! layer of the merge.
+//! A layer: the settings from one source, each with its origin.
 
 use std::fmt;
 use std::path::PathBuf;
 
-use figment::value::{Dict, Map as Profiles, Value as FigmentValue};
-use figment::{Metadata, Profile, Provider};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::error::ConfigError;
 use super::options::{self, ConfigOption};
@@ -19,6 +16,18 @@ pub enum Origin {
     Variable(String),
     Key { key: String, file: Option<PathBuf> },
     Default(&'static str),
+}
+
+impl Origin {
+    /// The precedence of its layer: a higher one wins.
+    pub(super) fn layer(&self) -> u8 {
+        match self {
+            Self::Default(_) => 0,
+            Self::Key { .. } => 1,
+            Self::Variable(_) => 2,
+            Self::Flag(_) => 3,
+        }
+    }
 }
 
 impl fmt::Display for Origin {
@@ -104,6 +113,12 @@ fn near_flag(name: &str) -> Option<String> {
     super::nearest(name, known.iter().map(String::as_str)).map(|name| format!("--{name}"))
 }
 
+/// The setting of `--store` that holds if no layer has one.
+pub(super) fn default_store(text: &str) -> Result<Setting, ConfigError> {
+    let origin = Origin::Default("store");
+    Setting::from_flag("store", text).map(|setting| Setting { origin, ..setting })
+}
+
 /// The file that `--config` names in this layer.
 pub(super) fn config_file(settings: &[Setting]) -> Option<PathBuf> {
     settings.iter().rev().find(|setting| setting.option.at.is_empty())?.value.as_str().map(PathBuf::from)
@@ -125,42 +140,4 @@ pub(super) fn joined(settings: Vec<Setting>) -> Vec<Setting> {
         }
     }
     result
-}
-
-/// One source's settings for figment.
-pub(super) struct Layer<'a> {
-    pub name: &'static str,
-    pub settings: &'a [Setting],
-}
-
-impl Provider for Layer<'_> {
-    fn metadata(&self) -> Metadata {
-        Metadata::named(self.name)
-    }
-
-    fn data(&self) -> Result<Profiles<Profile, Dict>, figment::Error> {
-        let mut root = Map::new();
-        for setting in self.settings.iter().filter(|setting| !setting.option.at.is_empty()) {
-            insert(&mut root, setting.option.at, setting.value.clone());
-        }
-        let dict = match FigmentValue::serialize(root)? {
-            FigmentValue::Dict(_, dict) => dict,
-            _ => Dict::new(),
-        };
-        Ok(Profile::Default.collect(dict))
-    }
-}
-
-fn insert(object: &mut Map<String, Value>, path: &str, value: Value) {
-    match path.split_once('.') {
-        None => {
-            object.insert(path.to_owned(), value);
-        }
-        Some((head, rest)) => {
-            let inner = object.entry(head).or_insert_with(|| Value::Object(Map::new()));
-            if let Value::Object(inner) = inner {
-                insert(inner, rest, value);
-            }
-        }
-    }
 }

@@ -1,12 +1,12 @@
-//! One [`Config`], merged from command line over environment over file over default. Ground: knows no
-//! other module of the crate.
+//! The [`Config`], merged from the defaults, the file, the environment and the command line, each overriding those
+//! before it. Uses no other module of the crate except `error`.
 //!
-//! Everything that can be set is a row of [`OPTIONS`] (`options.rs`): flags, environment names, file
-//! keys, `--help` and the checks are read from it, so an option is written down once. A row says where
-//! in [`Config`] its value goes; figment merges the layers and fills the struct.
+//! Every option is a row of [`OPTIONS`] (`options.rs`). Flags, environment names, file keys, `--help` and the
+//! checks are derived from the row, so that an option is defined only once. A row says which field of [`Config`]
+//! has its value. `finish.rs` merges the layers and fills the struct.
 
 mod device;
-mod environment;
+pub mod environment;
 mod error;
 mod file;
 mod finish;
@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::environment::own_variables;
 pub use self::error::{ConfigError, one_line};
 pub use self::folders::state_folder;
 pub use self::layer::{Origin, Setting};
@@ -32,15 +33,23 @@ pub use self::options::{ConfigOption, OPTIONS, by_flag as option_of_flag};
 pub use self::schema::schema;
 pub use self::spelling::{near, nearest};
 pub use self::types::{
-    AfterAction, BrowserKind, Expiry, LogFormat, LogLevel, Masked, Responses, Retention, Transport,
-    UpstreamTransport, Viewport,
+    AfterAction, BrowserKind, Expiry, LogDestination, LogFormat, LogLevel, Masked, Responses, Retention,
+    Transport, UpstreamTransport, Viewport,
 };
-pub use self::value::Kind;
+pub use self::value::{Kind, network};
+
+/// A wait without a limit: a hundred years, which can still be added to the present time.
+pub const NO_LIMIT: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// Everything that can be set, as plain data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Config {
+    /// Name and version of the server that clients see, if the file says other than Troupe's.
+    #[serde(skip)]
+    pub name: Option<String>,
+    #[serde(skip)]
+    pub version: Option<String>,
     pub browser: BrowserKind,
     /// `None` is headed, unless no display is there; see [`Config::effective_headless`].
     pub headless: Option<bool>,
@@ -60,14 +69,15 @@ pub struct Config {
     #[serde(with = "types::millis")]
     pub session_timeout: Duration,
     pub session_expiry: Expiry,
-    pub max_sessions: usize,
+    /// `None`: 10 over stdio, and by the memory of the machine over HTTP and WebSocket.
+    pub max_sessions: Option<usize>,
     /// How long a `create_session` over the limit waits for a place; zero: not at all.
     #[serde(with = "types::millis")]
     pub queue_timeout: Duration,
     /// Bytes of the machine's memory, or of our control group's, that must be free for a new session.
     pub min_free_memory: u64,
     pub persistent_sessions: bool,
-    /// Whether the sessions that former servers of this user and working folder left are brought back at start.
+    /// Whether the sessions of former servers of this user and working directory are resumed at startup.
     pub auto_resume: bool,
     #[serde(with = "types::millis")]
     pub timeout_action: Duration,
@@ -86,14 +96,23 @@ pub struct Config {
     pub port: u16,
     pub auth_token: Option<Masked>,
     pub auth_token_file: Option<PathBuf>,
+    /// Whether clients must send a token; `false` only on a loopback address.
+    pub auth: bool,
     pub allowed_hosts: Vec<String>,
     pub allowed_origins: Vec<String>,
+    /// What every path begins with, as `/troupe`; empty for none.
+    pub base_path: String,
+    /// Addresses and networks of reverse proxies whose `X-Forwarded-For` is used; [`network`] reads each.
+    pub trusted_proxies: Vec<String>,
     pub max_connections: usize,
     /// Requests a second of one address; 0 is any number.
     pub rate_limit: u32,
     /// How long the head and the body of a request may take to arrive.
     #[serde(with = "types::millis")]
     pub request_timeout: Duration,
+    /// How long running calls may take to finish after SIGTERM.
+    #[serde(with = "types::millis")]
+    pub drain_timeout: Duration,
     pub connect: Option<String>,
     #[serde(with = "types::millis")]
     pub idle_timeout: Duration,
@@ -121,7 +140,13 @@ pub struct Config {
     pub output_dir: Option<PathBuf>,
     pub log: LogConfig,
 
-    /// What the user should know of what was read; whoever starts the server logs each as one line.
+    /// The working directory of the process when the configuration was loaded. Relative paths start here.
+    #[serde(skip, default = "folders::working_directory")]
+    pub working_directory: PathBuf,
+    /// Where `max_sessions` was set, for messages; `None` for the default.
+    #[serde(skip)]
+    pub max_sessions_origin: Option<Origin>,
+    /// Warnings about the settings. The code that starts the server logs each as one line.
     #[serde(skip)]
     pub warnings: Vec<String>,
 }
@@ -130,7 +155,7 @@ pub struct Config {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextConfig {
-    /// The device's name; what it stands for is already in the fields below.
+    /// The device's name; its values are already in the fields below.
     pub device: Option<String>,
     pub viewport: Option<Viewport>,
     pub device_scale_factor: Option<f64>,
@@ -146,6 +171,33 @@ pub struct ContextConfig {
     pub storage_state: Option<PathBuf>,
     pub init_scripts: Vec<PathBuf>,
     pub permissions: Vec<String>,
+}
+
+impl ContextConfig {
+    /// Without the proxy: it belongs to the server, not to a session, and may contain credentials.
+    pub fn without_proxy(&self) -> Self {
+        self.with_proxy_of(&Self::default())
+    }
+
+    /// With the proxy of `server`.
+    pub fn with_proxy_of(&self, server: &Self) -> Self {
+        let Self { proxy_server, proxy_bypass, .. } = server.clone();
+        Self { proxy_server, proxy_bypass, ..self.clone() }
+    }
+
+    /// Whether the proxy asks for a user name and a password. Browsers are not told them: we log in.
+    pub fn has_proxy_credentials(&self) -> bool {
+        self.proxy_server.as_deref().is_some_and(|server| redacted_proxy(server) != server)
+    }
+}
+
+/// The address of a proxy without its credentials.
+pub fn redacted_proxy(server: &str) -> String {
+    let (scheme, rest) = server.split_once("://").map_or(("", server), |(scheme, rest)| (scheme, rest));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let Some(at) = rest[..end].rfind('@') else { return server.to_owned() };
+    let separator = if scheme.is_empty() { "" } else { "://" };
+    format!("{scheme}{separator}{}", &rest[at + 1..])
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -165,14 +217,15 @@ pub struct SecurityConfig {
     pub blocked_domains: Vec<String>,
     pub allow_private_network: bool,
     pub allow_file_access: bool,
-    pub enable_script_evaluation: bool,
+    /// `None`: except in documents that hold a secret that was typed by its name.
+    pub enable_script_evaluation: Option<bool>,
     pub enable_file_upload: bool,
     /// Bytes.
     pub max_screenshot_size: u64,
     pub secrets: Option<PathBuf>,
 }
 
-/// The server that is supervised in place of the built-in engine, and with how much patience.
+/// The upstream server in place of the built-in engine, and its timeouts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UpstreamConfig {
@@ -181,6 +234,9 @@ pub struct UpstreamConfig {
     pub transport: UpstreamTransport,
     #[serde(with = "types::millis")]
     pub start_timeout: Duration,
+    /// How long a call may go on without an answer or progress.
+    #[serde(with = "types::millis")]
+    pub call_timeout: Duration,
     #[serde(with = "types::millis")]
     pub ping_interval: Duration,
     #[serde(with = "types::millis")]
@@ -207,6 +263,7 @@ impl Default for UpstreamConfig {
             transport: UpstreamTransport::Stdio,
             // `npx` may have to fetch it first.
             start_timeout: Duration::from_millis(60_000),
+            call_timeout: Duration::from_millis(600_000),
             ping_interval: Duration::from_millis(30_000),
             ping_timeout: Duration::from_millis(10_000),
             ping_misses: 3,
@@ -235,13 +292,25 @@ impl SecurityConfig {
 pub struct LogConfig {
     pub level: LogLevel,
     pub format: LogFormat,
-    /// `None`: stderr.
+    /// `None`: the file, if one is named, or else stderr.
+    pub destination: Option<LogDestination>,
     pub file: Option<PathBuf>,
+}
+
+impl LogConfig {
+    /// Whether every line on stderr must be JSON: the log is there, and has this format.
+    pub fn writes_json_to_stderr(&self) -> bool {
+        self.format == LogFormat::Json
+            && self.file.is_none()
+            && self.destination != Some(LogDestination::Stdout)
+    }
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
+            name: None,
+            version: None,
             browser: BrowserKind::Chromium,
             headless: None,
             executable_path: None,
@@ -253,8 +322,8 @@ impl Default for Config {
             download_path: None,
             context: ContextConfig::default(),
             session_timeout: Duration::from_millis(300_000),
-            session_expiry: Expiry::Fixed,
-            max_sessions: 10,
+            session_expiry: Expiry::Idle,
+            max_sessions: None,
             queue_timeout: Duration::ZERO,
             min_free_memory: 128 * 1024 * 1024,
             persistent_sessions: true,
@@ -270,11 +339,15 @@ impl Default for Config {
             port: 4000,
             auth_token: None,
             auth_token_file: None,
+            auth: true,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            base_path: String::new(),
+            trusted_proxies: Vec::new(),
             max_connections: 2_000,
             rate_limit: 0,
             request_timeout: Duration::from_millis(30_000),
+            drain_timeout: Duration::from_millis(2_000),
             connect: None,
             idle_timeout: Duration::from_millis(60_000),
             tools: vec!["native".to_owned()],
@@ -295,42 +368,79 @@ impl Default for Config {
                 blocked_domains: Vec::new(),
                 allow_private_network: false,
                 allow_file_access: false,
-                enable_script_evaluation: true,
+                enable_script_evaluation: None,
                 enable_file_upload: true,
                 max_screenshot_size: 10 * 1024 * 1024,
                 secrets: None,
             },
             output_dir: None,
-            log: LogConfig { level: LogLevel::Info, format: LogFormat::Text, file: None },
+            log: LogConfig { level: LogLevel::Info, format: LogFormat::Text, destination: None, file: None },
+            working_directory: folders::working_directory(),
+            max_sessions_origin: None,
             warnings: Vec::new(),
         }
     }
 }
 
 impl Config {
+    /// Whether the connections of pages go through a proxy of ours: where rules apply, or where the user's proxy has
+    /// credentials, which browsers do not take.
+    pub fn holds_pages(&self) -> bool {
+        self.security.restricts_pages() || self.context.has_proxy_credentials()
+    }
+
     /// Whether calls are recorded.
     pub fn records(&self) -> bool {
         self.store.as_deref() != Some("none")
     }
 
-    /// Merges what was given: `flags` (in order, the last one wins), the environment (names that do not
-    /// begin with `TROUPE_` are passed over), the file that one of them names, and the defaults.
+    /// Merges `flags` (in order, the last one wins), the environment (names that do not begin with `TROUPE_` are
+    /// ignored), the file that one of them names, and the defaults.
     pub fn load(
         flags: Vec<Setting>,
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
         let environment = environment::settings(environment)?;
-        let file = match [&flags, &environment].into_iter().find_map(|layer| layer::config_file(layer)) {
-            Some(path) => file::read(&path)?,
-            None => file::FileSettings::default(),
-        };
-        finish::finish(&file.settings, &environment, flags, file.warnings)
+        let file =
+            match [&flags, &environment.settings].into_iter().find_map(|layer| layer::config_file(layer)) {
+                Some(path) => file::read(&path)?,
+                None => file::FileSettings::default(),
+            };
+        let warnings = file.warnings.into_iter().chain(environment.warnings).collect();
+        let config = finish::finish(&file.settings, &environment.settings, flags, warnings)?;
+        Ok(Self { name: file.name, version: file.version, ..config })
     }
 
-    /// Reads the same shapes as a file, for the Node library.
+    /// The settings of the environment that have an effect, and then those of `flags`, each option once: the command
+    /// line with the same effect.
+    pub fn settings(
+        &self,
+        flags: Vec<Setting>,
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Vec<Setting>, ConfigError> {
+        let flags = layer::joined(flags);
+        let mut settings = environment::settings(environment)?.settings;
+        settings.retain(|setting| {
+            !flags.iter().any(|flag| std::ptr::eq(flag.option, setting.option))
+                && finish::has_effect(self, setting)
+        });
+        settings.extend(flags);
+        Ok(settings)
+    }
+
+    /// Reads the same shapes as a file, for the Node library. It records nothing unless `store` is set: a program does not
+    /// expect a library to write to the user's home directory.
     pub fn from_json(text: &str) -> Result<Self, ConfigError> {
         let file = file::parse(text, None)?;
-        finish::finish(&file.settings, &[], Vec::new(), file.warnings)
+        let store = layer::default_store("none")?;
+        let settings = [vec![store], file.settings].concat();
+        let config = finish::finish(&settings, &[], Vec::new(), file.warnings)?;
+        Ok(Self { name: file.name, version: file.version, ..config })
+    }
+
+    /// Whether clients and server share a working directory: on stdio the client starts the server.
+    pub fn shares_working_directory(&self) -> bool {
+        self.transport == Transport::Stdio
     }
 
     /// Whether only this machine can reach a server on `host`.
@@ -338,6 +448,17 @@ impl Config {
         let host = self.host.trim_matches(['[', ']']);
         host.eq_ignore_ascii_case("localhost")
             || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+
+    /// The URL at which clients on this machine reach a server that binds `host` and `port`.
+    pub fn local_url(&self) -> String {
+        let host = self.host.trim_matches(['[', ']']);
+        let host = match host.parse::<std::net::IpAddr>() {
+            Ok(address) if address.is_unspecified() => "127.0.0.1".to_owned(),
+            Ok(std::net::IpAddr::V6(address)) => format!("[{address}]"),
+            _ => host.to_owned(),
+        };
+        format!("http://{host}:{}{}/mcp", self.port, self.base_path)
     }
 
     /// Whether to launch headless, and the one line to warn with. Headed needs a display; off Linux one

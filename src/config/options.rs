@@ -1,11 +1,14 @@
-//! The table of all options: the one place where an option is written down.
+//! The table of all options, the only definition of each option.
 //!
-//! A row's name is its flag in kebab case. From it follow the flag's camelCase spelling, the
-//! environment variable (`TROUPE_` and the name in capitals) and the flat key of the file (camelCase).
-//! `nested` is the key in the nested file of seed 004; `at` is where the value stands in `Config`.
-//! The order is that of `--help`.
+//! A row's name is its flag in kebab case. The flag's camelCase spelling, the environment variable (`TROUPE_` and
+//! the name in capitals) and the flat key of the file (camelCase) are derived from it. `nested` is the key in the
+//! nested file of seed 004. `at` is the field of `Config` that has the value. The order is that of `--help`.
 
 use super::spelling::{camel, environment};
+use super::types::{
+    AfterAction, BrowserKind, Expiry, LogDestination, LogFormat, LogLevel, Responses, Transport,
+    UpstreamTransport,
+};
 use super::value::{Item, Kind};
 
 /// One option.
@@ -23,7 +26,32 @@ pub struct ConfigOption {
     pub aliases: &'static [&'static str],
     /// Whether `--no-NAME` switches it off; it is then on by default, and `help` is about that name.
     pub negatable: bool,
+    /// Whether the value is a secret, which is not written into a client's configuration.
+    pub is_secret: bool,
+    /// Whether it has an effect in this version. An option without effect is parsed and checked, and a value other
+    /// than the default is rejected. In the nested file of seed 004 it is a warning.
+    pub is_built: bool,
+    /// Where it has an effect, if that differs from its group.
+    scope: Option<Scope>,
 }
+
+/// The kind of server in which an option has an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    Any,
+    /// Servers that run browsers themselves: without `--upstream` and `--connect`.
+    Engine,
+    /// Servers that listen on a port: `--transport http` or `websocket`.
+    Port,
+    /// The same, and clients of such a server: `--connect`.
+    Access,
+    /// Servers with `--upstream`.
+    Upstream,
+}
+
+/// Groups whose options have an effect in one kind of server only.
+const SCOPES: &[(&str, Scope)] =
+    &[(BROWSER, Scope::Engine), (CONTEXT, Scope::Engine), (SERVER, Scope::Port), (UPSTREAM, Scope::Upstream)];
 
 impl ConfigOption {
     const fn new(
@@ -33,7 +61,19 @@ impl ConfigOption {
         kind: Kind,
         help: &'static str,
     ) -> Self {
-        Self { name, at, kind, group, help, nested: None, aliases: &[], negatable: false }
+        Self {
+            name,
+            at,
+            kind,
+            group,
+            help,
+            nested: None,
+            aliases: &[],
+            negatable: false,
+            is_secret: false,
+            is_built: true,
+            scope: None,
+        }
     }
 
     const fn nested(mut self, key: &'static str) -> Self {
@@ -51,14 +91,30 @@ impl ConfigOption {
         self
     }
 
+    const fn secret(mut self) -> Self {
+        self.is_secret = true;
+        self
+    }
+
+    const fn not_built(mut self) -> Self {
+        self.is_built = false;
+        self
+    }
+
+    const fn scope(mut self, scope: Scope) -> Self {
+        self.scope = Some(scope);
+        self
+    }
+
+    /// Returns the kind of server in which it has an effect.
+    pub fn has_effect_in(&self) -> Scope {
+        let of_group = SCOPES.iter().find(|(group, _)| *group == self.group).map(|(_, scope)| *scope);
+        self.scope.or(of_group).unwrap_or(Scope::Any)
+    }
+
     /// Every kebab name of it: its own first.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
-    }
-
-    /// Whether it has an effect in this version.
-    pub fn is_built(&self) -> bool {
-        !NOT_BUILT.contains(&self.name)
     }
 
     /// `--name`, for messages.
@@ -145,14 +201,8 @@ const fn row(
 
 /// All options.
 pub static OPTIONS: &[ConfigOption] = &[
-    row(
-        BROWSER,
-        "browser",
-        "browser",
-        Kind::Choice(&["chromium", "firefox", "webkit", "chrome", "msedge"]),
-        "Which browser",
-    )
-    .nested("browser.type"),
+    row(BROWSER, "browser", "browser", Kind::Choice(BrowserKind::NAMES), "Which browser")
+        .nested("browser.type"),
     row(
         BROWSER,
         "headless",
@@ -238,15 +288,15 @@ pub static OPTIONS: &[ConfigOption] = &[
         SESSION,
         "session-expiry",
         "sessionExpiry",
-        Kind::Choice(&["fixed", "idle"]),
-        "Counted from creation, or from the last call",
+        Kind::Choice(Expiry::NAMES),
+        "`idle`: each call renews the life of its session; `fixed`: it is never renewed",
     ),
     row(
         SESSION,
         "max-sessions",
         "maxSessions",
         Kind::Number { min: 1, max: 100_000 },
-        "How many sessions at once",
+        "Maximum number of open sessions; over HTTP, the default depends on memory",
     )
     .nested("session.maxSessions"),
     row(
@@ -282,24 +332,27 @@ pub static OPTIONS: &[ConfigOption] = &[
         SESSION,
         "timeout-action",
         "timeoutAction",
-        Kind::Millis { min: 1 },
-        "How long an action waits for its element, in ms",
-    ),
+        Kind::Millis { min: 0 },
+        "How long an action waits for its element, in ms; 0 is no limit",
+    )
+    .scope(Scope::Engine),
     row(
         SESSION,
         "timeout-navigation",
         "timeoutNavigation",
-        Kind::Millis { min: 1 },
-        "How long a navigation may take, in ms",
+        Kind::Millis { min: 0 },
+        "How long a navigation may take, in ms; 0 is no limit",
     )
-    .nested("session.defaultTimeout"),
+    .nested("session.defaultTimeout")
+    .scope(Scope::Engine),
     row(
         SESSION,
         "timeout-settle",
         "timeoutSettle",
         Kind::Millis { min: 0 },
         "How long an action waits for the requests it started, in ms",
-    ),
+    )
+    .scope(Scope::Engine),
     row(
         SESSION,
         "pool-min-browsers",
@@ -307,7 +360,8 @@ pub static OPTIONS: &[ConfigOption] = &[
         Kind::Number { min: 0, max: 1_000 },
         "Browsers that are always there",
     )
-    .nested("pool.minBrowsers"),
+    .nested("pool.minBrowsers")
+    .scope(Scope::Engine),
     row(
         SESSION,
         "pool-max-browsers",
@@ -315,7 +369,8 @@ pub static OPTIONS: &[ConfigOption] = &[
         Kind::Number { min: 1, max: 1_000 },
         "Browsers at most; sessions go to the one with the fewest",
     )
-    .nested("pool.maxBrowsers"),
+    .nested("pool.maxBrowsers")
+    .scope(Scope::Engine),
     row(
         SESSION,
         "pool-idle-timeout",
@@ -323,28 +378,26 @@ pub static OPTIONS: &[ConfigOption] = &[
         Kind::Millis { min: 1 },
         "When a browser without sessions is closed, in ms",
     )
-    .nested("pool.idleTimeout"),
+    .nested("pool.idleTimeout")
+    .scope(Scope::Engine),
     row(
         SESSION,
         "warm-contexts",
         "warmContexts",
         Kind::Number { min: 0, max: 1_000 },
         "Browser contexts made ahead for new sessions (headless only)",
-    ),
+    )
+    .scope(Scope::Engine),
     row(
         SESSION,
         "warm-browsers",
         "warmBrowsers",
         Kind::Number { min: 0, max: 100 },
         "WebKit browsers started ahead",
-    ),
-    row(
-        SERVER,
-        "transport",
-        "transport",
-        Kind::Choice(&["stdio", "http", "websocket"]),
-        "How clients reach the server",
-    ),
+    )
+    .scope(Scope::Engine),
+    row(SERVER, "transport", "transport", Kind::Choice(Transport::NAMES), "How clients reach the server")
+        .scope(Scope::Any),
     row(SERVER, "host", "host", Kind::Text, "Address to bind"),
     row(SERVER, "port", "port", Kind::Number { min: 0, max: 65_535 }, "Port to bind; 0 takes a free one"),
     row(
@@ -353,8 +406,14 @@ pub static OPTIONS: &[ConfigOption] = &[
         "authToken",
         Kind::Text,
         "Token that clients must send; a file or TROUPE_AUTH_TOKEN hides it from ps",
-    ),
-    row(SERVER, "auth-token-file", "authTokenFile", Kind::File, "File with that token"),
+    )
+    .secret()
+    .scope(Scope::Access),
+    row(SERVER, "auth-token-file", "authTokenFile", Kind::File, "File that contains this token")
+        .scope(Scope::Access),
+    row(SERVER, "auth", "auth", Kind::Switch, "Serve without a token; only on a loopback address")
+        .negatable()
+        .scope(Scope::Access),
     row(
         SERVER,
         "allowed-hosts",
@@ -368,6 +427,20 @@ pub static OPTIONS: &[ConfigOption] = &[
         "allowedOrigins",
         COMMAS,
         "Web pages that may call it, as https://app.example.com",
+    ),
+    row(
+        SERVER,
+        "base-path",
+        "basePath",
+        Kind::UrlPath,
+        "Serve every path below this one, as /troupe, behind a reverse proxy",
+    ),
+    row(
+        SERVER,
+        "trusted-proxies",
+        "trustedProxies",
+        Kind::List { flag: Some(','), environment: ',', item: Item::Network },
+        "Addresses of reverse proxies whose X-Forwarded-For is used, as 10.0.0.0/8",
     ),
     row(
         SERVER,
@@ -399,23 +472,33 @@ pub static OPTIONS: &[ConfigOption] = &[
     ),
     row(
         SERVER,
+        "drain-timeout",
+        "drainTimeout",
+        Kind::Millis { min: 0 },
+        "How long running calls may take to finish after SIGTERM, in ms",
+    )
+    .scope(Scope::Any),
+    row(
+        SERVER,
         "connect",
         "connect",
         Kind::Url(&["ws", "wss", "http", "https"]),
         "Be the stdio face of a running Troupe server",
-    ),
+    )
+    .scope(Scope::Any),
     row(
         UPSTREAM,
         "upstream",
         "upstream.command",
         Kind::Text,
         "Supervise this MCP server, one for each session, instead of the built-in engine",
-    ),
+    )
+    .scope(Scope::Any),
     row(
         UPSTREAM,
         "upstream-transport",
         "upstream.transport",
-        Kind::Choice(&["stdio", "http"]),
+        Kind::Choice(UpstreamTransport::NAMES),
         "How it is spoken to",
     ),
     row(
@@ -424,6 +507,13 @@ pub static OPTIONS: &[ConfigOption] = &[
         "upstream.startTimeout",
         Kind::Millis { min: 1 },
         "How long its start may take, in ms",
+    ),
+    row(
+        UPSTREAM,
+        "upstream-call-timeout",
+        "upstream.callTimeout",
+        Kind::Millis { min: 1 },
+        "Cancel calls after this time without progress, in ms",
     ),
     row(
         UPSTREAM,
@@ -489,16 +579,18 @@ pub static OPTIONS: &[ConfigOption] = &[
         "native, playwright, all, or names and groups, as navigate,group:network",
     ),
     row(TOOLS, "no-tools", "noTools", COMMAS, "Tools and groups to take away"),
-    row(TOOLS, "read-only", "readOnly", Kind::Switch, "Only tools that change nothing in a page"),
-    row(TOOLS, "caps", "caps", CAPS, "Capabilities of the Playwright set, as vision,pdf"),
+    row(TOOLS, "read-only", "readOnly", Kind::Switch, "Only tools that change nothing in a page")
+        .scope(Scope::Engine),
+    row(TOOLS, "caps", "caps", CAPS, "Capabilities of the Playwright set, as vision,pdf").not_built(),
     row(TOOLS, "prompts", "prompts", Kind::Path, "Folder with further prompts"),
     row(
         TOOLS,
         "after-action",
         "afterAction",
-        Kind::Choice(&["none", "changes", "snapshot"]),
+        Kind::Choice(AfterAction::NAMES),
         "What an action tells of the page afterwards",
-    ),
+    )
+    .scope(Scope::Engine),
     row(
         TOOLS,
         "result-budget",
@@ -510,11 +602,11 @@ pub static OPTIONS: &[ConfigOption] = &[
         TOOLS,
         "responses",
         "responses",
-        Kind::Choice(&["full", "ref"]),
+        Kind::Choice(Responses::NAMES),
         "Content in the answer, or only its refId",
     ),
     row(TOOLS, "output-dir", "outputDir", Kind::Path, "Folder of files that tools write"),
-    row(RECORD, "store", "store", Kind::Text, "none, memory, or the path of an SQLite file"),
+    row(RECORD, "store", "store", Kind::Store, "none, memory, or the path of an SQLite file"),
     row(RECORD, "retention", "retention", Kind::Retention, "How long and how much is kept"),
     row(
         RECORD,
@@ -528,18 +620,27 @@ pub static OPTIONS: &[ConfigOption] = &[
         "allowed-domains",
         "security.allowedDomains",
         DOMAINS,
-        "Only these domains, as *.example.com",
+        "Allow only these domains; *.example.com is example.com and its subdomains",
     )
-    .nested("security.allowedDomains"),
-    row(SAFETY, "blocked-domains", "security.blockedDomains", DOMAINS, "Not these domains")
-        .nested("security.blockedDomains"),
+    .nested("security.allowedDomains")
+    .scope(Scope::Engine),
+    row(
+        SAFETY,
+        "blocked-domains",
+        "security.blockedDomains",
+        DOMAINS,
+        "Block these domains; *.example.com is example.com and its subdomains",
+    )
+    .nested("security.blockedDomains")
+    .scope(Scope::Engine),
     row(
         SAFETY,
         "allow-private-network",
         "security.allowPrivateNetwork",
         Kind::Switch,
         "Let public pages reach private addresses",
-    ),
+    )
+    .scope(Scope::Engine),
     row(
         SAFETY,
         "allow-file-access",
@@ -547,17 +648,20 @@ pub static OPTIONS: &[ConfigOption] = &[
         Kind::Switch,
         "Allow file: URLs and files everywhere",
     )
-    .aliases(&["allow-unrestricted-file-access"]),
+    .aliases(&["allow-unrestricted-file-access"])
+    .scope(Scope::Engine),
     row(
         SAFETY,
         "enable-script-evaluation",
         "security.enableScriptEvaluation",
         Kind::Switch,
-        "The tool evaluate",
+        "The tool evaluate (default: not on a page that holds a typed secret)",
     )
-    .nested("security.enableScriptEvaluation"),
+    .nested("security.enableScriptEvaluation")
+    .scope(Scope::Engine),
     row(SAFETY, "enable-file-upload", "security.enableFileUpload", Kind::Switch, "The tool upload_file")
-        .nested("security.enableFileUpload"),
+        .nested("security.enableFileUpload")
+        .scope(Scope::Engine),
     row(
         SAFETY,
         "max-screenshot-size",
@@ -565,8 +669,15 @@ pub static OPTIONS: &[ConfigOption] = &[
         Kind::Bytes,
         "Bytes of a screenshot at most",
     )
-    .nested("security.maxScreenshotSize"),
-    row(SAFETY, "secrets", "security.secrets", Kind::File, "Secrets to type by name (dotenv file)"),
+    .nested("security.maxScreenshotSize")
+    .scope(Scope::Engine),
+    row(
+        SAFETY,
+        "secrets",
+        "security.secrets",
+        Kind::File,
+        "File of secrets to type by name: one NAME=value per line",
+    ),
     row(
         SAFETY,
         "boundaries",
@@ -576,23 +687,20 @@ pub static OPTIONS: &[ConfigOption] = &[
     )
     .negatable(),
     row(LOG, "config", "", Kind::Path, "A JSON file with any of these options"),
+    row(LOG, "log-level", "log.level", Kind::Choice(LogLevel::NAMES), "What is logged")
+        .nested("logging.level"),
+    row(LOG, "log-format", "log.format", Kind::Choice(LogFormat::NAMES), "How it is written")
+        .nested("logging.format"),
     row(
         LOG,
-        "log-level",
-        "log.level",
-        Kind::Choice(&["error", "warn", "info", "debug", "trace"]),
-        "What is logged",
+        "log-destination",
+        "log.destination",
+        Kind::Choice(LogDestination::NAMES),
+        "Where it is written; stdout only over HTTP and WebSocket",
     )
-    .nested("logging.level"),
-    row(LOG, "log-format", "log.format", Kind::Choice(&["text", "json"]), "How it is written")
-        .nested("logging.format"),
+    .nested("logging.destination"),
     row(LOG, "log-file", "log.file", Kind::Path, "Where to, instead of stderr").nested("logging.file"),
 ];
-
-/// Options that are read and checked already, but hold nothing yet in this version. A value other than
-/// the default is refused, so that nobody relies on it; in the nested file of seed 004, which carries
-/// some of them as a matter of course, it is a warning. Whoever builds one takes it off this list.
-pub static NOT_BUILT: &[&str] = &["caps"];
 
 /// The option of a kebab or camelCase flag (without the dashes), and whether the name negates it.
 pub fn by_flag(name: &str) -> Option<(&'static ConfigOption, bool)> {

@@ -1,11 +1,12 @@
-//! The schema of the configuration as a file and the Node library take it, made of the table of options.
+//! The JSON Schema of the configuration for the file and the Node library, built from the table of options.
 
 use serde_json::{Map, Value, json};
 
 use super::{
     Config,
-    file::{DESTINATION, DESTINATIONS},
+    file::LABELS,
     options::{ConfigOption, OPTIONS},
+    spelling::camel,
     value::{Item, Kind},
 };
 
@@ -13,12 +14,23 @@ use super::{
 pub fn schema() -> Value {
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
     let mut properties = Map::new();
-    for option in OPTIONS.iter().filter(|option| option.is_built() && !option.at.is_empty()) {
+    for option in OPTIONS.iter().filter(|option| option.is_built && !option.at.is_empty()) {
         properties.insert(option.key(), described(option, &defaults));
+        for alias in option.aliases {
+            let same = format!("The same as `{}`", option.key());
+            properties.insert(camel(alias), with_description(kind(&option.kind), same));
+        }
+        if option.negatable {
+            let negated = with_description(kind(&option.kind), option.help.to_owned());
+            properties.insert(camel(&format!("no-{}", option.name)), negated);
+        }
+    }
+    for (label, description) in LABELS {
+        properties.insert((*label).to_owned(), json!({"type": "string", "description": description}));
     }
     let mut sections: Map<String, Value> = Map::new();
     let nested = OPTIONS.iter().filter_map(|option| Some((option.nested?, described(option, &defaults))));
-    for (key, schema) in nested.chain([(DESTINATION, json!({"enum": DESTINATIONS}))]) {
+    for (key, schema) in nested {
         let Some((section, key)) = key.split_once('.') else { continue };
         let section = sections.entry(section).or_insert_with(|| json!({"type": "object", "properties": {}}));
         section["properties"][key] = schema;
@@ -37,16 +49,20 @@ pub fn schema() -> Value {
 
 /// The schema of an option's value, with what `--help` says of it.
 fn described(option: &ConfigOption, defaults: &Value) -> Value {
-    let mut schema = kind(&option.kind);
     let place = format!("/{}", option.at.replace('.', "/"));
     let help = if option.negatable { format!("`false`: {}", option.help) } else { option.help.to_owned() };
     let default = match defaults.pointer(&place) {
         None | Some(Value::Null) => String::new(),
         Some(Value::Array(list)) if list.is_empty() => String::new(),
+        Some(Value::String(text)) if text.is_empty() => String::new(),
         Some(Value::String(text)) => format!(". Default: {text}"),
         Some(value) => format!(". Default: {value}"),
     };
-    schema["description"] = format!("{help}{default}").into();
+    with_description(kind(&option.kind), format!("{help}{default}"))
+}
+
+fn with_description(mut schema: Value, description: String) -> Value {
+    schema["description"] = description.into();
     schema
 }
 
@@ -64,16 +80,18 @@ fn kind(kind: &Kind) -> Value {
         Kind::List { item, .. } => {
             let item = match item {
                 Item::Choice(names) => json!({"enum": names}),
-                Item::Text | Item::File | Item::Domain => json!({"type": "string"}),
+                Item::Text | Item::File | Item::Domain | Item::Network => json!({"type": "string"}),
             };
             json!({"type": "array", "items": item})
         }
         Kind::Text
         | Kind::Path
         | Kind::File
+        | Kind::Store
         | Kind::Url(_)
         | Kind::Proxy
         | Kind::Locale
+        | Kind::UrlPath
         | Kind::Retention => {
             json!({"type": "string"})
         }
@@ -89,10 +107,16 @@ mod tests {
         let schema = schema();
         let properties = &schema["properties"];
         assert_eq!(properties["maxSessions"]["type"], "integer");
-        assert_eq!(properties["maxSessions"]["description"], "How many sessions at once. Default: 10");
+        assert_eq!(
+            properties["maxConnections"]["description"],
+            "How many connections at once. Default: 2000"
+        );
         assert_eq!(properties["browser"]["anyOf"][1]["properties"]["headless"]["type"], "boolean");
-        assert_eq!(properties["logging"]["properties"]["destination"]["enum"], json!(DESTINATIONS));
+        assert_eq!(properties["logging"]["properties"]["destination"]["enum"][0], "stdout");
         assert!(properties.get("config").is_none(), "a file does not name a file");
+        for spelling in ["noSandbox", "noAuth", "viewport", "browserArgs", "cdpEndpoint"] {
+            assert!(properties[spelling].is_object(), "{spelling}");
+        }
     }
 
     #[test]

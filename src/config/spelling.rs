@@ -1,24 +1,16 @@
-//! Spellings of one name (`--session-timeout`, `sessionTimeout`, `TROUPE_SESSION_TIMEOUT`) and the
-//! nearest known name to one that was mistyped.
+//! Spellings of an option's name (`--session-timeout`, `sessionTimeout`, `TROUPE_SESSION_TIMEOUT`), and the known
+//! name that is closest to a misspelled one.
+
+use heck::{ToLowerCamelCase, ToShoutySnakeCase};
 
 /// `session-timeout` → `sessionTimeout`.
 pub fn camel(kebab: &str) -> String {
-    let mut name = String::with_capacity(kebab.len());
-    for (position, word) in kebab.split('-').enumerate() {
-        match word.chars().next() {
-            Some(first) if position > 0 => {
-                name.push(first.to_ascii_uppercase());
-                name.push_str(&word[first.len_utf8()..]);
-            }
-            _ => name.push_str(word),
-        }
-    }
-    name
+    kebab.to_lower_camel_case()
 }
 
 /// `session-timeout` → `TROUPE_SESSION_TIMEOUT`.
 pub fn environment(kebab: &str) -> String {
-    format!("TROUPE_{}", kebab.replace('-', "_").to_ascii_uppercase())
+    format!("TROUPE_{}", kebab.to_shouty_snake_case())
 }
 
 /// The known name that `given` was most likely meant to be.
@@ -29,32 +21,17 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
 /// The known names that `given` may have been meant to be, nearest first: they differ in at most a
 /// third of their letters. Case and separators do not count.
 pub fn near<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    let plain = |name: &str| -> Vec<char> {
+    let plain = |name: &str| -> String {
         name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
     };
     let given = plain(given);
     let mut names: Vec<_> = known
         .into_iter()
-        .map(|name| (distance(&given, &plain(name)), name))
+        .map(|name| (strsim::levenshtein(&given, &plain(name)), name))
         .filter(|(distance, name)| distance * 3 <= name.len().max(given.len()))
         .collect();
     names.sort_by_key(|(distance, _)| *distance);
     names.into_iter().map(|(_, name)| name).collect()
-}
-
-/// How many letters must be inserted, removed or replaced (Levenshtein), row by row.
-fn distance(one: &[char], other: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Through the doors that everyone uses, `Config::load` and `Config::from_json`, and over the whole table.
+//! Tests of the public functions `Config::load` and `Config::from_json`, and of the whole table.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,7 +10,6 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 use super::finish::{at, merge};
-use super::options::NOT_BUILT;
 use super::value::{Item, Medium};
 use super::*;
 
@@ -61,7 +60,7 @@ fn load(flags: &[(&str, &str)], environment: &[(&str, &str)]) -> Result<Config, 
     Config::load(flags, environment.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())))
 }
 
-/// A file of its own that holds `text`.
+/// Creates a file with `text`.
 fn file(text: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("troupe-config-{}.json", uuid::Uuid::new_v4()));
     std::fs::write(&path, text).unwrap();
@@ -73,7 +72,7 @@ fn without_any_setting_the_defaults_of_the_seeds_hold() {
     let config = load(&[], &[("PATH", "/bin"), ("TROUPE_LOCALE", "")]).unwrap();
     assert_eq!(config, Config::default());
     assert_eq!((config.browser, config.headless), (BrowserKind::Chromium, None));
-    assert_eq!((config.session_timeout, config.max_sessions), (Duration::from_secs(300), 10));
+    assert_eq!((config.session_timeout, config.max_sessions), (Duration::from_secs(300), None));
 }
 
 #[test]
@@ -82,11 +81,11 @@ fn the_example_of_seed_004_is_read() {
     assert_eq!(config.headless, Some(true));
     assert!(!config.sandbox);
     assert_eq!(config.browser_args, ["--disable-dev-shm-usage"]);
-    assert_eq!(config.max_sessions, 50);
+    assert_eq!(config.max_sessions, Some(50));
     assert_eq!(config.timeout_navigation, Duration::from_secs(30));
     assert_eq!((config.pool.min_browsers, config.pool.max_browsers), (2, 10));
     assert_eq!(config.pool.idle_timeout, Some(Duration::from_secs(300)));
-    assert!(!config.persistent_sessions && !config.security.enable_script_evaluation);
+    assert!(!config.persistent_sessions && config.security.enable_script_evaluation == Some(false));
     assert_eq!(config.security.allowed_domains, ["*.example.com"]);
     assert_eq!(config.log.format, LogFormat::Json);
     insta::assert_snapshot!(config.warnings.join("\n"), @r"
@@ -101,7 +100,7 @@ fn the_flat_file_of_seed_000_is_read() {
     )
     .unwrap();
     assert_eq!((config.browser, config.headless), (BrowserKind::Firefox, Some(false)));
-    assert_eq!((config.session_timeout, config.max_sessions), (Duration::from_millis(5), 2));
+    assert_eq!((config.session_timeout, config.max_sessions), (Duration::from_millis(5), Some(2)));
     assert!(config.warnings.is_empty());
 }
 
@@ -147,7 +146,8 @@ fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
         [("TROUPE_SESSION_TIMEOUT", "2"), ("TROUPE_MAX_SESSIONS", "2"), ("TROUPE_CONFIG", path_text)];
     let config = load(&[("session-timeout", "3")], &environment).unwrap();
     assert_eq!(config.session_timeout, Duration::from_millis(3));
-    assert_eq!(config.max_sessions, 2);
+    assert_eq!(config.max_sessions, Some(2));
+    assert_eq!(config.max_sessions_origin, Some(Origin::Variable("TROUPE_MAX_SESSIONS".to_owned())));
     assert_eq!(config.context.locale.as_deref(), Some("de"));
     std::fs::remove_file(path).unwrap();
 }
@@ -185,6 +185,51 @@ fn headed_needs_a_display_and_silence_means_headless_without_one() {
 fn a_token_does_not_show_in_debug_output() {
     let config = Config { auth_token: Some(Masked("hush".to_owned())), ..Config::default() };
     assert!(!format!("{config:?}").contains("hush"));
+}
+
+#[test]
+fn an_unknown_variable_is_a_warning_and_a_service_link_is_not() {
+    let config = load(
+        &[],
+        &[
+            ("TROUPE_MAX_SESSION", "5"),
+            ("TROUPE_X", "5"),
+            ("TROUPE_PORT", "8931"),
+            ("TROUPE_TRANSPORT", "http"),
+        ],
+    )
+    .unwrap();
+    assert_eq!(config.port, 8931);
+    insta::assert_snapshot!(config.warnings.join("\n"), @r"
+    ignored the unknown environment variable `TROUPE_MAX_SESSION`, did you mean `TROUPE_MAX_SESSIONS`?
+    ignored the unknown environment variable `TROUPE_X`
+    ");
+    let links = [
+        ("TROUPE_SERVICE_HOST", "10.0.171.239"),
+        ("TROUPE_SERVICE_PORT", "8931"),
+        ("TROUPE_SERVICE_PORT_HTTP", "8931"),
+        ("TROUPE_PORT", "tcp://10.0.171.239:8931"),
+        ("TROUPE_PORT_8931_TCP", "tcp://10.0.171.239:8931"),
+        ("TROUPE_PORT_8931_TCP_PROTO", "tcp"),
+        ("TROUPE_PORT_8931_TCP_PORT", "8931"),
+        ("TROUPE_PORT_8931_TCP_ADDR", "10.0.171.239"),
+        ("TROUPE_BROWSER_SERVICE_HOST", "10.0.171.240"),
+        ("TROUPE_BROWSER_PORT", "udp://10.0.171.240:53"),
+    ];
+    assert_eq!(load(&[], &links).unwrap(), Config::default());
+    assert!(load(&[], &[("TROUPE_PORT", "http://localhost")]).is_err());
+}
+
+#[test]
+fn the_log_goes_to_one_place() {
+    let path = file(r#"{"logging": {"destination": "stdout"}}"#);
+    let at = ("config", path.to_str().unwrap());
+    let http = ("transport", "http");
+    assert_eq!(load(&[at, http], &[]).unwrap().log.destination, Some(LogDestination::Stdout));
+    assert_eq!(load(&[at], &[]).unwrap().log.destination, None);
+    let named = load(&[at, http, ("log-file", "troupe.log")], &[]).unwrap().log;
+    assert_eq!((named.destination, named.file), (None, Some(PathBuf::from("troupe.log"))));
+    std::fs::remove_file(&path).unwrap();
 }
 
 /// Each wrong setting and the one line about it.
@@ -230,14 +275,26 @@ fn every_wrong_setting_gets_one_clear_line() {
         ("proxy-bypass", ".example.com"),
         ("allowed-domains", "https://example.com"),
         ("blocked-domains", "ads.example/x"),
+        ("blocked-domains", "localhost;foo"),
+        ("blocked-domains", "*."),
+        ("allowed-domains", "a..example"),
         ("browser-arg", "--proxy-server=http://localhost:1"),
         ("proxy-server", "https://proxy.example"),
+        ("base-path", "troupe"),
+        ("base-path", "/a//b"),
+        ("base-path", "/a/../b"),
+        ("trusted-proxies", "10.0.0.0/33"),
+        ("trusted-proxies", "proxy.example"),
+        ("log-destination", "syslog"),
     ] {
         let error = load(&[(name, text)], &[]).expect_err(name);
         tell(format!("--{name} {}", text.replace('\n', "⏎")), error);
     }
     for flags in [
-        [("transport", "http"), ("host", "0.0.0.0")],
+        [("no-auth", "true"), ("auth-token", "x")],
+        [("proxy-server", "http://me:hush@proxy.example"), ("browser", "webkit")],
+        [("proxy-server", "socks5://me:hush@proxy.example"), ("browser-endpoint", "ws://localhost:1")],
+        [("proxy-server", "https://me:hush@proxy.example"), ("allow-private-network", "true")],
         [("transport", "http"), ("connect", "http://localhost:4000")],
         [("isolated", "true"), ("user-data-dir", "/tmp/profile")],
         [("browser-endpoint", "ws://localhost:1"), ("executable-path", "/bin/true")],
@@ -253,14 +310,18 @@ fn every_wrong_setting_gets_one_clear_line() {
         [("blocked-domains", "a.example"), ("browser", "webkit")],
         [("allowed-domains", "a.example"), ("upstream", "peer")],
         [("read-only", "true"), ("upstream", "peer")],
-        [("enable-script-evaluation", "false"), ("tools", "evaluate")],
-        [("enable-file-upload", "false"), ("tools", "click,upload_file")],
+        [("read-only", "true"), ("enable-script-evaluation", "true")],
+        [("browser", "chromium"), ("upstream", "peer")],
+        [("headless", "true"), ("connect", "http://localhost:4000")],
+        [("port", "4000"), ("host", "127.0.0.1")],
+        [("auth-token", "x"), ("transport", "stdio")],
+        [("upstream-restarts", "1"), ("transport", "http")],
     ] {
         tell(format!("{flags:?}"), load(&flags, &[]).expect_err("contradiction"));
     }
+    let open = [("transport", "http"), ("host", "0.0.0.0"), ("no-auth", "true")];
+    tell(format!("{open:?}"), load(&open, &[]).expect_err("a token is required there"));
     for (name, text) in [
-        ("TROUPE_MAX_SESSION", "5"),
-        ("TROUPE_X", "5"),
         ("TROUPE_MAX_SESSIONS", "many"),
         ("TROUPE_HEADLESS", "maybe"),
         ("TROUPE_BROWSER_ARG", "[1]"),
@@ -310,12 +371,9 @@ fn every_name_and_key_is_written_once() {
         assert!(option.nested.is_none_or(|key| nested.insert(key)), "{:?} is there twice", option.nested);
         assert!(option.help.len() <= 80 && !option.help.ends_with('.'), "{}: a short line", option.name);
     }
-    for name in NOT_BUILT {
-        assert!(names.contains(name), "{name} is no option");
-    }
 }
 
-/// What a device stands for has no option of its own.
+/// Values of a device that have no option.
 const OF_THE_DEVICE: [&str; 3] = ["context.deviceScaleFactor", "context.isMobile", "context.hasTouch"];
 
 #[test]
@@ -350,7 +408,7 @@ fn fitting(kind: Kind) -> BoxedStrategy<String> {
     let files = ["Cargo.toml", "Cargo.lock", "src/lib.rs"].map(|name| format!("{folder}/{name}"));
     match kind {
         Kind::Switch => prop_oneof!["true", "false"].boxed(),
-        Kind::Text | Kind::Path => "[a-z][a-z0-9 ,/]{0,20}".boxed(),
+        Kind::Text | Kind::Path | Kind::Store => "[a-z][a-z0-9 ,/]{0,20}".boxed(),
         Kind::File => prop::sample::select(files.to_vec()).boxed(),
         Kind::Choice(names) => prop::sample::select(names).prop_map(str::to_owned).boxed(),
         Kind::Number { min, max } => (min..=max).prop_map(|number| number.to_string()).boxed(),
@@ -364,6 +422,8 @@ fn fitting(kind: Kind) -> BoxedStrategy<String> {
             .boxed(),
         Kind::Proxy => "(http://|socks5://|)[a-z]{1,9}:[1-9][0-9]{0,3}".boxed(),
         Kind::Retention => (1..999_u32, 1..99_u32).prop_map(|(d, g)| format!("{d}d,{g}GiB")).boxed(),
+        Kind::UrlPath => "(/[a-z]{1,9}){1,3}".boxed(),
+        Kind::List { item: Item::Network, .. } => "10[.][1-9][.]0[.]0/16".boxed(),
         Kind::Locale => "[a-z]{2}(-[A-Z]{2})?".boxed(),
         Kind::List { item: Item::Text, .. } => "[a-z-]{1,9}".boxed(),
         Kind::List { item: Item::Domain, .. } => "([*][.])?[a-z]{1,9}[.]example".boxed(),
@@ -374,7 +434,7 @@ fn fitting(kind: Kind) -> BoxedStrategy<String> {
     }
 }
 
-/// What a file would hold for a text of the command line.
+/// The value in a file for a text of the command line.
 fn in_file(option: &ConfigOption, text: &str) -> Value {
     option.kind.parse(text, Medium::Flag).unwrap_or_else(|| panic!("{}: {text}", option.name))
 }
@@ -396,11 +456,10 @@ fn for_every_option_the_command_line_beats_the_environment_and_that_the_file() {
                 }
                 let from_file = file::parse(&text.to_string(), None).unwrap().settings;
                 let variables = variable.iter().map(|text| (option.variable(), text.clone()));
-                let from_environment = environment::settings(variables).unwrap();
+                let from_environment = environment::settings(variables).unwrap().settings;
                 let from_flags: Vec<_> =
                     flag.iter().map(|text| Setting::from_flag(option.name, text).unwrap()).collect();
-                let config =
-                    merge(&[("f", &from_file), ("e", &from_environment), ("c", &from_flags)]).unwrap();
+                let config = merge(&[&from_file, &from_environment, &from_flags]).unwrap();
                 let expected = flag.or(variable).or(file).map(|text| in_file(option, &text));
                 let merged = serde_json::to_value(config).unwrap();
                 prop_assert_eq!(at(&merged, option.at), expected.as_ref().or(at(&default, option.at)));
@@ -424,4 +483,34 @@ proptest! {
             prop_assert!(!error.to_string().contains(['\n', '\r']));
         }
     }
+}
+
+#[test]
+fn credentials_are_removed_from_the_address_of_a_proxy() {
+    for (server, redacted) in [
+        ("http://me:p%40ss@proxy.example:3128", "http://proxy.example:3128"),
+        ("socks5://me@[::1]:1080", "socks5://[::1]:1080"),
+        ("me:a@b@proxy.example:3128", "proxy.example:3128"),
+        ("http://proxy.example/a@b", "http://proxy.example/a@b"),
+        ("proxy.example:3128", "proxy.example:3128"),
+    ] {
+        assert_eq!(redacted_proxy(server), redacted);
+        let context = ContextConfig { proxy_server: Some(server.to_owned()), ..ContextConfig::default() };
+        assert_eq!(context.has_proxy_credentials(), server != redacted);
+    }
+}
+
+#[test]
+fn the_local_url_leads_to_where_the_server_listens() {
+    for (host, url) in [
+        ("127.0.0.1", "http://127.0.0.1:4000/mcp"),
+        ("0.0.0.0", "http://127.0.0.1:4000/mcp"),
+        ("[::1]", "http://[::1]:4000/mcp"),
+        ("::", "http://127.0.0.1:4000/mcp"),
+        ("tools.example", "http://tools.example:4000/mcp"),
+    ] {
+        assert_eq!(Config { host: host.to_owned(), ..Config::default() }.local_url(), url);
+    }
+    let below = load(&[("base-path", "/tools/troupe/"), ("transport", "http")], &[]).unwrap();
+    assert_eq!(below.local_url(), "http://127.0.0.1:4000/tools/troupe/mcp");
 }

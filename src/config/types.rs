@@ -1,32 +1,92 @@
-//! The values that a setting can have, as plain types. Knows nothing but serde.
+//! The types of option values, as plain types. Depends only on serde.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Which browser is driven. `Chrome` and `MsEdge` are installed channels of Chromium.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BrowserKind {
-    Chromium,
-    Chrome,
-    MsEdge,
-    Firefox,
-    Webkit,
+/// Defines an enum whose values have names: in the configuration, in `--help` and in messages.
+macro_rules! named_values {
+    ($($(#[$about:meta])* $name:ident { $($value:ident = $text:literal,)* })*) => {$(
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum $name {
+            $(#[serde(rename = $text)] $value,)*
+        }
+
+        impl $name {
+            /// The names of all values.
+            pub const NAMES: &'static [&'static str] = &[$($text),*];
+
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$value => $text,)*
+                }
+            }
+        }
+    )*};
+}
+
+named_values! {
+    /// Which browser is driven. `Chrome` and `MsEdge` are installed channels of Chromium.
+    BrowserKind {
+        Chromium = "chromium",
+        Firefox = "firefox",
+        Webkit = "webkit",
+        Chrome = "chrome",
+        MsEdge = "msedge",
+    }
+
+    /// Whether each call renews the life of its session, or it ends `--session-timeout` after its creation in any case.
+    Expiry {
+        Fixed = "fixed",
+        Idle = "idle",
+    }
+
+    Transport {
+        Stdio = "stdio",
+        Http = "http",
+        Websocket = "websocket",
+    }
+
+    /// How a supervised upstream server is spoken to.
+    UpstreamTransport {
+        Stdio = "stdio",
+        Http = "http",
+    }
+
+    /// What an action's answer tells of the page afterwards.
+    AfterAction {
+        None = "none",
+        Changes = "changes",
+        Snapshot = "snapshot",
+    }
+
+    Responses {
+        Full = "full",
+        Ref = "ref",
+    }
+
+    LogLevel {
+        Error = "error",
+        Warn = "warn",
+        Info = "info",
+        Debug = "debug",
+        Trace = "trace",
+    }
+
+    LogDestination {
+        Stdout = "stdout",
+        Stderr = "stderr",
+        File = "file",
+    }
+
+    LogFormat {
+        Text = "text",
+        Json = "json",
+    }
 }
 
 impl BrowserKind {
-    /// The name on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Chromium => "chromium",
-            Self::Chrome => "chrome",
-            Self::MsEdge => "msedge",
-            Self::Firefox => "firefox",
-            Self::Webkit => "webkit",
-        }
-    }
-
     /// Whether the Chromium engine drives it.
     pub fn is_chromium(self) -> bool {
         matches!(self, Self::Chromium | Self::Chrome | Self::MsEdge)
@@ -37,75 +97,6 @@ impl fmt::Display for BrowserKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
-}
-
-/// What `--session-timeout` counts from: creation (as the seeds define) or the last call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Expiry {
-    Fixed,
-    Idle,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Transport {
-    Stdio,
-    Http,
-    Websocket,
-}
-
-/// How a supervised upstream server is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum UpstreamTransport {
-    Stdio,
-    Http,
-}
-
-/// What an action's answer tells of the page afterwards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AfterAction {
-    None,
-    Changes,
-    Snapshot,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Responses {
-    Full,
-    Ref,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogLevel {
-    Error,
-    Warn,
-    Info,
-    Debug,
-    Trace,
-}
-
-impl LogLevel {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-            Self::Trace => "trace",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    Text,
-    Json,
 }
 
 /// The page's inner size in CSS pixels.
@@ -133,7 +124,7 @@ impl Default for Retention {
 const DAY: u64 = 86_400_000;
 
 impl Retention {
-    /// Reads `7d`, `1GiB` or both; what is not said is as it is by default.
+    /// Parses `7d`, `1GiB` or both; a missing part has its default.
     pub fn parse(text: &str) -> Option<Self> {
         let mut retention = Self::default();
         for part in text.split(',').map(str::trim) {

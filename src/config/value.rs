@@ -1,5 +1,5 @@
-//! What a value of an option must look like, in text (flags, environment) and in JSON (files). Both
-//! become the same JSON, from which [`super::Config`] is filled.
+//! Parsers for option values, in text (flags, environment) and in JSON (files). Both produce the same JSON, from
+//! which [`super::Config`] is deserialized.
 
 use std::path::Path;
 
@@ -20,6 +20,8 @@ pub enum Kind {
     Path,
     /// A file that must be there at the start.
     File,
+    /// `none`, `memory`, a URL, or the path of a file.
+    Store,
     Choice(&'static [&'static str]),
     Number {
         min: u64,
@@ -36,6 +38,8 @@ pub enum Kind {
     /// `http://host:port`, or without a scheme.
     Proxy,
     Locale,
+    /// The path of a URL, as `/troupe`; stored without a slash at its end.
+    UrlPath,
     /// `7d`, `1GiB` or both.
     Retention,
     /// Several texts. One argument of the command line is split at `flag`, an environment value at
@@ -54,6 +58,8 @@ pub enum Item {
     File,
     /// `example.com`, `*.example.com`, an address, or `*`.
     Domain,
+    /// An IP address, or a network as `10.0.0.0/8`.
+    Network,
     Choice(&'static [&'static str]),
 }
 
@@ -93,7 +99,7 @@ impl Kind {
     pub fn check(&self, value: &Value) -> Option<Value> {
         match *self {
             Self::Switch => value.as_bool().map(|_| value.clone()),
-            Self::Text | Self::Path => not_empty(value),
+            Self::Text | Self::Path | Self::Store => not_empty(value),
             Self::File => not_empty(value).filter(is_file),
             Self::Choice(names) => value.as_str().filter(|name| names.contains(name)).map(|_| value.clone()),
             Self::Number { min, max } => whole(value).filter(|n| (min..=max).contains(n)).map(|n| json!(n)),
@@ -106,12 +112,14 @@ impl Kind {
             }
             Self::Proxy => proxy(value.as_str()?).then(|| value.clone()),
             Self::Locale => locale(value.as_str()?).then(|| value.clone()),
+            Self::UrlPath => url_path(value.as_str()?).map(|path| json!(path)),
             Self::Retention => Retention::parse(value.as_str()?).map(|_| value.clone()),
             Self::List { item, .. } => {
                 let fits = |value: &Value| match item {
                     Item::Text => not_empty(value).is_some(),
                     Item::File => is_file(value),
                     Item::Domain => value.as_str().is_some_and(is_domain),
+                    Item::Network => value.as_str().is_some_and(|text| network(text).is_some()),
                     Item::Choice(names) => value.as_str().is_some_and(|name| names.contains(&name)),
                 };
                 value.as_array()?.iter().all(fits).then(|| value.clone())
@@ -123,7 +131,7 @@ impl Kind {
     pub fn allowed(&self) -> String {
         match *self {
             Self::Switch => "`true` or `false`".to_owned(),
-            Self::Text | Self::Path => "a text that is not empty".to_owned(),
+            Self::Text | Self::Path | Self::Store => "a text that is not empty".to_owned(),
             Self::File => "the path of a file that is there".to_owned(),
             Self::Choice(names) => choice(names),
             Self::Number { min, max } => format!("a whole number from {min} to {max}"),
@@ -138,6 +146,7 @@ impl Kind {
                 "a proxy's address, as `http://host:3128`, `socks5://host:1080` or `host:3128`".to_owned()
             }
             Self::Locale => "a language tag, as `en-GB`".to_owned(),
+            Self::UrlPath => "a path, as `/troupe`".to_owned(),
             Self::Retention => "an age (`36h`, `7d`), a size (`1GiB`) or both (`7d,1GiB`)".to_owned(),
             Self::List { item: Item::Text, .. } => "a list of texts".to_owned(),
             Self::List { item: Item::File, .. } => "a list of paths of files that are there".to_owned(),
@@ -145,7 +154,43 @@ impl Kind {
                 "a list of domains without scheme, port and path, as `example.com` or `*.example.com`"
                     .to_owned()
             }
+            Self::List { item: Item::Network, .. } => {
+                "a list of IP addresses and networks, as `10.0.0.1` or `10.0.0.0/8`".to_owned()
+            }
             Self::List { item: Item::Choice(names), .. } => format!("a list, each of it {}", choice(names)),
+        }
+    }
+
+    /// Writes a checked value as texts, each for one argument of the command line, so that it has the same meaning in any
+    /// directory. Relative paths are those of `folder`.
+    pub fn arguments(&self, value: &Value, folder: &Path) -> Vec<String> {
+        let absolute = |text: &str| match Path::new(text) {
+            path if path.is_absolute() => text.to_owned(),
+            path => std::path::absolute(folder.join(path))
+                .unwrap_or_else(|_| path.to_owned())
+                .display()
+                .to_string(),
+        };
+        match (*self, value) {
+            (Self::List { flag, item, .. }, Value::Array(items)) => {
+                let items = items.iter().filter_map(Value::as_str);
+                let items: Vec<_> = items
+                    .map(|text| if item == Item::File { absolute(text) } else { text.to_owned() })
+                    .collect();
+                match flag {
+                    Some(separator) => vec![items.join(&separator.to_string())],
+                    None => items,
+                }
+            }
+            (Self::Size, Value::Object(size)) => vec![format!("{}x{}", size["width"], size["height"])],
+            (Self::Path | Self::File, Value::String(path)) => vec![absolute(path)],
+            (Self::Store, Value::String(text)) => vec![match &**text {
+                "none" | "memory" | ":memory:" => text.clone(),
+                url if url.contains("://") => text.clone(),
+                path => absolute(path),
+            }],
+            (_, Value::String(text)) => vec![text.clone()],
+            (_, other) => vec![other.to_string()],
         }
     }
 
@@ -155,17 +200,42 @@ impl Kind {
     }
 }
 
-/// Whether it is a host, or all below one.
+/// Checks an entry of a domain list: `*`, an IP address, a host name, or `*.` and a domain.
 fn is_domain(text: &str) -> bool {
     let text = text.trim();
-    let is_address_of_ipv6 = || text.parse::<std::net::Ipv6Addr>().is_ok();
-    let is_host = |host: &str| !host.contains('*') && url::Host::parse(host).is_ok();
-    match text.strip_prefix("*.") {
-        Some(domain) => {
-            matches!(url::Host::parse(domain), Ok(url::Host::Domain(name)) if !name.contains('*'))
-        }
-        None => text == "*" || is_host(text) || is_address_of_ipv6(),
+    if text == "*" || text.parse::<std::net::IpAddr>().is_ok() {
+        return true;
     }
+    match (text.strip_prefix("*."), url::Host::parse(text.strip_prefix("*.").unwrap_or(text))) {
+        (_, Ok(url::Host::Domain(name))) => is_host_name(&name),
+        (None, Ok(_)) => true,
+        _ => false,
+    }
+}
+
+/// Checks a host name after IDNA processing. `url::Host` also accepts names such as `a;b`, which no host can have.
+fn is_host_name(name: &str) -> bool {
+    let is_label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    name.strip_suffix('.').unwrap_or(name).split('.').all(is_label)
+}
+
+/// Reads an IP address or a network; an address is the network that contains only it.
+pub fn network(text: &str) -> Option<ipnet::IpNet> {
+    let text = text.trim();
+    text.parse().ok().or_else(|| text.parse::<std::net::IpAddr>().ok().map(ipnet::IpNet::from))
+}
+
+/// Returns the path without a trailing slash; `None` if it is not the path of a URL without escapes.
+fn url_path(text: &str) -> Option<&str> {
+    let path = text.trim_end_matches('/');
+    let is_segment = |segment: &str| {
+        let is_character = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+        !matches!(segment, "" | "." | "..") && segment.bytes().all(is_character)
+    };
+    let fits = text.starts_with('/') && path.split('/').skip(1).all(is_segment);
+    fits.then_some(path)
 }
 
 fn choice(names: &[&str]) -> String {

@@ -1,5 +1,5 @@
-//! Pointer and key events as the actions that WebDriver knows, classic and BiDi alike: one message for all that is
-//! done in one frame.
+//! Pointer and key events as WebDriver actions, for classic WebDriver and BiDi. All events for one frame are one
+//! message.
 
 use serde_json::{Value, json};
 

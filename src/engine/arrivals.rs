@@ -1,5 +1,5 @@
-//! The pages of a browser by its own ids, and who awaits one of them. A page that we ask for is told of by the
-//! answer and by an event, in either order.
+//! The pages of a browser by the browser's ids, and the callers that wait for one. A page that Troupe opens is
+//! reported by the command's answer and by an event, in either order.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -44,6 +44,10 @@ impl<P> Arrivals<P> {
             let _ = awaited.send(page.clone());
         }
         self.there.insert(id, page);
+    }
+
+    pub fn get(&self, id: &str) -> Option<&Arc<P>> {
+        self.there.get(id)
     }
 
     pub fn remove(&mut self, id: &str) -> Option<Arc<P>> {

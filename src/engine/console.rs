@@ -1,4 +1,4 @@
-//! What a page logs, and the stack that tells from where: CDP and BiDi write it alike.
+//! Console messages and their stack traces, which have the same format in CDP and BiDi.
 
 use serde::Deserialize;
 
@@ -22,7 +22,7 @@ impl ConsoleLevel {
     }
 }
 
-/// What a page logged, threw without catching it, or was told by its browser.
+/// A console message, an uncaught exception, or a message of the browser about the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsoleMessage {
     pub level: ConsoleLevel,

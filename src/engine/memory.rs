@@ -1,5 +1,5 @@
-//! A browser that is only remembered: contexts and pages without a process, for property tests of sessions.
-//! Compiled in with the feature `testing` alone.
+//! An in-memory browser: contexts and pages without a process, for property tests of sessions. Compiled only with
+//! the feature `testing`.
 
 use std::{
     path::PathBuf,
@@ -193,6 +193,8 @@ impl Page for MemoryPage {
     async fn drop_at(&self, _x: f64, _y: f64) -> EngineResult<()> {
         Self::unsupported()
     }
+
+    fn give_up_drag(&self, _x: f64, _y: f64) {}
 
     async fn set_files(&self, _frame: &FrameId, _expression: &str, _files: &[PathBuf]) -> EngineResult<()> {
         Self::unsupported()

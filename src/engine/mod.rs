@@ -1,9 +1,9 @@
-//! Browsers behind traits: what every browser can be asked for, in its own words nowhere but below.
+//! Browsers behind traits. Only the modules below use the protocol of a specific browser.
 //!
-//! An engine does primitives (contexts, navigation, trusted input, evaluation, pictures, dialogs, cookies);
-//! what a page *means* (targets, waiting, snapshots) is the page layer's, the same for every browser. The
-//! engine tells what happens by [`PageEvent`]s, in the order in which it happened and before the answer of
-//! any later call. Knows `error` and `config`, nothing above.
+//! An engine implements primitives: contexts, navigation, trusted input, evaluation, pictures, dialogs, cookies.
+//! The page layer implements targets, waits and snapshots on top of them, the same for every browser. The engine
+//! reports [`PageEvent`]s in the order in which they happened, and before the answer to any later call. Uses
+//! `error` and `config` only.
 
 mod actions;
 mod arrivals;
@@ -74,7 +74,7 @@ pub struct ScriptFailure {
     /// From 1, in the script as it was given.
     pub line: u64,
     pub column: u64,
-    /// The class of what was thrown (`TypeError`), if it was an object.
+    /// The class of the exception (`TypeError`), if it was an object.
     pub class: Option<String>,
 }
 
@@ -90,11 +90,11 @@ pub type DocumentId = Arc<str>;
 pub enum World {
     /// The page's own globals.
     Main,
-    /// The same document, globals of our own that the page cannot see.
+    /// The same document, with separate globals that the page cannot access.
     Isolated,
 }
 
-/// What a request is for, in CDP's words.
+/// The resource type of a request, as in CDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResourceKind {
     Document,
@@ -127,8 +127,9 @@ pub struct DownloadStart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChooser {
     pub frame: FrameId,
-    /// The engine's own id of the input.
-    pub input: i64,
+    /// The engine's own id of the file input. `None`: a script called the File System Access API
+    /// (`showOpenFilePicker()`), whose choosers the browser cancels: no files can be given to them.
+    pub input: Option<i64>,
     pub multiple: bool,
 }
 
@@ -153,12 +154,13 @@ pub enum PageEvent {
     NavigationUnscheduled {
         frame: FrameId,
     },
-    /// The page asks for a window with this URL; where that is known only later, it is told again of the same `window`.
+    /// The page opens a window with this URL. If the URL is known only later, the event is sent again for the same
+    /// `window`.
     WindowOpening {
         window: Option<Arc<str>>,
         url: String,
     },
-    /// The frame has given up or finished what it was loading.
+    /// The frame has finished or stopped loading.
     LoadingStopped {
         frame: FrameId,
     },
@@ -200,11 +202,11 @@ pub enum PageEvent {
         id: Arc<str>,
         bytes: u64,
     },
-    /// The end of a request's answer; that of a fetch whose answer nobody reads may never be told.
+    /// The end of a response. For a fetch whose response nobody reads, it may never be reported.
     RequestEnded {
         id: Arc<str>,
     },
-    /// What the log keeps; waiting goes by the events above.
+    /// A step of a request for the log; waits use the events above.
     Request(RequestEvent),
     Console(ConsoleMessage),
     DialogOpened(Dialog),
@@ -239,7 +241,7 @@ pub struct ScriptCall {
 }
 
 impl MouseEvent {
-    /// Moves to a place and clicks there so many times.
+    /// Moves to a point and clicks there `times` times.
     pub fn clicks((x, y): (f64, f64), button: MouseButton, times: u32, modifiers: Modifiers) -> Vec<Self> {
         let mut events = vec![Self::Move { x, y, modifiers }];
         for clicks in 1..=times {
@@ -327,12 +329,12 @@ pub enum ImageFormat {
     Jpeg,
 }
 
-/// What a picture shows. Lengths are CSS pixels.
+/// The area of a screenshot. Lengths are CSS pixels.
 #[derive(Debug, Clone, Copy)]
 pub struct Shot {
     pub format: ImageFormat,
     pub quality: Option<u8>,
-    /// Also what is outside of the viewport.
+    /// Includes the area outside of the viewport.
     pub full_page: bool,
     /// Only this part of the document.
     pub clip: Option<Area>,
@@ -347,7 +349,7 @@ pub struct Area {
     pub height: f64,
 }
 
-/// What a context is made with: the configuration, and the files that it names as they were read.
+/// The options of a context: the configuration, and the contents of the files that it names.
 #[derive(Clone, Default)]
 pub struct ContextOptions {
     pub config: ContextConfig,
@@ -388,7 +390,7 @@ pub trait Browser: Send + Sync {
         options: &ContextOptions,
         observer: Arc<dyn ContextObserver>,
     ) -> EngineResult<Arc<dyn Context>>;
-    /// Ends it in good order; kills it after a while.
+    /// Ends the browser normally, or kills it after a timeout.
     async fn close(&self);
 }
 
@@ -405,7 +407,7 @@ pub trait Context: Send + Sync {
     async fn set_network(&self, rules: NetworkRules) -> EngineResult<()>;
     async fn cookies(&self) -> EngineResult<Vec<Cookie>>;
     async fn set_cookies(&self, cookies: &[Cookie]) -> EngineResult<()>;
-    /// Cancelled when what it runs in is gone, where that is a process of its own.
+    /// Canceled when the context's own process has ended, if it has one.
     fn gone(&self) -> Option<CancellationToken> {
         None
     }
@@ -429,6 +431,12 @@ pub trait Page: Send + Sync {
     }
     /// Evaluates `expression`, awaits a promise, gives a copy of the value (`undefined` as null).
     async fn evaluate(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value>;
+    /// Calls the function `name` of our script with `arguments` (JSON) in the isolated world, awaits its promise and
+    /// returns its string; null if the document does not have our script.
+    async fn call_script(&self, frame: &FrameId, name: &str, arguments: &str) -> EngineResult<Value> {
+        let call = format!("globalThis.__troupe && __troupe.{name}({arguments})");
+        self.evaluate(frame, World::Isolated, &call).await
+    }
     /// The frame inside the element that `expression` gives in the isolated world.
     async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>>;
     /// Whether closed shadow roots can be handed over.
@@ -436,8 +444,8 @@ pub trait Page: Send + Sync {
         false
     }
     /// Looks for closed shadow roots of the elements in the array that `hosts` gives in the isolated world, and
-    /// calls the function that `take` gives there with each host and its root.
-    async fn hand_over_roots(&self, _frame: &FrameId, _hosts: &str, _take: &str) -> EngineResult<()> {
+    /// calls the function that `take` gives there with each host and its root. Returns whether it found any.
+    async fn hand_over_roots(&self, _frame: &FrameId, _hosts: &str, _take: &str) -> EngineResult<bool> {
         Err(EngineError::Unsupported {
             what: "looking into closed shadow roots",
             instead: "use another --browser",
@@ -463,9 +471,9 @@ pub trait Page: Send + Sync {
     fn presses_between(&self) -> bool {
         false
     }
-    /// Calls our script in the main frame, presses the left button where its answer says (`press: {x, y}`), and calls it
-    /// again: there and back once, where the engine has hands beside the document. `None`: it has not. So many clicks,
-    /// and none once the time is over.
+    /// Calls Troupe's script in the main frame, presses the left button at the point in its answer (`press: {x, y}`),
+    /// and calls the script again, all in one round trip. Returns `None` if the engine does not support this. Clicks
+    /// the given number of times, and not at all after the deadline.
     async fn press_between(
         &self,
         _look: &ScriptCall,
@@ -478,16 +486,19 @@ pub trait Page: Send + Sync {
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()>;
     /// Whether drags of the browser's own are handed to us instead of the desktop.
     async fn intercept_drags(&self, on: bool) -> EngineResult<()>;
-    /// Holds what an intercepted drag carries over a place; `enters` at the first.
+    /// Moves the data of an intercepted drag over a point; `enters` at the first.
     async fn drag_over(&self, x: f64, y: f64, enters: bool) -> EngineResult<()>;
     /// Drops it there.
     async fn drop_at(&self, x: f64, y: f64) -> EngineResult<()>;
+    /// Ends an abandoned drag: stops intercepting drags, and releases the left button at a point if it is down. The
+    /// command is sent at once and not awaited, because later input comes after it.
+    fn give_up_drag(&self, x: f64, y: f64);
     /// Puts files into the input that `expression` gives in the isolated world.
     async fn set_files(&self, frame: &FrameId, expression: &str, files: &[PathBuf]) -> EngineResult<()>;
     /// Puts files into the input whose chooser opened.
     async fn choose_files(&self, chooser: &FileChooser, files: &[PathBuf]) -> EngineResult<()>;
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()>;
-    /// Goes so many entries forward in the page's history (or back); false where there is none.
+    /// Moves by the given number of entries in the page's history. Returns false if there is no such entry.
     async fn travel(&self, entries: i64) -> EngineResult<bool>;
     /// A picture, base64.
     async fn screenshot(&self, shot: Shot) -> EngineResult<String>;
@@ -497,14 +508,14 @@ pub trait Page: Send + Sync {
     async fn close(&self) -> EngineResult<()>;
 }
 
-/// What pages tell of, and is kept.
+/// The logs of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Log {
     Requests,
     Console,
 }
 
-/// Fails where the pages of `browser` tell of no such thing.
+/// Fails if `browser` does not report this kind of log.
 pub fn check_log(browser: BrowserKind, log: Log) -> EngineResult<()> {
     match browser {
         BrowserKind::Webkit => webkit::check_log(log),

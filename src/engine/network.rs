@@ -1,4 +1,4 @@
-//! What can be asked of a context's network, and what it tells, as plain data.
+//! Network rules and network events of a context, as plain data.
 
 use std::sync::Arc;
 
@@ -106,8 +106,8 @@ pub enum WorkerKind {
     Service,
 }
 
-/// A step in the life of a request, for the log. Those of shared and service workers are told to every page of
-/// their context. `clock` is in milliseconds, of whatever origin.
+/// A step of a request, for the log. Requests of shared and service workers are reported to every page of their
+/// context. `clock` is in milliseconds, with an arbitrary origin.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RequestEvent {
     Sent {
@@ -117,13 +117,14 @@ pub enum RequestEvent {
         kind: ResourceType,
         /// Milliseconds since 1970.
         at: f64,
-        clock: f64,
+        /// `None` if it is not known before `Begun`, or at all.
+        clock: Option<f64>,
         frame: Option<FrameId>,
         worker: Option<WorkerKind>,
         /// Status of the redirect under the same id that led here.
         redirected: Option<u16>,
     },
-    /// The times of one that was told of before they were known.
+    /// The times of a request that was reported before they were known.
     Begun {
         id: Arc<str>,
         at: f64,

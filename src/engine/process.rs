@@ -1,7 +1,8 @@
-//! A browser's process and its folder: started, watched, ended, and swept where a server died.
+//! A browser's process and its folder: starts, watches and ends the process, and removes folders of servers that
+//! died.
 //!
-//! Each browser has a folder of its own (profile and TMPDIR), held by a lock of this process: after
-//! `kill -9` the next start finds the lock free and removes the folder.
+//! Each browser has its own folder (profile and TMPDIR), which this process locks. After `kill -9`, the next start
+//! finds the lock free and removes the folder.
 
 use std::{
     collections::VecDeque,
@@ -19,6 +20,8 @@ use tokio::{
     sync::{Notify, oneshot},
 };
 use tokio_util::sync::CancellationToken;
+
+use crate::config::own_variables;
 
 /// How long a browser may take to end by itself; all of a server's end must fit in 2 s.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(1000);
@@ -93,13 +96,16 @@ pub fn start(
     folder: Folder,
     gone: impl FnOnce() + Send + 'static,
 ) -> io::Result<Running> {
+    for name in own_variables() {
+        command.env_remove(name);
+    }
     command
         .env("TMPDIR", folder.path.join(TEMP))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    // A Ctrl-C in the terminal is for us; we end the browser in good order.
+    // A Ctrl-C in the terminal is for the server, which ends the browser normally.
     #[cfg(unix)]
     command.process_group(0);
     #[cfg(target_os = "linux")]
@@ -224,7 +230,7 @@ pub struct Folder {
     path: PathBuf,
     /// Held, not read: the lock ends with the process.
     _lock: File,
-    /// What is done with it where its browser has ended in good order.
+    /// Runs on the folder after its browser has ended normally.
     last: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -270,12 +276,12 @@ impl Folder {
         &self.path
     }
 
-    /// Where the browser is told to put downloads.
+    /// The folder that the browser downloads to.
     pub fn downloads(&self) -> PathBuf {
         self.path.join("downloads")
     }
 
-    /// Does `last` before it is removed, if its browser has ended in good order.
+    /// Runs `last` before the folder is removed, if its browser has ended normally.
     pub fn before_it_goes(&mut self, last: impl FnOnce() + Send + 'static) {
         self.last = Some(Box::new(last));
     }
@@ -312,15 +318,15 @@ fn private_dir(path: &Path) -> io::Result<()> {
 
 /// Does `launch`, and beside it removes what dead servers left.
 pub async fn beside_sweep<T>(launch: impl Future<Output = T>) -> T {
-    let sweeping = tokio::task::spawn_blocking(sweep);
+    let sweeping = tokio::task::spawn_blocking(|| sweep(&root()));
     let launched = launch.await;
     let _ = sweeping.await;
     launched
 }
 
 /// Removes the folders of browsers whose server is dead. Cheap where there is nothing to do.
-fn sweep() {
-    let Ok(entries) = fs::read_dir(root()) else { return };
+fn sweep(root: &Path) {
+    let Ok(entries) = fs::read_dir(root) else { return };
     for entry in entries.flatten() {
         let path = entry.path();
         let abandoned = if path.extension().is_some_and(|extension| extension == UNFINISHED) {
@@ -329,11 +335,41 @@ fn sweep() {
                 .and_then(|metadata| metadata.modified())
                 .is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > MAKING))
         } else {
-            File::open(path.join(LOCK)).map_or(true, |lock| lock.try_lock().is_ok())
+            match File::open(path.join(LOCK)) {
+                Ok(lock) => lock.try_lock().is_ok(),
+                // Half removed. Any other error (too many open files, no permission) says nothing about the server.
+                Err(error) => error.kind() == io::ErrorKind::NotFound,
+            }
         };
         if abandoned {
             tracing::debug!(path = %path.display(), "removing the folder of a dead browser");
             let _ = fs::remove_dir_all(&path);
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sweep_keeps_folders_whose_lock_is_held_or_cannot_be_opened() {
+        let root = std::env::temp_dir().join(format!("troupe-sweep-{}", std::process::id()));
+        let folder = |name: &str| {
+            let path = root.join(name);
+            fs::create_dir_all(&path).unwrap();
+            path
+        };
+        let held = File::create(folder("held").join(LOCK)).unwrap();
+        held.lock().unwrap();
+        drop(File::create(folder("abandoned").join(LOCK)).unwrap());
+        folder("half-removed");
+        // A link to itself: opening it fails with ELOOP for every user, including root.
+        std::os::unix::fs::symlink(LOCK, folder("unreadable").join(LOCK)).unwrap();
+        sweep(&root);
+        let mut kept: Vec<_> = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        kept.sort();
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(kept, ["held", "unreadable"]);
     }
 }

@@ -1,16 +1,29 @@
-//! The proxy of a context as the capability that WebDriver knows, classic and BiDi alike.
+//! The proxy of a context as a WebDriver capability, for classic WebDriver and BiDi.
 
 use serde_json::{Value, json};
+use url::Url;
 
 use super::{EngineError, EngineResult};
-use crate::config::ContextConfig;
+use crate::config::{ContextConfig, redacted_proxy};
+
+/// The address of the proxy in `config`; `http` is the scheme of one without.
+pub(super) fn url(config: &ContextConfig) -> EngineResult<Option<Url>> {
+    let Some(server) = &config.proxy_server else { return Ok(None) };
+    let parsed =
+        if server.contains("://") { Url::parse(server) } else { Url::parse(&format!("http://{server}")) };
+    parsed.map(Some).map_err(|_| unknown(config))
+}
+
+/// The error for a proxy that cannot be used; without its credentials.
+pub(super) fn unknown(config: &ContextConfig) -> EngineError {
+    let server = config.proxy_server.as_deref().unwrap_or_default();
+    EngineError::UnknownSetting { name: "proxy", value: redacted_proxy(server) }
+}
 
 /// The proxy that `config` names, if it names one.
 pub(super) fn capability(config: &ContextConfig) -> EngineResult<Option<Value>> {
-    let Some(server) = &config.proxy_server else { return Ok(None) };
-    let unknown = || EngineError::UnknownSetting { name: "proxy", value: server.clone() };
-    let with_scheme = if server.contains("://") { server.clone() } else { format!("http://{server}") };
-    let url = url::Url::parse(&with_scheme).map_err(|_| unknown())?;
+    let Some(url) = url(config)? else { return Ok(None) };
+    let unknown = || unknown(config);
     let host = url.host_str().ok_or_else(unknown)?;
     let address = format!("{host}:{}", url.port().unwrap_or(80));
     let bypass: Vec<&str> = config

@@ -1,4 +1,4 @@
-//! Which URLs are meant: by mocks, and by whoever waits for one.
+//! URL patterns, for mocks and for waits.
 
 use globset::{GlobBuilder, GlobMatcher};
 

@@ -1,23 +1,80 @@
-//! `SessionManager` for Node: the tools by name, and the sessions as they are listed.
+//! `SessionManager` for Node: calls tools by name, and lists the sessions.
 
 use std::sync::Arc;
 
-use napi::{Env, bindgen_prelude::Object};
+use napi::{
+    Env,
+    bindgen_prelude::{Function, Object},
+    threadsafe_function::ThreadsafeFunctionCallMode,
+};
 use napi_derive::napi;
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 
-use super::{outcome, panicked, promise};
+use super::{outcome, panicked, promise, runtime};
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
-    session::Connection,
+    session::{Connection, Session, SessionManager, Turn},
     tools::{Invocation, Registry},
 };
+
+/// Slots of the queue of events that JavaScript has not taken yet; further ones are dropped.
+const EVENTS: usize = 1024;
+
+/// The tools of a manager, opened at the first call: opening reads and creates files.
+pub(super) struct Opening {
+    config: Result<Arc<Config>>,
+    opened: OnceCell<Result<Arc<Registry>>>,
+}
+
+impl Opening {
+    pub fn new(config: Result<Arc<Config>>) -> Arc<Self> {
+        Arc::new(Self { config, opened: OnceCell::new() })
+    }
+
+    #[cfg(feature = "testing")]
+    pub fn done(registry: Result<Arc<Registry>>) -> Arc<Self> {
+        Arc::new(Self { config: Ok(Arc::default()), opened: OnceCell::new_with(Some(registry)) })
+    }
+
+    async fn registry(&self) -> Result<Arc<Registry>> {
+        let open = async {
+            let config = self.config.clone()?;
+            let opening = tokio::task::spawn_blocking(|| Registry::open(config));
+            let opened = opening.await.map_err(|error| {
+                TroupeError::new(ErrorCode::InternalError, format!("the manager was not opened: {error}"))
+            })?;
+            opened.map(Arc::new)
+        };
+        self.opened.get_or_init(|| open).await.clone()
+    }
+
+    /// The tools, if they were opened: from then on they are not.
+    async fn close(&self) -> Result<Arc<Registry>> {
+        let shut_down =
+            || async { Err(TroupeError::new(ErrorCode::BrowserError, "the manager was shut down")) };
+        self.opened.get_or_init(shut_down).await.clone()
+    }
+
+    /// The sessions, if the tools are open already: before that there are none.
+    fn manager(&self) -> Option<Arc<SessionManager>> {
+        Some(self.opened.get()?.as_ref().ok()?.manager().clone())
+    }
+
+    fn session(&self, id: &str) -> Result<Arc<Session>> {
+        match self.manager() {
+            Some(manager) => manager.get(id),
+            None => Err(TroupeError::new(ErrorCode::SessionNotFound, format!("there is no session `{id}`"))
+                .session(id)),
+        }
+    }
+}
 
 /// A server without a protocol: its caller is the one client.
 #[napi]
 pub struct NativeManager {
-    pub(super) registry: Result<Arc<Registry>>,
+    pub(super) opening: Arc<Opening>,
     pub(super) connection: Arc<Connection>,
     #[cfg(feature = "testing")]
     pub(super) clock: Option<Arc<crate::session::VirtualClock>>,
@@ -30,8 +87,9 @@ pub(super) fn read_config(text: &str) -> Result<Config> {
 }
 
 async fn call(
-    registry: Result<Arc<Registry>>,
+    opening: Arc<Opening>,
     connection: Arc<Connection>,
+    turn: Turn,
     tool: String,
     arguments: String,
 ) -> Result<Value> {
@@ -41,8 +99,11 @@ async fn call(
             format!("the arguments of `{tool}` are not JSON: {error}"),
         )
     })?;
-    let invocation = Invocation { whole: true, ..Invocation::new(connection, tool, arguments) };
-    let outcome = registry?
+    let invocation =
+        Invocation { whole: true, turn: Some(turn), ..Invocation::new(connection, tool, arguments) };
+    let outcome = opening
+        .registry()
+        .await?
         .call(invocation)
         .await
         .map_err(|unknown| TroupeError::new(ErrorCode::InvalidParameters, unknown.to_string()))?;
@@ -51,18 +112,18 @@ async fn call(
 
 #[napi]
 impl NativeManager {
-    /// A manager for the configuration; what is wrong with it is told by the first call.
+    /// A manager for the configuration; what is wrong with it is told by the first call. Opens no file.
     #[napi(constructor, catch_unwind)]
     pub fn new(config: String) -> Self {
         Self {
-            registry: read_config(&config).and_then(|config| Registry::open(Arc::new(config))).map(Arc::new),
+            opening: Opening::new(read_config(&config).map(Arc::new)),
             connection: Arc::default(),
             #[cfg(feature = "testing")]
             clock: None,
         }
     }
 
-    /// What is wrong with a configuration.
+    /// What is wrong with a configuration, as far as it shows without opening a file.
     #[napi(catch_unwind)]
     pub fn check(config: String) -> String {
         outcome(
@@ -73,10 +134,10 @@ impl NativeManager {
     /// Starts the browser.
     #[napi(ts_return_type = "Promise<string>", catch_unwind)]
     pub fn initialize<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
-        let (registry, connection) = (self.registry.clone(), self.connection.clone());
+        let (opening, connection) = (self.opening.clone(), self.connection.clone());
         let work = async move {
             let started = async {
-                let registry = registry?;
+                let registry = opening.registry().await?;
                 connection.take_over(registry.manager()).await;
                 registry.manager().initialize().await.map(|()| Value::Null)
             };
@@ -85,27 +146,46 @@ impl NativeManager {
         promise(env, work, panicked())
     }
 
-    /// Calls a tool.
+    /// Calls `listener` with each event of the session, as JSON. A listener does not keep the process alive.
+    #[napi(ts_args_type = "id: string, listener: (event: string) => void", catch_unwind)]
+    pub fn listen(&self, id: String, listener: Function<'_, String, ()>) -> napi::Result<String> {
+        let listener =
+            listener.build_threadsafe_function().weak::<true>().max_queue_size::<EVENTS>().build()?;
+        let session = match self.opening.session(&id) {
+            Ok(session) => session,
+            Err(error) => return Ok(outcome(Err(error))),
+        };
+        // Owned by the session: it returns at the session's end.
+        runtime()?.spawn(async move {
+            let of = session.clone();
+            let hand_over = move |event| {
+                let mut event = json!(event);
+                of.secrets.vault().mask_json(&mut event);
+                listener.call(event.to_string(), ThreadsafeFunctionCallMode::NonBlocking);
+            };
+            session.listen(hand_over).await;
+        });
+        Ok(outcome(Ok(Value::Null)))
+    }
+
+    /// Calls a tool. Calls enter the queue of their session in the order in which they are made.
     #[napi(ts_return_type = "Promise<string>", catch_unwind)]
     pub fn call<'env>(&self, env: &'env Env, tool: String, arguments: String) -> napi::Result<Object<'env>> {
-        let work = call(self.registry.clone(), self.connection.clone(), tool, arguments);
+        let turn = self.connection.arrive();
+        let work = call(self.opening.clone(), self.connection.clone(), turn, tool, arguments);
         promise(env, async move { outcome(work.await) }, panicked())
     }
 
     /// What is told of the session, or null.
     #[napi(catch_unwind)]
     pub fn get_session(&self, id: String) -> String {
-        outcome(
-            self.registry.clone().map(|registry| {
-                registry.manager().get(&id).map_or(Value::Null, |session| json!(session.info()))
-            }),
-        )
+        outcome(Ok(self.opening.session(&id).map_or(Value::Null, |session| json!(session.info()))))
     }
 
     /// Whether the session can be used, and if not the error that a call would get.
     #[napi(catch_unwind)]
     pub fn validate_session(&self, id: String) -> String {
-        outcome(self.registry.clone().map(|registry| match registry.manager().get(&id) {
+        outcome(Ok(match self.opening.session(&id) {
             Ok(_) => json!({"valid": true}),
             Err(error) => json!({"valid": false, "error": error}),
         }))
@@ -114,19 +194,16 @@ impl NativeManager {
     /// The sessions that live, the oldest first.
     #[napi(catch_unwind)]
     pub fn list_sessions(&self) -> String {
-        outcome(
-            self.registry.clone().map(|registry| {
-                registry.manager().list().iter().map(|session| json!(session.info())).collect()
-            }),
-        )
+        let sessions = self.opening.manager().map(|manager| manager.list()).unwrap_or_default();
+        outcome(Ok(sessions.iter().map(|session| json!(session.info())).collect()))
     }
 
     /// Closes every session and the browser.
     #[napi(ts_return_type = "Promise<string>", catch_unwind)]
     pub fn shutdown<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
-        let registry = self.registry.clone();
+        let opening = self.opening.clone();
         let work = async move {
-            if let Ok(registry) = registry {
+            if let Ok(registry) = opening.close().await {
                 registry.manager().shutdown().await;
             }
             outcome(Ok(Value::Null))

@@ -1,10 +1,9 @@
-//! The face for Node: the command line and the session manager as functions of the addon. The only place
-//! that knows napi.
+//! The Node addon: the command line and the session manager as functions. The only module that uses napi.
 //!
-//! Behind the cargo feature `node`, and never in `cargo test`: the symbols of Node are there only where Node
-//! loads the addon. Everything runs on a runtime of our own, on threads of our own; JavaScript owns the
-//! signals. Answers are JSON texts of an outcome, `{"ok": …}` or `{"error": …}`: an error thrown from here
-//! would lose its code on the way.
+//! It is compiled with the cargo feature `node` and never in `cargo test`, because Node's symbols exist only when
+//! Node loads the addon. Everything runs on a separate runtime with its own threads. JavaScript handles the
+//! signals. Answers are JSON texts, `{"ok": …}` or `{"error": …}`, because an error that is thrown here would lose
+//! its code.
 
 mod manager;
 mod server;
@@ -15,6 +14,7 @@ use std::{
     future::Future,
     panic::AssertUnwindSafe,
     sync::{LazyLock, OnceLock},
+    time::Duration,
 };
 
 use futures_util::FutureExt;
@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::{ErrorCode, Result, TroupeError},
-    tools::Registry,
+    tools::{Lifecycle, Registry},
 };
 
 /// Of what a call costs, an eighth was the allocator of the C library.
@@ -36,12 +36,18 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// What a panic exits with.
 const PANICKED: i32 = 70;
 
+/// A hundred years.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 /// The runtime of this process; made when it is first wanted, ended with the process.
 fn runtime() -> napi::Result<&'static Runtime> {
     static RUNTIME: OnceLock<std::io::Result<Runtime>> = OnceLock::new();
     RUNTIME
         .get_or_init(|| {
             tokio::runtime::Builder::new_multi_thread()
+                // The kernel kills a browser when the thread that started it ends (`die_with_parent`). Work in
+                // `block_in_place` turns a worker into a blocking thread, which must not end while idle.
+                .thread_keep_alive(FOREVER)
                 .worker_threads(workers())
                 .thread_name("troupe")
                 .enable_all()
@@ -103,6 +109,18 @@ pub fn config_schema() -> String {
     crate::config::schema().to_string()
 }
 
+/// The rows of the error codes and the schema of the details, as JSON.
+#[napi(catch_unwind)]
+pub fn error_schemas() -> String {
+    json!({"codes": crate::error::ERROR_CODES, "details": crate::tools::error_details_schema()}).to_string()
+}
+
+/// The schemas of a session's events, as JSON: one object for each `type`.
+#[napi(catch_unwind)]
+pub fn event_schemas() -> String {
+    crate::tools::event_schema().to_string()
+}
+
 /// Every native tool as JSON: name, group, description, schemas of its parameters and its answer.
 #[napi(catch_unwind)]
 pub fn tool_schemas() -> String {
@@ -115,7 +133,9 @@ pub fn tool_schemas() -> String {
                 "description": tool.description,
                 "inputSchema": tool.input,
                 "outputSchema": tool.output,
+                "outputType": tool.output_type,
                 "answer": tool.answer.as_str(),
+                "lifecycle": tool.properties.lifecycle.map(Lifecycle::as_str),
             })
         })
         .collect();

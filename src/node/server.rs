@@ -1,4 +1,4 @@
-//! `serve` for Node: a server of this process, by any transport.
+//! `serve` for Node: a server in this process, with any transport.
 
 use std::sync::Mutex;
 

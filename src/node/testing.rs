@@ -1,11 +1,11 @@
-//! For property tests of sessions: a manager whose browser is in memory and whose clock stands still.
-//! A file of its own, since napi does not see the `cfg` of a single method.
+//! A manager for property tests of sessions, with an in-memory browser and a stopped clock. It is in a separate
+//! file because napi ignores the `cfg` of single methods.
 
 use std::sync::Arc;
 
 use napi_derive::napi;
 
-use super::manager::{NativeManager, read_config};
+use super::manager::{NativeManager, Opening, read_config};
 use crate::{session::VirtualClock, tools::Registry};
 
 #[napi]
@@ -17,7 +17,7 @@ impl NativeManager {
         let registry = read_config(&config)
             .and_then(|config| Registry::in_memory(Arc::new(config), clock.clone()))
             .map(Arc::new);
-        Self { registry, connection: Arc::default(), clock: Some(clock) }
+        Self { opening: Opening::done(registry), connection: Arc::default(), clock: Some(clock) }
     }
 
     /// Moves the clock of a manager in memory on.

@@ -1,13 +1,17 @@
-//! What every action on a page has in common: the wait until it can be done, and the look at what came of it.
+//! The common steps of every action on a page: waits until the element is actionable, and describes the effects
+//! afterwards.
 
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
     ANSWER, Page, SnapshotOptions,
     changes::Before,
+    frame_transform::FrameTransform,
+    frames::Reached,
     settle::{Settled, Turning},
     state::Mark,
     waiting::millis,
@@ -18,13 +22,26 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// What an action has entered into fields.
+/// The fields that an action has entered something into.
 #[derive(Debug, Clone, Default)]
 pub struct Entered {
     /// Of each, whether it is for a password.
     pub passwords: Vec<bool>,
-    /// What stands in one for a password now.
+    /// The current value of a password field.
     pub secret: Option<String>,
+}
+
+/// A field whose value, after the page's handlers have run, is another than the text that was entered.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OtherValue {
+    /// Which of the texts that were entered.
+    pub index: usize,
+    /// The field, as a snapshot shows it.
+    pub description: String,
+    /// `None` for a password.
+    pub value: Option<String>,
+    pub max_length: Option<u64>,
 }
 
 /// An action that was done.
@@ -34,11 +51,12 @@ pub struct Done {
     pub element: String,
     /// What became of the page.
     pub settled: Settled,
-    /// What is other than before in its snapshot.
+    /// The changes of its snapshot.
     pub changes: Option<String>,
     /// The page afterwards, where that is wanted after each action.
     pub snapshot: Option<String>,
     pub entered: Entered,
+    pub other_values: Vec<OtherValue>,
 }
 
 /// A place to act on.
@@ -46,6 +64,8 @@ pub(super) struct Spot {
     pub frame: FrameId,
     pub x: f64,
     pub y: f64,
+    /// Maps the viewport of `frame` to the page's.
+    pub transform: FrameTransform,
     pub reference: String,
     pub description: String,
     /// The element's name, in lower case.
@@ -76,10 +96,33 @@ impl Sought {
     fn left(&self) -> Duration {
         self.timeout.saturating_sub(self.begun.elapsed())
     }
+
+    /// The arguments of the page's own wait.
+    pub fn arguments(&self) -> Value {
+        let mut arguments = self.wanted.clone();
+        arguments["timeout"] = millis(self.timeout).into();
+        arguments["waited"] = millis(self.begun.elapsed()).into();
+        arguments
+    }
+
+    /// The same for a frame that the element is in: only the pointer has to get through it.
+    pub fn through_frame(&self) -> Value {
+        let Value::Object(mut arguments) = self.arguments() else { return json!({}) };
+        let through = match self.wanted["action"].as_str() {
+            Some("click" | "hover" | "check" | "drag" | "drop") => "hover",
+            Some("upload") => "upload",
+            _ => "scroll",
+        };
+        arguments.insert("action".into(), through.into());
+        for of_the_element in ["focus", "position", "strict", "known"] {
+            arguments.remove(of_the_element);
+        }
+        arguments.into()
+    }
 }
 
 impl Done {
-    /// With what is known of the fields that it entered something into.
+    /// Adds which of the entered fields are password fields.
     pub(super) fn entered(mut self, passwords: Vec<bool>) -> Self {
         let secret = self.settled.password.take().filter(|_| passwords.contains(&true));
         self.entered = Entered { passwords, secret };
@@ -94,12 +137,13 @@ pub(super) fn place_in(answer: &Value) -> (f64, f64) {
 }
 
 impl Spot {
-    /// What the page has found in `frame`; `(x, y)` is where it is in the viewport.
-    pub fn of(answer: &Value, (x, y): (f64, f64), frame: FrameId, sought: Sought) -> Self {
+    /// The element that the page has found in `frame`, and its position in the page's viewport.
+    pub fn of(answer: &Value, reached: &Reached, frame: FrameId, sought: Sought) -> Self {
         let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
         Self {
-            x,
-            y,
+            x: reached.point.0,
+            y: reached.point.1,
+            transform: reached.transform,
             reference: text("ref"),
             description: text("description"),
             tag: text("tag"),
@@ -121,7 +165,7 @@ impl Spot {
 }
 
 impl Page {
-    /// Does `work` on `element`, which is in `frame`, and tells what came of it.
+    /// Performs `work` on `element`, which is in `frame`, and describes its effects.
     pub(super) async fn act(
         &self,
         element: String,
@@ -139,7 +183,7 @@ impl Page {
         self.within(self.config.timeout_settle, self.before_action()).await.flatten()
     }
 
-    /// What came of what was done on `element` since `mark`; a first turn of the page may be under way.
+    /// Describes the effects of an action on `element` since `mark`. A first tick of the page may be pending.
     pub(super) async fn outcome(
         &self,
         element: String,
@@ -195,6 +239,7 @@ impl Page {
                 ErrorCode::ElementNotClickable,
                 format!("{description} was covered by {cover} whenever it was pressed (waited {millis} ms)"),
             )
+            .detail("selector", sought.target)
             .detail("reason", "covered")
             .detail("covering", cover)
             .detail("ref", reference)
@@ -208,23 +253,36 @@ impl Page {
     async fn seek(&self, sought: Sought) -> Result<Spot> {
         let looking = self.in_one_document(|| Box::pin(self.look_for_spot(&sought)));
         // The page keeps the time itself; ours is for a page whose event loop stands still.
-        self.within(sought.left() + Duration::from_secs(2), looking).await.ok_or_else(|| {
+        let found = self.within(sought.left() + Duration::from_secs(2), looking).await.ok_or_else(|| {
             let what = format!("`{}` could not be looked for: the page did not answer", sought.target);
             self.timed_out(&what, sought.timeout)
-        })?
+        });
+        found.and_then(|found| found).map_err(|error| error.about(&sought.target))
     }
 
     async fn look_for_spot(&self, sought: &Sought) -> Result<Spot> {
-        let mut arguments = sought.wanted.clone();
-        let force = arguments["force"] == true;
         let place = self.locate(&sought.target).await?;
-        arguments["target"] = place.target.into();
-        arguments["timeout"] = millis(sought.timeout).into();
-        arguments["waited"] = millis(sought.begun.elapsed()).into();
-        let answer = self.inject_in(&place.frame, "waitActionable", arguments).await?;
-        let (x, y) = place_in(&answer);
-        let at = self.to_viewport(&place.owners, x, y, force).await?;
-        Ok(Spot::of(&answer, at, place.frame, sought.clone()))
+        let mut before: Option<((f64, f64), Reached)> = None;
+        loop {
+            let mut arguments = sought.arguments();
+            arguments["target"] = place.target.as_str().into();
+            let answer = self.inject_in(&place.frame, "waitActionable", arguments).await?;
+            let point = place_in(&answer);
+            let reached = match before.take() {
+                // The element is where it was before the frames around it were waited for.
+                Some((same, reached)) if same == point && answer["retried"] != true => reached,
+                _ => {
+                    let reached = self.reach_through(&place.owners, sought, point).await;
+                    let reached = reached.map_err(|error| unreachable_in_frame(&answer, error))?;
+                    if reached.retried {
+                        before = Some((point, reached));
+                        continue;
+                    }
+                    reached
+                }
+            };
+            return Ok(Spot::of(&answer, &reached, place.frame, sought.clone()));
+        }
     }
 
     /// Awaits input; a dialog that it opens, or a page that it closes, is an outcome, not a failure.
@@ -243,10 +301,19 @@ impl Page {
                     other => other.map_err(|error| self.error(error)),
                 },
                 over = held_up => over.map_err(|error| self.error(error)),
-                // What is told of it is what the wait for the action's outcome finds.
+                // The wait for the outcome of the action reports the dialog.
                 _ = self.held_up() => Ok(()),
             }
         };
         self.taking_turns(ANSWER, over).await
     }
+}
+
+/// Says of which element a frame on the way cannot be reached.
+fn unreachable_in_frame(element: &Value, mut error: TroupeError) -> TroupeError {
+    if matches!(error.code, ErrorCode::ElementNotClickable | ErrorCode::ElementNotEditable) {
+        let description = element["description"].as_str().unwrap_or("the element");
+        error.message = format!("{description} cannot be reached: {}", error.message);
+    }
+    error
 }

@@ -1,47 +1,86 @@
-//! What an action changed: the difference of the page's text before and after it.
+//! The changes that an action made: the difference of the page's text before and after it.
 //!
-//! The text after one action is the text before the next, unless the page says that it has changed since: an
-//! action costs one look at the page, and none where nothing changed. That look comes with the turn of the event
-//! loop that an action waits for anyway: it costs no call of its own.
+//! The text after one action is the text before the next, unless a frame reports a change in between. All frames
+//! are queried in parallel, and only those that have changed are walked again. The main frame's snapshot arrives
+//! with the event loop tick that an action waits for anyway.
 
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use serde_json::{Value, json};
+use futures_util::future::join_all;
+use serde_json::{Map, Value, json};
 use similar::{ChangeTag, TextDiff};
 
 use super::{Page, snapshot::whole_page, state::Mark};
 use crate::{
     engine::{DocumentId, FrameId},
-    error::Result,
+    error::{ErrorCode, Result, TroupeError},
+    offload,
 };
 
-/// Characters of a difference; what is over is counted.
+/// Maximum characters of a difference; the rest is counted.
 const BUDGET: usize = 3000;
 
-/// The page as it was last looked at, and what its frames have said since.
+/// The last snapshot of the page, and the changes that its frames have reported since.
 #[derive(Debug, Default)]
 pub(super) struct LastLook(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
     look: Option<Look>,
-    /// How many changes a frame has counted, as it told in the answer to something else.
-    heard: Counts,
+    /// The documents and mutation counts that frames reported in their answers to other calls.
+    heard: HashMap<FrameId, Version>,
+    /// The frame whose last answer reported the mutation counts of other frames, too.
+    reports_inner: Option<FrameId>,
     /// Whether the look is one after the last action.
     after_action: bool,
 }
 
-/// Changes that each frame has counted; `None` where it could not be asked.
-type Counts = HashMap<FrameId, Option<u64>>;
+/// A document at one of its mutation counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Version {
+    /// The name that the document reports.
+    document: Arc<str>,
+    count: u64,
+}
+
+impl Version {
+    /// Reads it from an answer that has both.
+    fn of(answer: &Value) -> Option<Self> {
+        Some(Self { document: answer["document"].as_str()?.into(), count: answer["mutations"].as_u64()? })
+    }
+}
+
+/// The last snapshot of one frame, without its child frames.
+#[derive(Debug, Clone)]
+pub(super) struct FrameSnapshot {
+    /// What the frame showed when the snapshot was taken.
+    version: Version,
+    /// The answer of the page's `snapshot`.
+    pub answer: Arc<Value>,
+}
+
+impl FrameSnapshot {
+    fn of(answer: Value) -> Result<Self> {
+        let version = Version::of(&answer).ok_or_else(|| {
+            TroupeError::new(ErrorCode::InternalError, "the page's snapshot has no mutation count")
+        })?;
+        Ok(Self { version, answer: Arc::new(answer) })
+    }
+}
+
+/// The frames that could be read.
+pub(super) type FrameSnapshots = HashMap<FrameId, FrameSnapshot>;
 
 #[derive(Debug, Clone)]
 struct Look {
     document: Option<DocumentId>,
     text: Arc<str>,
-    counts: Counts,
+    frames: Arc<FrameSnapshots>,
+    /// The number of frames of the page, readable or not.
+    frame_count: usize,
 }
 
 impl LastLook {
@@ -49,12 +88,34 @@ impl LastLook {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes what a frame has just told; it is good for one question.
-    pub fn hear(&self, frame: &FrameId, count: u64) {
-        self.lock().heard.insert(frame.clone(), Some(count));
+    /// Records what `frame` has just reported in its `answer`: its document and mutation count, and those of the documents in
+    /// it. They are valid for one question.
+    pub fn hear(&self, frame: &FrameId, answer: &Value) {
+        let Some(version) = Version::of(answer) else { return };
+        let mut known = self.lock();
+        let inner = answer["inner"].as_object();
+        // A new report replaces the former one: a frame that is not in it has another document, or is gone.
+        if inner.is_some() || known.reports_inner.take_if(|reporting| reporting == frame).is_some() {
+            known.heard.clear();
+        }
+        known.heard.insert(frame.clone(), version);
+        let Some(inner) = inner else { return };
+        let Known { look: Some(look), heard, reports_inner, .. } = &mut *known else { return };
+        let versions = look.frames.iter().filter_map(|(frame, snapshot)| {
+            let document = snapshot.version.document.clone();
+            let count = inner.get(&*document).and_then(Value::as_u64)?;
+            Some((frame.clone(), Version { document, count }))
+        });
+        heard.extend(versions);
+        *reports_inner = Some(frame.clone());
     }
 
-    /// Forgets what was told: time has passed since.
+    /// Takes the counts that were reported since the last question.
+    fn take_heard(&self) -> HashMap<FrameId, Version> {
+        std::mem::take(&mut self.lock().heard)
+    }
+
+    /// Forgets the reports: they are outdated.
     pub fn forget_heard(&self) {
         self.lock().heard.clear();
     }
@@ -68,101 +129,145 @@ pub(super) struct Before {
 }
 
 impl Before {
-    /// What to ask the `main` frame for: its text, if it has changed since. `None` where it cannot tell that.
+    /// The arguments for the `main` frame to return its text if it has changed since. `None` if it cannot know that.
     pub fn later_look(&self, main: &FrameId) -> Option<Value> {
-        let known = self.look.counts.get(main).copied().flatten()?;
-        let mut wanted = whole_page();
-        wanted.insert("known".into(), known.into());
-        Some(wanted.into())
+        Some(look_after(&self.look.frames.get(main)?.version).into())
     }
+}
+
+/// Arguments for the text of a frame that no longer shows the `known` version.
+fn look_after(known: &Version) -> Map<String, Value> {
+    let mut wanted = whole_page();
+    wanted.insert("known".into(), known.count.into());
+    wanted.insert("document".into(), (*known.document).into());
+    wanted
 }
 
 impl Page {
     fn document(&self) -> Option<DocumentId> {
-        self.state.read(|facts| facts.main_frame().document)
+        self.state.read(|facts| facts.main_frame().document.clone())
     }
 
-    /// Looks at the page, unless it is as it was last looked at; `seen` is what the main frame has just shown.
+    /// Takes a snapshot of the page unless nothing has changed since the last one. `seen` is a new snapshot of the
+    /// main frame.
     async fn look(&self, seen: Option<Value>) -> Result<Look> {
         let document = self.document();
-        if seen.is_none() {
-            let last = self.last_look.lock().look.clone().filter(|last| last.document == document);
-            if let Some(last) = last
-                && self.counts().await == last.counts
-            {
-                return Ok(last);
-            }
-            self.last_look.forget_heard();
+        let main = self.main_frame();
+        let (last, reports_inner) = {
+            let known = self.last_look.lock();
+            let last = known.look.clone().filter(|last| last.document == document);
+            let reports_inner = known.reports_inner.as_ref() == Some(main) && !known.heard.contains_key(main);
+            (last, reports_inner)
+        };
+        let mut main_snapshot = seen.map(FrameSnapshot::of).transpose()?;
+        if let (None, true, Some(known)) =
+            (&main_snapshot, reports_inner, last.as_ref().and_then(|last| last.frames.get(main)))
+        {
+            // Its answer reports which frames of its origin have changed: only those are asked.
+            main_snapshot = Some(self.frame_snapshot(main, Some(known)).await?);
         }
-        let text = Box::pin(self.whole_text(seen)).await?.into();
-        let look = Look { text, document, counts: self.counts().await };
+        let heard = self.last_look.take_heard();
+        let frames: Vec<FrameId> = self.state.read(|facts| facts.frames.keys().cloned().collect());
+        let frame_count = frames.len();
+        let known = last.as_ref().map(|last| &*last.frames);
+        let asked = join_all(frames.into_iter().map(async |frame| {
+            let known = known.and_then(|known| known.get(&frame));
+            let snapshot = match (&main_snapshot, known) {
+                (Some(snapshot), _) if frame == *main => Ok(snapshot.clone()),
+                (_, Some(known)) if heard.get(&frame) == Some(&known.version) => Ok(known.clone()),
+                _ => self.frame_snapshot(&frame, known).await,
+            };
+            (frame, snapshot)
+        }))
+        .await;
+        let mut frames = FrameSnapshots::new();
+        for (frame, snapshot) in asked {
+            match snapshot {
+                Ok(snapshot) => drop(frames.insert(frame, snapshot)),
+                Err(error) if frame == *main => return Err(error),
+                // A child frame that cannot be read is shown as an empty one.
+                Err(_) => {}
+            }
+        }
+        self.last_look.forget_heard();
+        let unchanged = |last: &Look| {
+            let same = |(frame, now): (&FrameId, &FrameSnapshot)| {
+                last.frames.get(frame).is_some_and(|before| before.version == now.version)
+            };
+            last.frame_count == frame_count && last.frames.len() == frames.len() && frames.iter().all(same)
+        };
+        if let Some(last) = last.filter(unchanged) {
+            return Ok(last);
+        }
+        let text = self.text_of(main, &frames, 0).await.into();
+        let look = Look { text, document, frames: Arc::new(frames), frame_count };
         self.last_look.lock().look = Some(look.clone());
         Ok(look)
     }
 
-    /// How many changes each frame has counted; those are asked that have not just told.
-    async fn counts(&self) -> Counts {
-        let heard = std::mem::take(&mut self.last_look.lock().heard);
-        let frames: Vec<FrameId> = self.state.read(|facts| facts.frames.keys().cloned().collect());
-        let mut counts = Counts::new();
-        for frame in frames {
-            let count = match heard.get(&frame) {
-                Some(count) => *count,
-                None => {
-                    let answer = self.inject_in(&frame, "mutations", json!({})).await.ok();
-                    answer.and_then(|answer| answer["count"].as_u64())
-                }
-            };
-            counts.insert(frame, count);
+    /// Takes a snapshot of `frame`, unless it has not changed since the `known` one.
+    async fn frame_snapshot(&self, frame: &FrameId, known: Option<&FrameSnapshot>) -> Result<FrameSnapshot> {
+        let look = known.map_or_else(whole_page, |known| look_after(&known.version));
+        let mut answer = self.ask_frame(frame, "snapshotIfChanged", json!({"look": look})).await?;
+        match (answer["snapshot"].take(), known) {
+            (Value::Null, Some(known)) => Ok(known.clone()),
+            (snapshot, _) => FrameSnapshot::of(snapshot),
         }
-        self.last_look.forget_heard();
-        counts
     }
 
-    /// The text before an action; `None` where it cannot be had, or nobody wants to know.
+    /// Forgets what frames reported during earlier calls: they may have changed since.
+    pub fn begin_call(&self) {
+        self.last_look.forget_heard();
+    }
+
+    /// Returns the text before an action. `None` if it cannot be read or is not needed.
     pub(super) async fn before_action(&self) -> Option<Before> {
         self.last_look.lock().after_action = false;
         if self.config.after_action != crate::config::AfterAction::Changes {
             return None;
         }
-        let look = self.look(None).await.ok()?;
+        let look = Box::pin(self.look(None)).await.ok()?;
         Some(Before { look, at: self.state.mark() })
     }
 
-    /// The text as it was last looked at, where the page has one frame and nobody has asked it yet whether it is the same.
+    /// Returns the text of the last snapshot if the page has one frame, without asking it whether it has changed.
     pub(super) fn as_last_seen(&self) -> Option<Before> {
         if self.config.after_action != crate::config::AfterAction::Changes {
             return None;
         }
         let document = self.document();
         let mut known = self.last_look.lock();
-        let look = known.look.clone().filter(|look| look.document == document && look.counts.len() == 1)?;
+        let look = known.look.clone().filter(|look| look.document == document && look.frame_count == 1)?;
         known.after_action = false;
         known.heard.clear();
         Some(Before { look, at: self.state.mark() })
     }
 
-    /// What has changed since `before`; `None` where another document is there, or nothing changed. `seen` is
-    /// what the page has shown just now, if it was asked.
+    /// Returns the changes since `before`. `None` if there is another document or nothing has changed. `seen` is a
+    /// new snapshot of the page, if there is one.
     pub(super) async fn changes_since(&self, before: Option<Before>, seen: Option<Value>) -> Option<String> {
         let before = before?;
         if self.state.read(|facts| facts.committed_since(before.at)) {
             return None;
         }
-        let after = self.look(seen).await.ok().filter(|after| after.document == before.look.document)?;
+        let after =
+            Box::pin(self.look(seen)).await.ok().filter(|after| after.document == before.look.document)?;
         self.last_look.lock().after_action = true;
-        Some(difference(&before.look.text, &after.text)).filter(|changes| !changes.is_empty())
+        let (before, after) = (&before.look.text, &after.text);
+        let changes = offload::in_place(before.len() + after.len(), || difference(before, after));
+        Some(changes).filter(|changes| !changes.is_empty())
     }
 }
 
 impl Page {
-    /// Keeps what the page has `seen` fit to show on its arrival: the record and the next action look no more.
+    /// Stores the snapshot `seen` that came with a navigation, so that the record and the next action need none.
     pub(super) async fn seen_on_arrival(&self, seen: Value) {
         let look = self.within(self.config.timeout_settle, Box::pin(self.look(Some(seen)))).await;
         self.last_look.lock().after_action = matches!(look, Some(Ok(_)));
     }
 
-    /// The page's text after a call, for the record: as it was looked at for the answer, else as it is now.
+    /// Returns the page's text after a call, for the record: the snapshot that was made for the answer, else a new
+    /// one.
     pub async fn text_after(&self) -> Option<Arc<str>> {
         if self.dialog().is_some() || !self.is_open() {
             return None;
@@ -177,7 +282,7 @@ impl Page {
             return Some(look.text);
         }
         // The call is done: a look that is not answered must not make it last.
-        let look = self.within(self.config.timeout_settle, self.look(None)).await?.ok()?;
+        let look = self.within(self.config.timeout_settle, Box::pin(self.look(None))).await?.ok()?;
         Some(look.text)
     }
 }
@@ -188,7 +293,7 @@ fn reference(line: &str) -> Option<&str> {
     line[at + 5..].split(']').next()
 }
 
-/// What is left of two texts without the lines that both begin and end with: on a long page most of it.
+/// Removes the lines that both texts begin and end with: on a long page most of them.
 fn without_common_ends<'a>(before: &'a str, after: &'a str) -> (&'a str, &'a str) {
     let same = before.bytes().zip(after.bytes()).take_while(|(one, other)| one == other).count();
     let begin = before.as_bytes()[..same].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
@@ -226,7 +331,7 @@ fn difference(before: &str, after: &str) -> String {
     let lines = |tag: ChangeTag| -> HashSet<&str> {
         changed.iter().filter(|(of, _)| *of == tag).map(|(_, line)| line.trim_start()).collect()
     };
-    // What stands in both has only another place in the order of lines.
+    // A line that is in both texts has only moved.
     let moved: HashSet<&str> =
         lines(ChangeTag::Insert).intersection(&lines(ChangeTag::Delete)).copied().collect();
     let mut text = String::new();
@@ -235,7 +340,7 @@ fn difference(before: &str, after: &str) -> String {
         let known = |set: &HashSet<&str>| reference(line).is_some_and(|reference| set.contains(reference));
         let sign = match tag {
             _ if moved.contains(line.trim_start()) => continue,
-            // The line as it is now tells of an element that changed or moved.
+            // The new line reports an element that changed or moved.
             ChangeTag::Delete if known(&came) => continue,
             ChangeTag::Delete => '-',
             ChangeTag::Insert if known(&went) => '~',

@@ -1,4 +1,5 @@
-//! What the pages of a session have logged, until somebody takes it; the oldest messages make room.
+//! The console messages of a session's pages, until a caller takes them. When the buffer is full, the oldest
+//! messages are removed.
 
 use std::{
     collections::VecDeque,
@@ -47,7 +48,7 @@ impl ConsoleLog {
         log.new = (log.new + 1).min(MOST);
     }
 
-    /// What was logged since the last time that it was taken.
+    /// Takes the messages since the last call.
     pub fn take(&self) -> Vec<ConsoleMessage> {
         let mut log = self.lock();
         let from = log.kept.len() - log.new;
@@ -55,7 +56,7 @@ impl ConsoleLog {
         log.kept.iter().skip(from).cloned().collect()
     }
 
-    /// What was logged and not taken yet.
+    /// The messages that were not taken yet.
     pub fn untaken(&self) -> Vec<ConsoleMessage> {
         let log = self.lock();
         log.kept.iter().skip(log.kept.len() - log.new).cloned().collect()

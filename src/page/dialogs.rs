@@ -1,5 +1,5 @@
-//! The dialogs that are open in the pages of a session. One holds up its page, and every other page that shares
-//! a process with it: a popup's dialog its opener.
+//! The open dialogs in the pages of a session. A dialog blocks its page and every other page in the same process: a
+//! popup's dialog blocks its opener.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -1,9 +1,10 @@
-//! The downloads of a session: from the browser's folder into the output folder, never over another file.
+//! The downloads of a session. Files are moved from the browser's folder into the output folder and never overwrite
+//! another file.
 //!
-//! How an agent learns of them: the answer of an action or a navigation tells, in `download`, what has begun or
-//! ended since the session's last answer; what is more than one is told in `downloads`. A download that has
-//! just begun is waited for, as long as requests are (`--timeout-settle`); one that is longer is told as
-//! `inProgress`, and once more when it is over, by the next action's answer in that session.
+//! The result of an action or a navigation has, in `download`, what has started or ended since the session's last
+//! result. If there is more than one, the others are in `downloads`. A download that has just started is waited
+//! for, as long as requests are (`--timeout-settle`). If it takes longer, it is reported as `inProgress`, and again
+//! by the result of the next action after its end.
 
 use std::{
     fs::{self, OpenOptions},
@@ -16,6 +17,7 @@ use std::{
 use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
+use super::events::Events;
 use crate::{engine::DownloadStart, policy::files};
 
 /// Bytes of a file's name.
@@ -55,13 +57,14 @@ pub struct Downloads {
     folder: PathBuf,
     list: Mutex<Vec<Entry>>,
     changed: Notify,
+    events: Events,
     /// Owns the moving of finished files.
     moving: TaskTracker,
 }
 
 impl Downloads {
-    pub fn new(folder: PathBuf) -> Self {
-        Self { folder, ..Self::default() }
+    pub fn new(folder: PathBuf, events: Events) -> Self {
+        Self { folder, events, ..Self::default() }
     }
 
     fn list(&self) -> MutexGuard<'_, Vec<Entry>> {
@@ -74,6 +77,7 @@ impl Downloads {
             suggested_filename: start.suggested_filename.clone(),
             state: DownloadState::InProgress,
         };
+        self.events.of_download(&download);
         self.list().push(Entry { id: start.id.clone(), download, told: None });
         self.changed.notify_waiters();
     }
@@ -109,11 +113,13 @@ impl Downloads {
     fn over(&self, id: &Arc<str>, state: DownloadState) {
         if let Some(entry) = self.list().iter_mut().find(|entry| entry.id == *id) {
             entry.download.state = state;
+            self.events.of_download(&entry.download);
         }
         self.changed.notify_waiters();
     }
 
-    /// What has begun or ended since the last time; waits up to `patience` for the end of what has begun.
+    /// The downloads that have started or ended since the last call. Waits up to `patience` for the end of started
+    /// ones.
     pub async fn news(&self, patience: Duration) -> Vec<Download> {
         let settled = async {
             loop {
@@ -183,7 +189,7 @@ fn split(name: &str) -> (&str, &str) {
     }
 }
 
-/// A name that is safe in every file system, from what a server suggests.
+/// Makes a name that is safe in every file system from a server's suggestion.
 fn file_name(suggested: &str) -> String {
     let last = suggested.rsplit(['/', '\\']).next().unwrap_or_default();
     let clean: String = last
@@ -276,7 +282,7 @@ mod tests {
     #[tokio::test]
     async fn a_download_is_told_when_it_begins_and_again_when_it_is_over() {
         let folder = folder();
-        let downloads = Arc::new(Downloads::new(folder.clone()));
+        let downloads = Arc::new(Downloads::new(folder.clone(), Events::default()));
         downloads.started(&start("1", "a.txt"));
         let news = downloads.news(Duration::ZERO).await;
         assert_eq!(news[0].state, DownloadState::InProgress);
@@ -293,7 +299,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_breaks_off_or_cannot_be_stored_has_failed() {
-        let downloads = Arc::new(Downloads::new("/dev/null/none".into()));
+        let downloads = Arc::new(Downloads::new("/dev/null/none".into(), Events::default()));
         for id in ["1", "2"] {
             downloads.started(&start(id, "a.txt"));
         }

@@ -1,17 +1,18 @@
-//! What a user enters: text, values, choices, keys, files.
+//! User input other than the pointer: text, values, choices, keys, files.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::HashSet, path::PathBuf, time::Duration};
 
 use serde_json::{Value, json};
 
 use super::{
     Page,
-    action::{Done, Spot},
+    action::{Done, OtherValue, Spot},
     keyboard,
     pointer::ClickOptions,
+    settle::Settled,
 };
 use crate::{
-    engine::{KeyEvent, Modifiers, MouseButton, World},
+    engine::{FrameId, KeyEvent, Modifiers, MouseButton, World},
     error::{ErrorCode, Result, TroupeError},
 };
 
@@ -35,6 +36,21 @@ pub struct TypeOptions {
     pub timeout: Duration,
 }
 
+/// A text that was entered into a field.
+struct EnteredField {
+    frame: FrameId,
+    /// As our script is asked to compare it.
+    asked: Value,
+}
+
+impl EnteredField {
+    /// `typed` text was inserted at the caret; other text is the whole value.
+    fn of(index: usize, spot: &Spot, text: &str, typed: bool) -> Self {
+        let asked = json!({"index": index, "ref": spot.reference, "text": text, "typed": typed});
+        Self { frame: spot.frame.clone(), asked }
+    }
+}
+
 impl Page {
     /// Types `text` by key strokes into the element that `target` means, once it can be edited.
     pub async fn type_text(&self, target: &str, text: &str, options: &TypeOptions) -> Result<Done> {
@@ -56,6 +72,7 @@ impl Page {
             groups.extend(keyboard::named("Enter").map(Vec::from));
         }
         let passwords = vec![spot.is_password()];
+        let field = EnteredField::of(0, &spot, text, !options.clear);
         let typing = self.act(spot.description, &spot.frame, async |mark| {
             if options.delay.is_zero() {
                 for keys in groups.chunks(KEYS_AT_ONCE) {
@@ -72,14 +89,20 @@ impl Page {
             }
             Ok(())
         });
-        Ok(typing.await?.entered(passwords))
+        let mut done = typing.await?;
+        // Enter may have emptied the field.
+        if !options.submit {
+            self.compare_entered(&mut done, &[field]).await;
+        }
+        Ok(done.entered(passwords))
     }
 
     /// Sets the value of a field at once, with `input` and `change`.
     pub async fn fill(&self, target: &str, value: &str, timeout: Duration) -> Result<Done> {
         let spot = self.spot(target, "fill", false, timeout).await?;
         let filling = async |_mark| self.fill_spot(&spot, value).await;
-        let done = self.act(spot.description.clone(), &spot.frame, filling).await?;
+        let mut done = self.act(spot.description.clone(), &spot.frame, filling).await?;
+        self.compare_entered(&mut done, &[EnteredField::of(0, &spot, value, false)]).await;
         Ok(done.entered(vec![spot.is_password()]))
     }
 
@@ -92,23 +115,52 @@ impl Page {
         let count = fields.len();
         let element = if count == 1 { "1 field".to_owned() } else { format!("{count} fields") };
         let mut passwords = Vec::with_capacity(count);
-        let done = self
+        let mut entered = Vec::new();
+        let mut done = self
             .act(element, self.main_frame(), async |_mark| {
                 for (index, (target, value)) in fields.iter().enumerate() {
-                    let password = self
-                        .fill_field(target, value, timeout)
+                    let (password, text_field) = self
+                        .fill_field(index, target, value, timeout)
                         .await
                         .map_err(|error| error.detail("field", target.as_str()).detail("filled", index))?;
                     passwords.push(password);
+                    entered.extend(text_field);
                 }
                 Ok(())
             })
             .await?;
+        self.compare_entered(&mut done, &entered).await;
         Ok(done.entered(passwords))
     }
 
-    /// Sets one field; whether it is for a password.
-    async fn fill_field(&self, target: &str, value: &Value, timeout: Duration) -> Result<bool> {
+    /// Notes the fields whose value differs from the entered text: cut off by `maxlength`, or changed by the page.
+    async fn compare_entered(&self, done: &mut Done, fields: &[EnteredField]) {
+        let Settled { navigated, closed, ref dialog, .. } = done.settled;
+        if navigated || closed || dialog.is_some() {
+            return;
+        }
+        let frames: HashSet<&FrameId> = fields.iter().map(|field| &field.frame).collect();
+        for frame in frames {
+            let of_frame = fields.iter().filter(|field| field.frame == *frame);
+            let arguments = json!({"fields": of_frame.map(|field| &field.asked).collect::<Vec<_>>()});
+            let asked = self.inject_in(frame, "entered", arguments);
+            // The action is done: a frame that has gone, or does not answer, must not make it fail.
+            if let Some(Ok(mut answer)) = self.within(self.config.timeout_settle, asked).await {
+                let different = serde_json::from_value(answer["different"].take());
+                done.other_values.extend(different.unwrap_or_else(|_| Vec::<OtherValue>::new()));
+            }
+        }
+        done.other_values.sort_by_key(|field| field.index);
+    }
+
+    /// Sets one field. Returns whether it is a password field, and the entered text, if it is text.
+    async fn fill_field(
+        &self,
+        index: usize,
+        target: &str,
+        value: &Value,
+        timeout: Duration,
+    ) -> Result<(bool, Option<EnteredField>)> {
         let spot = self.spot(target, "check", false, timeout).await?;
         let text = match value {
             Value::String(text) => text.clone(),
@@ -127,9 +179,10 @@ impl Page {
             _ => {
                 let spot = self.spot(&spot.reference, "fill", false, timeout).await?;
                 self.fill_spot(&spot, &text).await?;
+                return Ok((password, Some(EnteredField::of(index, &spot, &text, false))));
             }
         }
-        Ok(password)
+        Ok((password, None))
     }
 
     /// Chooses options of a `<select>` by value, label or index.
@@ -185,7 +238,7 @@ impl Page {
         })?;
         let pressing = async |mark| self.input(mark, self.engine.keyboard(&events)).await;
         let done = self.act(format!("`{key}`"), self.main_frame(), pressing).await?;
-        // What a key writes goes where the focus is.
+        // A key writes into the focused field.
         let password = done.settled.password.is_some();
         Ok(done.entered(vec![password]))
     }
@@ -226,7 +279,7 @@ impl Page {
             )
             .detail("reason", "no file input"));
         };
-        if files.len() > 1 && !chooser.multiple {
+        if chooser.input.is_some() && files.len() > 1 && !chooser.multiple {
             return Err(one_file_only());
         }
         if files.is_empty() {

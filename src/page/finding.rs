@@ -1,10 +1,13 @@
-//! Looking through a whole page, its child frames too.
+//! Searches a whole page, including its child frames.
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all, try_join_all};
 use serde_json::{Value, json};
 
 use super::{Page, frames::MAX_DEPTH};
-use crate::{engine::FrameId, error::Result};
+use crate::{
+    engine::FrameId,
+    error::{Result, TroupeError},
+};
 
 /// Lines told at most.
 pub const MOST_MATCHES: u64 = 50;
@@ -56,16 +59,21 @@ impl Page {
         depth: usize,
     ) -> BoxFuture<'a, Result<Found>> {
         Box::pin(async move {
-            let answer = self.inject_in(&frame, "find", query.arguments(limit)).await?;
+            let answer = self.ask_frame(&frame, "find", query.arguments(limit)).await?;
             let mut found = Found {
                 text: answer["text"].as_str().unwrap_or_default().to_owned(),
                 count: answer["count"].as_u64().unwrap_or_default(),
             };
             let children = if depth < MAX_DEPTH { self.children(&frame).await? } else { Vec::new() };
-            for child in children {
+            let search = |child: &Child, limit| self.find_in(child.frame.clone(), query, limit, depth + 1);
+            let matches = join_all(children.iter().map(|child| search(child, limit))).await;
+            for (child, inner) in children.iter().zip(matches) {
                 let left = limit.saturating_sub(found.count);
-                // A frame that goes away meanwhile has nothing to be found.
-                let inner = self.find_in(child.frame, query, left, depth + 1).await.unwrap_or_default();
+                // A frame that goes away meanwhile has no matches.
+                let mut inner = inner.unwrap_or_default();
+                if inner.count > left && left < limit {
+                    inner = search(child, left).await.unwrap_or_default();
+                }
                 found.count += inner.count;
                 if inner.text.is_empty() {
                     continue;
@@ -90,19 +98,14 @@ impl Page {
         }
         let listed =
             self.inject_in(frame, "list", json!({"target": "css=iframe, frame, object, embed"})).await?;
-        let mut children = Vec::new();
-        for element in listed["elements"].as_array().into_iter().flatten() {
-            let (Some(reference), Some(description)) =
-                (element["ref"].as_str(), element["description"].as_str())
-            else {
-                continue;
-            };
-            if element["visible"] == true
-                && let Some(frame) = self.content_frame(frame, reference).await?
-            {
-                children.push(Child { frame, description: description.to_owned() });
-            }
-        }
-        Ok(children)
+        let visible = listed["elements"].as_array().into_iter().flatten().filter_map(|element| {
+            let (reference, description) = (element["ref"].as_str()?, element["description"].as_str()?);
+            (element["visible"] == true).then_some((reference, description))
+        });
+        let children = try_join_all(visible.map(async |(reference, description)| {
+            let frame = self.content_frame(frame, reference).await?;
+            Ok::<_, TroupeError>(frame.map(|frame| Child { frame, description: description.to_owned() }))
+        }));
+        Ok(children.await?.into_iter().flatten().collect())
     }
 }

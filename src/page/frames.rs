@@ -1,7 +1,7 @@
-//! The frames of a page, and which of them a target means.
+//! The frames of a page, and the frame that a target refers to.
 //!
-//! Each document in a child frame has a number of its own in the session, so that its refs (`f2e7`) are
-//! never another document's. The main frame's refs (`e12`) share one counter a session.
+//! Each document in a child frame has a number that is unique in the session, so that its refs (`f2e7`) never refer
+//! to another document. The main frame's refs (`e12`) share one counter in the session.
 
 use std::{
     collections::HashMap,
@@ -13,9 +13,13 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::Page;
+use super::{
+    Page,
+    action::{Sought, place_in},
+    frame_transform::FrameTransform,
+};
 use crate::{
-    engine::{DocumentId, EngineError, FrameId, World},
+    engine::{DocumentId, FrameId},
     error::{ErrorCode, Result, TroupeError},
 };
 
@@ -67,11 +71,35 @@ impl FrameNumbers {
     }
 }
 
-/// An iframe on the way from the main frame to a target: the frame that it stands in, and its ref there.
+/// Keeps the number of a frame. Where more numbers are kept than the page has `present` frames, drops those of frames that no
+/// longer exist.
+fn keep_number<T>(
+    numbers: &mut HashMap<FrameId, Numbered>,
+    frame: &FrameId,
+    numbered: Numbered,
+    present: &HashMap<FrameId, T>,
+) {
+    numbers.insert(frame.clone(), numbered);
+    if numbers.len() > present.len() {
+        numbers.retain(|known, _| known == frame || present.contains_key(known));
+    }
+}
+
+/// An iframe on the path from the main frame to a target: its parent frame, and its ref there.
 #[derive(Debug, Clone)]
 pub(super) struct Owner {
     pub frame: FrameId,
     pub reference: String,
+}
+
+/// A point of a frame that can be acted on.
+pub(super) struct Reached {
+    /// In the page's viewport.
+    pub point: (f64, f64),
+    /// Maps the frame's viewport to the page's.
+    pub transform: FrameTransform,
+    /// A frame on the way could not be reached at first.
+    pub retried: bool,
 }
 
 /// A target with its frame found.
@@ -80,7 +108,7 @@ pub(super) struct Place {
     pub frame: FrameId,
     /// From the main frame inwards.
     pub owners: Vec<Owner>,
-    /// What is left to find within the frame.
+    /// The rest of the target, to be found within the frame.
     pub target: String,
 }
 
@@ -106,11 +134,11 @@ impl Page {
         let known = numbers.get(frame).filter(|known| known.document == document).cloned();
         let numbered = known.unwrap_or_else(|| {
             let number = self.refs.frames.fetch_add(1, Ordering::AcqRel);
-            Numbered { number, document, next: 1 }
+            let numbered = Numbered { number, document, next: 1 };
+            self.state.read(|facts| keep_number(&mut numbers, frame, numbered.clone(), &facts.frames));
+            numbered
         });
-        let counter = json!({"prefix": format!("f{}e", numbered.number), "next": numbered.next});
-        numbers.insert(frame.clone(), numbered);
-        counter
+        json!({"prefix": format!("f{}e", numbered.number), "next": numbered.next})
     }
 
     /// Notes how far the numbers of `frame` are used.
@@ -134,7 +162,9 @@ impl Page {
     /// Gives a document in a child frame the number that it had before the page was opened again.
     pub(super) fn number_frame(&self, frame: &FrameId, document: Option<DocumentId>, number: u64, next: u64) {
         if number > 0 {
-            self.frame_numbers.lock().insert(frame.clone(), Numbered { number, document, next });
+            let mut numbers = self.frame_numbers.lock();
+            let numbered = Numbered { number, document, next };
+            self.state.read(|facts| keep_number(&mut numbers, frame, numbered, &facts.frames));
         }
     }
 
@@ -142,7 +172,13 @@ impl Page {
     pub(super) async fn locate(&self, target: &str) -> Result<Place> {
         let main = self.main_frame().clone();
         if let Some(number) = frame_number(target).filter(|number| *number > 0) {
-            let frame = self.frame_of_number(number).ok_or_else(|| stale(target))?;
+            let frame = self.frame_of_number(number).ok_or_else(|| {
+                if number < self.refs.frames.load(Ordering::Acquire) {
+                    stale(target)
+                } else {
+                    unknown(target)
+                }
+            })?;
             let owners = self.owners_of(&frame).await?;
             return Ok(Place { frame, owners, target: target.to_owned() });
         }
@@ -197,67 +233,40 @@ impl Page {
         Ok(owners)
     }
 
-    /// The ref of the iframe in `parent` that holds `inner`.
-    async fn frame_owner(&self, parent: &FrameId, inner: &FrameId) -> Result<Option<String>> {
-        let listed =
-            self.inject_in(parent, "list", json!({"target": "css=iframe, frame, object, embed"})).await?;
-        for element in listed["elements"].as_array().into_iter().flatten() {
-            let reference = element["ref"].as_str().unwrap_or_default();
-            if self.content_frame(parent, reference).await?.as_ref() == Some(inner) {
-                return Ok(Some(reference.to_owned()));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The frame in the iframe `reference` of `frame`; nothing where the iframe has gone.
-    pub(super) async fn content_frame(&self, frame: &FrameId, reference: &str) -> Result<Option<FrameId>> {
-        let element = format!("__troupe.element({})", json!(reference));
-        let inner = async {
-            match self.engine.content_frame(frame, &element).await {
-                Err(EngineError::Refused(_)) => Ok(None),
-                other => other,
-            }
-        };
-        self.alive(inner).await
-    }
-
-    /// Adds to a point in the innermost frame where its frames stand, and sees that nothing covers it there.
-    pub(super) async fn to_viewport(
+    /// Waits until `point` of the innermost frame is actionable through its parent frames: they are scrolled into
+    /// view, stable and not covered. `retried` says that this took time.
+    pub(super) async fn reach_through(
         &self,
         owners: &[Owner],
-        mut x: f64,
-        mut y: f64,
-        force: bool,
-    ) -> Result<(f64, f64)> {
+        sought: &Sought,
+        point: (f64, f64),
+    ) -> Result<Reached> {
+        let mut reached = Reached { point, transform: FrameTransform::default(), retried: false };
         for owner in owners.iter().rev() {
-            let offset = format!(
-                "(() => {{ const frame = __troupe.element({reference}); frame.scrollIntoViewIfNeeded ? \
-                 frame.scrollIntoViewIfNeeded() : frame.scrollIntoView({{block: 'nearest', inline: 'nearest'}}); \
-                 const box = frame.getBoundingClientRect(), style = getComputedStyle(frame); \
-                 return [box.left + frame.clientLeft + parseFloat(style.paddingLeft), \
-                 box.top + frame.clientTop + parseFloat(style.paddingTop)]; }})()",
-                reference = json!(owner.reference)
-            );
-            let offset = self.alive(self.engine.evaluate(&owner.frame, World::Isolated, &offset)).await?;
-            x += offset[0].as_f64().unwrap_or_default();
-            y += offset[1].as_f64().unwrap_or_default();
-            if !force {
-                let hit = self
-                    .inject_in(&owner.frame, "hit", json!({"ref": owner.reference, "x": x, "y": y}))
-                    .await?;
-                if hit["ok"] == false {
-                    let covered = hit["covered"].as_str().unwrap_or("something").to_owned();
-                    return Err(TroupeError::new(
-                        ErrorCode::ElementNotClickable,
-                        format!("the frame of the element is covered by {covered}"),
-                    )
-                    .detail("reason", "covered")
-                    .detail("covering", covered));
-                }
+            let (x, y) = reached.point;
+            let mut arguments = sought.through_frame();
+            arguments["target"] = owner.reference.as_str().into();
+            arguments["inside"] = json!({"x": x, "y": y});
+            // Only the main frame can detect an element that moves over the point; the frames between cannot.
+            if arguments["guard"] == true && owner.frame != *self.main_frame() {
+                arguments["guard"] = false.into();
             }
+            let answer = self.inject_in(&owner.frame, "waitActionable", arguments).await?;
+            reached.point = place_in(&answer);
+            reached.transform = reached.transform.then(FrameTransform::read(&answer["matrix"]));
+            reached.retried |= answer["retried"] == true;
         }
-        Ok((x, y))
+        Ok(reached)
+    }
+
+    /// Maps the innermost frame's viewport to the page's, as the frames stand now.
+    pub(super) async fn transform_of(&self, owners: &[Owner]) -> Result<FrameTransform> {
+        let mut transform = FrameTransform::default();
+        for owner in owners.iter().rev() {
+            let answer = self.inject_in(&owner.frame, "frameMatrix", json!({"ref": owner.reference})).await?;
+            transform = transform.then(FrameTransform::read(&answer["matrix"]));
+        }
+        Ok(transform)
     }
 }
 
@@ -265,6 +274,12 @@ fn stale(what: &str) -> TroupeError {
     TroupeError::new(ErrorCode::ElementNotFound, format!("`{what}` is in a frame whose document is gone"))
         .detail("reason", "stale")
         .suggestion("take a new snapshot")
+}
+
+fn unknown(reference: &str) -> TroupeError {
+    TroupeError::new(ErrorCode::ElementNotFound, format!("no element has had the ref `{reference}`"))
+        .detail("reason", "unknown")
+        .suggestion("call `snapshot`: it shows the refs of the page's elements")
 }
 
 /// Shared by the pages of a session.
@@ -287,6 +302,19 @@ mod tests {
             ("f99999999999999999999e1", None),
         ] {
             assert_eq!(frame_number(target), number, "{target}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_frames_that_no_longer_exist_are_dropped() {
+        let mut numbers = HashMap::new();
+        for number in 1..=1000 {
+            let frame: FrameId = format!("frame {number}").into();
+            // The page replaces its only iframe again and again.
+            let present = HashMap::from([("main".into(), ()), (frame.clone(), ())]);
+            keep_number(&mut numbers, &frame, Numbered { number, document: None, next: 1 }, &present);
+            assert!(numbers.len() <= present.len());
+            assert_eq!(numbers[&frame].number, number);
         }
     }
 }

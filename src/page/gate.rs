@@ -1,10 +1,10 @@
-//! Where the pages of a session may go: the rules of the server, what its client has asked for, and what has become
-//! of connections.
+//! Decides where the pages of a session may connect: the server's rules, the hosts that its client has navigated
+//! to, and the connections that were made.
 //!
-//! A private place is reached by a client that navigates there itself, and then by the pages of that place. This
-//! machine is one place, whatever the port; every other private host is one of its own. As long as a session has
-//! only been to private places, its connections tell enough; once it has been to public ones too, each request is
-//! put to [`Gate::admits`], which knows the page that it comes from.
+//! A private host is reachable for a client that navigates to it, and then for the pages of that host. All ports of
+//! this machine count as one host. As long as a session has visited private hosts only, checking its connections is
+//! enough. Once it has visited public hosts too, each request is checked by [`Gate::admits`], which knows the
+//! initiating page.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use url::Url;
 
 use crate::{
-    config::SecurityConfig,
+    config::Config,
     engine::{
         self,
         gate::{Asker, Resolver, Wanted},
@@ -63,10 +63,12 @@ struct State {
     asked: HashSet<String>,
     /// Whether this machine is among them.
     loopback: bool,
-    /// Whether a connection has led to a public place.
+    /// Whether a connection to a public host was made.
     abroad: bool,
     /// The last ones, by `host:port`.
     outcomes: VecDeque<(String, Outcome)>,
+    /// Hosts of which some addresses were refused, and others not, by `host:port`.
+    partial: VecDeque<(String, Rule)>,
 }
 
 impl State {
@@ -85,14 +87,27 @@ impl State {
         }
         self.outcomes.push_back((place, outcome));
     }
+
+    /// Notes which rule refuses some addresses of `place`; `None` if all may be connected to.
+    fn note_partial(&mut self, place: String, refused: Option<Rule>) {
+        self.partial.retain(|(known, _)| *known != place);
+        let Some(rule) = refused else { return };
+        if self.partial.len() == OUTCOMES {
+            self.partial.pop_front();
+        }
+        self.partial.push_back((place, rule));
+    }
 }
 
 impl Gate {
-    /// `None` where pages may go wherever they like.
-    pub fn new(config: &SecurityConfig) -> Option<Self> {
-        let gate =
-            || Self { rules: UrlRules::new(config), resolver: Resolver::default(), state: Mutex::default() };
-        config.restricts_pages().then(gate)
+    /// `None` if the connections of pages do not go through us.
+    pub fn new(config: &Config) -> Option<Self> {
+        let gate = || Self {
+            rules: UrlRules::new(&config.security),
+            resolver: Resolver::default(),
+            state: Mutex::default(),
+        };
+        config.holds_pages().then(gate)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -107,7 +122,7 @@ impl Gate {
         if self.state().has_asked_for(&name) {
             return;
         }
-        // A name that nobody knows is the browser's to tell.
+        // The browser reports a name that cannot be resolved.
         let found = self.resolver.addresses(&name).await.unwrap_or_default();
         let spaces: Vec<Space> = found.into_iter().map(space).collect();
         if spaces.iter().all(|space| *space == Space::Public) {
@@ -134,7 +149,7 @@ impl Gate {
         asked
     }
 
-    /// Takes what the client of this session has asked for before it was resumed. Nothing is open in it yet.
+    /// Adds the hosts that the client of this session has navigated to before it was resumed. It has no pages yet.
     pub fn grant(&self, asked: &[String]) {
         let mut state = self.state();
         asked.iter().for_each(|host| state.grant(host.clone()));
@@ -172,7 +187,7 @@ impl Gate {
     }
 }
 
-/// Whether a host is this machine by what it is called, whatever name servers say.
+/// Whether a host name always means this machine, whatever DNS returns.
 fn is_loopback(host: &str) -> bool {
     host.parse::<IpAddr>().map_or_else(|_| is_local_name(host), |address| address.is_loopback())
 }
@@ -215,8 +230,10 @@ impl engine::gate::Gate for Gate {
             .collect();
         match refused {
             Some(rule) if admitted.is_empty() => self.refuse(wanted.place(), rule),
-            _ if admitted.iter().any(|address| space(*address) == Space::Public) => self.goes_abroad(),
-            _ => {}
+            refused => self.state().note_partial(wanted.place(), refused),
+        }
+        if admitted.iter().any(|address| space(*address) == Space::Public) {
+            self.goes_abroad();
         }
         admitted
     }
@@ -238,7 +255,7 @@ impl engine::gate::Gate for Gate {
     }
 
     fn admits(&self, asker: Asker<'_>, to: &str) -> bool {
-        // What is no private place is for its connection to tell.
+        // Hosts that are not private are checked when they are connected to.
         let admitted = !self.is_asked(to)
             || match asker {
                 Asker::Client => true,
@@ -256,8 +273,17 @@ impl engine::gate::Gate for Gate {
     }
 
     fn failed(&self, wanted: &Wanted, reason: &'static str) {
-        tracing::debug!(place = wanted.place(), reason, "a page's connection did not come up");
-        self.state().note(wanted.place(), Outcome::Failed(reason));
+        let place = wanted.place();
+        let refused =
+            self.state().partial.iter().find(|(known, _)| *known == place).map(|(_, rule)| rule.clone());
+        match refused {
+            // The address that policy refused may be the one where the server listens.
+            Some(rule) => self.refuse(place, rule),
+            None => {
+                tracing::debug!(place, reason, "a page's connection did not come up");
+                self.state().note(place, Outcome::Failed(reason));
+            }
+        }
     }
 
     fn resolver(&self) -> &Resolver {
@@ -268,10 +294,10 @@ impl engine::gate::Gate for Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{config::Config, engine::gate::Gate as _};
+    use crate::engine::gate::Gate as _;
 
     fn gate() -> Gate {
-        Gate::new(&Config::default().security).unwrap()
+        Gate::new(&Config::default()).unwrap()
     }
 
     fn goes(gate: &Gate, host: &str) -> bool {
@@ -310,6 +336,24 @@ mod tests {
         assert_eq!(gate.addresses(&wanted, vec!["192.168.0.1".parse().unwrap()]), Vec::<IpAddr>::new());
         let both = vec!["192.168.0.1".parse().unwrap(), "203.0.113.7".parse().unwrap()];
         assert_eq!(gate.addresses(&wanted, both.clone()), both[1..]);
+    }
+
+    #[tokio::test]
+    async fn a_host_fails_by_policy_if_a_blocked_address_is_the_one_that_would_answer() {
+        let mut config = Config::default();
+        config.security.allow_private_network = true;
+        config.security.blocked_domains = vec!["127.0.0.1".to_owned()];
+        let gate = Gate::new(&config).unwrap();
+        let wanted = gate.wants("localhost", 80).unwrap();
+        let both: Vec<IpAddr> = vec!["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()];
+        assert_eq!(gate.addresses(&wanted, both.clone()), both[1..]);
+        gate.failed(&wanted, "net::ERR_CONNECTION_REFUSED");
+        let Some(Outcome::Refused(rule)) = gate.outcome("http://localhost/") else { panic!("blocked") };
+        assert_eq!(rule.name(), "blockedDomains");
+        // Once the name has no blocked address any more, failures are the server's.
+        assert_eq!(gate.addresses(&wanted, both[1..].to_vec()), both[1..]);
+        gate.failed(&wanted, "net::ERR_CONNECTION_REFUSED");
+        assert_eq!(gate.outcome("http://localhost/"), Some(Outcome::Failed("net::ERR_CONNECTION_REFUSED")));
     }
 
     #[tokio::test]

@@ -1,7 +1,8 @@
-//! Calls into our script inside the page (`injected/`, bundled at build time).
+//! Calls into the script that Troupe injects into pages (`injected/`, bundled at build time).
 //!
-//! Each new document brings it along, to be run when it is first called: Chromium keeps what it has compiled of it, and
-//! nothing is sent but the call. Where it is not there (a document from before we came, WebKit) the first call brings it.
+//! The script is registered for each new document and runs at its first call. Chromium caches the compiled script,
+//! so that only the call is sent. If the script is missing (a document from before Troupe attached, WebKit), the
+//! first call sends it.
 
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use super::{
 use crate::{
     engine::{FrameId, ScriptCall, World, wire::read_json},
     error::{ErrorCode, Result, TroupeError},
+    offload,
 };
 
 /// How deep closed shadow roots are looked for in closed shadow roots.
@@ -68,17 +70,15 @@ impl Page {
         if let Some(next) = answer["next"].as_u64() {
             self.refs_used(frame, next);
         }
-        if let Some(count) = answer["mutations"].as_u64() {
-            self.last_look.hear(frame, count);
-        }
+        self.last_look.hear(frame, &answer);
         match answer.get("error") {
             Some(error) if error.is_object() => Err(self.script_refusal(error)),
             _ => Ok(answer),
         }
     }
 
-    /// Calls, and where the page has possible hosts of closed shadow roots that nobody has looked into, lets
-    /// the engine do that first: in rounds, since roots hold hosts.
+    /// Calls a function. If the page has possible hosts of closed shadow roots that were not checked yet, lets the
+    /// engine check them first, in rounds, because roots can contain hosts.
     async fn call_with_roots(&self, frame: &FrameId, name: &str, mut arguments: Value) -> Result<Value> {
         let (begun, waited) = (Instant::now(), arguments["waited"].as_u64().unwrap_or(0));
         for _ in 0..ROUNDS {
@@ -86,8 +86,7 @@ impl Page {
             if answer["hosts"] != true {
                 return Ok(answer);
             }
-            let (hosts, take) = ("__troupe.closedCandidates()", "__troupe.adoptShadowRoot");
-            self.alive(self.engine.hand_over_roots(frame, hosts, take)).await?;
+            self.hand_over_roots(frame).await?;
             if arguments["timeout"].is_u64() {
                 arguments["waited"] = (waited + millis(begun.elapsed())).into();
             }
@@ -97,21 +96,30 @@ impl Page {
         self.call_script(frame, name, &arguments).await
     }
 
+    /// Passes the closed shadow roots of unchecked hosts to the page. Returns whether there were any.
+    pub(super) async fn hand_over_roots(&self, frame: &FrameId) -> Result<bool> {
+        let (hosts, take) = ("globalThis.__troupe?.closedCandidates()", "__troupe.adoptShadowRoot");
+        self.alive(self.engine.hand_over_roots(frame, hosts, take)).await
+    }
+
     async fn call_script(&self, frame: &FrameId, name: &str, arguments: &Value) -> Result<Value> {
         // What waits keeps its time itself; ours is for a page that stands still.
         let limit = arguments["timeout"].as_u64().map_or(ANSWER, |timeout| {
             let waited = arguments["waited"].as_u64().unwrap_or(0);
             Duration::from_millis(timeout.saturating_sub(waited)) + GRACE
         });
-        let evaluate = async |call: String| {
-            self.alive_for(limit, self.engine.evaluate(frame, World::Isolated, &call)).await
-        };
-        let answer = match evaluate(format!("globalThis.__troupe && __troupe.{name}({arguments})")).await? {
+        let arguments = arguments.to_string();
+        let called = self.alive_for(limit, self.engine.call_script(frame, name, &arguments)).await?;
+        let answer = match called {
             Value::String(answer) => answer,
-            _ => match evaluate(format!("{BUNDLE};\n__troupe.{name}({arguments})")).await? {
-                Value::String(answer) => answer,
-                other => return Err(unreadable(name, &other.to_string())),
-            },
+            // The document does not have our script yet.
+            _ => {
+                let call = format!("{BUNDLE};\n__troupe.{name}({arguments})");
+                match self.alive_for(limit, self.engine.evaluate(frame, World::Isolated, &call)).await? {
+                    Value::String(answer) => answer,
+                    other => return Err(unreadable(name, &other.to_string())),
+                }
+            }
         };
         readable(name, &answer)
     }
@@ -148,13 +156,16 @@ impl Page {
         if let Some(details) = error["details"].as_object() {
             refusal.details.clone_from(details);
         }
-        refusal.suggestion = error["suggestion"].as_str().map(str::to_owned);
+        if let Some(suggestion) = error["suggestion"].as_str() {
+            refusal = refusal.suggestion(suggestion);
+        }
         refusal.detail("page", self.url())
     }
 }
 
 fn readable(name: &str, answer: &str) -> Result<Value> {
-    read_json(answer).map_err(|error| unreadable(name, &error.to_string()))
+    offload::in_place(answer.len(), || read_json(answer))
+        .map_err(|error| unreadable(name, &error.to_string()))
 }
 
 fn unreadable(name: &str, what: &str) -> TroupeError {

@@ -1,34 +1,37 @@
-//! What a page can be resumed with: its documents' fields, scroll positions and refs, and the storage of their
-//! origins. Read all at once in each frame, and put back into the frames of a page that was opened again.
+//! The state that a page is resumed with: fields, scroll positions and refs of its documents, and the storage of
+//! their origins. It is read in one call for each frame, and restored into the frames of a reopened page.
 
 use std::{
     collections::{BTreeSet, HashMap},
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
 use futures_util::future::join_all;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::Error as _};
+use serde_json::{Value, json, value::RawValue};
 use url::Url;
 
 use super::{Page, WaitUntil};
 use crate::{
-    engine::{DocumentId, EngineError, FrameId},
+    engine::{DocumentId, EngineError, FrameId, wire::repair_json},
     error::Result,
+    offload,
 };
 
 /// A frame that does not answer in this time (a dialog, a busy script) is kept as it was last seen.
-const LOOK_TIMEOUT: Duration = Duration::from_millis(900);
-/// How long a page that was opened again is waited for; what is slower goes on loading.
+pub const LOOK_TIMEOUT: Duration = Duration::from_millis(900);
+/// How long to wait for a reopened page to load; a slower one continues to load.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long what is missing in it is looked for: pages build themselves.
+/// How long to search for missing elements, because pages build their content with scripts.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// What was entered comes back within this time, or is lost: a page that has just loaded may be slow, not busy for ever.
+/// Timeout for restoring form data: a page that has just loaded may be slow, but not blocked for ever.
 const BACK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A name and a value, as storage has them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(inline)]
 pub struct Item {
     pub name: String,
@@ -36,15 +39,91 @@ pub struct Item {
 }
 
 /// What one origin keeps in the browser.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(inline)]
 pub struct OriginStorage {
     pub local_storage: Vec<Item>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_storage: Option<Vec<Item>>,
-    /// In the shape of Playwright's storage state; only our script reads it. `None`: not looked at.
+    /// The databases; absent if they were not read.
     #[serde(rename = "indexedDB", skip_serializing_if = "Option::is_none")]
-    pub indexed_db: Option<Vec<Value>>,
+    #[schemars(with = "Option<Vec<Value>>")]
+    pub indexed_db: Option<Databases>,
+}
+
+/// The version of the databases of each origin, as its pages count them.
+pub type DatabaseVersions = HashMap<String, String>;
+
+/// The databases of one origin: a JSON array in the shape of Playwright's storage state. They stay text, since only our
+/// script reads them and they may have megabytes; a clone shares them.
+#[derive(Clone)]
+pub struct Databases {
+    json: Arc<str>,
+    hash: u64,
+}
+
+impl Databases {
+    /// `json` as our script has written it.
+    fn new(json: String) -> Self {
+        offload::in_place(json.len(), || {
+            let json: Arc<str> = repair_json(json).into();
+            let mut hasher = DefaultHasher::new();
+            json.hash(&mut hasher);
+            Self { hash: hasher.finish(), json }
+        })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        &*self.json == "[]"
+    }
+
+    /// Size in bytes.
+    pub fn bytes(&self) -> usize {
+        self.json.len()
+    }
+}
+
+impl Default for Databases {
+    fn default() -> Self {
+        Self::new("[]".to_owned())
+    }
+}
+
+impl From<Vec<Value>> for Databases {
+    fn from(databases: Vec<Value>) -> Self {
+        Self::new(Value::from(databases).to_string())
+    }
+}
+
+impl fmt::Debug for Databases {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Databases({} bytes)", self.json.len())
+    }
+}
+
+impl PartialEq for Databases {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.json == other.json
+    }
+}
+
+impl Hash for Databases {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.hash.hash(state);
+    }
+}
+
+impl Serialize for Databases {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serde_json::from_str::<&RawValue>(&self.json).map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Databases {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        Vec::<Value>::deserialize(deserializer).map(Self::from)
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -81,8 +160,8 @@ pub struct FrameState {
 pub struct KeptPage {
     /// The main frame first.
     pub frames: Vec<FrameState>,
-    /// By origin; of child frames only those that share their storage with the main frame.
-    pub storage: Vec<(String, OriginStorage)>,
+    /// Of child frames only those that share their storage with the main frame.
+    pub storage: Vec<KeptOrigin>,
     /// Origins that it shows, and whose documents have not answered.
     pub silent: Vec<String>,
     /// Whether there are frames that have not answered since they have their document.
@@ -91,6 +170,16 @@ pub struct KeptPage {
     pub late: bool,
     /// How long the slowest took for its databases.
     pub reading: Duration,
+}
+
+/// The storage of one origin as a page has told it.
+#[derive(Debug)]
+pub struct KeptOrigin {
+    pub origin: String,
+    /// Without the databases where their version is the one that was known.
+    pub storage: OriginStorage,
+    /// The version of the databases, if they were read.
+    pub databases: Option<String>,
 }
 
 /// The origins that the pages of a session have shown since somebody asked: documents that were left again before
@@ -112,13 +201,13 @@ impl Visited {
         }
     }
 
-    /// What was noted since the last time.
+    /// Takes the notes since the last call.
     pub fn take(&self) -> BTreeSet<String> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// What was last read of each frame, to be told again where nothing has changed.
+/// The last state of each frame, which is returned again if nothing has changed.
 #[derive(Debug, Default)]
 pub(super) struct Looks(Mutex<HashMap<FrameId, Look>>);
 
@@ -140,7 +229,8 @@ struct Told {
     local_storage: Option<Vec<Item>>,
     session_storage: Option<Vec<Item>>,
     #[serde(rename = "indexedDB")]
-    indexed_db: Option<Vec<Value>>,
+    indexed_db: Option<String>,
+    databases: Option<String>,
     #[serde(default)]
     left: Vec<String>,
     #[serde(default)]
@@ -159,25 +249,23 @@ impl Looks {
     }
 }
 
-/// Whether two documents are of the same site, roughly: same scheme, and the same last two parts of the host.
-/// Browsers give a frame of another site a storage of its own.
+/// Whether two documents are same-site: their schemes are equal, and so are their registrable domains by the public
+/// suffix list, or their hosts where there is no registrable domain (an address, `localhost`, a public suffix).
+/// Browsers partition the storage of a frame that is cross-site to its page.
 fn same_site(one: &Url, other: &Url) -> bool {
     fn site(url: &Url) -> Option<String> {
-        Some(match url.host()? {
-            url::Host::Domain(name) => {
-                let mut parts: Vec<&str> = name.rsplit('.').take(2).collect();
-                parts.reverse();
-                parts.join(".")
-            }
-            address => address.to_string(),
-        })
+        let host = url.host_str()?;
+        let domain = url.domain().and_then(psl::domain_str);
+        Some(domain.unwrap_or(host).trim_end_matches('.').to_owned())
     }
     one.scheme() == other.scheme() && site(one).is_some() && site(one) == site(other)
 }
 
 impl Page {
-    /// Reads what it can be resumed with; frames that don't answer are told as they were last seen.
-    pub async fn keep(&self, databases: bool) -> KeptPage {
+    /// Reads the state that the page can be resumed with. For frames that do not respond, the last state is used.
+    /// Reads the databases if `databases` is given: the known version of each origin's databases. Waits at most
+    /// `timeout` for each frame.
+    pub async fn keep(&self, databases: Option<&DatabaseVersions>, timeout: Duration) -> KeptPage {
         if self.url() == "about:blank" {
             // It comes back empty, whatever was written into it.
             return KeptPage::default();
@@ -187,7 +275,7 @@ impl Page {
             facts.frames.iter().map(|(id, frame)| (id.clone(), frame.document.clone())).collect()
         });
         let top = Url::parse(&self.url()).ok();
-        // Of a frame of another site only what somebody has looked at: there may be many that nobody cares for.
+        // For frames of other sites, only those that a call has read: there may be many that are not relevant.
         let shares = |id: &FrameId| {
             let url = self.state.read(|facts| facts.frames.get(id).map(|frame| frame.url.clone()));
             let url = url.and_then(|url| Url::parse(&url).ok());
@@ -197,7 +285,8 @@ impl Page {
         frames.sort_by_key(|(id, _)| *id != main);
         self.looks.lock().retain(|id, _| frames.iter().any(|(frame, _)| frame == id));
         let mut kept = KeptPage::default();
-        let looks = frames.iter().map(|(frame, document)| self.look_at(frame, document.as_ref(), databases));
+        let looks =
+            frames.iter().map(|(frame, document)| self.look_at(frame, document.as_ref(), databases, timeout));
         for ((frame, _), (told, late)) in frames.iter().zip(join_all(looks).await) {
             kept.late |= late;
             let told_nothing = told.as_ref().is_none_or(|(_, told)| told.is_none());
@@ -213,14 +302,18 @@ impl Page {
                 }
                 let stored = told.local_storage.filter(|_| shares(frame) && told.origin != "null");
                 if let Some(local_storage) = stored {
-                    let storage = OriginStorage {
-                        local_storage,
-                        session_storage: told.session_storage,
-                        indexed_db: told.indexed_db,
-                    };
                     // Frames of one origin tell the same.
-                    if !kept.storage.iter().any(|(origin, _)| *origin == told.origin) {
-                        kept.storage.push((told.origin, storage));
+                    if !kept.storage.iter().any(|known| known.origin == told.origin) {
+                        let storage = OriginStorage {
+                            local_storage,
+                            session_storage: told.session_storage,
+                            indexed_db: told.indexed_db.map(Databases::new),
+                        };
+                        kept.storage.push(KeptOrigin {
+                            origin: told.origin,
+                            storage,
+                            databases: told.databases,
+                        });
                     }
                 }
             }
@@ -237,17 +330,22 @@ impl Page {
         origin.is_tuple().then(|| origin.ascii_serialization())
     }
 
-    /// What is known of `frame` now, and what it has told, if it has; and whether it was too slow for that.
+    /// The current state of `frame`, its answer if there is one, and whether it did not answer in time.
     async fn look_at(
         &self,
         frame: &FrameId,
         document: Option<&DocumentId>,
-        databases: bool,
+        databases: Option<&DatabaseVersions>,
+        timeout: Duration,
     ) -> (Option<(Look, Option<Told>)>, bool) {
         let before = self.looks.lock().get(frame).filter(|look| look.of.as_ref() == document).cloned();
         let known = before.as_ref().map(|look| look.version.clone());
-        let asked = self.inject_in(frame, "keep", json!({"known": known, "indexedDB": databases}));
-        let told = tokio::time::timeout(LOOK_TIMEOUT, asked).await;
+        let databases = databases.map(|versions| {
+            let known = self.origin_of(frame).and_then(|origin| versions.get(&origin).cloned());
+            json!({"known": known})
+        });
+        let asked = self.ask_frame(frame, "keep", json!({"known": known, "indexedDB": databases}));
+        let told = tokio::time::timeout(timeout, asked).await;
         let late = told.is_err();
         self.still.fetch_or(late, Ordering::Relaxed);
         let told = told.ok().and_then(Result::ok);
@@ -269,7 +367,7 @@ impl Page {
         (Some((look, Some(told))), late)
     }
 
-    /// Goes to an empty document that is nobody's.
+    /// Navigates to an empty document without an origin.
     pub async fn leave(&self, timeout: Duration) -> Result<()> {
         let blank = Url::parse("about:blank").map_err(|_| self.error(EngineError::DocumentGone))?;
         self.visit(&blank, WaitUntil::DomContentLoaded, timeout).await
@@ -285,7 +383,7 @@ impl Page {
         }
     }
 
-    /// Puts back what `frames` tell into the documents that stand in their places now.
+    /// Restores the state of `frames` into the current documents in their places.
     pub async fn bring_back(&self, frames: &[FrameState]) {
         let present: Vec<(FrameId, Option<DocumentId>)> = self.state.read(|facts| {
             facts.frames.iter().map(|(id, frame)| (id.clone(), frame.document.clone())).collect()
@@ -320,14 +418,15 @@ impl Page {
     }
 
     async fn whereabouts(&self, frame: &FrameId) -> Option<Whereabouts> {
-        let asked = self.inject_in(frame, "whereabouts", json!({}));
+        let asked = self.ask_frame(frame, "whereabouts", json!({}));
         let told = tokio::time::timeout(BACK_TIMEOUT, asked).await.ok()?.ok()?;
         serde_json::from_value(told).ok()
     }
 
     /// Writes storage from a document of its origin, which the page must show.
     pub async fn write_storage(&self, storage: &OriginStorage, replace: bool) -> Result<()> {
-        let state = serde_json::to_string(storage).unwrap_or_default();
+        let bytes = storage.indexed_db.as_ref().map_or(0, Databases::bytes);
+        let state = offload::in_place(bytes, || serde_json::to_string(storage)).unwrap_or_default();
         self.inject("writeStorage", json!({"state": state, "replace": replace})).await.map(drop)
     }
 }
@@ -345,5 +444,13 @@ mod tests {
         assert!(!same("http://127.0.0.1/", "http://127.0.0.2/"));
         assert!(!same("http://a.example/", "https://a.example/"));
         assert!(!same("data:text/html,x", "data:text/html,x"));
+        // Public suffixes of more than one label.
+        assert!(same("https://app.a.co.uk/", "https://a.co.uk/"));
+        assert!(!same("https://a.co.uk/", "https://b.co.uk/"));
+        assert!(!same("https://one.github.io/", "https://two.github.io/"));
+        assert!(!same("https://github.io/", "https://two.github.io/"));
+        assert!(same("http://localhost:1/", "http://localhost:2/"));
+        assert!(same("http://a.localhost/", "http://b.a.localhost/"));
+        assert!(!same("http://a.localhost/", "http://b.localhost/"));
     }
 }

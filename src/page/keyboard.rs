@@ -1,4 +1,5 @@
-//! Key names of UI Events, and the strokes that make a text. A US keyboard: what it has no key for is inserted.
+//! Key names of UI Events, and the keystrokes for a text. The layout is a US keyboard; characters without a key are
+//! inserted.
 
 use crate::engine::{KeyEvent, Modifiers};
 

@@ -1,4 +1,4 @@
-//! The main content of a document as Markdown: Readability finds it, htmd writes it.
+//! The main content of a document as Markdown: Readability extracts it, htmd converts it.
 
 use dom_smoothie::{Config, Readability};
 use htmd::{
@@ -8,7 +8,7 @@ use htmd::{
 
 use super::reading::Html;
 
-/// An article of fewer characters is not what a reader came for.
+/// A shorter article is probably not the main content.
 const LEAST_ARTICLE: usize = 250;
 /// More elements than this take longer to judge than anyone waits.
 const MOST_ELEMENTS: usize = 50_000;
@@ -16,8 +16,8 @@ const MOST_ELEMENTS: usize = 50_000;
 /// How authors mark the content, the surest way first.
 const MARKS: [&str; 2] = ["main, [role=main]", "article"];
 
-/// The main content of a document, under its title and URL; all of it where none stands out. Takes its time:
-/// not for a task that others wait for.
+/// The main content of a document, with its title and URL, or the whole document if it has none. Takes long, so do
+/// not call it on a task that others wait for.
 pub fn markdown(page: &Html) -> String {
     let whole = write(&page.html);
     let written = |html: Option<String>| html.map(|html| write(&html)).filter(|body| !body.is_empty());
@@ -28,8 +28,7 @@ pub fn markdown(page: &Html) -> String {
     format!("# {title}\n{}\n\n{body}", page.url)
 }
 
-/// What stands out as the content: an article, and a fair part of the page. An app's screen or a list of
-/// links has none.
+/// The main content: an article that is a large part of the page. An app's screen or a list of links has none.
 fn main_content(page: &Html, whole: usize) -> Option<String> {
     let config = Config { max_elements_to_parse: MOST_ELEMENTS, ..Config::default() };
     let url = Some(page.url.as_str()).filter(|url| url.starts_with("http"));

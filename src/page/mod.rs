@@ -1,8 +1,8 @@
-//! Everything about one page that is the same in every browser: targets, waiting, actions, snapshots.
-//! Knows the engine's traits, `policy`, `config` and `error`; not which browser it is.
+//! A page, the same in every browser: targets, waits, actions, snapshots. Uses the engine's traits, `policy`,
+//! `config` and `error`, and is independent of the browser.
 //!
-//! `state` follows what the page does; `injected` talks to our script inside it; `navigation`, `action` and
-//! `script` are what can be asked of it, and `settle` waits for what an action has started.
+//! `state` tracks what the page does. `injected` calls Troupe's script in the page. `navigation`, `action` and
+//! `script` implement the operations. `settle` waits for the effects of an action.
 
 mod action;
 mod changes;
@@ -10,7 +10,10 @@ mod console;
 mod dialogs;
 mod downloads;
 mod entering;
+mod events;
 mod finding;
+mod frame_elements;
+mod frame_transform;
 mod frames;
 mod gate;
 mod injected;
@@ -19,7 +22,6 @@ mod keyboard;
 mod markdown;
 mod navigation;
 mod network_log;
-mod on_drop;
 pub mod pictures;
 mod pointer;
 mod reading;
@@ -29,6 +31,8 @@ mod script;
 mod settle;
 mod snapshot;
 mod state;
+mod typed_secrets;
+mod unresponsive_frames;
 mod waiting;
 
 use std::{
@@ -50,16 +54,20 @@ use crate::{
 };
 
 use self::dialogs::Elsewhere;
-pub use action::{Done, Entered};
+pub use action::{Done, Entered, OtherValue};
 pub use console::ConsoleLog;
 pub use dialogs::{Dialogs, OpenDialog};
 pub use downloads::{Download, DownloadState, Downloads};
 pub use entering::TypeOptions;
+pub use events::{Events, SessionEvent};
 pub use finding::{Found, MOST_MATCHES, Query};
 pub use frames::RefCounter;
 pub use gate::Gate;
 pub use injected::PRELUDE;
-pub use keep::{DocumentState, FrameState, Item, KeptPage, OriginStorage, Scroll, Visited};
+pub use keep::{
+    DatabaseVersions, Databases, DocumentState, FrameState, Item, KeptOrigin, KeptPage, LOOK_TIMEOUT,
+    OriginStorage, Scroll, Visited,
+};
 pub use markdown::markdown;
 pub use navigation::{Navigation, WaitUntil, normalise_url};
 pub use network_log::Logged;
@@ -71,22 +79,22 @@ pub use snapshot::SnapshotOptions;
 pub use state::PageState;
 pub use waiting::{Element, ElementState, Patience};
 
-/// What a page is asked that waits for nothing is answered in this time, or not at all.
+/// Timeout for queries that do not wait for anything in the page.
 const ANSWER: Duration = Duration::from_secs(20);
 
 /// `details.reason` of a call whose document a navigation took away.
 const DOCUMENT_GONE: &str = "document replaced";
 
-/// A page that is told to close is not asked whether it wants to.
+/// Timeout for closing a page, which runs no `beforeunload` handlers.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A browser that is told to close a dialog does so at once.
+/// Timeout for closing a dialog, which the browser does at once.
 const DIALOG_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The kind of dialog that asks whether to leave a page.
 const LEAVING: &str = "beforeunload";
 
-/// What the pages of a session have in common.
+/// State that all pages of a session share.
 #[derive(Clone)]
 pub struct Shared {
     pub config: Arc<Config>,
@@ -99,6 +107,7 @@ pub struct Shared {
     pub gate: Option<Arc<Gate>>,
     /// Advanced when one of them shows something else.
     pub news: Revision,
+    pub events: Events,
 }
 
 /// A tab of a session.
@@ -115,16 +124,19 @@ pub struct Page {
     state: Arc<PageState>,
     refs: frames::SharedRefs,
     frame_numbers: frames::FrameNumbers,
+    frame_elements: frame_elements::FrameElements,
+    unresponsive_frames: unresponsive_frames::UnresponsiveFrames,
     last_look: changes::LastLook,
     looks: keep::Looks,
+    typed_secrets: typed_secrets::TypedSecrets,
     config: Arc<Config>,
     gate: Option<Arc<Gate>>,
     main_frame: OnceLock<FrameId>,
 }
 
 impl Page {
-    /// Wraps a page that the engine has opened at `opened_at`; `shared` is what it has in common with the other
-    /// pages of its session.
+    /// Wraps a page that the engine has opened at `opened_at`. `shared` is the state that all pages of its session
+    /// share.
     pub fn new(number: usize, opened_at: u64, engine: Arc<dyn engine::Page>, shared: &Shared) -> Self {
         let id = format!("page-{number}");
         Self {
@@ -136,28 +148,32 @@ impl Page {
             engine,
             refs: shared.refs.clone(),
             frame_numbers: frames::FrameNumbers::default(),
+            frame_elements: frame_elements::FrameElements::default(),
+            unresponsive_frames: unresponsive_frames::UnresponsiveFrames::default(),
             last_look: changes::LastLook::default(),
             looks: keep::Looks::default(),
+            typed_secrets: typed_secrets::TypedSecrets::default(),
             config: shared.config.clone(),
             gate: shared.gate.clone(),
             main_frame: OnceLock::new(),
         }
     }
 
-    /// What the engine tells this page's events to.
+    /// The observer that gets this page's events from the engine.
     pub fn observer(&self) -> Arc<dyn PageObserver> {
         self.state.clone()
     }
 
-    /// Where it is; where the browser shows a page of its own for a document that could not be had, that one's.
+    /// The page's URL. If the browser shows an error page because a document failed to load, the URL of that
+    /// document.
     pub fn url(&self) -> String {
-        let shown = self.state.read(|facts| facts.main_frame().url);
-        self.unreachable(&shown).map_or(shown, |unreachable| unreachable.url)
+        let shown = self.state.read(|facts| facts.main_frame().url.clone());
+        self.unreachable(&shown).map_or_else(|| shown.as_ref().to_owned(), |unreachable| unreachable.url)
     }
 
     /// Why the document that the page stands for could not be had.
     pub fn failure(&self) -> Option<String> {
-        let shown = self.state.read(|facts| facts.main_frame().url);
+        let shown = self.state.read(|facts| facts.main_frame().url.clone());
         self.unreachable(&shown).map(|unreachable| unreachable.reason)
     }
 
@@ -186,7 +202,7 @@ impl Page {
         self.engine.id()
     }
 
-    /// Fails where its browser tells of no requests.
+    /// Fails if its browser does not report requests.
     pub fn check_requests(&self) -> Result<()> {
         check_log(self.config.browser, engine::Log::Requests)
     }
@@ -198,14 +214,14 @@ impl Page {
         let logged: Vec<Logged> = self.state.read_log(|log| log.entries().filter(fits).cloned().collect());
         self.state.read(|facts| {
             let frame = |id: &FrameId| {
-                let known = facts.frames.get(id).map_or("detached", |frame| frame.url.as_str());
+                let known = facts.frames.get(id).map_or("detached", |frame| &*frame.url);
                 (facts.main.as_ref() != Some(id)).then(|| known.to_owned())
             };
             logged.into_iter().map(|entry| (entry.clone(), entry.frame.as_ref().and_then(frame))).collect()
         })
     }
 
-    /// What the session's downloads have come to since the last answer that told of them.
+    /// Takes the changes of the session's downloads since the last answer that reported them.
     pub async fn download_news(&self) -> Vec<Download> {
         self.state.downloads().news(self.config.timeout_settle).await
     }
@@ -231,7 +247,7 @@ impl Page {
             return Err(TroupeError::new(ErrorCode::InvalidParameters, "no dialog is open in this page"));
         };
         let mark = self.state.mark();
-        // As a user who presses OK leaves what stands there.
+        // Like a user who presses OK without changing the default text.
         let text = prompt_text.or(dialog.default_value.as_deref()).filter(|_| accept);
         let handled =
             async { self.engine.handle_dialog(accept, text).await.map_err(|error| self.error(error)) };
@@ -259,7 +275,7 @@ impl Page {
         Ok(settled)
     }
 
-    /// Closes it, and returns when nobody sees it any more.
+    /// Closes the page, and returns when it is no longer listed.
     pub async fn close(&self) -> Result<()> {
         let closing = async { self.engine.close().await.map_err(|error| self.error(error)) };
         self.taking_turns(ANSWER, closing).await?;
@@ -275,7 +291,7 @@ impl Page {
         self.state.dialogs().holding_up(&self.id, answers).await
     }
 
-    /// Whether the page takes a turn within `patience`.
+    /// Whether the page completes an event loop tick within `patience`.
     async fn answers(&self, patience: Duration) -> bool {
         let asked = self.engine.evaluate(self.main_frame(), World::Isolated, "0");
         self.within(patience, asked).await.is_some()
@@ -340,7 +356,7 @@ impl Page {
         self.taking_turns(limit, over).await
     }
 
-    /// Awaits what a page does where it takes its turns; where it does not in `limit`, that is remembered.
+    /// Awaits work in the page. If the page does not complete a tick within `limit`, it is marked as unresponsive.
     async fn taking_turns<T>(&self, limit: Duration, work: impl Future<Output = Result<T>>) -> Result<T> {
         if let Some(done) = self.within(limit, work).await {
             return done;
@@ -374,13 +390,19 @@ impl Page {
                 ErrorCode::BrowserCrashed,
                 format!("page `{}` has crashed at `{url}`", self.id),
             )
-            .suggestion("navigate again, or close the session and create a new one"),
+            // Each call fails until the page has another document.
+            .retryable(false)
+            .suggestion("call navigate, which loads the page again, or close the page with pages"),
             EngineError::PageGone => TroupeError::new(
                 ErrorCode::PageNotFound,
                 format!("page `{}` has closed (it was at `{url}`)", self.id),
             )
             .suggestion("open another page, or go on in one that is still open"),
             EngineError::Script(failure) => {
+                let code = match is_failed_request(&failure.message) {
+                    true => ErrorCode::NetworkError,
+                    false => ErrorCode::ScriptError,
+                };
                 let mut details = serde_json::Map::new();
                 details.insert("message".into(), failure.message.clone().into());
                 details.insert("line".into(), failure.line.into());
@@ -388,7 +410,7 @@ impl Page {
                 if let Some(class) = failure.class {
                     details.insert("class".into(), class.into());
                 }
-                let mut error = TroupeError::new(ErrorCode::ScriptError, failure.message);
+                let mut error = TroupeError::new(code, failure.message);
                 error.details = details;
                 error
             }
@@ -396,7 +418,7 @@ impl Page {
             EngineError::Unsupported { what, instead } => unsupported(what, instead),
             EngineError::Launch { reason, suggestion } => {
                 let mut error = TroupeError::new(ErrorCode::BrowserError, reason);
-                error.suggestion = suggestion;
+                error.suggestion = suggestion.or(error.suggestion);
                 error
             }
             EngineError::DocumentGone => TroupeError::new(
@@ -412,6 +434,25 @@ impl Page {
     }
 }
 
+/// The beginnings of the messages with which Chromium, Firefox and WebKit report that a request of a script failed.
+const FAILED_REQUESTS: [&str; 6] = [
+    "TypeError: Failed to fetch",
+    "TypeError: NetworkError when attempting to fetch resource",
+    "TypeError: error loading dynamically imported module",
+    "TypeError: Load failed",
+    "TypeError: Importing a module script failed.",
+    "NetworkError: ",
+];
+
+/// Whether a script that failed with `message` did not catch the failure of one of its requests.
+fn is_failed_request(message: &str) -> bool {
+    let message = match message.strip_prefix("Uncaught ") {
+        Some(thrown) => thrown.strip_prefix("(in promise) ").unwrap_or(thrown),
+        None => message,
+    };
+    FAILED_REQUESTS.iter().any(|beginning| message.starts_with(beginning))
+}
+
 /// Fails where pages of `browser` tell nothing that `log` could hold.
 pub fn check_log(browser: BrowserKind, log: engine::Log) -> Result<()> {
     engine::check_log(browser, log).map_err(|error| match error {
@@ -425,4 +466,36 @@ pub fn unsupported(what: &str, instead: &str) -> TroupeError {
     TroupeError::new(ErrorCode::BrowserError, format!("{what} cannot be done in this browser"))
         .detail("unsupported", what)
         .suggestion(instead)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_failed_request;
+
+    #[test]
+    fn a_failed_request_is_recognized_at_the_beginning_of_a_message() {
+        for message in [
+            "TypeError: Failed to fetch",
+            "TypeError: Failed to fetch dynamically imported module: http://a/module.js",
+            "TypeError: NetworkError when attempting to fetch resource.",
+            "TypeError: error loading dynamically imported module: http://a/module.js",
+            "TypeError: Load failed",
+            "TypeError: Importing a module script failed.",
+            "NetworkError: A network error occurred.",
+            "Uncaught TypeError: Failed to fetch",
+            "Uncaught (in promise) TypeError: Failed to fetch",
+        ] {
+            assert!(is_failed_request(message), "{message}");
+        }
+        for message in [
+            "Error: MyNetworkError: x",
+            "MyNetworkError: x",
+            "Error: the test expects `TypeError: Failed to fetch`",
+            "Error: Uncaught TypeError: Failed to fetch",
+            "TypeError: no list",
+            "",
+        ] {
+            assert!(!is_failed_request(message), "{message}");
+        }
+    }
 }

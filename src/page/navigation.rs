@@ -1,8 +1,9 @@
-//! Going somewhere by URL, and waiting until the page is there.
+//! Navigates to a URL and waits until the page has loaded.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
 use schemars::JsonSchema;
+use scopeguard::ScopeGuard;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -11,10 +12,10 @@ use super::{
     Page,
     dialogs::{Elsewhere, OpenDialog},
     gate::Outcome,
-    on_drop::OnDrop,
     settle::DOWNLOAD,
     snapshot::whole_page,
     state::Mark,
+    waiting::millis,
 };
 use crate::{
     engine::{DownloadStart, EngineError, EngineResult, NavigationStart, network::ResourceType},
@@ -106,11 +107,15 @@ impl Page {
             gate.ask(url, || self.engine.stop_requests()).await;
         }
         let going = async |mark| self.go(url, until, mark, self.engine.navigate(url.as_str())).await;
-        self.arrive_by(url.as_str(), going, timeout).await
+        self.arrive_by(url.as_str(), going, timeout).await.map_err(|error| match error.code {
+            // A navigation is what brings a crashed page back, so another attempt may succeed.
+            ErrorCode::BrowserCrashed => error.retryable(true),
+            _ => error,
+        })
     }
 
-    /// Navigates to `url` for a purpose of our own, which the page's history need not tell of; looks at nothing there: an
-    /// element that has a ref gets no other.
+    /// Navigates to `url` for internal purposes, without an entry in the page's history. Takes no snapshot, so that
+    /// elements keep their refs.
     pub async fn visit(&self, url: &Url, until: WaitUntil, timeout: Duration) -> Result<()> {
         let going = async |mark| self.go(url, until, mark, self.engine.replace(url.as_str())).await;
         self.reach_by(url.as_str(), going, timeout).await.map(drop)
@@ -140,7 +145,7 @@ impl Page {
         self.arrive_by(&self.url(), going, timeout).await
     }
 
-    /// Goes so many entries forward in the history, or back.
+    /// Moves by the given number of entries in the history.
     pub async fn travel(&self, entries: i64, timeout: Duration) -> Result<Navigation> {
         let going = async |mark: Mark| {
             if !self.engine.travel(entries).await.map_err(|error| self.error(error))? {
@@ -162,9 +167,9 @@ impl Page {
         self.arrive_by(&self.url(), going, timeout).await
     }
 
-    /// Fails where the browser shows a page of its own in place of a document that could not be had.
+    /// Fails if the browser shows an error page because a document failed to load.
     fn check_document(&self) -> Result<()> {
-        let shown = self.state.read(|facts| facts.main_frame().url);
+        let shown = self.state.read(|facts| facts.main_frame().url.clone());
         match self.unreachable(&shown) {
             None => Ok(()),
             Some(Unreachable { url, reason }) => Err(self.failed(&url, &reason, Duration::ZERO)),
@@ -213,8 +218,8 @@ impl Page {
         self.arrival_of(reached).await
     }
 
-    /// Does `going`, waits for where it leads, and stops loading where that takes too long or nobody waits
-    /// any more: a page that loads answers nothing else.
+    /// Runs `going` and waits for its document. Stops loading at the timeout or when the caller is dropped, because a
+    /// loading page does not respond to other calls.
     async fn reach_by(
         &self,
         to: &str,
@@ -222,10 +227,10 @@ impl Page {
         timeout: Duration,
     ) -> Result<Reached> {
         let mark = self.state.mark();
-        let stop = OnDrop::new(|| self.engine.stop_loading());
+        let stop = scopeguard::guard((), |()| self.engine.stop_loading());
         let reached = tokio::time::timeout(timeout, going(mark)).await;
         if reached.is_ok() {
-            stop.disarm();
+            ScopeGuard::into_inner(stop);
         }
         match reached {
             Ok(reached) => reached,
@@ -253,17 +258,24 @@ impl Page {
         let (url, status) = (self.url(), self.state.read(|facts| facts.main_frame().status));
         let mut navigation =
             Navigation { url, title: String::new(), status, timing: Map::new(), dialog, download };
-        // What the record keeps of the page comes with the same answer.
+        // The same answer has the snapshot for the record.
         let look = self.config.records().then(whole_page);
-        let told = Box::pin(self.inject("arrival", json!({"look": look})));
+        // Asked at the same time: if no host has a closed root, looking for them costs no round trip.
+        let with_roots = look.is_some() && self.engine.sees_closed_roots();
+        let told = Box::pin(async {
+            let roots = async { with_roots && self.hand_over_roots(self.main_frame()).await.unwrap_or(true) };
+            let (roots, told) = tokio::join!(roots, self.inject("arrival", json!({"look": look})));
+            told.map(|told| (roots, told))
+        });
         if navigation.dialog.is_none()
-            && let Ok(mut told) = self.taking_turns(self.config.timeout_settle, told).await
+            && let Ok((has_new_roots, mut told)) = self.taking_turns(self.config.timeout_settle, told).await
         {
             navigation.title = told["title"].as_str().unwrap_or_default().to_owned();
             if let Value::Object(timing) = told["timing"].take() {
                 navigation.timing = timing;
             }
-            if told["snapshot"].is_object() {
+            // A snapshot that was taken before the roots were passed to the page lacks their contents.
+            if !has_new_roots && told["snapshot"].is_object() {
                 Box::pin(self.seen_on_arrival(told["snapshot"].take())).await;
             }
         } else {
@@ -289,10 +301,10 @@ impl Page {
         };
         match start {
             NavigationStart::SameDocument => {
-                // The new URL is told a moment after the answer; the same one again is not told at all.
+                // The new URL is reported shortly after the answer; an unchanged URL is not reported at all.
                 let moved = self.state.until(|facts| {
                     let frame = facts.main_frame();
-                    (frame.moved_within > mark || frame.url == url.as_str()).then_some(())
+                    (frame.moved_within > mark || &*frame.url == url.as_str()).then_some(())
                 });
                 let _ = self.within(self.config.timeout_settle, moved).await;
                 Ok(Reached::Loaded)
@@ -311,7 +323,7 @@ impl Page {
                 let _ = self.within(self.config.timeout_settle, over).await;
                 Err(self.failed(url.as_str(), &reason, Duration::ZERO))
             }
-            // That it has become a download may be told a moment after the answer.
+            // That the navigation became a download may be reported shortly after the answer.
             NavigationStart::Document(_) => tokio::select! {
                 biased;
                 reached = self.loaded_since(until, mark) => reached,
@@ -320,7 +332,7 @@ impl Page {
         }
     }
 
-    /// Waits until a navigation that was begun since `mark` has led to a download, and to no document.
+    /// Waits until a navigation since `mark` has become a download instead of a document.
     async fn download_instead(&self, mark: Mark) -> DownloadStart {
         let download = self.state.until(|facts| {
             let nowhere = facts.abandoned_since(mark) && !facts.committed_since(mark);
@@ -438,11 +450,13 @@ impl Page {
             _ if retryable => "try again later",
             _ => "check the URL",
         };
-        TroupeError::new(ErrorCode::NavigationFailed, format!("`{url}` could not be loaded: {told}"))
-            .detail("reason", reason)
-            .detail("url", url)
-            .retryable(retryable)
-            .suggestion(suggestion)
+        let error =
+            TroupeError::new(ErrorCode::NavigationFailed, format!("`{url}` could not be loaded: {told}"));
+        let error = match reason {
+            "timeout" => error.detail("timeout", millis(timeout)),
+            _ => error,
+        };
+        error.detail("reason", reason).detail("url", url).retryable(retryable).suggestion(suggestion)
     }
 }
 

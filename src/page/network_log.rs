@@ -1,8 +1,9 @@
-//! The requests of a page, the newest last; the oldest are forgotten.
+//! The requests of a page, the newest last. When the log is full, the oldest are removed.
 
 use std::{
     collections::{HashMap, VecDeque},
     sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use crate::engine::{
@@ -35,7 +36,7 @@ pub struct Logged {
     /// The frame that made it.
     pub frame: Option<FrameId>,
     pub worker: Option<WorkerKind>,
-    clock: f64,
+    clock: Option<f64>,
 }
 
 impl Logged {
@@ -50,6 +51,11 @@ impl Logged {
             || class.is_some_and(|class| class == filter)
             || (filter == "failed" && self.failure.is_some())
     }
+}
+
+/// Milliseconds since 1970.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64() * 1000.0
 }
 
 #[derive(Debug, Default)]
@@ -79,10 +85,14 @@ impl NetworkLog {
         self.entries.get_mut(at)
     }
 
-    fn end(&mut self, id: &str, clock: f64) -> Option<&mut Logged> {
+    fn end(&mut self, id: &str, clock: Option<f64>) -> Option<&mut Logged> {
         let at = self.open.remove(id)?.checked_sub(self.forgotten)?;
         let entry = self.entries.get_mut(at)?;
-        entry.duration = Some((clock - entry.clock).max(0.0));
+        let duration = match (entry.clock, clock) {
+            (Some(begun), Some(ended)) => ended - begun,
+            _ => now() - entry.started,
+        };
+        entry.duration = Some(duration.max(0.0));
         Some(entry)
     }
 
@@ -125,7 +135,7 @@ impl NetworkLog {
             }
             RequestEvent::Begun { id, at, clock } => {
                 if let Some(entry) = self.open(&id) {
-                    (entry.started, entry.clock) = (at, clock);
+                    (entry.started, entry.clock) = (at, Some(clock));
                 }
             }
             RequestEvent::Answered { id, status } => {
@@ -143,12 +153,12 @@ impl NetworkLog {
                 }
             },
             RequestEvent::Finished { id, clock, size } => {
-                if let Some(entry) = self.end(&id, clock) {
+                if let Some(entry) = self.end(&id, Some(clock)) {
                     entry.size = size.or(entry.size);
                 }
             }
             RequestEvent::Failed { id, clock, reason } => {
-                if let Some(entry) = self.end(&id, clock) {
+                if let Some(entry) = self.end(&id, Some(clock)) {
                     entry.failure = Some(reason);
                 }
             }
@@ -167,7 +177,7 @@ mod tests {
             method: "GET".into(),
             kind: ResourceType::Fetch,
             at: clock,
-            clock,
+            clock: Some(clock),
             frame: None,
             worker: None,
             redirected,
@@ -201,6 +211,22 @@ mod tests {
         for filter in ["//b", "xhr", "200", "failed"] {
             assert!(!entry.fits(filter), "{filter}");
         }
+    }
+
+    #[test]
+    fn a_request_that_fails_before_its_times_are_known_has_a_start_and_a_duration() {
+        let RequestEvent::Sent { id, url, method, kind, frame, worker, redirected, .. } =
+            sent("1", "ws://a/", 0.0, None)
+        else {
+            unreachable!("`sent` makes nothing else")
+        };
+        let started = now() - 50.0;
+        let sent =
+            RequestEvent::Sent { id, url, method, kind, at: started, clock: None, frame, worker, redirected };
+        let log = log([sent, RequestEvent::Failed { id: "1".into(), clock: 1e9, reason: "refused".into() }]);
+        let entry = only(&log);
+        assert!((entry.started - started).abs() < 1.0);
+        assert!((50.0..60_000.0).contains(&entry.duration.unwrap()), "{:?}", entry.duration);
     }
 
     #[test]

@@ -1,13 +1,16 @@
-//! What a user does with the pointer: click, hover, drag, scroll.
+//! Pointer actions: click, hover, drag, scroll.
 
 use std::{pin::pin, time::Duration};
 
 use futures_util::FutureExt as _;
+use scopeguard::ScopeGuard;
 use serde_json::{Value, json};
 
 use super::{
     Page,
     action::{Done, Sought, Spot, place_in},
+    frame_transform::FrameTransform,
+    frames::Reached,
     state::Mark,
     waiting::GRACE,
 };
@@ -23,8 +26,8 @@ const DRAG_STEPS: u32 = 8;
 const MOST_FOLLOWED: usize = 4;
 /// Frames in which the pointer rests before a drop.
 const RESTING_FRAMES: usize = 4;
-/// A release that has been made is heard within this time by the document that was looked at, if at all: some elements
-/// keep their presses to themselves, as frames do.
+/// Within this time, the document that was checked receives the release, if at all: some elements keep the events to
+/// themselves, as frames do.
 const HEARD: Duration = Duration::from_millis(30);
 /// One frame; of a page that is not painted, its time.
 const FRAME: &str = "new Promise(resolve => { requestAnimationFrame(() => resolve(null)); setTimeout(() => resolve(null), 50); })";
@@ -64,7 +67,7 @@ impl Page {
         self.click_spot(spot, options).await
     }
 
-    /// Clicks where `spot` is; where something has come over it since it was looked at, once that is gone.
+    /// Clicks at `spot`. If something has moved over it since the check, waits until that is gone.
     pub(super) async fn click_spot(&self, spot: Spot, options: &ClickOptions) -> Result<Done> {
         self.click_on(spot, None, options).await
     }
@@ -83,8 +86,9 @@ impl Page {
         }
     }
 
-    /// Looks, clicks and lets a turn pass in one way there and back, where the engine can do that and the page is as it was
-    /// last looked at: what was found, and what was done. `None`: nothing was, or nothing was found yet.
+    /// Checks the element, clicks and waits for a tick in one round trip, if the engine supports that and the page
+    /// has not changed since the last snapshot. Returns what was found and done. `None` if nothing was done or
+    /// nothing was found yet.
     async fn click_at_once(
         &self,
         target: &str,
@@ -98,7 +102,7 @@ impl Page {
             return Ok(None);
         };
         let sought = Sought::new(target, wanted.clone(), options.timeout);
-        // What is not there at once is waited for in the ordinary way.
+        // An element that is not there yet is awaited by the ordinary path.
         let mut arguments = wanted.clone();
         arguments["target"] = place.target.into();
         arguments["timeout"] = 0.into();
@@ -113,7 +117,9 @@ impl Page {
         if answer["ok"] != true {
             return Ok(None);
         }
-        let spot = Spot::of(&answer, place_in(&answer), place.frame, sought);
+        let reached =
+            Reached { point: place_in(&answer), transform: FrameTransform::default(), retried: false };
+        let spot = Spot::of(&answer, &reached, place.frame, sought);
         let Some(press) = press else { return Ok(Some((spot, None))) };
         self.input(mark, press.over).await?;
         let turning = async { self.answer_of(main, &turn, &self.alive(press.then).await?) };
@@ -133,8 +139,8 @@ impl Page {
         self.act(spot.description.clone(), &spot.frame, pressing).await
     }
 
-    /// Asks with the press for the turn that comes after it: the page begins it when it has heard of the release, and
-    /// nobody need be told of that in between.
+    /// Requests the tick after a press together with the press. The page starts the tick when it receives the
+    /// release, so that no round trip is needed in between.
     async fn click_and_turn(&self, spot: &Spot, events: &[MouseEvent], clicks: u32) -> Result<Done> {
         let before = self.before().await;
         let main = self.main_frame();
@@ -142,7 +148,7 @@ impl Page {
         let mark = self.state.mark();
         let mut turning = self.inject("turn", json!({"look": look, "tasks": 1, "releases": clicks})).boxed();
         let mut pressing = pin!(self.input(mark, self.engine.mouse(events)));
-        // Over before the press was told to be: the document is gone, or the word of the press is late.
+        // If the tick ends before the press is acknowledged, the document is gone, or the acknowledgment is late.
         let turned = tokio::select! {
             biased;
             pressed = &mut pressing => pressed.map(|()| None),
@@ -181,11 +187,14 @@ impl Page {
         self.act(element, &from.frame, async |mark| {
             // Looking at the target may have scrolled the source away.
             let from = self.spot(&from.reference, "drag", false, timeout).await?;
+            // Where it fails or its call is canceled: the button is released where it was pressed.
+            let give_up = scopeguard::guard((), |()| self.engine.give_up_drag(from.x, from.y));
             let started = self.watch_drag(&from).await?;
             self.alive(self.engine.intercept_drags(true)).await?;
-            let outcome = self.drag_from(&from, target, timeout, mark, started).await;
-            let _ = self.engine.intercept_drags(false).await;
-            outcome
+            self.drag_from(&from, target, timeout, mark, started).await?;
+            self.alive(self.engine.intercept_drags(false)).await?;
+            ScopeGuard::into_inner(give_up);
+            Ok(())
         })
         .await
     }
@@ -252,14 +261,15 @@ impl Page {
         self.input(mark, self.engine.mouse(&release)).await
     }
 
-    /// Whether what is dragged lies under the pointer already.
-    async fn is_under(&self, dragged: &Spot, (x, y): (f64, f64)) -> bool {
+    /// Whether the dragged element is already under the pointer.
+    async fn is_under(&self, dragged: &Spot, point: (f64, f64)) -> bool {
+        let Some((x, y)) = dragged.transform.invert(point) else { return false };
         let hit = self.inject_in(&dragged.frame, "hit", json!({"ref": dragged.reference, "x": x, "y": y}));
         hit.await.is_ok_and(|hit| hit["ok"] == true)
     }
 
-    /// Moves what is dragged, and gives the page a frame as a hand would: libraries pass over what comes
-    /// faster, and settle only while the pointer rests.
+    /// Moves the dragged element, and waits for a frame of the page as with a user's hand: libraries ignore faster
+    /// moves, and settle only while the pointer rests.
     async fn drag_to(&self, (x, y): (f64, f64), native: bool, enters: bool, mark: Mark) -> Result<()> {
         if native {
             self.input(mark, self.engine.drag_over(x, y, enters)).await?;
@@ -269,7 +279,7 @@ impl Page {
         self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, FRAME)).await.map(drop)
     }
 
-    /// Scrolls the page or an element by so many CSS pixels, or an element into view.
+    /// Scrolls the page or an element by CSS pixels, or an element into view.
     pub async fn scroll(&self, options: &ScrollOptions) -> Result<(Done, Value)> {
         let place = self.locate(options.target.as_deref().unwrap_or("")).await?;
         let mut arguments = json!({});

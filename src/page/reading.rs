@@ -1,4 +1,4 @@
-//! What is read out of a page: each question goes to the frame that its target is in.
+//! Reads from a page. Each query goes to the frame of its target.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -155,7 +155,7 @@ impl Page {
         self.read(Some(target), "value", json!({})).await
     }
 
-    /// The table that `target` is, holds or stands in.
+    /// Reads the table that `target` is, contains or is in.
     pub async fn table(&self, target: &str) -> Result<Table> {
         self.read(Some(target), "table", json!({})).await
     }
@@ -173,12 +173,12 @@ impl Page {
         self.read(None, "html", json!({})).await
     }
 
-    /// Every match with what is told of an element.
+    /// Describes every match.
     pub async fn elements(&self, target: &str) -> Result<Elements> {
         self.read(Some(target), "list", json!({})).await
     }
 
-    /// What is told of the element that `reference` names; `ELEMENT_NOT_FOUND` once it has gone.
+    /// Describes the element with the ref `reference`. Fails with `ELEMENT_NOT_FOUND` if it was removed.
     pub async fn describe(&self, reference: &str) -> Result<Described> {
         let answer = self
             .in_one_document(|| {
@@ -186,9 +186,8 @@ impl Page {
                     let place = self.locate(reference).await?;
                     let arguments = json!({"ref": place.target});
                     let mut answer = self.inject_in(&place.frame, "describe", arguments).await?;
-                    let found = area(&answer["box"]);
-                    let (x, y) = self.to_viewport(&place.owners, found.x, found.y, true).await?;
-                    answer["box"] = json!([x, y, found.width, found.height]);
+                    let found = self.transform_of(&place.owners).await?.bounds(area(&answer["box"]));
+                    answer["box"] = json!([found.x, found.y, found.width, found.height]);
                     Ok(answer)
                 })
             })
@@ -219,7 +218,7 @@ impl Page {
         }
     }
 
-    /// Fails as every read does where nothing matches: with what is there instead.
+    /// Fails like every read if there is no match, and says what is there instead.
     pub async fn require(&self, target: &str) -> Result<()> {
         self.read::<Value>(Some(target), "resolve", json!({})).await.map(drop)
     }

@@ -1,7 +1,8 @@
-//! The requests of a page that are under way, and how long each is worth waiting for.
+//! The in-flight requests of a page, and how long to wait for each.
 //!
-//! A fetch whose answer nobody reads may never be told to have ended. Its answer counts as over a moment after all
-//! of it is there, and where its length is not known, or does not come, when nothing has come of it for a while.
+//! The browser may never report the end of a fetch whose response nobody reads. Such a response counts as finished
+//! shortly after all of its bytes have arrived. If its length is unknown or the bytes do not arrive, it counts as
+//! finished when no data has arrived for a while.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -10,9 +11,9 @@ use tokio::time::Instant;
 use super::state::Mark;
 use crate::engine::{DocumentId, FrameId, ResourceKind};
 
-/// What a page does with an answer that is there whole, it does at once.
+/// A page handles a complete response within this time.
 const WHOLE: Duration = Duration::from_millis(100);
-/// As long without a sign as a network is idle: whoever still reads it reads a stream.
+/// The same time without data as for an idle network: a response that still arrives after it is a stream.
 const SILENCE: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -53,7 +54,7 @@ impl Request {
         Self { kind, started, frame, document, answer: None }
     }
 
-    /// When it counts as over by itself; `None`: not before its end is told.
+    /// When it counts as finished by itself; `None` if only its reported end counts.
     fn over_at(&self) -> Option<Instant> {
         self.answer.as_ref().map(Answer::over_at)
     }
@@ -82,12 +83,19 @@ impl Requests {
         self.note_quiet();
     }
 
-    pub fn answer_received(&mut self, id: &str, bytes: u64) {
-        if let Some(answer) = self.open.get_mut(id).and_then(|request| request.answer.as_mut()) {
-            answer.received += bytes;
-            answer.last_sign = Instant::now();
+    /// Returns whether the answer has become whole by it.
+    pub fn answer_received(&mut self, id: &str, bytes: u64) -> bool {
+        let Some(answer) = self.open.get_mut(id).and_then(|request| request.answer.as_mut()) else {
+            return false;
+        };
+        let was_whole = answer.is_whole();
+        answer.received += bytes;
+        answer.last_sign = Instant::now();
+        let is_whole = answer.is_whole() && !was_whole;
+        if is_whole {
+            self.note_quiet();
         }
-        self.note_quiet();
+        is_whole
     }
 
     pub fn ended(&mut self, id: &str, now: Mark) {
@@ -131,7 +139,7 @@ impl Requests {
         self.last_ended.is_some_and(|(started, ended)| started > mark && ended > since)
     }
 
-    /// When all of them count as over, if nothing more comes; `None`: not before the end of one is told.
+    /// When all of them count as finished if nothing more happens; `None` if one of them must be reported first.
     pub fn over_at(&self, mark: Mark) -> Option<Instant> {
         let ends: Option<Vec<_>> = self.awaited(mark).map(Request::over_at).collect();
         ends?.into_iter().max()

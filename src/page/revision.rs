@@ -1,4 +1,4 @@
-//! A count of changes for whoever waits for one; several that come at once are one to him.
+//! A counter of changes that tasks can wait for. Several changes before a task wakes up count as one.
 
 use std::sync::Arc;
 

@@ -1,10 +1,11 @@
-//! Scripts of the client in the page's own world.
+//! Runs the client's scripts in the page's main world.
 
 use std::time::Duration;
 
+use scopeguard::ScopeGuard;
 use serde_json::Value;
 
-use super::{Page, on_drop::OnDrop};
+use super::Page;
 use crate::{
     engine::{EngineError, ScriptFailure, World},
     error::{ErrorCode, Result, TroupeError},
@@ -17,25 +18,39 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const UNCOPYABLE: [&str; 2] = ["reference chain is too long", "couldn't be returned by value"];
 
 impl Page {
-    /// Evaluates an expression, or calls the function that it is with `arguments`.
+    /// Evaluates `script` in the main frame and returns a copy of its value. An expression can use `arguments` as `args`;
+    /// if its value is a function, the function is called with them. Anything else runs as statements. Each script runs at
+    /// most once.
     pub async fn evaluate(&self, script: &str, arguments: &[Value]) -> Result<Value> {
+        // Without arguments, `args` is left to the page, which may have a variable of that name.
+        let (parameter, passed) = if arguments.is_empty() { ("", "") } else { ("args", "...args") };
         let arguments = Value::from(arguments.to_vec());
-        // The script begins on a line of its own, so that positions can be told as in the script.
-        let wrapped = format!(
-            "(() => {{ const value = (\n{script}\n); return typeof value === 'function' ? value(...{arguments}) : value; }})()"
+        // The script begins on a new line, so that line numbers in errors are those of the script.
+        let function = format!(
+            "({parameter}) => {{ const value = (\n{script}\n); return typeof value === 'function' ? value({passed}) : value; }}"
         );
-        match self.run_script(&wrapped, 1).await {
-            // Statements are no expression: their last value is the result.
-            Err(error) if is_syntax_error(&error) => match self.run_script(script, 0).await {
-                // Its own words, not those for our wrapper around it.
-                Err(second) if !is_syntax_error(&second) => Err(second),
-                Err(second) if script.trim_start().starts_with("return ") => {
-                    Err(second.suggestion("give an expression, or a function: () => { …; return … }"))
-                }
-                other => other,
-            },
-            other => other,
+        match self.run_script(&format!("({function})({arguments})"), 1).await {
+            // A script that does not compile has not run: it can still run as statements.
+            Err(error) if is_syntax_error(&error) && !self.compiles(&function).await => {}
+            outcome => return outcome,
         }
+        match self.run_script(script, 0).await {
+            Err(error) if is_syntax_error(&error) && script.trim_start().starts_with("return ") => {
+                Err(error.suggestion("give an expression, or a function: () => { …; return … }"))
+            }
+            Err(error) if !parameter.is_empty() && is_args_missing(&error) => Err(error.suggestion(
+                "statements cannot use `args`; give a function: (first, second) => { …; return … }",
+            )),
+            outcome => outcome,
+        }
+    }
+
+    /// Whether `function`, the source of a function expression, compiles. Does not run it: engines report all syntax
+    /// errors in a function's body when they compile the code around it. Unlike `new Function`, this also works on
+    /// pages whose content security policy forbids `eval`.
+    async fn compiles(&self, function: &str) -> bool {
+        let outcome = self.run_script(&format!("void ({function})"), 1).await;
+        !outcome.is_err_and(|error| is_syntax_error(&error))
     }
 
     async fn run_script(&self, expression: &str, lines_before: u64) -> Result<Value> {
@@ -61,10 +76,10 @@ impl Page {
             })
         };
         // A script that runs for ever would hold up every later call.
-        let stop = OnDrop::new(|| self.engine.stop_script());
+        let stop = scopeguard::guard((), |()| self.engine.stop_script());
         match self.within(TIMEOUT, self.alive_for(Duration::MAX, evaluation)).await {
             Some(outcome) => {
-                stop.disarm();
+                ScopeGuard::into_inner(stop);
                 outcome
             }
             None => Err(self.timed_out("the script did not end", TIMEOUT)),
@@ -73,6 +88,15 @@ impl Page {
 }
 
 fn is_syntax_error(error: &TroupeError) -> bool {
-    error.code == ErrorCode::ScriptError
-        && error.details.get("class").is_some_and(|class| class == "SyntaxError")
+    has_class(error, "SyntaxError")
+}
+
+/// Whether a script used `args` where they are not bound.
+fn is_args_missing(error: &TroupeError) -> bool {
+    has_class(error, "ReferenceError")
+        && error.message.split(|it: char| !it.is_alphanumeric()).any(|word| word == "args")
+}
+
+fn has_class(error: &TroupeError, name: &str) -> bool {
+    error.code == ErrorCode::ScriptError && error.details.get("class").is_some_and(|class| class == name)
 }

@@ -1,4 +1,4 @@
-//! Waiting after an action for what the action itself has started; never a fixed sleep.
+//! Waits until the effects of an action have settled, without a fixed sleep.
 
 use std::time::Duration;
 
@@ -20,13 +20,13 @@ use crate::{
 /// The longest that a navigation which an action began is waited for.
 const NAVIGATION: Duration = Duration::from_secs(10);
 
-/// Tasks of a page that bring what a request has answered to who asked for it.
+/// Number of tasks in the page that deliver a response to the code that requested it.
 const TASKS: u32 = 8;
 
 /// A navigation without a document becomes a download within this time, if at all.
 pub(super) const DOWNLOAD: Duration = Duration::from_millis(300);
 
-/// A turn of the main frame that is under way, and what it tells.
+/// A pending event loop tick of the main frame, and its result.
 pub(super) type Turning<'a> = BoxFuture<'a, Result<Value>>;
 
 /// What became of a page after an action.
@@ -44,17 +44,17 @@ pub struct Settled {
     pub windows: Vec<String>,
     /// The action closed the page.
     pub closed: bool,
-    /// A link with `download` was clicked: what it downloads begins when its server answers.
+    /// A link with `download` was clicked: the download starts when its server answers.
     asked_for_download: bool,
-    /// A field for a password has the focus, or one that nobody can look at; what stands there, where that is known.
+    /// A password field has the focus, or a field that cannot be read; with its value, if known.
     pub(super) password: Option<String>,
-    /// What a press has met in place of its element: the page has not heard of it.
+    /// What the press hit in place of its element: the press was canceled before the page received it.
     pub(super) covered: Option<String>,
     /// The snapshot that the last turn's answer brought, good for a look that is taken at once.
     pub(super) seen: Option<Value>,
 }
 
-/// What has come of an action so far.
+/// The effects of an action so far.
 struct Look {
     closed: bool,
     dialog: Option<Dialog>,
@@ -85,9 +85,9 @@ impl Look {
 }
 
 impl Page {
-    /// Waits until what was started since `mark` is over: requests, navigations, one turn of the event loop,
-    /// the beginning of a download. The action was in `frame`; `before` is what the page will be compared with;
-    /// a first turn may be under way.
+    /// Waits until everything that was started since `mark` has finished: requests, navigations, one event loop tick,
+    /// the start of a download. The action was in `frame`. `before` is the text that the page is compared with. A
+    /// first tick may be pending.
     pub(super) async fn settle(
         &self,
         mark: Mark,
@@ -124,18 +124,18 @@ impl Page {
     ) -> Result<Settled> {
         let deadline = Instant::now() + self.config.timeout_settle;
         let mut settled = Settled::default();
-        // What comes back is with the page a moment after the browser has told of it: that is worth a turn more.
+        // The page gets a response shortly after the browser has reported it, so wait for one more tick.
         let mut waited = false;
         let mut turned = mark;
         loop {
             let began = self.state.mark();
-            // A turn lets handlers that the action queued run, and start what they start. While a document is
-            // being replaced the old one takes no turn.
+            // During a tick, handlers that the action queued run and start their requests. While a document is being
+            // replaced, the old one runs no tasks.
             let left = self.state.until(|facts| {
                 let look = Look::at(facts, mark);
                 (look.closed || look.leaving || look.dialog.is_some()).then_some(())
             });
-            // Where this is not the last turn, what it would show is not the end.
+            // If this is not the last tick, its snapshot would not be final.
             let calm = !waited && !self.state.read(|facts| facts.busy_since(mark));
             let look = before.filter(|_| calm).and_then(|before| before.later_look(self.main_frame()));
             // From the network to the page it goes through several tasks.
@@ -203,7 +203,7 @@ impl Page {
                 return Ok(settled);
             }
             waited = look.busy || answered;
-            // What comes back may start more: after it, another turn and another look.
+            // Responses may start more requests, so wait for another tick and check again.
             if tokio::time::timeout_at(deadline, self.requests_over(mark)).await.is_err() {
                 settled.restless = true;
             }
@@ -222,7 +222,7 @@ impl Page {
         Ok((main?, inner.unwrap_or_default()))
     }
 
-    /// Waits until what was asked for since `mark` is over, or something else has come of the action.
+    /// Waits until the requests since `mark` have finished, or the action had another effect.
     async fn requests_over(&self, mark: Mark) {
         loop {
             let at = self.state.read(|facts| facts.requests_over_at(mark));
@@ -232,7 +232,7 @@ impl Page {
             });
             let over = match at {
                 None => news.await,
-                // Answers that nobody reads are over by themselves.
+                // Responses that nobody reads count as finished after a while.
                 Some(at) => tokio::time::timeout_at(at, news).await.unwrap_or(false),
             };
             if over || self.state.read(|facts| Look::at(facts, mark).over()) {
@@ -253,7 +253,7 @@ impl Page {
         let _ = self.within(NAVIGATION, gone).await;
     }
 
-    /// Waits for the document that the action has led to.
+    /// Waits for the document that the action navigates to.
     async fn arrive(&self, mark: Mark, mut settled: Settled) -> Result<Settled> {
         settled.seen = None;
         let deadline = Instant::now() + NAVIGATION;
@@ -275,7 +275,7 @@ impl Page {
                 }
             }
             Ok(false) => {
-                // A download is told by the browser, not by the page that it takes nowhere.
+                // The browser reports a download, not the page, because the page does not navigate.
                 self.engine.catch_up().await;
                 settled.dialog = self.state.read(|facts| facts.dialog_since(mark)).map(Into::into);
                 settled.download = self.state.read(|facts| facts.download_since(mark));

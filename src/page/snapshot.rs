@@ -1,12 +1,20 @@
-//! The page as text: each frame's snapshot, made in the frame and put together here.
+//! The page as text. Each frame makes its own snapshot, and this module joins them.
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use serde_json::{Map, Value};
 
-use super::{Page, frames::MAX_DEPTH};
+use super::{
+    Page,
+    changes::{FrameSnapshot, FrameSnapshots},
+    frames::MAX_DEPTH,
+    unresponsive_frames::is_unresponsive,
+};
 use crate::{engine::FrameId, error::Result};
 
-/// What a snapshot shows.
+/// In place of the lines of a frame that did not respond.
+const UNRESPONSIVE_LINE: &str = "- text: (unresponsive: a script is blocking this frame)";
+
+/// The options of a snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct SnapshotOptions {
     /// Only this element.
@@ -51,15 +59,6 @@ impl Page {
         .await
     }
 
-    /// Every line of the page, for comparing; `seen` is the main frame's own answer to that, where there is one.
-    pub(super) async fn whole_text(&self, seen: Option<Value>) -> Result<String> {
-        let main = self.main_frame().clone();
-        match seen {
-            Some(answer) => self.with_frames(main, answer, whole_page(), 0).await,
-            None => self.frame_text(main, whole_page(), 0).await,
-        }
-    }
-
     /// The snapshot of `frame` with those of its child frames in their places.
     async fn frame_text(
         &self,
@@ -67,7 +66,7 @@ impl Page {
         arguments: Map<String, Value>,
         depth: usize,
     ) -> Result<String> {
-        let answer = self.inject_in(&frame, "snapshot", Value::Object(arguments.clone())).await?;
+        let answer = self.ask_frame(&frame, "snapshot", Value::Object(arguments.clone())).await?;
         self.with_frames(frame, answer, arguments, depth).await
     }
 
@@ -81,45 +80,115 @@ impl Page {
     ) -> BoxFuture<'_, Result<String>> {
         Box::pin(async move {
             let text = answer["text"].as_str().unwrap_or_default();
-            let inner = answer["frames"].as_array().filter(|inner| !inner.is_empty() && depth < MAX_DEPTH);
-            let Some(inner) = inner else { return Ok(text.to_owned()) };
+            let lines = FrameLine::in_answer(&answer, depth);
+            if lines.is_empty() {
+                return Ok(text.to_owned());
+            }
             let mut left = arguments
                 .get("budget")
                 .and_then(Value::as_u64)
                 .map(|budget| budget.saturating_sub(text.len() as u64));
+            if left == Some(0) {
+                return Ok(text.to_owned());
+            }
+            let read = |line: &FrameLine, budget: Option<u64>| {
+                let mut arguments = arguments.clone();
+                arguments.remove("selector");
+                arguments.extend(budget.map(|budget| ("budget".to_owned(), Value::from(budget))));
+                self.child_text(frame.clone(), line.reference.clone(), arguments, depth + 1)
+            };
+            let texts = join_all(lines.iter().map(|line| read(line, left))).await;
             let mut children = Vec::new();
-            for entry in inner {
-                let reference = entry["ref"].as_str().unwrap_or_default();
-                let number =
-                    |name: &str| entry[name].as_u64().and_then(|number| usize::try_from(number).ok());
-                let (Some(line), Some(indent)) = (number("line"), number("indent")) else { continue };
+            for (line, mut child) in lines.into_iter().zip(texts) {
                 if left == Some(0) {
                     break;
                 }
-                let mut arguments = arguments.clone();
-                arguments.remove("selector");
-                arguments.extend(left.map(|left| ("budget".to_owned(), Value::from(left))));
-                // A frame that goes away meanwhile, or cannot be read, is shown as an empty one.
-                let child = match self.content_frame(&frame, reference).await {
-                    Ok(Some(child)) => self.frame_text(child, arguments, depth + 1).await.unwrap_or_default(),
-                    Ok(None) | Err(_) => String::new(),
-                };
+                // The frames before it have used part of the budget.
+                if left.is_some_and(|left| child.len() as u64 > left) {
+                    child = read(&line, left).await;
+                }
                 left = left.map(|left| left.saturating_sub(child.len() as u64));
-                children.push((line, indent, child));
+                children.push((line, child));
             }
-            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-            // From the last to the first, so that line numbers stay true.
-            for (line, indent, child) in children.into_iter().rev() {
-                if child.is_empty() || line >= lines.len() {
-                    continue;
-                }
-                let padding = " ".repeat(indent + 2);
-                if !lines[line].ends_with(':') {
-                    lines[line].push(':');
-                }
-                lines.splice(line + 1..=line, child.lines().map(|line| format!("{padding}{line}")));
-            }
-            Ok(lines.join("\n"))
+            Ok(stitch(text, children))
         })
     }
+
+    /// The snapshot of the frame in the iframe `reference`; empty where it has gone or cannot be read.
+    async fn child_text(
+        &self,
+        frame: FrameId,
+        reference: String,
+        arguments: Map<String, Value>,
+        depth: usize,
+    ) -> String {
+        match self.content_frame(&frame, &reference).await {
+            Ok(Some(child)) => self.frame_text(child, arguments, depth).await.unwrap_or_else(|error| {
+                if is_unresponsive(&error) { UNRESPONSIVE_LINE.to_owned() } else { String::new() }
+            }),
+            Ok(None) | Err(_) => String::new(),
+        }
+    }
+
+    /// Puts the text of a page together from the `snapshots` of its frames.
+    pub(super) fn text_of<'a>(
+        &'a self,
+        frame: &'a FrameId,
+        snapshots: &'a FrameSnapshots,
+        depth: usize,
+    ) -> BoxFuture<'a, String> {
+        Box::pin(async move {
+            let Some(FrameSnapshot { answer, .. }) = snapshots.get(frame) else { return String::new() };
+            let text = answer["text"].as_str().unwrap_or_default();
+            let children = join_all(FrameLine::in_answer(answer, depth).into_iter().map(async |line| {
+                let text = match self.content_frame(frame, &line.reference).await {
+                    Ok(Some(child)) => self.text_of(&child, snapshots, depth + 1).await,
+                    Ok(None) | Err(_) => String::new(),
+                };
+                (line, text)
+            }))
+            .await;
+            stitch(text, children)
+        })
+    }
+}
+
+/// A line of a snapshot that stands for a child frame.
+struct FrameLine {
+    reference: String,
+    line: usize,
+    indent: usize,
+}
+
+impl FrameLine {
+    /// The child frames in the `answer` of a frame at `depth`; none below the greatest depth.
+    fn in_answer(answer: &Value, depth: usize) -> Vec<Self> {
+        let entries = answer["frames"].as_array().filter(|_| depth < MAX_DEPTH);
+        let parse = |entry: &Value| {
+            let number = |name: &str| entry[name].as_u64().and_then(|number| usize::try_from(number).ok());
+            let reference = entry["ref"].as_str()?.to_owned();
+            Some(Self { reference, line: number("line")?, indent: number("indent")? })
+        };
+        entries.into_iter().flatten().filter_map(parse).collect()
+    }
+}
+
+/// Inserts the text of each child frame below its line in `text`.
+fn stitch(text: &str, children: Vec<(FrameLine, String)>) -> String {
+    if children.is_empty() {
+        return text.to_owned();
+    }
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    // From the last to the first, so that line numbers stay true.
+    for (FrameLine { line, indent, .. }, child) in children.into_iter().rev() {
+        if child.is_empty() || line >= lines.len() {
+            continue;
+        }
+        let padding = " ".repeat(indent + 2);
+        if !lines[line].ends_with(':') {
+            lines[line].push(':');
+        }
+        lines.splice(line + 1..=line, child.lines().map(|line| format!("{padding}{line}")));
+    }
+    lines.join("\n")
 }

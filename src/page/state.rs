@@ -1,8 +1,8 @@
-//! What a page is doing, kept from its engine's events: documents, requests, dialogs, downloads.
+//! The state of a page, maintained from its engine's events: documents, requests, dialogs, downloads.
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -13,6 +13,7 @@ use super::{
     console::ConsoleLog,
     dialogs::Dialogs,
     downloads::Downloads,
+    events::{self, Events},
     gate::Gate,
     keep::Visited,
     network_log::NetworkLog,
@@ -26,7 +27,7 @@ use crate::engine::{
 /// Statuses of documents that are on their way, or that the user may go back to.
 const STATUSES: usize = 64;
 
-/// A moment in a page's life: what comes after it has a higher number.
+/// A position in the sequence of a page's events. Later events have higher numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Mark(u64);
 
@@ -42,7 +43,8 @@ impl Mark {
 pub struct Frame {
     pub parent: Option<FrameId>,
     pub document: Option<DocumentId>,
-    pub url: String,
+    /// A clone shares it: of a `data:` document it holds the whole document.
+    pub url: Arc<str>,
     pub dom_content_loaded: bool,
     pub loaded: bool,
     /// HTTP status of the document; 0 where there was none.
@@ -98,6 +100,7 @@ pub struct PageState {
     console: Arc<ConsoleLog>,
     gate: Option<Arc<Gate>>,
     news: Revision,
+    events: Events,
 }
 
 impl Frame {
@@ -108,8 +111,9 @@ impl Frame {
 
 impl Facts {
     /// The frame that the page is; an empty one before its first event.
-    pub fn main_frame(&self) -> Frame {
-        self.main.as_ref().and_then(|id| self.frames.get(id)).cloned().unwrap_or_default()
+    pub fn main_frame(&self) -> &Frame {
+        static EMPTY: LazyLock<Frame> = LazyLock::new(Frame::default);
+        self.main.as_ref().and_then(|id| self.frames.get(id)).unwrap_or_else(|| &EMPTY)
     }
 
     /// The present moment.
@@ -137,7 +141,8 @@ impl Facts {
         self.requests.busy(mark, Instant::now()) || self.frames.values().any(|frame| frame.leaves_since(mark))
     }
 
-    /// When what was asked for since `mark` counts as over, if nothing more comes of it; `None`: not by itself.
+    /// When the requests since `mark` count as finished if nothing more happens. `None` if they do not finish by
+    /// themselves.
     pub fn requests_over_at(&self, mark: Mark) -> Option<Instant> {
         self.requests.over_at(mark)
     }
@@ -147,7 +152,7 @@ impl Facts {
         self.requests.ended_since(mark, since)
     }
 
-    /// Whether more may come of what was asked for since `mark`.
+    /// Whether the requests since `mark` may have further effects.
     pub fn unfinished_since(&self, mark: Mark) -> bool {
         self.requests.unfinished(mark)
     }
@@ -172,7 +177,7 @@ impl Facts {
         self.windows.iter().rev().filter(|(at, ..)| *at > mark).map(|(.., url)| url.clone()).collect()
     }
 
-    /// Whether a navigation that was begun has led to no document since `mark`: a download begins so.
+    /// Whether a navigation has ended without a document since `mark`, as at the start of a download.
     pub fn abandoned_since(&self, mark: Mark) -> bool {
         self.abandoned > mark
     }
@@ -202,7 +207,7 @@ impl Facts {
         self.frames.entry(id.clone()).or_default()
     }
 
-    /// Forgets what is inside of a frame.
+    /// Removes the frames inside a frame.
     fn drop_frames_in(&mut self, frame: &FrameId) {
         let inside = self.frames.iter().filter(|(_, inner)| inner.parent.as_ref() == Some(frame));
         for inner in inside.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
@@ -212,7 +217,8 @@ impl Facts {
         }
     }
 
-    fn apply(&mut self, event: PageEvent) {
+    /// Applies an event. Returns whether it has changed something that a task may wait for.
+    fn apply(&mut self, event: PageEvent) -> bool {
         self.now.0 += 1;
         let now = self.now;
         if self.shows_other(&event) {
@@ -223,7 +229,7 @@ impl Facts {
                 if parent.is_none() && self.main.is_none() {
                     self.main = Some(frame.clone());
                     // The document that every page begins with is committed without a word.
-                    self.frame(&frame).url = "about:blank".to_owned();
+                    self.frame(&frame).url = "about:blank".into();
                 }
                 self.frame(&frame).parent = parent;
             }
@@ -235,12 +241,12 @@ impl Facts {
             // Of a frame that has gone there may be more to tell, which does not bring it back.
             PageEvent::NavigationRequested { frame } => {
                 if let Some(frame) = self.frames.get_mut(&frame) {
-                    frame.navigating.get_or_insert(now);
+                    frame.navigating = Some(now);
                 }
             }
             PageEvent::NavigationScheduled { frame } => {
                 if let Some(frame) = self.frames.get_mut(&frame) {
-                    frame.scheduled.get_or_insert(now);
+                    frame.scheduled = Some(now);
                 }
             }
             PageEvent::NavigationUnscheduled { frame } => {
@@ -266,7 +272,7 @@ impl Facts {
                 // Kept: a document comes back under its id when the user goes back to it.
                 let status = self.statuses.iter().rev().find(|(of, _)| *of == document);
                 let status = status.map_or(0, |(_, status)| *status);
-                // The frames of a document that is left are told of no more.
+                // The browser does not report the end of frames in a document that the frame has left.
                 self.drop_frames_in(&frame);
                 let parent = self.frame(&frame).parent.clone();
                 self.frames.insert(
@@ -274,7 +280,7 @@ impl Facts {
                     Frame {
                         parent,
                         document: Some(document.clone()),
-                        url,
+                        url: url.into(),
                         status,
                         committed: now,
                         ..Frame::default()
@@ -283,14 +289,14 @@ impl Facts {
                 if self.main.as_ref() == Some(&frame) {
                     self.crashed = None;
                 }
-                // A process that is left tells of its requests no more.
+                // The browser does not report the requests of a process that the frame has left.
                 self.requests.forget(|request| {
                     request.frame.as_ref() == Some(&frame) && request.document.as_ref() != Some(&document)
                 });
             }
             PageEvent::NavigatedWithinDocument { frame, url } => {
                 if let Some(frame) = self.frames.get_mut(&frame) {
-                    frame.url = url;
+                    frame.url = url.into();
                     frame.navigating = None;
                     frame.moved_within = now;
                 }
@@ -314,7 +320,8 @@ impl Facts {
                 self.requests.started(id, Request::new(kind, now, frame, document));
             }
             PageEvent::AnswerBegun { id, length } => self.requests.answer_begun(&id, length),
-            PageEvent::AnswerReceived { id, bytes } => self.requests.answer_received(&id, bytes),
+            // One for each piece of an answer: who waits for its end has a timer for the rest.
+            PageEvent::AnswerReceived { id, bytes } => return self.requests.answer_received(&id, bytes),
             PageEvent::RequestEnded { id } => self.requests.ended(&id, now),
             PageEvent::DocumentResponse { document, status } => {
                 if self.statuses.len() == STATUSES {
@@ -333,14 +340,15 @@ impl Facts {
             PageEvent::Crashed => self.crashed = Some(now),
             PageEvent::Closed => self.closed = true,
         }
+        true
     }
 }
 
 impl PageState {
     /// Of the page `id`, which has `shared` in common with the others of its session.
     pub fn new(id: String, shared: &Shared) -> Self {
-        let Shared { downloads, dialogs, visited, console, gate, news, .. } = shared.clone();
-        Self { id, downloads, dialogs, visited, console, gate, news, ..Self::default() }
+        let Shared { downloads, dialogs, visited, console, gate, news, events, .. } = shared.clone();
+        Self { id, downloads, dialogs, visited, console, gate, news, events, ..Self::default() }
     }
 
     /// The dialogs of the session.
@@ -348,7 +356,7 @@ impl PageState {
         &self.dialogs
     }
 
-    /// What the page's session has downloaded.
+    /// The downloads of the page's session.
     pub fn downloads(&self) -> &Downloads {
         &self.downloads
     }
@@ -400,6 +408,7 @@ impl PageState {
 
 impl PageObserver for PageState {
     fn event(&self, event: PageEvent) {
+        self.events.of_page(&self.id, &event, |request| self.read_log(|log| events::url_in(log, request)));
         match event {
             // Nobody waits for the log.
             PageEvent::Request(mut event) => {
@@ -417,19 +426,20 @@ impl PageObserver for PageState {
             PageEvent::DialogClosed | PageEvent::Crashed | PageEvent::Closed => self.dialogs.closed(&self.id),
             PageEvent::DownloadEnded { ref id, ref file } => self.downloads.ended(id, file.clone()),
             PageEvent::Committed { ref frame, ref url, .. } => {
-                let top = self.read(|facts| facts.main_frame().url);
-                let is_main = self.read(|facts| facts.main.as_ref() == Some(frame));
+                let (top, is_main) =
+                    self.read(|facts| (facts.main_frame().url.clone(), facts.main.as_ref() == Some(frame)));
                 self.visited.note(url, if is_main { url } else { &top });
             }
             _ => {}
         }
-        let shows_other = {
+        let (wakes, shows_other) = {
             let mut facts = self.lock();
             let before = facts.shown;
-            facts.apply(event);
-            facts.shown != before
+            (facts.apply(event), facts.shown != before)
         };
-        self.changed.notify_waiters();
+        if wakes {
+            self.changed.notify_waiters();
+        }
         if shows_other {
             self.news.advance();
         }
@@ -438,6 +448,10 @@ impl PageObserver for PageState {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::FutureExt;
+
     use super::*;
     use crate::engine::ResourceKind;
 
@@ -454,6 +468,21 @@ mod tests {
         state.event(PageEvent::FrameAttached { frame: "f".into(), parent: None });
         state.event(committed("f", "d"));
         state
+    }
+
+    #[test]
+    fn a_navigation_that_replaces_another_counts_from_its_own_start() {
+        for event in [
+            PageEvent::NavigationRequested { frame: "f".into() },
+            PageEvent::NavigationScheduled { frame: "f".into() },
+        ] {
+            let state = page();
+            state.event(event.clone());
+            let mark = state.mark();
+            assert!(!state.read(|facts| facts.navigating_since(mark)), "{event:?}");
+            state.event(event.clone());
+            assert!(state.read(|facts| facts.navigating_since(mark)), "{event:?}");
+        }
     }
 
     #[test]
@@ -478,6 +507,25 @@ mod tests {
         state.event(opening(None, "http://b/"));
         let windows = state.read(|facts| facts.windows_since(mark));
         assert_eq!(windows, ["http://a/", "http://b/", "http://b/"]);
+    }
+
+    #[tokio::test]
+    async fn only_the_last_piece_of_an_answer_wakes_who_waits() {
+        let state = page();
+        state.event(started("1", ResourceKind::Fetch));
+        state.event(PageEvent::AnswerBegun { id: "1".into(), length: Some(30) });
+        let looks = AtomicUsize::new(0);
+        let waiting = state.until(|facts| {
+            looks.fetch_add(1, Ordering::Relaxed);
+            facts.quiet_since()
+        });
+        tokio::pin!(waiting);
+        assert!(waiting.as_mut().now_or_never().is_none());
+        for received in 1..=3 {
+            state.event(PageEvent::AnswerReceived { id: "1".into(), bytes: 10 });
+            assert_eq!(waiting.as_mut().now_or_never().is_some(), received == 3);
+        }
+        assert_eq!(looks.load(Ordering::Relaxed), 2);
     }
 
     #[test]

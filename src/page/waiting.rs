@@ -1,4 +1,4 @@
-//! Waiting for an element, a text or a URL, also while the page goes from one document to the next.
+//! Waits for an element, a text or a URL, also across navigations.
 
 use std::{collections::HashSet, future::Future, time::Duration};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Page, state::Mark};
+use super::{Page, pictures::area, state::Mark};
 use crate::{
     engine::{FrameId, url_pattern::UrlPattern},
     error::{ErrorCode, Result, TroupeError},
@@ -96,7 +96,7 @@ impl Patience {
     }
 }
 
-/// What the frames of a page were at a moment.
+/// The frames of a page at a moment.
 struct Frames {
     known: HashSet<FrameId>,
     mark: Mark,
@@ -122,7 +122,7 @@ impl Page {
     pub async fn find_element(&self, target: &str, patience: Patience) -> Result<Element> {
         let awaited = match self.wait_for_element(target, ElementState::Attached, patience).await {
             Err(error) if error.code == ErrorCode::Timeout => {
-                // The same words as of any element that is not there, with what is there instead.
+                // The same message as for any missing element, with what was found instead.
                 let there = self.within(GRACE, self.require(target)).await.unwrap_or(Err(error));
                 there.map_err(|missing| missing.detail("timeout", millis(patience.timeout)))?;
                 Awaited { r#ref: Some(target.to_owned()), description: None }
@@ -134,10 +134,9 @@ impl Page {
             Box::pin(async {
                 let place = self.locate(&reference).await?;
                 let mut told = self.inject_in(&place.frame, "describe", json!({"ref": place.target})).await?;
-                let (x, y) = self.offset(&place.owners).await?;
-                for (axis, offset) in [("x", x), ("y", y)] {
-                    told["box"][axis] = (told["box"][axis].as_f64().unwrap_or_default() + offset).into();
-                }
+                let bounds = self.transform_of(&place.owners).await?.bounds(area(&told["box"]));
+                told["box"] =
+                    json!({"x": bounds.x, "y": bounds.y, "width": bounds.width, "height": bounds.height});
                 serde_json::from_value(told)
                     .map_err(|error| TroupeError::new(ErrorCode::InternalError, error.to_string()))
             })
@@ -227,7 +226,7 @@ impl Page {
         Ok(Awaited { r#ref: text("ref"), description: text("description") })
     }
 
-    /// The first frame that shows it; `None` where no frame could be asked.
+    /// Returns the first frame that shows it. `None` if no frame could be queried.
     async fn await_text(
         &self,
         text: &str,
@@ -322,8 +321,7 @@ impl Page {
         changed.await;
     }
 
-    /// Waits for what has taken a document away; no longer than a moment, since it may have been told before `frames`
-    /// were looked at.
+    /// Waits briefly for the event that replaced a document. It may have been reported before `frames` were read.
     async fn frames_replaced(&self, frames: &Frames) {
         let _ = self.within(REPLACED, self.frames_other_than(frames)).await;
     }
@@ -335,7 +333,7 @@ impl Page {
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
         match self.within(patience.left() + GRACE, work).await {
-            // What is told is how long was waited in all, not since the last document came.
+            // The error has the total waiting time, not the time since the last document.
             Some(Err(mut error)) if error.code == ErrorCode::Timeout => {
                 if let Some((why, _)) = error.message.rsplit_once(" (waited ") {
                     error.message = format!("{why} (waited {} ms)", millis(patience.timeout));

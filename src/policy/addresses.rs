@@ -1,17 +1,17 @@
-//! Where an address lies: on the public internet, on this machine, or in a network that only we are in.
+//! Classifies an IP address as public, as this machine, or as private.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// What an address can be reached from.
+/// The network that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Space {
     Public,
     /// This machine.
     Loopback,
-    /// Everything else that the public internet does not route: home and company networks, link-local
-    /// addresses (where clouds keep their keys), multicast and what is reserved.
+    /// Every other address that is not routed on the public internet: private networks, link-local addresses (with
+    /// the metadata services of clouds), multicast and reserved addresses.
     Private,
 }
 
@@ -23,7 +23,7 @@ const fn v6(first: u16, second: u16, length: u8) -> IpNet {
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(first, second, 0, 0, 0, 0, 0, 0), length))
 }
 
-/// Of IANA's special-purpose registries, what is not globally reachable.
+/// The entries of IANA's special-purpose registries that are not globally reachable.
 const PRIVATE: &[IpNet] = &[
     v4(10, 0, 0, 0, 8),
     v4(100, 64, 0, 0, 10),
@@ -34,14 +34,14 @@ const PRIVATE: &[IpNet] = &[
     v4(198, 18, 0, 0, 15),
     v4(224, 0, 0, 0, 4),
     v4(240, 0, 0, 0, 4),
-    // Addresses of IPv4 in other clothes, which lead through whoever translates them.
+    // IPv6 addresses that contain an IPv4 address and are translated.
     v6(0x64, 0xff9b, 32),
     v6(0x2001, 0, 32),
     v6(0x2002, 0, 16),
     v6(0xfc00, 0, 7),
     v6(0xfe80, 0, 9),
     v6(0xff00, 0, 8),
-    // Everything below 1::/16 that is none of the above, `::` and old IPv4-compatible addresses among it.
+    // The rest of 1::/16 and below, with `::` and the old IPv4-compatible addresses.
     v6(0, 0, 16),
 ];
 

@@ -1,7 +1,8 @@
-//! Which files a client may have written and read: those below the output folder, that of the downloads and its
-//! working folder.
+//! The files that a client may read and write. Over stdio: those below the output directory, the download directory
+//! and the working directory. Over HTTP: only those below the output directory, because the client has no working
+//! directory on this machine.
 //!
-//! Symbolic links are followed before the check, so that none leads out. Knows nothing of what the files are.
+//! Symbolic links are resolved before the check. This module does not interpret the files.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -23,7 +24,7 @@ const MOST_NAMES: u32 = 10_000;
 pub fn output_folder(config: &Config) -> PathBuf {
     let given = config.output_dir.as_deref();
     // A client that starts servers in the root folder has no working folder to speak of.
-    match Some(working_folder()).filter(|folder| folder.parent().is_some()) {
+    match usable_working_directory(config) {
         Some(base) => base.join(given.unwrap_or(Path::new(DEFAULT_FOLDER))),
         None => std::env::temp_dir().join(given.map_or_else(users_folder, Path::to_path_buf)),
     }
@@ -32,7 +33,7 @@ pub fn output_folder(config: &Config) -> PathBuf {
 /// Where the files go that pages download.
 pub fn download_folder(config: &Config) -> PathBuf {
     let given = config.download_path.as_ref();
-    given.map_or_else(|| output_folder(config), |path| working_folder().join(path))
+    given.map_or_else(|| output_folder(config), |path| config.working_directory.join(path))
 }
 
 /// A name of this user's own, for the temporary folder of all.
@@ -60,6 +61,19 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
+/// Makes the file that a client names, below the output directory or at an absolute path in reach.
+///
+/// # Errors
+/// If there is a file of that name: it is never overwritten, and the client expects to find the new one there.
+pub fn create_new(config: &Config, name: &str) -> Result<(PathBuf, File)> {
+    let path = resolve_output(config, name)?;
+    match OpenOptions::new().write(true).create_new(true).open(&path) {
+        Ok(file) => Ok((path, file)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(exists(&path)),
+        Err(error) => Err(unwritable(&path, &error)),
+    }
+}
+
 /// Makes a new file below the output folder (or where an absolute path in reach says). A file that is there
 /// is never written over: the new one gets a number.
 pub fn create_output(config: &Config, name: &str) -> Result<(PathBuf, File)> {
@@ -85,47 +99,52 @@ pub fn resolve_output(config: &Config, name: &str) -> Result<PathBuf> {
     let folder = output_folder(config);
     let path = plain(&folder.join(name));
     let (Some(parent), Some(file)) = (path.parent(), path.file_name()) else {
-        return Err(refused(name, &folder));
+        return Err(refused(name, config));
     };
     let roots = roots(config);
     // Before anything is made on the way to it, and again when it is known where the way leads.
     if !below(&path, &roots) {
-        return Err(refused(name, &folder));
+        return Err(refused(name, config));
     }
     make_folder(&folder).map_err(|error| unwritable(&folder, &error))?;
     let roots = self::roots(config);
     if !leads_inside(parent, &roots) {
-        return Err(refused(name, &folder));
+        return Err(refused(name, config));
     }
     fs::create_dir_all(parent).map_err(|error| unwritable(parent, &error))?;
     let parent = parent.canonicalize().map_err(|error| unwritable(parent, &error))?;
-    if below(&parent, &roots) { Ok(parent.join(file)) } else { Err(refused(name, &folder)) }
+    if below(&parent, &roots) { Ok(parent.join(file)) } else { Err(refused(name, config)) }
 }
 
-/// A file that a client names for reading.
+/// Returns the real path of a file that a client names for reading.
+///
+/// A relative name is looked up in the working directory (stdio only), then in the output directory.
 pub fn resolve_input(config: &Config, name: &str) -> Result<PathBuf> {
     let folder = output_folder(config);
     let roots = roots(config);
-    for base in [working_folder(), folder.clone()] {
-        let path = plain(&base.join(name));
-        // What lies outside is not even looked for: its absence would tell something.
-        if !below(&path, &roots) {
+    let bases = config.shares_working_directory().then(|| config.working_directory.clone());
+    let candidates: Vec<PathBuf> =
+        bases.into_iter().chain([folder.clone()]).map(|base| plain(&base.join(name))).collect();
+    for path in &candidates {
+        // A path outside is not looked up: even its absence would reveal something.
+        if !below(path, &roots) {
             continue;
         }
         match path.canonicalize() {
             Ok(real) if below(&real, &roots) => return Ok(real),
-            Ok(_) => return Err(refused(name, &folder)),
-            // Nor is what a link leads out to.
-            Err(_) if !leads_inside(&path, &roots) => return Err(refused(name, &folder)),
-            Err(_) if Path::new(name).is_absolute() => return Err(missing(name, &[path])),
+            Ok(_) => return Err(refused(name, config)),
+            // The same holds for the target of a link.
+            Err(_) if !leads_inside(path, &roots) => return Err(refused(name, config)),
+            Err(_) if Path::new(name).is_absolute() => {
+                return Err(missing(name, std::slice::from_ref(path)));
+            }
             Err(_) => {}
         }
     }
-    let places = [working_folder(), folder.clone()].map(|base| plain(&base.join(name)));
-    if places.iter().all(|path| !below(path, &roots)) {
-        return Err(refused(name, &folder));
+    if candidates.iter().all(|path| !below(path, &roots)) {
+        return Err(refused(name, config));
     }
-    Err(missing(name, &places))
+    Err(missing(name, &candidates))
 }
 
 /// Whether what there is of the way to `path` is in reach, links followed.
@@ -134,17 +153,20 @@ fn leads_inside(path: &Path, roots: &[PathBuf]) -> bool {
     existing.is_some_and(|existing| below(&existing, roots))
 }
 
-fn working_folder() -> PathBuf {
-    std::env::current_dir().unwrap_or_default()
+/// The working directory, unless it is the root directory: some clients start their servers there.
+fn usable_working_directory(config: &Config) -> Option<&Path> {
+    Some(config.working_directory.as_path()).filter(|folder| folder.parent().is_some())
 }
 
-/// The folders in reach, as they are written and as they really are.
+/// The directories in reach, each as written and with links resolved.
 fn roots(config: &Config) -> Vec<PathBuf> {
+    let mut folders = vec![output_folder(config)];
+    if config.shares_working_directory() {
+        folders.push(download_folder(config));
+        folders.extend(usable_working_directory(config).map(Path::to_path_buf));
+    }
     let mut roots = Vec::new();
-    let working_folder = Some(working_folder()).filter(|folder| folder.parent().is_some());
-    for folder in
-        [Some(output_folder(config)), Some(download_folder(config)), working_folder].into_iter().flatten()
-    {
+    for folder in folders {
         roots.extend(folder.canonicalize());
         roots.push(plain(&folder));
     }
@@ -170,14 +192,19 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-fn refused(name: &str, folder: &Path) -> TroupeError {
-    TroupeError::new(
-        ErrorCode::BlockedByPolicy,
-        format!("files outside of the output folder and the working folder are out of reach: `{name}`"),
-    )
-    .detail("rule", "files")
-    .detail("path", name)
-    .suggestion(format!("give a path below `{}`, or start the server with --output-dir", folder.display()))
+fn refused(name: &str, config: &Config) -> TroupeError {
+    let reach = if config.shares_working_directory() {
+        "outside of the output directory and the working directory"
+    } else {
+        "outside of the output directory, the only one that clients over HTTP can use"
+    };
+    TroupeError::new(ErrorCode::BlockedByPolicy, format!("`{name}` is {reach}"))
+        .detail("rule", "files")
+        .detail("path", name)
+        .suggestion(format!(
+            "give a path below `{}`, or start the server with --output-dir",
+            output_folder(config).display()
+        ))
 }
 
 fn missing(name: &str, places: &[PathBuf]) -> TroupeError {
@@ -189,6 +216,16 @@ fn missing(name: &str, places: &[PathBuf]) -> TroupeError {
     .detail("path", name)
 }
 
+fn exists(path: &Path) -> TroupeError {
+    let path = path.display().to_string();
+    TroupeError::new(
+        ErrorCode::InvalidParameters,
+        format!("the file `{path}` exists, and existing files are not overwritten"),
+    )
+    .detail("path", path)
+    .suggestion("give another name, or delete the file")
+}
+
 fn unwritable(path: &Path, error: &std::io::Error) -> TroupeError {
     TroupeError::new(ErrorCode::BrowserError, format!("`{}` cannot be written: {error}", path.display()))
         .detail("path", path.display().to_string())
@@ -198,6 +235,11 @@ fn unwritable(path: &Path, error: &std::io::Error) -> TroupeError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Transport;
+
+    fn working_directory() -> PathBuf {
+        Config::default().working_directory
+    }
 
     /// A folder of its own for a test, gone after it.
     struct Folder(PathBuf);
@@ -227,13 +269,13 @@ mod tests {
     #[test]
     fn downloads_and_files_of_tools_go_to_one_folder_unless_told_otherwise() {
         let here = Config::default();
-        assert_eq!(output_folder(&here), working_folder().join(DEFAULT_FOLDER));
+        assert_eq!(output_folder(&here), working_directory().join(DEFAULT_FOLDER));
         assert_eq!(download_folder(&here), output_folder(&here));
         let named = Config { output_dir: Some("out".into()), ..Config::default() };
-        assert_eq!(download_folder(&named), working_folder().join("out"));
+        assert_eq!(download_folder(&named), working_directory().join("out"));
         let apart = Config { download_path: Some("loads".into()), ..named };
-        assert_eq!(download_folder(&apart), working_folder().join("loads"));
-        assert_eq!(output_folder(&apart), working_folder().join("out"));
+        assert_eq!(download_folder(&apart), working_directory().join("loads"));
+        assert_eq!(output_folder(&apart), working_directory().join("out"));
     }
 
     #[test]
@@ -244,6 +286,16 @@ mod tests {
             .map(|path| path.strip_prefix(folder.0.join("output")).unwrap().to_str().unwrap().to_owned())
             .collect();
         assert_eq!(names, ["a/report.pdf", "a/report-2.pdf", "a/report-3.pdf"]);
+    }
+
+    #[test]
+    fn a_named_file_that_exists_is_an_error() {
+        let folder = Folder::new();
+        let path = create_new(&folder.config(), "state.json").unwrap().0;
+        assert_eq!(path, folder.0.join("output/state.json"));
+        let error = create_new(&folder.config(), "state.json").unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidParameters);
+        assert!(error.message.contains("state.json` exists"), "{error}");
     }
 
     #[test]
@@ -359,7 +411,7 @@ mod tests {
 
     proptest::proptest! {
         #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
-        /// Whatever the name: what is made is below the folder, links followed.
+        /// For every name, the created file is below the folder, also through symbolic links.
         #[cfg(unix)]
         #[test]
         fn what_is_written_is_below(parts in proptest::collection::vec(
@@ -388,5 +440,43 @@ mod tests {
         for name in ["/etc/passwd", "../../../../../../../etc/passwd", "/nothing/there"] {
             assert_eq!(code(resolve_input(&config, name)), ErrorCode::BlockedByPolicy, "{name}");
         }
+    }
+
+    #[test]
+    fn over_http_only_the_output_directory_is_in_reach() {
+        let folder = Folder::new();
+        let inside = folder.0.join("output/in.txt");
+        fs::create_dir(folder.0.join("downloads")).unwrap();
+        for path in ["output/in.txt", "secret.txt", "downloads/file.txt"] {
+            fs::write(folder.0.join(path), "x").unwrap();
+        }
+        for transport in [Transport::Http, Transport::Websocket] {
+            let config = Config {
+                transport,
+                working_directory: folder.0.clone(),
+                download_path: Some("downloads".into()),
+                ..folder.config()
+            };
+            assert_eq!(resolve_input(&config, "in.txt").unwrap(), inside);
+            assert_eq!(code(resolve_input(&config, "nothing.txt")), ErrorCode::InvalidParameters);
+            let absolute = folder.0.join("secret.txt");
+            for name in ["../secret.txt", absolute.to_str().unwrap(), "../downloads/file.txt"] {
+                assert_eq!(code(resolve_input(&config, name)), ErrorCode::BlockedByPolicy, "{name}");
+                assert_eq!(code(create_output(&config, name)), ErrorCode::BlockedByPolicy, "{name}");
+            }
+            // A name that exists only in the working directory is one that does not exist.
+            assert_eq!(code(resolve_input(&config, "secret.txt")), ErrorCode::InvalidParameters);
+        }
+        let stdio = Config { working_directory: folder.0.clone(), ..folder.config() };
+        assert_eq!(resolve_input(&stdio, "secret.txt").unwrap(), folder.0.join("secret.txt"));
+    }
+
+    #[test]
+    fn the_working_directory_is_the_one_at_startup() {
+        let folder = Folder::new();
+        let config = Config { working_directory: folder.0.clone(), ..Config::default() };
+        assert_eq!(output_folder(&config), folder.0.join(DEFAULT_FOLDER));
+        fs::write(folder.0.join("here.txt"), "x").unwrap();
+        assert_eq!(resolve_input(&config, "here.txt").unwrap(), folder.0.join("here.txt"));
     }
 }

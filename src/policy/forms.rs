@@ -1,5 +1,5 @@
-//! The forms in which pages and protocols write a text down: in URLs and forms, escaped for JSON or HTML, in base64.
-//! What is looked for where a secret must not stand.
+//! The encodings in which pages and protocols write a text: URL-encoded, escaped for JSON or HTML, base64. Masking
+//! searches for a secret in all of them.
 
 use base64::{
     Engine,
@@ -7,7 +7,7 @@ use base64::{
 };
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// A shorter piece stands in every other text by chance.
+/// A shorter piece occurs in other texts by chance.
 const SHORTEST_BASE64: usize = 4;
 /// As `encodeURIComponent` has it, and forms but for the space.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -21,7 +21,7 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'(')
     .remove(b')');
 const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*').remove(b' ');
-/// As browsers write what stands in a fragment.
+/// Escapes a text like browsers do in a fragment.
 const FRAGMENT: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`');
 /// And in a query.
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'');
@@ -77,7 +77,7 @@ pub(super) fn forms_of(value: &str) -> Vec<Form> {
         forms.push((format!("{name}-lower"), lower(&text)));
         forms.push((name.to_owned(), text));
     }
-    // What stands before it in what was encoded shifts it by none, one or two bytes.
+    // The bytes before it in the encoded text shift it by none, one or two bytes.
     for shift in 0..3 {
         let bytes = [vec![0; shift], value.as_bytes().to_vec()].concat();
         // Characters that hold nothing but bits of the secret.

@@ -1,11 +1,13 @@
-//! What a client and a page may do. Knows `config` and `error`.
+//! The rules for clients and pages. Uses `config` and `error`.
 //!
-//! `urls` and `addresses` decide which hosts are reached (as pure logic: whoever connects asks), `files` which files
-//! are in reach, `redaction` and `vault` what is never written down, in whichever of its `forms`.
+//! `urls` and `addresses` decide which hosts are reachable (as pure logic; the code that connects calls them),
+//! `files` which files are accessible. `redaction` and `vault` mask values that must not be written, in each of
+//! their `forms`.
 
 pub mod addresses;
 pub mod files;
 mod forms;
+mod masking;
 pub mod redaction;
 pub mod urls;
 pub mod vault;
@@ -14,7 +16,7 @@ use url::Url;
 
 use crate::{config::Config, error::Result};
 
-/// Refuses what a client may not navigate to.
+/// Rejects URLs that a client may not navigate to.
 pub fn check_navigation(config: &Config, url: &Url) -> Result<()> {
     urls::UrlRules::new(&config.security).asked(url).map_err(|rule| rule.error(url.as_str()))
 }

@@ -1,13 +1,23 @@
-//! What is never written in clear: passwords that were typed, and (unless the user wants them) what lets others in as
-//! the user: `Authorization`, cookies.
+//! Masks values that are never written in clear text: typed passwords, and, unless the user disables it,
+//! `Authorization` headers and cookies.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use serde_json::Value;
 
-use super::{forms::forms_of, vault::Vault};
+use super::{
+    forms::forms_of,
+    masking::{Replacement, Replacer},
+    vault::{self, Vault},
+};
 
-/// What stands for a text that is not written.
+/// Replaces a text that is not written.
 pub const MASK: &str = "••••";
 /// Texts of a session that are remembered; the oldest go first.
 const MOST: usize = 100;
@@ -28,24 +38,46 @@ const STATE: &[&str] = &["cookies", "localStorage", "sessionStorage", "indexedDB
 pub struct Secrets {
     texts: Mutex<Texts>,
     vault: Arc<Vault>,
+    revision: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Texts {
-    secret: Vec<Secret>,
-    /// What has stood in the open: masking it would hide nothing, and puzzle whoever reads.
+    secret: Vec<String>,
+    /// Texts that were also typed into unprotected fields: masking them would hide nothing and confuse readers.
     open: Vec<String>,
+    /// Masks the current secrets; `None` until it is needed.
+    masks: Option<Arc<Masks>>,
+}
+
+/// Masks the secrets of a session and those of its server in one pass.
+#[derive(Debug)]
+struct Masks {
+    /// Texts that are masked where they are the whole of a text, however short.
+    whole: HashSet<String>,
+    within: Replacer,
+}
+
+impl Masks {
+    fn new(secret: &[String], vault: &Vault) -> Self {
+        let typed = secret.iter().filter(|text| text.chars().count() >= SHORTEST_WORD).flat_map(|text| {
+            forms_of(text).into_iter().map(|form| Replacement {
+                is_word: form.text.chars().count() < SHORTEST_WITHIN,
+                find: form.text,
+                with: MASK.to_owned(),
+            })
+        });
+        Self {
+            whole: secret.iter().cloned().collect(),
+            within: Replacer::new(vault.replacements().chain(typed)),
+        }
+    }
 }
 
 impl Secrets {
-    /// Those of a session to begin with: what the user has given us by name.
+    /// The initial secrets of a session: those of the vault.
     pub fn new(vault: Arc<Vault>) -> Self {
-        Self { texts: Mutex::default(), vault }
-    }
-
-    /// What is typed where a client gives `text`: the secret of that name, if there is one.
-    pub fn typed<'a>(&'a self, text: &'a str) -> &'a str {
-        self.vault.value(text).unwrap_or(text)
+        Self { texts: Mutex::default(), vault, revision: AtomicU64::new(0) }
     }
 
     /// Those that the user has given us by name.
@@ -55,17 +87,24 @@ impl Secrets {
 
     /// Remembers a text, unless it was typed in the open, too.
     pub fn add(&self, text: &str) {
-        // A name is none.
-        if self.vault.value(text).is_some() {
+        // A name is none, and the secret that it names is masked already.
+        if self.vault.typed(text).is_ok_and(|typed| typed.is_secret) {
             return;
         }
         let mut texts = self.lock();
         if !text.is_empty()
             && !texts.open.iter().any(|open| open == text)
-            && !texts.secret.iter().any(|known| known.text == text)
+            && !texts.secret.iter().any(|known| known == text)
         {
-            remember(&mut texts.secret, Secret::new(text));
+            remember(&mut texts.secret, text.to_owned());
+            texts.masks = None;
+            self.revision.fetch_add(1, Ordering::Release);
         }
+    }
+
+    /// A number that grows whenever a text may be masked differently than before.
+    pub fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Acquire)
     }
 
     /// Remembers that a text is no secret.
@@ -74,7 +113,11 @@ impl Secrets {
             return;
         }
         let mut texts = self.lock();
-        texts.secret.retain(|secret| secret.text != text);
+        if texts.secret.iter().any(|secret| secret == text) {
+            texts.secret.retain(|secret| secret != text);
+            texts.masks = None;
+            self.revision.fetch_add(1, Ordering::Release);
+        }
         if !text.is_empty() && !texts.open.iter().any(|open| open == text) {
             remember(&mut texts.open, text.to_owned());
         }
@@ -84,23 +127,29 @@ impl Secrets {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `text` without them.
+    /// The masks for the current secrets; `None` if only the server has secrets.
+    fn masks(&self) -> Option<Arc<Masks>> {
+        let mut texts = self.lock();
+        if texts.secret.is_empty() {
+            return None;
+        }
+        let masks = texts.masks.take().unwrap_or_else(|| Arc::new(Masks::new(&texts.secret, &self.vault)));
+        Some(texts.masks.insert(masks).clone())
+    }
+
+    /// `text` with its secrets masked; `None` if it holds none.
     pub fn mask(&self, text: &str) -> Option<String> {
-        let mut masked = self.vault.mask(text);
-        let texts = self.lock();
-        for secret in &texts.secret {
-            let now = masked.as_deref().unwrap_or(text);
-            if now == secret.text {
-                return Some(MASK.to_owned());
-            }
-            for form in &secret.forms {
-                let now = masked.as_deref().unwrap_or(text);
-                if now.contains(form.as_str()) {
-                    masked = Some(without(now, form));
-                }
+        self.mask_with(self.masks().as_deref(), text)
+    }
+
+    fn mask_with(&self, masks: Option<&Masks>, text: &str) -> Option<String> {
+        match masks {
+            None => self.vault.mask(text),
+            Some(masks) => {
+                let is_whole = || masks.whole.contains(text).then(|| MASK.to_owned());
+                masks.within.replace(text).or_else(is_whole)
             }
         }
-        masked.filter(|masked| masked != text)
     }
 
     /// Masks them in `text`.
@@ -110,65 +159,40 @@ impl Secrets {
         }
     }
 
-    /// Masks every text in `value`.
+    /// Masks every text in `value`; secrets of the server in the names of fields, too.
     pub fn mask_json(&self, value: &mut Value) {
-        self.vault.mask_json(value);
-        if !self.is_empty() {
-            each_text(value, &mut |text| self.mask_text(text));
+        match self.masks() {
+            None => self.vault.mask_json(value),
+            masks => vault::replace(value, &|text| self.mask_with(masks.as_deref(), text), &|name| {
+                self.vault.mask(name)
+            }),
         }
     }
 
     /// Whether a text in `value` holds one.
     pub fn are_in(&self, value: &Value) -> bool {
-        let mut masked = value.clone();
-        self.mask_json(&mut masked);
-        masked != *value
+        let masks = self.masks();
+        if masks.is_none() && self.vault.is_empty() {
+            return false;
+        }
+        self.is_in(masks.as_deref(), value)
+    }
+
+    fn is_in(&self, masks: Option<&Masks>, value: &Value) -> bool {
+        match value {
+            Value::String(text) => self.mask_with(masks, text).is_some_and(|masked| masked != *text),
+            Value::Array(list) => list.iter().any(|value| self.is_in(masks, value)),
+            Value::Object(map) => {
+                map.iter().any(|(name, value)| self.vault.mask(name).is_some() || self.is_in(masks, value))
+            }
+            _ => false,
+        }
     }
 
     /// Whether nothing was typed in this session that is one.
     pub fn is_empty(&self) -> bool {
         self.lock().secret.is_empty()
     }
-}
-
-/// A text, and how else it is written.
-#[derive(Debug)]
-struct Secret {
-    text: String,
-    /// The longest first; none of a text that is masked only as a whole.
-    forms: Vec<String>,
-}
-
-impl Secret {
-    fn new(text: &str) -> Self {
-        let mut forms: Vec<String> = Vec::new();
-        if text.chars().count() >= SHORTEST_WORD {
-            forms.extend(forms_of(text).into_iter().map(|form| form.text));
-        }
-        forms.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        forms.dedup();
-        Self { text: text.to_owned(), forms }
-    }
-}
-
-/// `text` with the mask in place of `secret`; of a short one only where no letter or digit stands beside it.
-fn without(text: &str, secret: &str) -> String {
-    if secret.chars().count() >= SHORTEST_WITHIN {
-        return text.replace(secret, MASK);
-    }
-    let mut masked = String::with_capacity(text.len());
-    let mut rest = 0;
-    for (at, _) in text.match_indices(secret) {
-        let end = at + secret.len();
-        let beside = [text[..at].chars().next_back(), text[end..].chars().next()];
-        if beside.into_iter().flatten().all(|beside| !beside.is_alphanumeric()) {
-            masked.push_str(&text[rest..at]);
-            masked.push_str(MASK);
-            rest = end;
-        }
-    }
-    masked.push_str(&text[rest..]);
-    masked
 }
 
 fn remember<T>(texts: &mut Vec<T>, text: T) {
@@ -202,7 +226,7 @@ fn is_credential(name: &str) -> bool {
     HEADERS.contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// The value of a cookie or an item of a storage, or what a database holds.
+/// Masks the value of a cookie, a storage item or a database record.
 fn mask_item(item: &mut Value) {
     for part in ["value", "stores"] {
         if let Some(value) = item.get_mut(part) {

@@ -1,4 +1,4 @@
-//! Which hosts and addresses pages may reach, as pure logic: nothing here resolves, connects or waits.
+//! The hosts and addresses that pages may reach, as pure logic: this module does not resolve, connect or wait.
 
 use std::{fmt, net::IpAddr};
 
@@ -16,7 +16,7 @@ pub enum Rule {
     Scheme(String),
     AllowedDomains,
     BlockedDomains(String),
-    /// The address is private, and nobody has asked for it.
+    /// The address is private, and the client has not navigated to it.
     PrivateNetwork(String),
 }
 
@@ -48,7 +48,7 @@ impl Rule {
         }
     }
 
-    /// The error of a call that led to `url`.
+    /// The error of a call that navigates to `url`.
     pub fn error(&self, url: &str) -> TroupeError {
         TroupeError::new(ErrorCode::BlockedByPolicy, format!("`{url}` is blocked: {self}"))
             .detail("rule", self.name())

@@ -1,35 +1,39 @@
 //! Secrets that an agent types by name (`--secrets`): read once, and masked in everything that leaves the process.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{borrow::Cow, path::Path};
 
 use serde_json::Value;
 
-use super::forms::{Form, forms_of};
+use super::{
+    forms::{Form, forms_of},
+    masking::{Replacement, Replacer},
+};
 use crate::{
-    config::Config,
+    config::{Config, near},
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// A shorter one stands in every other text by chance.
+/// A shorter one occurs in other texts by chance.
 const SHORTEST: usize = 4;
 /// The secrets of a server.
 #[derive(Default)]
 pub struct Vault {
     secrets: Vec<Secret>,
-    /// The longest first: one may be a part of another.
-    masked: Vec<Masked>,
+    masks: Replacer,
+    unmasks: Replacer,
+}
+
+/// A text to type, with the secrets that it names in the place of their names.
+#[derive(Debug, PartialEq)]
+pub struct TypedSecret<'a> {
+    pub text: Cow<'a, str>,
+    /// Whether it holds a secret.
+    pub is_secret: bool,
 }
 
 struct Secret {
     name: String,
     value: String,
-}
-
-/// A secret as it is written somewhere.
-struct Masked {
-    form: String,
-    /// What stands in its place: it names the secret, and the form where it is not the plain one.
-    mark: String,
 }
 
 impl std::fmt::Debug for Vault {
@@ -50,39 +54,94 @@ impl Vault {
                 ErrorCode::InvalidParameters,
                 format!("the secrets in `{}` cannot be used: {why}", path.display()),
             )
-            .suggestion("one NAME=value a line")
+            .suggestion("write one NAME=value per line; values are literal, and may stand in quotes")
         };
-        let lines = dotenvy::from_path_iter(path).map_err(|error| wrong(error.to_string()))?;
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
         let mut secrets = Vec::new();
-        for (at, line) in lines.enumerate() {
-            // The library's own words would show the line.
-            let (name, value) = line.map_err(|_| wrong(format!("entry {} is none", at + 1)))?;
+        for (number, line) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            // The message must not repeat the line, which may be a secret.
+            let (name, value) =
+                entry(line).ok_or_else(|| wrong(format!("line {number} is not NAME=value")))?;
             if value.chars().count() < SHORTEST {
                 return Err(wrong(format!("`{name}` has less than {SHORTEST} characters")));
             }
-            secrets.push((name, value));
+            secrets.push(Secret { name: name.to_owned(), value: value.to_owned() });
         }
         Ok(Self::of(secrets))
     }
 
-    fn of(secrets: Vec<(String, String)>) -> Self {
-        let secrets: Vec<Secret> = secrets.into_iter().map(|(name, value)| Secret { name, value }).collect();
-        let mut known = BTreeSet::new();
-        let mut masked = Vec::new();
-        for Secret { name, value } in &secrets {
-            for Form { kind, text } in forms_of(value) {
-                if known.insert(text.clone()) {
-                    let kind = if kind.is_empty() { String::new() } else { format!(":{kind}") };
-                    masked.push(Masked { form: text, mark: format!("<secret>{name}{kind}</secret>") });
-                }
-            }
-        }
-        masked.sort_by_key(|masked| std::cmp::Reverse(masked.form.len()));
-        Self { secrets, masked }
+    fn of(secrets: Vec<Secret>) -> Self {
+        let masks = secrets.iter().flat_map(replacements);
+        let unmasks = secrets
+            .iter()
+            .flat_map(replacements)
+            .map(|Replacement { find, with, is_word }| Replacement { find: with, with: find, is_word });
+        Self { masks: Replacer::new(masks), unmasks: Replacer::new(unmasks), secrets }
+    }
+
+    /// The forms of the secrets, each with its placeholder.
+    pub(super) fn replacements(&self) -> impl Iterator<Item = Replacement> {
+        self.secrets.iter().flat_map(replacements)
     }
 
     pub fn is_empty(&self) -> bool {
         self.secrets.is_empty()
+    }
+
+    /// The names of the secrets, in the order of the file.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.secrets.iter().map(|secret| &*secret.name)
+    }
+
+    /// Returns what is typed where a client gives `text`: the README has the rule.
+    ///
+    /// # Errors
+    /// If `text` is meant as the name of a secret, and no secret has it.
+    pub fn typed<'a>(&'a self, text: &'a str) -> Result<TypedSecret<'a>> {
+        if let Some(secret) = self.value(text) {
+            return Ok(TypedSecret { text: secret.into(), is_secret: true });
+        }
+        let unmasked = self.unmask(text);
+        if let Some(name) = named_in_placeholder(unmasked.as_deref().unwrap_or(text)) {
+            return Err(self.unknown(name));
+        }
+        match unmasked {
+            Some(unmasked) => Ok(TypedSecret { text: unmasked.into(), is_secret: true }),
+            None if !self.is_empty() && self.is_meant_as_name(text) => Err(self.unknown(text)),
+            None => Ok(TypedSecret { text: text.into(), is_secret: false }),
+        }
+    }
+
+    /// Whether a text that is no secret's name is written like one: as an environment variable of several words, or
+    /// almost as a name that there is.
+    fn is_meant_as_name(&self, text: &str) -> bool {
+        let has_letter = text.chars().any(char::is_alphabetic);
+        let is_name = has_letter && text.chars().all(is_name_character);
+        let is_capital = !text.chars().any(char::is_lowercase);
+        let has_separator = text.contains(['_', '-', '.']);
+        let is_variable =
+            is_capital && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && text.contains('_');
+        is_name && (is_variable || ((is_capital || has_separator) && !near(text, self.names()).is_empty()))
+    }
+
+    fn unknown(&self, name: &str) -> TroupeError {
+        let near = near(name, self.names()).first().map(|near| format!("; did you mean `{near}`?"));
+        let message = format!("there is no secret `{name}`{}; nothing was typed", near.unwrap_or_default());
+        let names: Vec<&str> = self.names().collect();
+        let suggestion = match names.as_slice() {
+            [] => "this server has no secrets: --secrets FILE names the file that has them".to_owned(),
+            names => format!(
+                "give one of the names {}; add others to the file that --secrets names",
+                names.join(", ")
+            ),
+        };
+        TroupeError::new(ErrorCode::InvalidParameters, message)
+            .detail("reason", "unknown secret")
+            .suggestion(suggestion)
     }
 
     /// The secret of this name.
@@ -90,54 +149,92 @@ impl Vault {
         self.secrets.iter().find(|secret| secret.name == name).map(|secret| secret.value.as_str())
     }
 
-    /// `text` without any of them; `None` where none stands in it.
-    pub fn mask(&self, text: &str) -> Option<String> {
-        exchanged(text, self.masked.iter().map(|Masked { form, mark }| (&**form, &**mark)))
+    /// The placeholder of the secret with this name or placeholder; `None` if there is none.
+    pub fn placeholder(&self, name: &str) -> Option<String> {
+        let bare = name.strip_prefix("<secret>").and_then(|rest| rest.strip_suffix("</secret>"));
+        let name = bare.unwrap_or(name);
+        self.value(name).map(|_| format!("<secret>{name}</secret>"))
     }
 
-    /// Masks them in every text of `value`, and in the names of fields: a page chooses those too.
+    /// `text` with placeholders for the secrets in it; `None` if it holds no secret.
+    pub fn mask(&self, text: &str) -> Option<String> {
+        self.masks.replace(text)
+    }
+
+    /// Masks the secrets in every text of `value`, and in the names of fields: a page chooses those too.
     pub fn mask_json(&self, value: &mut Value) {
         if !self.is_empty() {
-            replace(value, &|text| self.mask(text));
+            replace(value, &|text| self.mask(text), &|name| self.mask(name));
         }
     }
 
-    /// Takes `mask_json` back.
+    /// Replaces the placeholders that `mask_json` has written by the secrets.
     pub fn unmask_json(&self, value: &mut Value) {
         if !self.is_empty() {
-            replace(value, &|text| self.unmask(text));
+            replace(value, &|text| self.unmask(text), &|name| self.unmask(name));
         }
     }
 
-    /// The text that `mask` has made this one of.
+    /// `text` with the secrets in place of their placeholders; `None` if it holds no placeholder.
     pub fn unmask(&self, text: &str) -> Option<String> {
-        exchanged(text, self.masked.iter().map(|Masked { form, mark }| (&**mark, &**form)))
+        self.unmasks.replace(text)
     }
 }
 
-/// `text` with the second of each pair in place of the first; `None` where none of the first stands in it.
-fn exchanged<'a>(text: &str, pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Option<String> {
-    let mut exchanged: Option<String> = None;
-    for (old, new) in pairs {
-        let now = exchanged.as_deref().unwrap_or(text);
-        if now.contains(old) {
-            exchanged = Some(now.replace(old, new));
+fn is_name_character(character: char) -> bool {
+    character.is_alphanumeric() || "_-.".contains(character)
+}
+
+/// The name in the first placeholder of `text`, with the form that follows it (`NAME:base64`).
+fn named_in_placeholder(text: &str) -> Option<&str> {
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once("<secret>") {
+        let (name, _) = after.split_once("</secret>")?;
+        if !name.is_empty() && name.chars().all(|character| is_name_character(character) || character == ':')
+        {
+            return Some(name);
         }
+        rest = after;
     }
-    exchanged
+    None
 }
 
-fn replace(value: &mut Value, other: &impl Fn(&str) -> Option<String>) {
+/// Name and value of a line `NAME=value`. Nothing in the value is expanded or escaped; quotes around all of it are left
+/// out.
+fn entry(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.split_once('=')?;
+    let name = name.trim();
+    let name = name.strip_prefix("export ").map_or(name, str::trim_start);
+    let is_name = !name.is_empty() && name.chars().all(is_name_character);
+    let value = value.trim();
+    let quoted = ['\'', '"'].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
+    is_name.then_some((name, quoted.unwrap_or(value)))
+}
+
+/// The forms of a secret, each with the placeholder that names the secret, and the form unless it is the plain one.
+fn replacements(Secret { name, value }: &Secret) -> impl Iterator<Item = Replacement> {
+    forms_of(value).into_iter().map(move |Form { kind, text }| {
+        let kind = if kind.is_empty() { kind } else { format!(":{kind}") };
+        Replacement { find: text, with: format!("<secret>{name}{kind}</secret>"), is_word: false }
+    })
+}
+
+/// Changes every text in `value` by `text_to`, and the names of fields by `name_to`.
+pub(super) fn replace(
+    value: &mut Value,
+    text_to: &impl Fn(&str) -> Option<String>,
+    name_to: &impl Fn(&str) -> Option<String>,
+) {
     match value {
         Value::String(text) => {
-            if let Some(other) = other(text) {
+            if let Some(other) = text_to(text) {
                 *text = other;
             }
         }
-        Value::Array(list) => list.iter_mut().for_each(|value| replace(value, other)),
+        Value::Array(list) => list.iter_mut().for_each(|value| replace(value, text_to, name_to)),
         Value::Object(map) => {
-            map.values_mut().for_each(|value| replace(value, other));
-            let names: Vec<_> = map.keys().filter_map(|name| Some((name.clone(), other(name)?))).collect();
+            map.values_mut().for_each(|value| replace(value, text_to, name_to));
+            let names: Vec<_> = map.keys().filter_map(|name| Some((name.clone(), name_to(name)?))).collect();
             for (name, other) in names {
                 if let Some(value) = map.remove(&name) {
                     map.insert(other, value);
@@ -155,8 +252,14 @@ mod tests {
 
     use super::*;
 
+    fn named(secrets: &[(&str, &str)]) -> Vault {
+        let secrets =
+            secrets.iter().map(|(name, value)| Secret { name: (*name).into(), value: (*value).into() });
+        Vault::of(secrets.collect())
+    }
+
     fn vault(value: &str) -> Vault {
-        Vault::of(vec![("PASSWORD".to_owned(), value.to_owned())])
+        named(&[("PASSWORD", value)])
     }
 
     #[test]
@@ -200,11 +303,84 @@ mod tests {
 
     #[test]
     fn one_that_is_a_part_of_another_does_not_give_it_away() {
-        let vault = Vault::of(vec![("A".into(), "tiger".into()), ("B".into(), "paper tiger".into())]);
+        let vault = named(&[("A", "tiger"), ("B", "paper tiger")]);
         assert_eq!(
             vault.mask("a paper tiger, a tiger").unwrap(),
             "a <secret>B</secret>, a <secret>A</secret>"
         );
+    }
+
+    #[test]
+    fn a_text_is_typed_as_the_secret_that_it_names() {
+        let vault = named(&[("SHOP_PASSWORD", "hunter2!"), ("LOGIN", "annabel"), ("api.key", "0123456789")]);
+        for (given, typed) in [
+            ("LOGIN", "annabel"),
+            ("<secret>LOGIN</secret>", "annabel"),
+            ("user:<secret>SHOP_PASSWORD</secret>;", "user:hunter2!;"),
+            ("api.key", "0123456789"),
+        ] {
+            let found = vault.typed(given).unwrap();
+            assert_eq!((&*found.text, found.is_secret), (typed, true), "{given}");
+        }
+        let encoded = STANDARD.encode("annabel annabel");
+        let form = vault.mask(&encoded).unwrap();
+        assert_eq!(vault.typed(&form).unwrap().text, encoded, "{form}");
+        for plain in [
+            "login",
+            "Ann",
+            "USA",
+            "ASAP!",
+            "a_b",
+            "user-name",
+            "1_000",
+            "__",
+            "",
+            "<secret></secret>",
+            "<secret>a b</secret>",
+        ] {
+            let found = vault.typed(plain).unwrap();
+            assert_eq!((&*found.text, found.is_secret), (plain, false), "{plain}");
+        }
+        for unknown in [
+            "SHOP_PASWORD",
+            "DB_PASSWORD",
+            "LOGON",
+            "<secret>OTHER</secret>",
+            "api.kee",
+            "<secret>LOGIN:none</secret>",
+            "a <secret>LOGON</secret> b",
+        ] {
+            let error = vault.typed(unknown).unwrap_err();
+            assert_eq!(error.code, ErrorCode::InvalidParameters, "{unknown}");
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+        }
+        let none = Vault::default();
+        assert_eq!(none.typed("DB_PASSWORD").unwrap().text, "DB_PASSWORD");
+        assert!(none.typed("<secret>DB_PASSWORD</secret>").is_err());
+    }
+
+    #[test]
+    fn values_in_a_file_are_literal() {
+        let path = std::env::temp_dir().join(format!("troupe-secrets-{}", uuid::Uuid::new_v4()));
+        let lines = [
+            ("A=p@ss$word1", "p@ss$word1"),
+            ("B=${HOME}$(id)`id`", "${HOME}$(id)`id`"),
+            (r"C=back\slash\n\", r"back\slash\n\"),
+            (r#"  export D = "quoted $A\n"  "#, r"quoted $A\n"),
+            ("E='it''s = # all'", "it''s = # all"),
+            ("F=with # and \"quotes\" inside", "with # and \"quotes\" inside"),
+            ("G='only one quote", "'only one quote"),
+            ("H.i-j=  spaces inside  \r", "spaces inside"),
+        ];
+        let text: String = lines.iter().map(|(line, _)| format!("{line}\n\n # note\n")).collect();
+        std::fs::write(&path, format!("\u{feff}{text}")).unwrap();
+        let vault = Vault::read(&path).unwrap();
+        let _ = std::fs::remove_file(&path);
+        let values: Vec<&str> = vault.secrets.iter().map(|secret| &*secret.value).collect();
+        assert_eq!(values, lines.map(|(_, value)| value));
+        let names: Vec<&str> = vault.secrets.iter().map(|secret| &*secret.name).collect();
+        assert_eq!(names, ["A", "B", "C", "D", "E", "F", "G", "H.i-j"]);
+        assert_eq!(vault.mask("its p@ss$word1").unwrap(), "its <secret>A</secret>");
     }
 
     #[test]
@@ -215,6 +391,7 @@ mod tests {
             // No hexadecimal digits: the name of the file is full of them.
             ("A=xyz\n", false),
             ("hunter2 is no entry\n", false),
+            ("hunter 2=is no entry\n", false),
         ] {
             std::fs::write(&path, text).unwrap();
             let read = Vault::read(&path);

@@ -1,12 +1,12 @@
-//! What could stand where a user has begun to write: arguments of prompts, ids in the templates of resources.
+//! Completion for arguments of prompts and for ids in resource templates.
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{
-    prompts::Prompt,
-    resources::uri::{TEMPLATES, timestamp},
+use super::prompts::Prompt;
+use crate::{
+    session::{Connection, Session, SessionManager},
+    tools::{TEMPLATES, timestamp},
 };
-use crate::session::{Connection, Session, SessionManager};
 
 /// What an argument of a prompt could be: addresses of open pages, and its default.
 pub(super) fn of_prompt(

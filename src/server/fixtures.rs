@@ -1,6 +1,6 @@
-//! For the official conformance suite, never in a release: the tools, resources and prompts that it wants to
-//! find (`fixtures.json` lists them), beside the product's own and behind the same handler and transports.
-//! Offered where the environment has `CONFORMANCE_FIXTURES`.
+//! The tools, resources and prompts that the official conformance suite requires (`fixtures.json` lists them),
+//! never in a release. They use the same handler and transports as the product's own. They are offered if the
+//! environment has `CONFORMANCE_FIXTURES`.
 #![expect(deprecated, reason = "the suite tests what SEP-2577 will take out of the protocol")]
 
 use std::{

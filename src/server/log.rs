@@ -1,5 +1,5 @@
-//! What a client is told in `notifications/message`: how its own calls went, from the level on that it asks for.
-//! Nothing is told to one that has not asked.
+//! Log messages for a client (`notifications/message`): the outcome of its own calls, from the level that it has
+//! set. A client that has set no level gets none.
 #![expect(
     deprecated,
     reason = "SEP-2577 will take logging out of the protocol; the eras that we serve have it"

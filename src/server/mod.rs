@@ -1,7 +1,7 @@
-//! MCP over the tools and sessions, in both eras of the protocol. rmcp is known here and in `transport` alone.
+//! MCP for the tools and sessions, in both generations of the protocol. Only this module and `transport` use rmcp.
 //!
-//! [`Server`] is what all clients of one server share, [`Handler`] answers one of them; `resources`, `prompts`,
-//! `completion`, `person` (elicitation), `progress` and `log` are what it offers beside the tools.
+//! [`Server`] is shared by all clients, [`Handler`] serves one client. `resources`, `prompts`, `completion`,
+//! `person` (elicitation), `progress` and `log` implement the other features of MCP.
 
 mod completion;
 #[cfg(feature = "testing")]
@@ -22,5 +22,6 @@ mod server;
 pub const LIBRARY_LOG: &str = "rmcp=error,rmcp::service=off,rmcp::transport::worker=off,rmcp::transport::streamable_http_server::tower=off";
 
 pub use handler::{Handler, TurnSlot};
-pub use once::call_once;
+pub use once::{Called, call_once, failure_in};
+pub use render::without_boundaries;
 pub use server::Server;

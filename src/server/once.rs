@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -12,13 +12,20 @@ use crate::{
     tools::{Answer, Invocation, Picture, Registry},
 };
 
+/// What a call has given.
+pub struct Called {
+    pub text: String,
+    /// Why the call did not do all that it was to do, although it gave a result.
+    pub failure: Option<String>,
+}
+
 /// Makes one call against a server of its own, ends it, and gives the result as text.
 pub async fn call_once(
     config: Config,
     tool: String,
     arguments: Value,
     stop: CancellationToken,
-) -> Result<String> {
+) -> Result<Called> {
     let registry = Registry::open(Arc::new(config))?;
     let connection = Arc::<Connection>::default();
     let invocation = Invocation { whole: true, ..Invocation::new(connection, tool, arguments) };
@@ -30,11 +37,37 @@ pub async fn call_once(
     };
     registry.manager().shutdown().await;
     let pretty = |value: Value| serde_json::to_string_pretty(&value).unwrap_or_else(|_| value.to_string());
-    Ok(match outcome? {
+    let answer = outcome?;
+    let failure = failure(&answer);
+    let text = match answer {
         Answer::Json(value) => pretty(value),
         Answer::Text(text) => text,
-        Answer::Image(Picture { data, mime_type }) => format!("data:{mime_type};base64,{data}"),
+        Answer::Image(Picture { path: Some(path), .. }) => pretty(json!({"path": path})),
+        Answer::Image(Picture { data, mime_type, .. }) => format!("data:{mime_type};base64,{data}"),
         passed @ Answer::Passed(_) => pretty(passed.into_value()),
         pictured @ Answer::Pictured { .. } => pretty(pictured.into_value()),
-    })
+    };
+    Ok(Called { text, failure })
+}
+
+/// Returns why a call with this answer has failed.
+fn failure(answer: &Answer) -> Option<String> {
+    let facts = match answer {
+        Answer::Json(facts) | Answer::Pictured { facts, .. } => facts,
+        other => return other.failure(),
+    };
+    failure_in(facts)
+}
+
+/// Returns why a call with this result has failed: the first step of a batch that failed.
+pub fn failure_in(facts: &Value) -> Option<String> {
+    if facts["success"] != false {
+        return None;
+    }
+    let steps = facts["results"].as_array().into_iter().flatten().enumerate();
+    let failed = steps.filter_map(|(at, step)| {
+        let message = step["error"]["message"].as_str()?;
+        Some(format!("step {} ({}) failed: {message}", at + 1, step["tool"].as_str().unwrap_or_default()))
+    });
+    Some(failed.into_iter().next().unwrap_or_else(|| "the call failed".to_owned()))
 }

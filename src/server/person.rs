@@ -1,7 +1,7 @@
-//! The person behind an MCP client: asked by elicitation, in the way of the client's era.
+//! Asks the user of an MCP client by elicitation, in the form of the client's protocol version.
 //!
-//! Until 2025-11-25 the server sends a request of its own and waits. From 2026-07-28 on the call itself is
-//! answered with what is needed, and made again by the client with the person's reply in it.
+//! Until 2025-11-25 the server sends a request and waits for its answer. From 2026-07-28 on, the result of the call
+//! describes what is needed, and the client repeats the call with the user's reply.
 
 use std::{
     collections::BTreeMap,
@@ -81,7 +81,9 @@ impl Elicited {
             Err(ServiceError::Timeout { .. }) => Err(TroupeError::new(
                 ErrorCode::Timeout,
                 format!("the person did not answer within {} minutes", PATIENCE.as_secs() / 60),
-            )),
+            )
+            .detail("timeout", PATIENCE.as_secs() * 1000)
+            .suggestion("ask again, or put the question in your own words at the end of your turn")),
             Err(error) => Err(TroupeError::new(
                 ErrorCode::InternalError,
                 format!("the client did not put the question: {error}"),

@@ -1,4 +1,4 @@
-//! Tells a client that has asked for it how far its call has come.
+//! Sends progress notifications for a call to a client that has requested them.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tools::{Progress, Stage};
 
-/// How often a call without stages is told to be running still. Clients that give up on a silent call wait longer.
+/// Interval of progress notifications for a call without stages. Clients that give up on a silent call wait longer.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// Tells of `progress` until the call is `over`, or the client has gone; what has been reached by then is told. With

@@ -1,4 +1,4 @@
-//! Facts as MCP has them: tools for the list, outcomes as results.
+//! Converts tools and outcomes into MCP's types.
 
 use std::sync::Arc;
 
@@ -18,23 +18,23 @@ use crate::{
 /// A row as `tools/list` shows it.
 pub(super) fn tool(row: &Tool) -> McpTool {
     if let Some(listed) = &row.listed {
-        // Its own words, but for what the session is named by.
+        // Unchanged, except for the parameter that names the session.
         if let Ok(listed) = serde_json::from_value(listed.clone()) {
             return listed;
         }
     }
     let mut input: JsonObject = row.input.as_object().cloned().unwrap_or_default();
     brief(&mut input);
-    // Only what differs from MCP's defaults is told: every byte of the list is read by every agent.
-    let hints = if row.hints.read_only {
+    // Only values that differ from MCP's defaults are sent, because every agent reads every byte of the list.
+    let hints = if row.properties.hints.read_only {
         ToolAnnotations::new().read_only(true)
     } else {
-        ToolAnnotations::new().destructive(row.hints.destructive)
+        ToolAnnotations::new().destructive(row.properties.hints.destructive)
     };
     McpTool::new(row.name.clone(), row.description.clone(), Arc::new(input)).with_annotations(hints)
 }
 
-/// Parameters whose names say to an agent what they are; who writes code reads more in the generated types.
+/// Parameters whose names are clear to an agent; the generated types have descriptions for programmers.
 const CLEAR: &[&str] = &[
     "budget",
     "delay",
@@ -44,6 +44,7 @@ const CLEAR: &[&str] = &[
     "locale",
     "offset",
     "partitionKey",
+    "path",
     "quality",
     "regex",
     "stopOnError",
@@ -52,16 +53,16 @@ const CLEAR: &[&str] = &[
     "uploadSpeed",
 ];
 
-/// Leaves out what an agent knows without being told; who writes code reads it in the generated types.
+/// Omits what an agent knows; the generated types have it for programmers.
 fn brief(schema: &mut JsonObject) {
-    // Bounds are told where they are broken.
+    // An error names the bounds when they are exceeded.
     for key in ["minimum", "maximum"] {
         schema.remove(key);
     }
     if schema.get("additionalProperties") == Some(&Value::Bool(true)) {
         schema.remove("additionalProperties");
     }
-    // A list of values or of fields tells what it is for, and the server's instructions say that times are ms.
+    // A list of values or fields explains itself, and the server's instructions say that times are in ms.
     let clear = schema.contains_key("enum") || schema.contains_key("properties");
     if clear || schema.get("description") == Some(&json!("ms")) {
         schema.remove("description");
@@ -100,7 +101,7 @@ pub(super) fn prompt(prompt: &Prompt) -> McpPrompt {
 
 /// A call's outcome as its result. With `boundaries`, text from pages stands between marks.
 pub(super) fn result(outcome: Outcome, boundaries: bool) -> CallToolResult {
-    let Outcome { ref_id, session_id, page_id, mut result, reference, recorded: _ } = outcome;
+    let Outcome { ref_id, session_id, page_id, mut result, reference, notice, recorded: _ } = outcome;
     if boundaries
         && let Ok(Answer::Text(text) | Answer::Pictured { facts: Value::String(text), .. }) = &mut result
     {
@@ -117,6 +118,7 @@ pub(super) fn result(outcome: Outcome, boundaries: bool) -> CallToolResult {
         }
         (result, None) => render_whole(result),
     };
+    rendered.content.extend(notice.map(ContentBlock::text));
     let mut meta = rendered.meta.take().map(|meta| meta.0).unwrap_or_default();
     meta.insert("refId".into(), json!(ref_id));
     meta.extend(session_id.map(|id| ("sessionId".to_owned(), Value::from(id))));
@@ -133,13 +135,23 @@ fn bounded(text: &str, ref_id: &str) -> String {
     if text.is_empty() || nonce.len() < NONCE {
         return text.to_owned();
     }
-    // What we say ourselves of a text that was cut stands outside; its id tells that it is ours.
+    // Troupe's own note about a cut text is put outside of the marks. It is recognized by the call's id.
     let ours = text.rfind(CUT).filter(|at| text[*at..].contains(ref_id));
     let (page, notice) = ours.map_or((text, ""), |at| text.split_at(at));
     format!("<page {nonce}>\n{page}\n</page {nonce}>{notice}")
 }
 
-/// Characters of a call's id in the marks: nobody guesses 32 bits in one try.
+/// Returns `text`, a result of the call `ref_id`, without the marks around what pages say.
+pub fn without_boundaries(text: &str, ref_id: &str) -> String {
+    let nonce: String = ref_id.chars().take(NONCE).collect();
+    let (begin, end) = (format!("<page {nonce}>\n"), format!("\n</page {nonce}>"));
+    match text.strip_prefix(&begin).and_then(|rest| rest.rsplit_once(&end)) {
+        Some((page, notice)) => format!("{page}{notice}"),
+        None => text.to_owned(),
+    }
+}
+
+/// Characters of a call's id in the marks: a page cannot guess 32 bits in one attempt.
 const NONCE: usize = 8;
 /// How the notice begins that a text was cut.
 const CUT: &str = "\n… cut: characters ";
@@ -154,14 +166,18 @@ fn render_whole(result: Result<Answer>) -> CallToolResult {
     match result {
         Ok(Answer::Json(value)) => render_json(value),
         Ok(Answer::Text(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
-        Ok(Answer::Image(picture)) => CallToolResult::success(vec![image(picture)]),
+        Ok(Answer::Image(picture)) => {
+            let facts = picture.facts().map(|facts| ContentBlock::text(facts.to_string()));
+            CallToolResult::success([image(picture)].into_iter().chain(facts).collect())
+        }
         Ok(Answer::Pictured { facts, pictures }) => {
             let (text, structured) = match facts {
-                // What was too long is text by now.
+                // A value that was too long has become text.
                 Value::String(text) => (text, None),
                 facts => (facts.to_string(), Some(facts)),
             };
-            let mut content = vec![ContentBlock::text(text)];
+            let text = (!text.is_empty()).then(|| ContentBlock::text(text));
+            let mut content: Vec<ContentBlock> = text.into_iter().collect();
             content.extend(pictures.into_iter().map(image));
             let mut rendered = CallToolResult::success(content);
             rendered.structured_content = structured;
@@ -173,7 +189,7 @@ fn render_whole(result: Result<Answer>) -> CallToolResult {
     }
 }
 
-/// The upstream server's own result. A part of it that the protocol does not know is told as the JSON that it is.
+/// The upstream server's own result. Content that the protocol does not define is passed on as JSON.
 fn passed(mut result: Value) -> CallToolResult {
     let parts = match result["content"].take() {
         Value::Array(parts) => parts,
@@ -201,7 +217,7 @@ pub(super) fn failure(error: &TroupeError) -> CallToolResult {
 }
 
 fn image(picture: Picture) -> ContentBlock {
-    ContentBlock::image(picture.data, picture.mime_type)
+    ContentBlock::image(picture.data, picture.mime_type.into_owned())
 }
 
 #[cfg(test)]
@@ -219,7 +235,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_answer_and_an_error_have_their_form_in_mcp() {
-        let picture = || Picture { data: "AAAA".into(), mime_type: "image/png" };
+        let picture = || Picture { data: "AAAA".into(), mime_type: "image/png".into(), path: None };
         let error = TroupeError::new(ErrorCode::Timeout, "no answer").detail("timeout", 5);
         let results = [
             Ok(Answer::Json(json!({"success": true}))),
@@ -234,8 +250,7 @@ mod tests {
             session_id: Some("s".into()),
             page_id: Some("page-1".into()),
             result: answer,
-            recorded: None,
-            reference: None,
+            ..Outcome::default()
         };
         insta::assert_json_snapshot!(results.map(outcome).map(|outcome| result(outcome, false)));
     }
@@ -258,11 +273,8 @@ mod tests {
     fn a_call_outside_of_sessions_names_none() {
         let outcome = Outcome {
             ref_id: "r".into(),
-            session_id: None,
-            page_id: None,
             result: Ok(Answer::Json(json!({"sessions": []}))),
-            recorded: None,
-            reference: None,
+            ..Outcome::default()
         };
         insta::assert_json_snapshot!(result(outcome, true));
     }

@@ -1,4 +1,4 @@
-//! What every client of one server has in common: the tools, the prompts, the sessions.
+//! The state that all clients of one server share: the tools, the prompts, the sessions.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Everything that the configuration names; what is wrong with it is told here.
+    /// Opens everything that the configuration names, and returns its errors.
     pub fn open(config: Arc<Config>) -> Result<Arc<Self>> {
         let prompts = Prompts::load(config.prompts.as_deref())?;
         let registry = Registry::open(config)?;
@@ -30,7 +30,7 @@ impl Server {
 
     /// What `tools/list` shows. Where the upstream server is not to be had, ours are: what it said before can be read.
     pub(super) async fn tools(&self) -> Vec<Tool> {
-        let passed = self.registry.passed_tools().await;
+        let passed = self.registry.passed_tools_of_first_attempt().await;
         if let Err(error) = &passed {
             tracing::warn!(%error, "the tools of the upstream server are not listed");
         }

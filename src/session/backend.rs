@@ -1,5 +1,5 @@
-//! What does the work of the sessions: browsers of ours (`browsers`), or for each session a server of its own
-//! (`upstream`). Either is behind these two traits: no session asks which of them it is.
+//! The traits of session backends: Troupe's own browsers (`browsers`), or an upstream server for each session
+//! (`upstreams`). Sessions do not depend on which of them is used.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::{
     upstream::{OnProgress, Passed, Replayed},
 };
 
-/// What a session begins with.
+/// The initial state of a session.
 #[derive(Clone)]
 pub enum Birth {
-    /// Nothing but what the client or the configuration brings along.
+    /// Only the state that the client or the configuration provides.
     New(Option<StorageState>),
-    /// What was last seen of it.
+    /// The last saved state.
     Again(Arc<SavedSession>),
 }
 
@@ -41,14 +41,31 @@ pub trait Backend: Send + Sync {
     /// Starts what sessions share, where it does not run.
     async fn start(self: Arc<Self>) -> Result<()>;
 
-    /// Why it, or what a session has of its own, could not be started when it was last wanted.
+    /// Returns an error if a new session could not be served.
+    async fn admit(self: Arc<Self>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Why the backend, or the session's part of it, could not be started at the last attempt.
     fn failure(&self) -> Option<TroupeError>;
+
+    /// Returns what the metrics report of its browsers.
+    fn browser_counts(&self) -> BrowserCounts {
+        BrowserCounts::default()
+    }
 
     /// From now on nothing more is started; ends what no session has.
     async fn stop(&self);
 
     /// Ends what sessions shared, when all are over.
     async fn end(&self);
+}
+
+/// How many browsers run, and how many were started in place of one that died.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BrowserCounts {
+    pub running: usize,
+    pub restarts: u64,
 }
 
 /// Who does the work of a new session.
@@ -61,15 +78,17 @@ pub struct Attended {
 /// What does the work of one session.
 #[async_trait]
 pub trait Worker: Send + Sync {
-    /// Makes `session`, and again whatever happens to it, until this is given up; ends where it cannot be made at all.
+    /// Creates `session`, and creates it again when its browser dies, until this future is dropped. Returns if it
+    /// cannot be created at all.
     async fn live(&self, session: &Arc<Session>, birth: Birth) -> TroupeError;
 
-    /// Starts what else is started by the first call, and tells what came back of a session that was brought back;
-    /// `None`: all that was kept.
+    /// Starts what the first call needs, and returns what was restored of a resumed session. `None` means everything
+    /// that was saved.
     async fn wake(&self) -> Result<Option<Replayed>>;
 
-    /// Sees what it can be resumed from, notes it in its keeper and writes it down. A `thorough` look sees all, others
-    /// leave out what is slow to read and was read lately. False where something was too slow to be seen now.
+    /// Reads the state that the session can be resumed from, and saves it in its keeper and in the record. A
+    /// `thorough` read includes everything; others omit data that is slow to read and was read recently. Returns
+    /// false if something did not answer in time.
     async fn look(&self, session: &Session, thorough: bool) -> bool;
 
     /// Its pages, in order of opening.
@@ -80,6 +99,6 @@ pub trait Worker: Send + Sync {
         Err(TroupeError::new(ErrorCode::InternalError, format!("no server stands behind `{tool}`")))
     }
 
-    /// Ends what the session has of its own.
+    /// Ends the session's part of the backend.
     async fn close(&self, session: &Session);
 }

@@ -1,5 +1,6 @@
-//! Sessions in browsers of ours: each has a context in one of the `pool`, another one whenever its browser has died; or
-//! one that was made ahead, where it wants nothing of its own.
+//! The backend of sessions in Troupe's own browsers. Each session has a context in one browser of the `pool`, and
+//! gets another when its browser has died. A session without options of its own gets a context that was created in
+//! advance, if there is one.
 
 use std::{
     collections::VecDeque,
@@ -11,7 +12,7 @@ use async_trait::async_trait;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    backend::{Attended, Backend, Birth, Worker},
+    backend::{Attended, Backend, Birth, BrowserCounts, Worker},
     clock::{Clock, Millis},
     pages::Pages,
     pool::{Place, Pool},
@@ -57,7 +58,7 @@ impl<B: ?Sized> Deaths<B> {
     }
 }
 
-/// The browsers of a server, and what is made ahead in them.
+/// The browsers of a server, and the contexts that were created in advance.
 pub struct Browsers {
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
@@ -87,7 +88,7 @@ struct InBrowser {
     browsers: Arc<Browsers>,
     /// In the browser that it is in now.
     place: Mutex<Option<Place>>,
-    /// What was made ahead for it, until that is taken.
+    /// The context that was created in advance, until it is taken.
     warm: Mutex<Option<Warm>>,
 }
 
@@ -110,7 +111,7 @@ impl Browsers {
         warm
     }
 
-    /// Makes ahead what is missing, beside everything else.
+    /// Creates missing contexts in advance, in the background.
     fn warm_up(self: &Arc<Self>) {
         if self.warm().len() >= self.config.warm_contexts || self.pool.is_stopping() {
             return;
@@ -161,7 +162,7 @@ fn pool_of(config: &Config) -> PoolConfig {
     }
 }
 
-/// What a context is made with whose pages are `pages`.
+/// The options of a context with the pages `pages`.
 async fn context_options(config: &ContextConfig, pages: &Pages) -> Result<ContextOptions> {
     let mut options = ContextOptions::read(config.clone(), PRELUDE).await?;
     options.gate = pages.shared.gate.clone().map(|gate| gate as _);
@@ -203,6 +204,7 @@ impl InBrowser {
             (Birth::New(None), Some(path)) => Some(StorageState::read(path).await?),
             (Birth::New(None), None) | (Birth::Again(_), _) => None,
         };
+        let state = state.map(|state| state.unmasked(session.secrets.vault()));
         let warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Its browser may have died before anybody noticed: one that answers lives.
         let answers = match &warm {
@@ -225,9 +227,10 @@ impl InBrowser {
                     session.pages.begin_again([], 0);
                     session.new_page().await?;
                 }
-                if let Some(state) = state {
+                if let Some(state) = state.clone() {
                     session.bring_in(state).await?;
                 }
+                session.remember_start(state.unwrap_or_default());
                 Ok(())
             }
             Birth::Again(saved) => session.bring_back(saved).await,
@@ -256,6 +259,10 @@ impl Backend for Browsers {
         self.pool.failure()
     }
 
+    fn browser_counts(&self) -> BrowserCounts {
+        self.pool.counts()
+    }
+
     async fn stop(&self) {
         self.pool.stop();
     }
@@ -274,12 +281,16 @@ impl Worker for InBrowser {
     async fn live(&self, session: &Arc<Session>, first: Birth) -> TroupeError {
         let mut birth = first;
         let mut was_made = matches!(birth, Birth::Again(_));
+        let mut replaces_own_process = false;
         loop {
             // One that has died has no places.
             drop(self.place.lock().unwrap_or_else(PoisonError::into_inner).take());
             let lost = match self.bring_up(session, &birth).await {
                 Ok(()) => {
                     was_made = true;
+                    if std::mem::take(&mut replaces_own_process) {
+                        self.browsers.pool.count_restart();
+                    }
                     let gone = own_process(session).or_else(|| self.browser().map(|browser| browser.gone()));
                     let gone = gone.unwrap_or_default();
                     session.readiness.send_replace(Readiness::Ready(gone.clone()));
@@ -294,6 +305,7 @@ impl Worker for InBrowser {
             }
             let was_up = lost.is_none();
             let alone = own_process(session).is_some_and(|gone| gone.is_cancelled());
+            replaces_own_process |= alone;
             let died = self.browser().filter(|browser| alone || browser.gone().is_cancelled());
             let too_many = died
                 .as_ref()

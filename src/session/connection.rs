@@ -1,17 +1,19 @@
-//! One client attached: which sessions it made, and the order in which its calls came.
+//! An attached client: the sessions that it created, and the order of its calls.
 
 use std::{
     collections::HashSet,
-    pin::pin,
+    future::poll_fn,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
+use futures_util::future::{join_all, maybe_done};
 use tokio::{
-    sync::{OwnedMutexGuard, watch},
+    sync::{OwnedMutexGuard, OwnedSemaphorePermit, watch},
     time::Instant,
 };
 
@@ -28,7 +30,7 @@ use crate::{
 };
 
 /// What tells a client's calls from others' in the record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConnectionId(Arc<str>);
 
 impl Default for ConnectionId {
@@ -46,13 +48,13 @@ pub struct Connection {
     /// Advanced when it comes to know another session.
     news: Revision,
     presence: watch::Sender<Presence>,
-    /// Held while its own session is put to rest, or brought back.
+    /// Held while its implicit session is suspended or resumed.
     resting: tokio::sync::Mutex<()>,
     /// Each call stands for itself: nothing tells which others are the same client's.
     stateless: AtomicBool,
     /// Whether it may see the sessions of others in lists, and reach those that are their own.
     sees_all: bool,
-    /// What was too long for one answer, of calls that were in no session.
+    /// Text that was too long for one answer, of calls without a session.
     pub results: Results,
 }
 
@@ -98,6 +100,21 @@ impl Drop for Hold {
     }
 }
 
+/// A session that a call uses, and the call's turn in it, which ends with this value.
+pub struct Admitted {
+    pub session: Arc<Session>,
+    _place: OwnedMutexGuard<()>,
+}
+
+impl Admitted {
+    /// Lets the next call of the session run beside this one, which has begun. A session has a maximum number of such calls:
+    /// where it is reached, this waits, and the next call with it. The call counts until the result is dropped.
+    pub async fn let_next_run(self) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed.
+        self.session.waits.clone().acquire_owned().await.ok()
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -120,7 +137,7 @@ impl Connection {
         Self { stateless: AtomicBool::new(true), ..Self::default() }
     }
 
-    /// One request of whoever watches over the server: it has no session of its own, and sees those of all.
+    /// A request of a program that monitors the server: it has no implicit session, and can access all sessions.
     pub fn overseer() -> Self {
         Self { sees_all: true, ..Self::stateless() }
     }
@@ -168,29 +185,71 @@ impl Connection {
         self.order.arrive()
     }
 
-    /// Finds the session that a call means and waits for its turn in it. `turn` is given up once the call
-    /// stands in the session's queue, so that the next one can go on to its own.
+    /// Finds the sessions that a call uses and waits for its turn in each of them. `requested` names the call's own session,
+    /// which must be open; those of `others` that are not open are left out. The result begins with the call's own.
+    ///
+    /// The call enters all queues at once, in an order that is the same for all calls, so that two calls never wait for
+    /// each other. Then it gives `turn` up, and the client's next call can enter its queues.
     pub async fn admit(
         &self,
         manager: &Arc<SessionManager>,
         requested: Option<&str>,
+        others: &[String],
         turn: Option<Turn>,
-    ) -> Result<(Arc<Session>, OwnedMutexGuard<()>)> {
+    ) -> Result<Vec<Admitted>> {
         if let Some(turn) = &turn {
             turn.comes().await;
         }
-        let session = manager.resolve(self, requested).await?;
-        let mut place = pin!(session.turn());
-        let first = futures_util::poll!(place.as_mut());
+        let mut sessions = vec![manager.resolve(self, requested).await?];
+        for id in others {
+            if let Ok(session) = self.session(manager, id).await
+                && !sessions.iter().any(|known| Arc::ptr_eq(known, &session))
+            {
+                sessions.push(session);
+            }
+        }
+        let mut places: Vec<_> =
+            sessions.iter().map(|session| Box::pin(maybe_done(session.turn()))).collect();
+        // The first poll of a place enters the queue.
+        poll_fn(|context| {
+            let _admission = lock(&manager.admission);
+            for place in &mut places {
+                let _ = place.as_mut().poll(context);
+            }
+            Poll::Ready(())
+        })
+        .await;
         drop(turn);
-        let guard = match first {
-            std::task::Poll::Ready(guard) => guard,
-            std::task::Poll::Pending => tokio::select! {
-                guard = place => guard,
-                () = session.over.cancelled() => return Err(session.ended_during_call()),
-            },
-        };
-        Ok((session, guard))
+        let mut admitted = Vec::with_capacity(sessions.len());
+        for (session, mut place) in sessions.into_iter().zip(places) {
+            tokio::select! {
+                biased;
+                () = &mut place => {}
+                () = session.over.cancelled() => {}
+            }
+            match place.as_mut().take_output() {
+                Some(place) => admitted.push(Admitted { session, _place: place }),
+                None if admitted.is_empty() => return Err(session.ended_during_call()),
+                None => {}
+            }
+        }
+        Ok(admitted)
+    }
+
+    /// Admits a call to one more session than it was admitted to: to the session `id`, if no other call uses or awaits it.
+    /// To wait here could be to wait for a call that waits for this one.
+    pub async fn admit_late(&self, manager: &Arc<SessionManager>, id: &str) -> Result<Admitted> {
+        let session = self.session(manager, id).await?;
+        match futures_util::FutureExt::now_or_never(session.turn()) {
+            Some(place) => Ok(Admitted { session, _place: place }),
+            None => Err(TroupeError::new(
+                ErrorCode::ResourceExhausted,
+                format!("session `{id}` was not open when the batch began, and another call uses it now"),
+            )
+            .detail("reason", "busy")
+            .suggestion("repeat the step in a call of its own")
+            .session(id)),
+        }
     }
 
     /// As `admit`, for a call that waits for no session.
@@ -201,8 +260,11 @@ impl Connection {
     }
 
     /// Notes a session that this client has made.
-    pub fn note_created(&self, id: Arc<str>) {
+    pub fn note_created(&self, manager: &SessionManager, id: Arc<str>) {
         let mut known = lock(&self.known);
+        if self.is_attached() && !known.ended {
+            manager.holders.begin(&id, &self.id);
+        }
         known.named.insert(id.clone());
         if !known.created.contains(&id) {
             known.created.push(id);
@@ -240,7 +302,7 @@ impl Connection {
         lock(&self.known).resting = Some(id);
     }
 
-    /// Closes the session `id`, whoever has made it.
+    /// Closes the session `id`, whichever client created it.
     pub async fn close(&self, manager: &SessionManager, id: &str) -> Result<()> {
         self.check_reach(manager, id)?;
         manager.close(id).await?;
@@ -253,16 +315,20 @@ impl Connection {
         Ok(())
     }
 
-    /// Brings the session `id` back, and waits until it can be used. What is not its own is as if it had made it.
+    /// Resumes the session `id`, and waits until it is ready. A session of another client is then treated as created
+    /// by this one.
     pub async fn resume(&self, manager: &Arc<SessionManager>, id: &str) -> Result<Arc<Session>> {
-        if lock(&self.known).is_own(id) {
-            let own = self.session(manager, id).await?;
-            own.run(async { Ok(()) }).await?;
-            return Ok(own);
+        let is_own = lock(&self.known).is_own(id);
+        if is_own || manager.holders.resting(id).is_some() {
+            let session = self.session(manager, id).await?;
+            session.run(async { Ok(()) }).await?;
+            // The answer of `session_resume` tells it.
+            session.take_notice();
+            return Ok(session);
         }
         self.check_reach(manager, id)?;
         let session = manager.resume(id).await?;
-        self.note_created(session.id.clone());
+        self.note_created(manager, session.id.clone());
         Ok(session)
     }
 
@@ -272,7 +338,7 @@ impl Connection {
         }
     }
 
-    /// What tells that it has come to know another session.
+    /// A counter that changes when the connection gets to know another session.
     pub fn news(&self) -> &Revision {
         &self.news
     }
@@ -289,7 +355,7 @@ impl Connection {
         sessions
     }
 
-    /// The session `id`, which this client names by it; its own is brought back where it rests.
+    /// Returns the session `id`. A suspended implicit session of this client is resumed.
     pub async fn session(&self, manager: &Arc<SessionManager>, id: &str) -> Result<Arc<Session>> {
         if self.rests(id) {
             let own = self.own(manager).await?;
@@ -297,8 +363,14 @@ impl Connection {
             return if *own.id == *id { Ok(own) } else { manager.get(id) };
         }
         self.check_reach(manager, id)?;
-        let session = manager.get(id)?;
+        let session = match manager.holders.resting(id) {
+            Some(rest) => manager.wake(id, rest).await?,
+            None => manager.get(id)?,
+        };
         self.named(&session.id);
+        if self.is_attached() {
+            manager.holders.join(id, &self.id);
+        }
         Ok(session)
     }
 
@@ -312,13 +384,18 @@ impl Connection {
         self.sees_all || !manager.owners.are_others(id, &self.id)
     }
 
-    /// As `reaches`; the own session of another is told as one that is not there.
+    /// Like `reaches`. For the implicit session of another client, the error says that it does not exist.
     pub fn check_reach(&self, manager: &SessionManager, id: &str) -> Result<()> {
         if self.reaches(manager, id) { Ok(()) } else { Err(unknown(id)) }
     }
 
-    pub(super) fn created(&self) -> Vec<Arc<str>> {
-        lock(&self.known).created.clone()
+    /// The open sessions that this client created, and the session that it created last. Forgets all others.
+    pub(super) fn created(&self, manager: &SessionManager) -> (Vec<Arc<str>>, Option<Arc<str>>) {
+        let mut known = lock(&self.known);
+        let last = known.created.last().cloned();
+        let is_open = |id: &Arc<str>| manager.find(id).is_some() || manager.holders.resting(id).is_some();
+        known.created.retain(|id| is_open(id) || Some(id) == last.as_ref());
+        (known.created.iter().filter(|id| is_open(id)).cloned().collect(), last)
     }
 
     /// Whether this client has made or named the session, and so may see it in lists.
@@ -334,7 +411,7 @@ impl Connection {
 
     /// The session that it gets without asking for one.
     pub(super) async fn own(&self, manager: &Arc<SessionManager>) -> Result<Arc<Session>> {
-        if self.stateless.load(Ordering::Acquire) {
+        if !self.is_attached() {
             return Err(TroupeError::new(
                 ErrorCode::InvalidParameters,
                 "`sessionId` is missing, and a stateless client has no session of its own",
@@ -350,35 +427,44 @@ impl Connection {
             }
             known.resting.clone()
         };
+        let mut lost = None;
         let woken = match resting {
             Some(id) => match manager.resume_own(&id).await {
-                Ok(session) => Some(session),
+                Ok(session) => {
+                    session.notify(manager.notice_of_rest());
+                    Some(session)
+                }
                 // It may be there later, when there is a place again.
                 Err(error) if error.retryable => return Err(error),
                 Err(error) => {
                     tracing::warn!(session = &*id, %error, "the session of a client that was away does not come back");
+                    lost = Some(format!(
+                        "Session {id} was put to rest while its client was away, and could not be resumed: {}. This is a new, empty session.",
+                        error.message
+                    ));
                     None
                 }
             },
             None => None,
         };
-        if woken.is_none() {
-            manager.room().await?;
-        }
+        let place = match &woken {
+            Some(_) => None,
+            None => Some(manager.place().await?),
+        };
         let own = {
             let mut known = lock(&self.known);
             if !known.ended {
                 known.resting = None;
-                known.own = Some(match &woken {
-                    Some(woken) => woken.clone(),
-                    None => manager.create_own()?,
-                });
+                known.own = woken.clone().or_else(|| place.map(|place| manager.create_own(place)));
                 if let Some(own) = &known.own {
                     manager.owners.claim(&own.id, &self.id);
                 }
             }
             known.own.clone()
         };
+        if let (Some(own), Some(lost)) = (&own, lost) {
+            own.notify(lost);
+        }
         let Some(own) = own else {
             if let Some(woken) = woken {
                 manager.end(&woken, EndReason::Released).await;
@@ -390,10 +476,12 @@ impl Connection {
         Ok(own)
     }
 
-    /// Ends the client's own session unless the client has come back by now; its next call brings it back.
-    pub async fn rest(&self, manager: &SessionManager) {
+    /// Ends the client's sessions unless the client has come back by now: its own, and those that it has created and that
+    /// no other client uses. The next call that uses one brings it back. Without a saved state to resume them from, those
+    /// that it has created stay until they expire.
+    pub async fn rest(&self, manager: &Arc<SessionManager>) {
         let _turn = self.resting.lock().await;
-        let own = {
+        let ending = {
             let mut known = lock(&self.known);
             // A call holds the connection before it looks for its session.
             if self.absent_since().is_none() {
@@ -402,23 +490,29 @@ impl Connection {
             let own = known.own.take();
             // One that was resting has been left so.
             known.resting = own.as_ref().map(|own| own.id.clone()).or(known.resting.take());
-            own
+            let created = match manager.config().persistent_sessions {
+                true => manager.release(&manager.holders.go_away(&self.id)),
+                false => Vec::new(),
+            };
+            own.into_iter().chain(created).collect::<Vec<_>>()
         };
-        if let Some(own) = own {
-            manager.end(&own, EndReason::Released).await;
-        }
+        join_all(ending.iter().map(|session| manager.end(session, EndReason::Released))).await;
     }
 
-    /// Ends what ends with the client.
-    pub async fn end(&self, manager: &SessionManager) {
+    fn is_attached(&self) -> bool {
+        !self.stateless.load(Ordering::Acquire)
+    }
+
+    /// Ends what ends with the client: its own session, and those that it has created and that no other client uses.
+    pub async fn end(&self, manager: &Arc<SessionManager>) {
         let own = {
             let mut known = lock(&self.known);
             known.ended = true;
             known.own.take()
         };
-        if let Some(own) = own {
-            manager.end(&own, EndReason::Released).await;
-        }
+        let ending: Vec<_> =
+            own.into_iter().chain(manager.release(&manager.holders.leave(&self.id))).collect();
+        join_all(ending.iter().map(|session| manager.end(session, EndReason::Released))).await;
         manager.owners.release(&self.id);
     }
 }

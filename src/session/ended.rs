@@ -1,4 +1,4 @@
-//! What is remembered of sessions that are over: an hour, and a bounded number of them.
+//! Remembers ended sessions for an hour, and a limited number of them.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -23,7 +23,15 @@ pub enum EndReason {
 }
 
 impl EndReason {
-    /// What a call to the session `id` is told that was running when it ended.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Expired => "expired",
+            Self::Released => "released",
+        }
+    }
+
+    /// The error of a call that was running in the session `id` when it ended.
     pub(super) fn during_call(self, id: &str) -> TroupeError {
         match self {
             Self::Expired => expired(id),
@@ -51,7 +59,7 @@ fn missing(id: &str, what: String, reason: &str) -> TroupeError {
         .session(id)
 }
 
-/// What a call is told that names a session that never was here, or that it may not know of.
+/// The error of a call with the id of a session that never existed, or that is not accessible.
 pub(super) fn unknown(id: &str) -> TroupeError {
     missing(id, format!("there is no session `{id}`"), UNKNOWN)
 }
@@ -86,15 +94,14 @@ impl Ended {
         self.list.retain(|ended| *ended.id != *id);
     }
 
-    /// What a call is told that names the session `id`, which is not there.
+    /// The error of a call with the id of the session `id`, which is not open.
     pub fn error(&mut self, id: &str, now: Millis) -> TroupeError {
         self.forget_old(now);
         match self.last(id).map(|ended| ended.reason) {
             Some(EndReason::Expired) => expired(id),
-            Some(EndReason::Closed | EndReason::Released) => {
-                missing(id, format!("session `{id}` was closed"), "closed")
-            }
-            None => unknown(id),
+            Some(EndReason::Closed) => missing(id, format!("session `{id}` was closed"), "closed"),
+            // The store tells whether it can be resumed.
+            Some(EndReason::Released) | None => unknown(id),
         }
     }
 

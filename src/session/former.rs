@@ -1,8 +1,8 @@
-//! Sessions that are over and can come back: of servers that are gone, and those that have expired.
+//! Ended sessions that can be resumed: those of earlier servers, and those that have expired.
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     backend::Birth,
@@ -13,14 +13,19 @@ use super::{
     session::{Identity, PageInfo, Session, SessionInfo},
 };
 use crate::{
+    config::Transport,
     error::{ErrorCode, Result, TroupeError},
     store::{SessionFilter, SessionRow, SessionState},
 };
 
-/// Sessions of one state that are listed at most, the newest.
-const MOST_LISTED: usize = 20;
+/// Maximum number of former sessions in a list over stdio without a state, the most recent ones.
+const MOST_LISTED: usize = 10;
+/// The same of any other list.
+const MOST_ANYWHERE: usize = 100;
+/// Maximum number of saved states that are read for a list.
+const MOST_READ: usize = 200;
 
-/// A session that was brought back.
+/// A session that was resumed.
 pub(super) struct Resumed {
     pub session: Arc<Session>,
     /// Whether it was a connection's own.
@@ -33,22 +38,28 @@ fn user() -> String {
     named.unwrap_or_default()
 }
 
-fn working_folder() -> String {
-    std::env::current_dir().unwrap_or_default().display().to_string()
-}
-
 fn comes_back(row: &SessionRow) -> bool {
     matches!(row.state, SessionState::Recoverable | SessionState::Stale)
 }
 
 impl SessionManager {
-    /// What the store tells of a session in lists.
-    pub(super) fn metadata(&self, identity: &Identity) -> Value {
+    fn working_folder(&self) -> String {
+        self.config.working_directory.display().to_string()
+    }
+
+    /// Selects the sessions in `state` of this user and working directory.
+    fn of_same_user_and_directory(&self, state: Option<SessionState>) -> SessionFilter {
+        SessionFilter { state, user: Some(user()), working_folder: Some(self.working_folder()), id: None }
+    }
+
+    /// The metadata of a session for lists, as it is stored.
+    pub(super) fn metadata(&self, identity: &Identity) -> String {
         json!({
-            "user": user(), "workingFolder": working_folder(), "browser": self.config.browser,
+            "user": user(), "workingFolder": self.working_folder(), "browser": self.config.browser,
             "own": identity.lives_from.is_none(),
-            "options": identity.options,
+            "options": identity.options.without_proxy(),
         })
+        .to_string()
     }
 
     /// Brings the session `id` back under its id, and waits until it can be used. One that lives is left as it is.
@@ -59,14 +70,14 @@ impl SessionManager {
         Ok(session)
     }
 
-    /// Begins to bring back the own session of a connection: calls to it wait.
+    /// Starts to resume the implicit session of a connection: calls to it wait.
     pub(super) async fn resume_own(self: &Arc<Self>, id: &str) -> Result<Arc<Session>> {
         self.resume_as(id, true).await
     }
 
     async fn resume_as(self: &Arc<Self>, id: &str, own: bool) -> Result<Arc<Session>> {
         self.at_end(id).await;
-        let _turn = self.resuming.lock().await;
+        let _lock = self.resuming.lock(id).await;
         let missing = match self.get(id) {
             Ok(living) => return Ok(living),
             Err(missing) => missing,
@@ -76,19 +87,23 @@ impl SessionManager {
         self.revive(&row, SavedSession { own, ..saved }, place).await
     }
 
-    /// Begins to bring back what the servers before this one have left, as far as there are places; the newest
-    /// first.
+    /// Starts to resume the sessions of earlier servers, the newest first, up to the limit of sessions.
     pub(super) async fn auto_resume(self: &Arc<Self>) -> Vec<Resumed> {
-        let _turn = self.resuming.lock().await;
         let mut resumed = Vec::new();
-        let rows = match self.store.sessions(ours(Some(SessionState::Recoverable))).await {
+        let filter = self.of_same_user_and_directory(Some(SessionState::Recoverable));
+        let rows = match self.store.sessions(filter).await {
             Ok(rows) => rows,
             Err(error) => {
                 tracing::warn!(%error, "no session is resumed");
                 return resumed;
             }
         };
-        for row in rows {
+        // A released session waits for its own client.
+        for row in rows.into_iter().filter(|row| !row.is_released) {
+            let _lock = self.resuming.lock(&row.id).await;
+            if self.find(&row.id).is_some() {
+                continue;
+            }
             if let Err(error) = self.room().await {
                 tracing::warn!(session = row.id, %error, "it is not resumed");
                 break;
@@ -98,12 +113,15 @@ impl SessionManager {
                 break;
             };
             let begun = async {
-                let saved = SavedSession::read(&self.state_of(&row.id).await?, &*self.vault()?)?;
+                let saved = self.saved_state(&row.id).await?;
+                if saved.is_blank() {
+                    return Ok(None);
+                }
                 let own = saved.own;
-                Ok::<_, TroupeError>(Resumed { session: self.revive(&row, saved, place).await?, own })
+                Ok::<_, TroupeError>(Some(Resumed { session: self.revive(&row, saved, place).await?, own }))
             };
             match begun.await {
-                Ok(begun) => resumed.push(begun),
+                Ok(begun) => resumed.extend(begun),
                 Err(error) => tracing::warn!(session = row.id, %error, "it is not resumed"),
             }
         }
@@ -117,31 +135,31 @@ impl SessionManager {
         place: tokio::sync::OwnedSemaphorePermit,
     ) -> Result<Arc<Session>> {
         if !self.store.claim_session(&row.id).await? {
-            return Err(TroupeError::new(
-                ErrorCode::SessionNotFound,
-                format!("session `{}` is in use by another server", row.id),
-            )
-            .detail("reason", "in use")
-            .session(&*row.id));
+            return Err(self.in_use(row));
         }
         let identity = Identity {
             id: row.id.as_str().into(),
             created_at: row.created_at,
             lives_from: (!saved.own).then(|| self.clock.now()),
-            options: saved.context.clone(),
+            options: saved.context.with_proxy_of(&self.config.context),
         };
         let birth = Birth::Again(Arc::new(saved.clone()));
         self.again(&row.id);
         Ok(self.register(place, identity, Keeper::remembering(saved), birth))
     }
 
-    /// What is kept of a session that does not live here; `missing` is what is told where nothing is.
+    /// The saved state of a session that is not open; `missing` is the error if there is none.
     async fn saved(&self, id: &str, missing: TroupeError) -> Result<(SessionRow, SavedSession)> {
         let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
         let Some(row) = self.store.sessions(filter).await?.into_iter().next() else { return Err(missing) };
+        if row.used_by.is_some() {
+            return Err(self.in_use(&row));
+        }
         let lacking = match (row.state, row.saved_at) {
             (SessionState::Closed, _) => Some(("closed", "was closed: nothing is kept to resume it from")),
-            (_, None) => Some(("unseen", "ended before anything was seen of it to resume it from")),
+            (_, None) => {
+                Some(("unseen", "has no saved state: none was saved, or it was deleted as the oldest"))
+            }
             _ => None,
         };
         if let Some((reason, what)) = lacking {
@@ -150,14 +168,33 @@ impl SessionManager {
                 .suggestion("create a new session with create_session")
                 .session(id));
         }
-        let saved = SavedSession::read(&self.state_of(id).await?, &*self.vault()?)
-            .map_err(|error| error.session(id))?;
+        let saved = self.saved_state(id).await.map_err(|error| error.session(id))?;
         Ok((row, saved))
     }
 
-    async fn state_of(&self, id: &str) -> Result<String> {
+    /// The error for a session that another running server uses. It names the process and its working directory.
+    fn in_use(&self, row: &SessionRow) -> TroupeError {
+        let folder = row.metadata["workingFolder"].as_str().unwrap_or_default();
+        let place = match folder == self.working_folder() {
+            true => "in this working directory".to_owned(),
+            false => format!("in another working directory, `{folder}`"),
+        };
+        let process = row.used_by.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+        TroupeError::new(
+            ErrorCode::SessionNotFound,
+            format!("session `{}` is in use by another server{process} {place}", row.id),
+        )
+        .detail("reason", "inUse")
+        .detail("workingDirectory", folder)
+        .suggestion("use it through that server, or resume it when that server has ended")
+        .session(&*row.id)
+    }
+
+    async fn saved_state(&self, id: &str) -> Result<SavedSession> {
+        let vault = self.vault()?;
         let saved = self.store.saved_state(id).await?;
-        Ok(saved.map(|saved| saved.state).unwrap_or_default())
+        let origins = self.store.saved_origins(id).await?;
+        SavedSession::read(&saved.map(|saved| saved.state).unwrap_or_default(), &origins, &vault)
     }
 
     /// `error`, and where it says that there is no such session: whether there was one that can come back.
@@ -167,16 +204,20 @@ impl SessionManager {
         let Some(id) = error.session_id.clone().filter(|_| unknown) else { return error };
         let filter = SessionFilter { id: Some(id.clone()), ..SessionFilter::default() };
         let row = self.store.sessions(filter).await.ok().and_then(|rows| rows.into_iter().next());
-        match row.filter(comes_back) {
+        // To all but its owner, a connection's own session that rests does not exist.
+        match row.filter(|row| !self.owners.has_owner(&row.id)) {
+            Some(row) if row.used_by.is_some() => self.in_use(&row),
             None => error,
+            Some(row) if !comes_back(&row) => error,
             Some(row) => error
-                .worded(format!("session `{id}` is not open here; it was left by a server that is gone"))
+                .worded(format!("session `{id}` is not open; its server or its client has left it"))
                 .detail("reason", row.state.as_str())
                 .suggestion("session_resume brings it back under its id"),
         }
     }
 
-    /// Forgets what is kept of a session that was not closed and is no living server's; false where there is none.
+    /// Deletes the saved state of a session that was not closed and is not in use by a running server. Returns false
+    /// if there is none.
     pub(super) async fn forget_former(&self, id: &str) -> bool {
         let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
         let rows = self.store.sessions(filter).await.unwrap_or_default();
@@ -191,26 +232,43 @@ impl SessionManager {
         true
     }
 
-    /// The sessions of this user and working folder that do not live here: those that are in `state`, or that can
-    /// be brought back. The newest first.
-    pub async fn former(&self, state: Option<SessionState>) -> Result<Vec<SessionInfo>> {
+    /// Returns the most recent sessions of this user and working directory that do not live here and that `is_visible`
+    /// admits: those in `state`, or without `state` those that can be resumed. Over stdio, the latter are few, and have something
+    /// to resume.
+    pub async fn former(
+        &self,
+        state: Option<SessionState>,
+        is_visible: impl Fn(&str) -> bool,
+    ) -> Result<Vec<SessionInfo>> {
         if state == Some(SessionState::Active) {
             // None of them is.
             return Ok(Vec::new());
         }
-        let mut rows = self.store.sessions(ours(state)).await?;
-        rows.retain(|row| row.state != SessionState::Active && (state.is_some() || comes_back(row)));
-        rows.truncate(MOST_LISTED);
-        let mut infos = Vec::with_capacity(rows.len());
-        for row in rows {
+        let mut rows = self.store.sessions(self.of_same_user_and_directory(state)).await?;
+        rows.retain(|row| {
+            row.state != SessionState::Active && (state.is_some() || comes_back(row)) && is_visible(&row.id)
+        });
+        rows.sort_by_key(|row| Reverse(row.last_activity));
+        // Over stdio the list has the sessions of former servers. A client over HTTP sees only those that it knows.
+        let is_short = state.is_none() && self.config.transport == Transport::Stdio;
+        let most = if is_short { MOST_LISTED } else { MOST_ANYWHERE };
+        let mut infos = Vec::with_capacity(rows.len().min(most));
+        for row in rows.into_iter().take(MOST_READ) {
+            if infos.len() == most {
+                break;
+            }
             let saved = match row.saved_at {
-                Some(_) => self
-                    .state_of(&row.id)
-                    .await
-                    .and_then(|text| SavedSession::read(&text, &*self.vault()?))
-                    .ok(),
+                // The storage may be large, and only the pages are reported.
+                Some(_) => match (self.store.saved_state(&row.id).await?, self.vault()?) {
+                    (Some(saved), vault) => SavedSession::read(&saved.state, &[], &vault).ok(),
+                    (None, _) => None,
+                },
                 None => None,
             };
+            let is_blank = saved.as_ref().is_some_and(SavedSession::is_blank);
+            if is_short && is_blank && self.store.saved_origins(&row.id).await?.is_empty() {
+                continue;
+            }
             let pages = saved.into_iter().flat_map(|saved| saved.pages);
             infos.push(SessionInfo {
                 session_id: row.id,
@@ -229,8 +287,4 @@ impl SessionManager {
         }
         Ok(infos)
     }
-}
-
-fn ours(state: Option<SessionState>) -> SessionFilter {
-    SessionFilter { state, user: Some(user()), working_folder: Some(working_folder()), id: None }
 }

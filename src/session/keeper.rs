@@ -1,10 +1,11 @@
-//! Looks at a session after its calls, and keeps what it can be resumed from: in memory for the case that its
-//! browser dies, in the store for the case that the server does. No call waits for it.
+//! Saves the state of a session after its calls: in memory, in case its browser dies, and in the store, in case the
+//! server dies. No call waits for it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    hash::{BuildHasher, RandomState},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, LazyLock, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -14,33 +15,42 @@ use futures_util::future::join_all;
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    saved::{SavedPage, SavedSession},
+    saved::{SavedPage, SavedSession, origin_text},
     session::Session,
     storage_state::{EmptyPage, OriginState, StorageState},
 };
 use crate::{
     engine::network::Cookie,
     error::Result,
-    page::{FrameState, Item, KeptPage, OriginStorage, Page, WaitUntil},
+    offload,
+    page::{
+        DatabaseVersions, FrameState, Item, KeptOrigin, KeptPage, LOOK_TIMEOUT, OriginStorage, Page,
+        WaitUntil,
+    },
+    store::{NewOrigin, NewState, OriginText},
 };
 
-/// A session is looked at when no call has run for this long…
+/// The state is saved when no call has run for this long…
 const QUIET: Duration = Duration::from_millis(120);
 /// …but no later than this after a call has ended.
 const LATEST: Duration = Duration::from_millis(600);
-/// After a look in which something did not answer in time it is looked at again after this, then after twice as long…
+/// If something did not answer in time, the state is read again after this, then after twice as long…
 const AGAIN: Duration = Duration::from_millis(200);
 /// …and never more seldom: a page may be busy, or show a dialog, for ever.
 const SELDOM: Duration = Duration::from_secs(15);
 /// How long the end of a session waits for the last look.
 const LAST_LOOK: Duration = Duration::from_millis(600);
-/// Databases are read again after so many times what reading them took.
+/// Databases that take longer than this to read are read after the rest has been saved.
+const SLOW_DATABASES: Duration = Duration::from_millis(200);
+/// How long the read of slow databases may take.
+const DATABASES_TIMEOUT: Duration = Duration::from_secs(10);
+/// Databases are read again after a pause of this many times the duration of the last read.
 const DATABASES_PAUSE: u32 = 20;
 /// Origins that have been left whose storage is read again in one look.
 const MOST_LEFT: usize = 5;
 const LEFT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What is known of a session without asking its browser.
+/// The state of a session that is known without a query to its browser.
 #[derive(Default)]
 pub(super) struct Keeper {
     /// Counts the calls that have ended.
@@ -48,6 +58,8 @@ pub(super) struct Keeper {
     /// Counts what may have changed the storage of a page that is left at once.
     changes: AtomicU64,
     memory: Mutex<Memory>,
+    /// Has its own keys: data that another server wrote, with other secrets, is written again.
+    hasher: RandomState,
     /// Held during a look, and while storage is written.
     pub turn: tokio::sync::Mutex<()>,
 }
@@ -58,15 +70,28 @@ struct Memory {
     /// By the number of the page, and by origin.
     session_storage: HashMap<usize, BTreeMap<String, Vec<Item>>>,
     databases_due: Option<Instant>,
+    /// Whether the last look left out the databases, because they were not due.
+    skipped_databases: bool,
+    /// Whether the last read of the databases took long, or was not over in time.
+    slow_databases: bool,
     /// As it was last seen.
     last: Option<Arc<SavedSession>>,
-    /// What was last written.
-    written: String,
+    written: Arc<Written>,
+}
+
+/// The data that was saved last.
+#[derive(Default, PartialEq)]
+struct Written {
+    state: String,
+    /// The hash of each origin.
+    origins: Vec<u64>,
 }
 
 #[derive(Default)]
 struct Origin {
     storage: OriginStorage,
+    /// The version of the databases in `storage`, as the page counts it.
+    databases: Option<String>,
     /// `changes` when it was read; `None`: never.
     read_at: Option<u64>,
     /// Whether a page shows it.
@@ -75,14 +100,15 @@ struct Origin {
 
 impl Memory {
     fn take_in(&mut self, number: usize, kept: &KeptPage, changes: u64) {
-        for (name, storage) in &kept.storage {
+        for KeptOrigin { origin: name, storage, databases } in &kept.storage {
             let mut storage = storage.clone();
             let session_storage = storage.session_storage.take().unwrap_or_default();
             self.session_storage.entry(number).or_default().insert(name.clone(), session_storage);
             let origin = self.origins.entry(name.clone()).or_default();
-            // Not read this time: as it was.
+            // Not read this time, or unchanged: as it was.
             storage.indexed_db = storage.indexed_db.or(origin.storage.indexed_db.take());
-            *origin = Origin { storage, read_at: Some(changes), here: true };
+            let databases = databases.clone().or(origin.databases.take());
+            *origin = Origin { storage, databases, read_at: Some(changes), here: true };
         }
         for name in &kept.silent {
             // Slow, not gone: its own page reads it the next time.
@@ -90,7 +116,7 @@ impl Memory {
         }
     }
 
-    /// The origins that were left after something may have changed there that nobody has read.
+    /// Returns the origins that a page left before changes there could be read.
     fn left_unread(
         &mut self,
         visited: BTreeSet<String>,
@@ -110,6 +136,18 @@ impl Memory {
         unread.map(|(name, _)| name.clone()).take(MOST_LEFT).collect()
     }
 
+    /// The time until the databases that the last look left out are due; no call may come before.
+    fn databases_left(&self) -> Option<Duration> {
+        let due = self.databases_due.filter(|_| self.skipped_databases)?;
+        Some(due.saturating_duration_since(Instant::now()))
+    }
+
+    /// The versions of the databases that need not be sent again.
+    fn database_versions(&self) -> DatabaseVersions {
+        let origins = self.origins.iter().filter(|(_, origin)| origin.storage.indexed_db.is_some());
+        origins.filter_map(|(name, origin)| Some((name.clone(), origin.databases.clone()?))).collect()
+    }
+
     fn origin_states(&self) -> Vec<OriginState> {
         let states = self.origins.iter();
         let states = states
@@ -123,13 +161,13 @@ impl Keeper {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One that remembers what a session is resumed from.
+    /// Creates a keeper with the saved state of a session.
     pub fn remembering(saved: SavedSession) -> Self {
         let keeper = Self::default();
         {
             let mut memory = keeper.memory();
             for state in &saved.origins {
-                let origin = Origin { storage: state.storage.clone(), read_at: Some(0), here: false };
+                let origin = Origin { storage: state.storage.clone(), read_at: Some(0), ..Origin::default() };
                 memory.origins.insert(state.origin.clone(), origin);
             }
             for page in &saved.pages {
@@ -161,12 +199,12 @@ impl Keeper {
         self.memory().origins.keys().cloned().collect()
     }
 
-    /// Other storage has been put in the place of what was there.
+    /// The storage was replaced by other storage.
     pub fn replaced(&self, origins: &[OriginState]) {
         let read_at = Some(self.changes.load(Ordering::Acquire));
         let origins = origins.iter().map(|state| {
             let storage = OriginStorage { session_storage: None, ..state.storage.clone() };
-            (state.origin.clone(), Origin { storage, read_at, here: false })
+            (state.origin.clone(), Origin { storage, read_at, ..Origin::default() })
         });
         self.memory().origins = origins.collect();
     }
@@ -177,7 +215,7 @@ impl Session {
     /// beside everything else.
     pub(super) async fn tend(&self) {
         let mut calls = self.keeper.calls.subscribe();
-        // No call may come any more before what was not seen is needed.
+        // No later call has to trigger the read of what is missing.
         let mut again: Option<Duration> = None;
         loop {
             let called = match again {
@@ -194,7 +232,11 @@ impl Session {
             }
             if self.is_ready() {
                 let seen = Box::pin(self.worker.look(self, false)).await;
-                again = (!seen).then(|| again.map_or(AGAIN, |pause| (pause * 2).min(SELDOM)));
+                again = if seen {
+                    self.keeper.memory().databases_left()
+                } else {
+                    Some(again.map_or(AGAIN, |pause| (pause * 2).min(SELDOM)))
+                };
             }
         }
     }
@@ -210,7 +252,7 @@ impl Session {
         }
     }
 
-    /// As it was last seen, at the URLs that its pages have come to since: nobody need look to know them.
+    /// Returns the last saved state, with the current URLs of the pages, which are known without a query.
     pub(super) fn last_known(&self) -> Option<Arc<SavedSession>> {
         let last = self.keeper.last()?;
         let mut pages = Vec::new();
@@ -232,10 +274,20 @@ impl Session {
         Some(Arc::new(SavedSession { pages, opened: self.pages.opened(), ..(*last).clone() }))
     }
 
+    /// Stores the initial state of a new session, so that it can be restored if its browser dies before the first
+    /// save.
+    pub(super) fn remember_start(&self, state: StorageState) {
+        let StorageState { cookies, origins } = state;
+        let (own, context) = (self.expires_at().is_none(), self.options.without_proxy());
+        let refs = self.pages.shared.refs.next();
+        let start = SavedSession { own, context, cookies, origins, refs, ..SavedSession::default() };
+        self.keeper.memory().last.get_or_insert_with(|| Arc::new(start));
+    }
+
     /// Looks for the last time, before the session's context goes.
     pub(super) async fn keep_at_end(&self) {
         if self.is_ready() {
-            // What was seen by then is kept.
+            // Keeps what has been read by then.
             let _ = tokio::time::timeout(LAST_LOOK, Box::pin(self.worker.look(self, true))).await;
         }
         let last = self.keeper.last();
@@ -244,14 +296,37 @@ impl Session {
         }
     }
 
-    /// Saves what is other than before.
+    /// Saves what has changed since the last save; an origin only if its storage has changed.
     pub(super) fn write_down(&self, saved: &SavedSession) {
-        let text = saved.text(&self.secrets);
-        let mut memory = self.keeper.memory();
-        if memory.written != text {
-            self.store.save_state(&self.id, text.clone());
-            memory.written = text;
+        let before = self.keeper.memory().written.clone();
+        let text = offload::in_place(before.state.len(), || saved.text(&self.secrets));
+        // Masked differently, it is another text.
+        let masks = self.secrets.revision();
+        let hash = |origin: &OriginState| self.keeper.hasher.hash_one((masks, origin));
+        let written = Arc::new(Written { state: text, origins: saved.origins.iter().map(hash).collect() });
+        if *before == *written {
+            return;
         }
+        let origins: Vec<NewOrigin> = saved
+            .origins
+            .iter()
+            .zip(&written.origins)
+            .map(|(state, hash)| self.new_origin(state, *hash, !before.origins.contains(hash)))
+            .collect();
+        self.store.save_state(&self.id, NewState { state: written.state.clone(), origins });
+        self.keeper.memory().written = written;
+    }
+
+    /// An origin for the store. The text of one that has changed is made here, off the async threads; the store would make
+    /// it while other sessions wait to write.
+    fn new_origin(&self, state: &OriginState, hash: u64, changed: bool) -> NewOrigin {
+        let bytes = state.bytes();
+        let (origin, secrets, state) = (state.origin.clone(), self.secrets.clone(), state.clone());
+        let text: OriginText = Arc::new(LazyLock::new(Box::new(move || origin_text(&state, &secrets))));
+        if changed {
+            offload::in_place(bytes, || LazyLock::force(&text));
+        }
+        NewOrigin { origin, hash: format!("{hash:016x}"), bytes, text }
     }
 
     /// What Playwright would write as its storage state, and the session storage of the current page.
@@ -276,15 +351,36 @@ impl Session {
         Ok(StorageState { cookies, origins })
     }
 
-    /// Reads everything, and saves it; false where something did not answer in time. Where the browser is gone, what it
-    /// told on its way down is not to be trusted.
+    /// Reads and saves everything. Returns false if something did not answer in time. If the browser is gone, what it
+    /// reported while ending is ignored.
     pub(super) async fn look_around(&self, thorough: bool) -> bool {
         let _turn = self.keeper.turn.lock().await;
+        let (due, slow) = {
+            let mut memory = self.keeper.memory();
+            let is_early = memory.databases_due.is_some_and(|due| due > Instant::now());
+            memory.skipped_databases = !thorough && is_early;
+            (!memory.skipped_databases, memory.slow_databases)
+        };
+        if !due {
+            return self.read_pages(None).await;
+        }
+        if !slow {
+            let seen = self.read_pages(Some(LOOK_TIMEOUT)).await;
+            if seen || !thorough {
+                return seen;
+            }
+        }
+        // The rest is saved first. A busy page does not tell its databases either.
+        self.read_pages(None).await && self.read_pages(Some(DATABASES_TIMEOUT)).await
+    }
+
+    /// Reads the pages and saves the result. Includes their databases if `databases` says how long that may take.
+    async fn read_pages(&self, databases: Option<Duration>) -> bool {
         let changes = self.keeper.changes.load(Ordering::Acquire);
-        let due = self.keeper.memory().databases_due;
-        let databases = thorough || due.is_none_or(|due| due <= Instant::now());
         let pages = self.pages.all();
-        let kept = join_all(pages.iter().map(|page| page.keep(databases))).await;
+        let versions = databases.map(|_| self.keeper.memory().database_versions());
+        let timeout = databases.unwrap_or(LOOK_TIMEOUT);
+        let kept = join_all(pages.iter().map(|page| page.keep(versions.as_ref(), timeout))).await;
         let Ok(cookies) = self.cookies(&[]).await else { return true };
         let left = {
             let mut memory = self.keeper.memory();
@@ -299,9 +395,15 @@ impl Session {
                 memory.take_in(page.number, kept, changes);
             }
             memory.session_storage.retain(|number, _| pages.iter().any(|page| page.number == *number));
-            if databases {
+            if let Some(timeout) = databases {
+                let late = kept.iter().any(|kept| kept.late);
                 let reading = kept.iter().map(|kept| kept.reading).max().unwrap_or_default();
-                memory.databases_due = Some(Instant::now() + reading * DATABASES_PAUSE);
+                let reading = if late { timeout } else { reading };
+                // The first that is late is repeated with more time; a page that is still late is left alone for a while.
+                let repeat = late && !memory.slow_databases;
+                memory.slow_databases = reading > SLOW_DATABASES;
+                memory.databases_due =
+                    Some(Instant::now() + if repeat { Duration::ZERO } else { reading * DATABASES_PAUSE });
             }
             memory.left_unread(self.pages.shared.visited.take(), &before, changes)
         };
@@ -316,11 +418,12 @@ impl Session {
         !kept.iter().any(|kept| kept.late)
     }
 
-    /// Puts together what is known now, and saves it.
+    /// Combines the current state and saves it.
     fn note(&self, pages: &[Arc<Page>], kept: &[KeptPage], cookies: Vec<Cookie>) {
         let memory = self.keeper.memory();
         let last = memory.last.clone();
-        // Slow, not gone: what has not answered is as it was, where the page is where it was.
+        // The page is slow, not gone: for parts without an answer, the former state is used if the page has the same
+        // URL.
         let as_before = |number: usize, url: &str, seen: &[FrameState]| {
             let pages = last.iter().flat_map(|last| &last.pages);
             let same = pages.filter(|page| page.number == number && page.url == url);
@@ -358,10 +461,10 @@ impl Session {
         self.seen(saved);
     }
 
-    /// Remembers what was seen of it, and saves it.
+    /// Stores the state that was read, and saves it.
     pub(super) fn seen(&self, saved: SavedSession) {
         let own = self.expires_at().is_none();
-        let saved = Arc::new(SavedSession { own, context: self.options.clone(), ..saved });
+        let saved = Arc::new(SavedSession { own, context: self.options.without_proxy(), ..saved });
         self.keeper.memory().last = Some(saved.clone());
         self.write_down(&saved);
     }
@@ -373,19 +476,22 @@ impl Session {
             origins.iter().map(|origin| EmptyPage::of(origin)).collect::<Result<_>>()?;
         let mocks: Vec<_> = empty.iter().map(|empty| empty.mock.clone()).collect();
         let page = self.hidden_page().await?;
+        let versions = self.keeper.memory().database_versions();
         let read = self.with_mocks(&mocks, async {
             for (origin, EmptyPage { url, .. }) in origins.iter().zip(&empty) {
                 let there = page.visit(url, WaitUntil::DomContentLoaded, LEFT_TIMEOUT).await;
                 let found = match there {
-                    Ok(()) => page.keep(true).await.storage.into_iter().next(),
+                    Ok(()) => page.keep(Some(&versions), LOOK_TIMEOUT).await.storage.into_iter().next(),
                     Err(_) => None,
                 };
                 let mut memory = self.keeper.memory();
                 let known = memory.origins.entry(origin.clone()).or_default();
                 // Also where it could not be read: it would not be the next time.
                 known.read_at = Some(changes);
-                if let Some((_, storage)) = found {
-                    known.storage = OriginStorage { session_storage: None, ..storage };
+                if let Some(KeptOrigin { storage, databases, .. }) = found {
+                    let indexed_db = storage.indexed_db.or(known.storage.indexed_db.take());
+                    known.storage = OriginStorage { session_storage: None, indexed_db, ..storage };
+                    known.databases = databases;
                 }
             }
         });

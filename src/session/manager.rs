@@ -1,12 +1,16 @@
-//! Makes, finds, expires and ends sessions. How a session lives between its making and its end is its backend's; how one
-//! comes back is told in `former`.
+//! Creates, finds, expires and ends sessions. The backend implements what a session does in between. `former`
+//! resumes sessions.
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
+use scopeguard::ScopeGuard;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::Instant,
@@ -14,18 +18,20 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    backend::{Backend, Birth},
+    backend::{Backend, Birth, BrowserCounts},
     clock::Clock,
     connection::Connection,
     ended::{EndReason, Ended},
+    holders::{Holders, Rest},
     keeper::Keeper,
     memory,
+    order::SessionLocks,
     owners::Owners,
     session::{Identity, Readiness, Session},
     storage_state::StorageState,
 };
 use crate::{
-    config::{Config, ContextConfig},
+    config::{Config, ContextConfig, Transport},
     error::{ErrorCode, Result, TroupeError},
     policy::{redaction::Secrets, vault::Vault},
     store::{NewSession, SessionState, Store},
@@ -33,15 +39,50 @@ use crate::{
 
 /// How often one looks whether there is memory again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// The default of `--max-sessions` over stdio.
+const MOST_OVER_STDIO: usize = 10;
+/// Over a network, the default allows one session for this many bytes of memory: a page of usual size with its share
+/// of the browser (`docs/performance.md`). `--min-free-memory` protects against larger pages.
+const SESSION_MEMORY: u64 = 64 << 20;
 /// What downloads still write must not hold up the server's end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a new session has of its own; the rest is the configuration's.
+/// The options of a new session; the rest is from the configuration.
 #[derive(Debug, Clone, Default)]
 pub struct CreateOptions {
     pub context: Option<ContextConfig>,
     /// Instead of the file that the configuration names.
     pub storage_state: Option<StorageState>,
+}
+
+/// How many sessions may be open, and why that many.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionLimit {
+    pub count: usize,
+    /// For messages: the option that set the limit, or the default and what it depends on.
+    origin: String,
+}
+
+impl SessionLimit {
+    /// `memory`: bytes that the server may use.
+    fn of(config: &Config, memory: Option<u64>) -> Self {
+        if config.user_data_dir.is_some() {
+            return Self { count: 1, origin: "`--user-data-dir` allows one session".to_owned() };
+        }
+        if let Some(count) = config.max_sessions {
+            let origin = config.max_sessions_origin.as_ref();
+            let origin = origin.map_or_else(|| "`maxSessions`".to_owned(), ToString::to_string);
+            return Self { count, origin: format!("set by {origin}") };
+        }
+        let transport = config.transport.as_str();
+        match memory.filter(|_| config.transport != Transport::Stdio) {
+            None => Self { count: MOST_OVER_STDIO, origin: format!("the default over {transport}") },
+            Some(bytes) => Self {
+                count: usize::try_from(bytes / SESSION_MEMORY).unwrap_or(usize::MAX).max(MOST_OVER_STDIO),
+                origin: format!("the default over {transport} with {} MiB of memory", bytes >> 20),
+            },
+        }
+    }
 }
 
 /// The sessions of a server.
@@ -54,11 +95,33 @@ pub struct SessionManager {
     vault: Result<Arc<Vault>>,
     state: Mutex<State>,
     pub(super) owners: Owners,
+    pub(super) holders: Holders,
+    limit: SessionLimit,
     pub(super) places: Arc<Semaphore>,
-    /// Held while a session is brought back: it is there once.
-    pub(super) resuming: tokio::sync::Mutex<()>,
+    /// How many calls wait for a place.
+    waiting: AtomicUsize,
+    /// Each is held while its session is resumed, so that no session is resumed twice.
+    pub(super) resuming: SessionLocks,
+    /// Held while a call enters the queues of its sessions: all calls that use several enter them in the same order.
+    pub(super) admission: Mutex<()>,
     tasks: TaskTracker,
     pub(super) stop: CancellationToken,
+}
+
+/// Counts a call that waits, until it is dropped.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl<'a> Waits<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 #[derive(Default)]
@@ -74,10 +137,11 @@ impl SessionManager {
         clock: Arc<dyn Clock>,
         store: Store,
     ) -> Arc<Self> {
-        // A profile that stays can be one session's only.
-        let places = if config.user_data_dir.is_some() { 1 } else { config.max_sessions };
+        let limit = SessionLimit::of(&config, memory::total());
         Arc::new(Self {
-            places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
+            places: Arc::new(Semaphore::new(limit.count.min(Semaphore::MAX_PERMITS))),
+            limit,
+            waiting: AtomicUsize::new(0),
             vault: Vault::open(&config).map(Arc::new),
             config,
             backend,
@@ -85,7 +149,9 @@ impl SessionManager {
             store,
             state: Mutex::default(),
             owners: Owners::default(),
-            resuming: tokio::sync::Mutex::default(),
+            holders: Holders::default(),
+            resuming: SessionLocks::default(),
+            admission: Mutex::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         })
@@ -100,7 +166,7 @@ impl SessionManager {
         self.vault.clone()
     }
 
-    /// What a new session must not write. A vault that cannot be read has stopped the start.
+    /// The values that a new session must not write. If the vault cannot be read, the server does not start.
     pub(super) fn secrets(&self) -> Secrets {
         Secrets::new(self.vault.clone().unwrap_or_default())
     }
@@ -114,7 +180,7 @@ impl SessionManager {
         self.backend.clone().start().await
     }
 
-    /// Starts the browser in the background; a failure is told by the first call that needs it.
+    /// Starts the browser in the background. A failure is reported by the first call that needs the browser.
     pub fn prepare(self: &Arc<Self>) {
         let manager = self.clone();
         self.tasks.spawn(async move {
@@ -122,7 +188,7 @@ impl SessionManager {
             tokio::select! {
                 started = manager.initialize() => {
                     if let Err(error) = started {
-                        tracing::warn!(%error, "the browser is not there yet; calls will try again");
+                        tracing::debug!(%error, "the browser is not there yet; calls will try again");
                     }
                 }
                 () = stop.cancelled() => {}
@@ -135,18 +201,43 @@ impl SessionManager {
         self.backend.failure()
     }
 
+    /// How many sessions may be open.
+    pub fn limit(&self) -> &SessionLimit {
+        &self.limit
+    }
+
+    /// How many calls wait until another session ends.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Acquire)
+    }
+
+    pub fn browser_counts(&self) -> BrowserCounts {
+        self.backend.browser_counts()
+    }
+
     /// Makes a session that any client may use who knows its id, until it expires.
     pub async fn create(self: &Arc<Self>, options: CreateOptions) -> Result<Arc<Session>> {
+        self.backend.clone().admit().await?;
         let place = self.place().await?;
         let session = self.new_session(place, true, options);
-        session.run(async { Ok(()) }).await?;
+        // Nobody learns the id of a session whose creation is canceled: it gives its place back.
+        let unused = scopeguard::guard((), |()| self.release_unused(session.clone()));
+        session.created().await?;
+        ScopeGuard::into_inner(unused);
         Ok(session)
     }
 
-    /// As `create`, without waiting for a place or for the browser: calls to it wait.
-    pub(super) fn create_own(self: &Arc<Self>) -> Result<Arc<Session>> {
-        let place = self.places.clone().try_acquire_owned().map_err(|_| self.full())?;
-        Ok(self.new_session(place, false, CreateOptions::default()))
+    /// Ends a session that no client uses.
+    pub(super) fn release_unused(self: &Arc<Self>, session: Arc<Session>) {
+        let manager = self.clone();
+        if !self.tasks.is_closed() {
+            self.tasks.spawn(async move { manager.end(&session, EndReason::Released).await });
+        }
+    }
+
+    /// Creates the implicit session of a connection in a slot from `place`. Calls to it wait for the browser.
+    pub(super) fn create_own(self: &Arc<Self>, place: OwnedSemaphorePermit) -> Arc<Session> {
+        self.new_session(place, false, CreateOptions::default())
     }
 
     fn new_session(
@@ -175,6 +266,7 @@ impl SessionManager {
         if self.config.queue_timeout.is_zero() {
             return Err(self.full());
         }
+        let _waits = Waits::new(&self.waiting);
         match tokio::time::timeout(self.config.queue_timeout, places.acquire_owned()).await {
             Ok(Ok(place)) => Ok(place),
             Ok(Err(_)) | Err(_) => Err(self.full()),
@@ -202,18 +294,18 @@ impl SessionManager {
                     "close a session with close_session and call again, or lower --min-free-memory",
                 ));
             }
-            // The system tells nobody when there is more.
+            // The system does not notify when more memory is free.
             tokio::time::sleep_until((Instant::now() + LOOK_AGAIN).min(until)).await;
         }
     }
 
     pub(super) fn full(&self) -> TroupeError {
-        let limit = if self.config.user_data_dir.is_some() { 1 } else { self.config.max_sessions };
+        let SessionLimit { count, origin } = &self.limit;
         let error = TroupeError::new(
             ErrorCode::MaxSessionsReached,
-            format!("all {limit} sessions are in use; that is the limit"),
+            format!("all {count} sessions are in use: the limit is {count} ({origin})"),
         )
-        .detail("maxSessions", limit);
+        .detail("maxSessions", *count);
         if self.config.user_data_dir.is_some() {
             return error.suggestion("--user-data-dir allows one session; without it there can be more");
         }
@@ -270,10 +362,12 @@ impl SessionManager {
         session
     }
 
-    /// Takes a session that could not be made out of the list: whoever waits for it gets the error, nobody else
-    /// may find it.
+    /// Removes a session that could not be created. Callers that wait for it get the error, and no other caller finds
+    /// it.
     async fn could_not_be_made(&self, session: &Session, error: TroupeError) {
         self.state().sessions.remove(&session.id);
+        // It can be resumed if it has a saved state from before.
+        self.store.session_ended(&session.id, SessionState::Recoverable);
         session.news().advance();
         drop(session.place.lock().unwrap_or_else(PoisonError::into_inner).take());
         session.readiness.send_replace(Readiness::Failed(error));
@@ -322,19 +416,77 @@ impl SessionManager {
         if let Some(id) = requested {
             return connection.session(self, id).await;
         }
-        match &*connection.created() {
-            [only] => self.get(only),
-            [] => connection.own(self).await,
-            several => Err(TroupeError::new(
+        let (open, last) = connection.created(self);
+        match (&*open, last.map(|last| self.get(&last))) {
+            ([only], _) => connection.session(self, only).await,
+            // The client should learn that its session has expired, and not continue in an empty one.
+            ([], Some(Err(expired))) if expired.code == ErrorCode::SessionExpired => Err(expired),
+            ([], _) => connection.own(self).await,
+            (several, _) => Err(TroupeError::new(
                 ErrorCode::InvalidParameters,
                 format!(
-                    "this connection has created {} sessions: `sessionId` must say which is meant",
+                    "this connection has {} open sessions: pass the `sessionId` of one of them",
                     several.len()
                 ),
             )
             .detail("reason", "MISSING_PARAMETER")
             .detail("sessions", several.iter().map(|id| id.to_string()).collect::<Vec<_>>())),
         }
+    }
+
+    /// Of the sessions that no client uses any more, those to end now. Clients that are away may come back to them.
+    pub(super) fn release(&self, left: &[Arc<str>]) -> Vec<Arc<Session>> {
+        for id in self.holders.take_expired(self.clock.now()) {
+            self.expire_at_rest(&id);
+        }
+        // A program that is no attached client may use one now: it ends at its expiry.
+        let sessions = left.iter().filter_map(|id| self.find(id)).filter(|session| !session.is_running());
+        sessions
+            .inspect(|session| self.holders.rest(&session.id, Rest { expires_at: session.expires_at() }))
+            .collect()
+    }
+
+    /// Brings back the session `id`, which is at rest, unless it has expired there.
+    pub(super) async fn wake(self: &Arc<Self>, id: &str, rest: Rest) -> Result<Arc<Session>> {
+        if rest.expires_at.is_some_and(|at| at <= self.clock.now()) {
+            self.holders.forget(id);
+            return Err(self.expire_at_rest(id));
+        }
+        let resumed = self.resume(id).await;
+        match &resumed {
+            Ok(session) if self.holders.wake(id) => {
+                session.keep_expiry(rest.expires_at);
+                session.notify(self.notice_of_rest());
+            }
+            // It may be there later, when there is a place again.
+            Err(error) if !error.retryable => self.holders.forget(id),
+            _ => {}
+        }
+        resumed
+    }
+
+    /// Notes that the session `id` has expired while it was suspended. Returns the error for its calls.
+    fn expire_at_rest(&self, id: &str) -> TroupeError {
+        let gone = CancellationToken::new();
+        gone.cancel();
+        self.state().ended.note(id.into(), self.clock.now(), EndReason::Expired, gone);
+        self.store.session_ended(id, SessionState::Expired);
+        EndReason::Expired.during_call(id)
+    }
+
+    /// The notice in the first result after a suspended session was resumed.
+    pub(super) fn notice_of_rest(&self) -> String {
+        const RESTED: &str =
+            "The session was put to rest while its client was away, and was resumed for this call.";
+        if self.config.upstream.command.is_some() {
+            return format!(
+                "{RESTED} Its server was started again, with as much of the state as its tools can restore."
+            );
+        }
+        format!(
+            "{RESTED} Cookies, storage and pages are back. Lost: JavaScript state (variables, timers, connections), \
+             mocks, blocked resource types, throttling and offline mode, open dialogs, and the history of pages."
+        )
     }
 
     /// Forgets that the session `id` was over.
@@ -349,8 +501,7 @@ impl SessionManager {
         sessions
     }
 
-    /// Where the time of the session `id` is up, or it is ending, waits until that is done: what it is resumed from is
-    /// written by then.
+    /// If the session `id` has expired or is ending, waits until it has ended. Its state is saved by then.
     pub(super) async fn at_end(&self, id: &str) {
         let gone = {
             let state = self.state();
@@ -368,6 +519,7 @@ impl SessionManager {
             Ok(session) => session,
             Err(error) => {
                 self.at_end(id).await;
+                self.holders.forget(id);
                 return if self.forget_former(id).await { Ok(()) } else { Err(error) };
             }
         };
@@ -385,6 +537,9 @@ impl SessionManager {
             state.sessions.remove(&session.id);
             state.ended.note(session.id.clone(), self.clock.now(), reason, session.gone.clone());
         }
+        if reason != EndReason::Released {
+            self.holders.forget(&session.id);
+        }
         session.news().advance();
         tracing::debug!(session = &*session.id, ?reason, "the session is over");
         match reason {
@@ -392,8 +547,18 @@ impl SessionManager {
                 session.keep_at_end().await;
                 self.store.session_ended(&session.id, SessionState::Expired);
             }
-            // It stays as it is, and can be resumed.
-            EndReason::Released if self.config.persistent_sessions => session.keep_at_end().await,
+            EndReason::Released if self.config.persistent_sessions => {
+                session.keep_at_end().await;
+                // A session that ends with its server stays as it is: the next server finds out that this one is gone.
+                // Over stdio the client is gone, too, and one that has nothing to resume is not kept.
+                if !self.stop.is_cancelled() {
+                    self.store.session_ended(&session.id, SessionState::Recoverable);
+                } else if self.config.transport == Transport::Stdio
+                    && session.last_known().is_none_or(|last| last.is_blank())
+                {
+                    self.store.session_ended(&session.id, SessionState::Closed);
+                }
+            }
             EndReason::Released | EndReason::Closed => {
                 self.store.session_ended(&session.id, SessionState::Closed);
             }
@@ -405,7 +570,7 @@ impl SessionManager {
         true
     }
 
-    /// What is kept of the sessions, and of what was said in them.
+    /// The record, which also has the saved sessions.
     pub fn store(&self) -> &Store {
         &self.store
     }
@@ -420,12 +585,43 @@ impl SessionManager {
         tokio::join!(self.backend.stop(), ends);
     }
 
-    /// Ends every session and what they share, and waits for what it has started.
+    /// Ends every session and the shared backend, and waits for the processes to end.
     pub async fn shutdown(&self) {
         self.end_sessions().await;
         self.backend.end().await;
         self.tasks.close();
         self.tasks.wait().await;
         self.store.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Origin;
+
+    #[test]
+    fn the_default_limit_depends_on_the_transport_and_on_memory() {
+        const GIB: u64 = 1 << 30;
+        let limit = |transport, memory| {
+            let limit = SessionLimit::of(&Config { transport, ..Config::default() }, memory);
+            (limit.count, limit.origin)
+        };
+        assert_eq!(limit(Transport::Stdio, Some(64 * GIB)), (10, "the default over stdio".to_owned()));
+        assert_eq!(
+            limit(Transport::Http, Some(8 * GIB)),
+            (128, "the default over http with 8192 MiB of memory".to_owned())
+        );
+        assert_eq!(limit(Transport::Websocket, Some(GIB / 2)).0, 10);
+        assert_eq!(limit(Transport::Http, None), (10, "the default over http".to_owned()));
+        let set = Config {
+            transport: Transport::Http,
+            max_sessions: Some(3),
+            max_sessions_origin: Some(Origin::Variable("TROUPE_MAX_SESSIONS".to_owned())),
+            ..Config::default()
+        };
+        let limit = SessionLimit::of(&set, Some(GIB));
+        let origin = "set by environment variable `TROUPE_MAX_SESSIONS`";
+        assert_eq!((limit.count, &*limit.origin), (3, origin));
     }
 }

@@ -1,14 +1,64 @@
-//! How much memory is left for one more session, as the system tells.
+//! Memory of the machine and of this process, as Linux reports it.
 
-use std::fs;
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+};
 
-/// Bytes that can be had without swapping: of the machine, or of the group that we may use; `None` where nobody tells.
-pub(super) fn available() -> Option<u64> {
+/// Bytes that are available without swapping, of the machine or of the control group; `None` if unknown.
+pub fn available() -> Option<u64> {
     let machine = field(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:").map(|kib| kib * 1024);
     machine.into_iter().chain(of_group()).min()
 }
 
-/// What is left of the limit of our control group (v2), as a container sees it.
+/// Returns the bytes of memory that this process may use at most: those of the machine, or the limit of the control
+/// group; `None` where the system does not report it.
+pub(super) fn total() -> Option<u64> {
+    let machine = field(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:").map(|kib| kib * 1024);
+    let group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    machine.into_iter().chain(group.and_then(|limit| limit.trim().parse().ok())).min()
+}
+
+/// Resident memory of this process and of its descendants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ResidentMemory {
+    pub server: u64,
+    /// The sum over all descendants; pages that they share count once for each.
+    pub descendants: u64,
+}
+
+impl ResidentMemory {
+    /// Reads `/proc`: slow with many processes. `None` where there is no such folder.
+    pub fn read() -> Option<Self> {
+        let own = std::process::id();
+        let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+        let mut resident = HashMap::new();
+        for entry in fs::read_dir("/proc").ok()?.flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+                continue;
+            };
+            // A process may end in between.
+            let Ok(status) = fs::read_to_string(entry.path().join("status")) else { continue };
+            let parent = field(&status, "PPid:").and_then(|parent| u32::try_from(parent).ok());
+            children.entry(parent.unwrap_or_default()).or_default().push(pid);
+            resident.insert(pid, field(&status, "VmRSS:").unwrap_or_default() * 1024);
+        }
+        let (mut memory, mut seen, mut below) = (Self::default(), HashSet::from([own]), vec![own]);
+        while let Some(pid) = below.pop() {
+            let bytes = resident.get(&pid).copied().unwrap_or_default();
+            if pid == own {
+                memory.server = bytes
+            } else {
+                memory.descendants += bytes
+            }
+            let of_process = children.get(&pid).into_iter().flatten().copied();
+            below.extend(of_process.filter(|child| seen.insert(*child)));
+        }
+        Some(memory)
+    }
+}
+
+/// The rest of the control group's limit (v2), for example in a container.
 fn of_group() -> Option<u64> {
     let read = |name: &str| fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok();
     let limit: u64 = read("memory.max")?.trim().parse().ok()?;
@@ -40,5 +90,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn linux_tells_what_is_left() {
         assert!(available().is_some_and(|bytes| bytes > 0));
+        assert!(total() >= available());
+        assert!(ResidentMemory::read().is_some_and(|memory| memory.server > 1 << 20));
     }
 }

@@ -1,9 +1,11 @@
-//! Sessions: isolated browser contexts with their pages, and who may use them until when.
-//! Knows `page`, `store`, `engine`'s traits, `upstream`, `policy`, `config`, `error`; not the protocol and not the tools.
+//! Sessions: isolated browser contexts with their pages, their owners and their expiry. Uses `page`, `store`,
+//! `engine`'s traits, `upstream`, `policy`, `config`, `error`; not the protocol and not the tools.
 //!
-//! [`SessionManager`] makes, finds, expires and ends [`Session`]s; a [`Connection`] is one client attached and
-//! remembers which sessions it made; what does their work is a `backend`: `browsers` gives a session
-//! another context when its browser has died, `upstreams` has a server for each. `keeper` looks at it after its calls and `saved` is what it then keeps, `resume` and `former` bring it back from that; [`Clock`] is the time, so that tests need not wait for it.
+//! [`SessionManager`] creates, finds, expires and ends [`Session`]s. A [`Connection`] is one attached client and
+//! the sessions that it created. A `backend` does the work: `browsers` gives a session a new context when its
+//! browser has died, `upstreams` has a server for each session. After calls, `keeper` saves a session's state in
+//! the form of `saved`, from which `resume` and `former` restore it. [`Clock`] is the time, so that tests need not
+//! wait.
 
 mod backend;
 mod browsers;
@@ -11,6 +13,8 @@ mod clock;
 mod connection;
 mod ended;
 mod former;
+mod given_cookie;
+mod holders;
 mod keeper;
 mod manager;
 mod memory;
@@ -28,16 +32,18 @@ mod session;
 mod storage_state;
 mod upstreams;
 
-pub use backend::Backend;
+pub use backend::{Backend, BrowserCounts};
 pub use browsers::Browsers;
 #[cfg(feature = "testing")]
 pub use clock::VirtualClock;
 pub use clock::{Clock, SystemClock};
-pub use connection::{Connection, ConnectionId, Hold};
+pub use connection::{Admitted, Connection, ConnectionId, Hold};
 pub use ended::EndReason;
-pub use manager::{CreateOptions, SessionManager};
+pub use given_cookie::GivenCookie;
+pub use manager::{CreateOptions, SessionLimit, SessionManager};
+pub use memory::{ResidentMemory, available as available_memory};
 pub use order::Turn;
 pub use results::{KeptResult, Results};
 pub use screenshots::Screenshot;
 pub use session::{PageInfo, Session, SessionInfo};
-pub use storage_state::{OriginState, StorageState};
+pub use storage_state::{GivenState, OriginState, StorageState};

@@ -1,4 +1,4 @@
-//! A session's network: rules that hold for all of its pages, and its cookies.
+//! The network rules of a session, which apply to all of its pages, and its cookies.
 
 use std::sync::{Arc, PoisonError};
 
@@ -45,7 +45,7 @@ impl Session {
         self.open_context()?.set_network(rules.clone()).await.map_err(engine_error)
     }
 
-    /// The cookies that a request to one of `urls` would carry; all where none is given.
+    /// The cookies that a request to one of `urls` would have; all cookies without `urls`.
     pub async fn cookies(&self, urls: &[Url]) -> Result<Vec<Cookie>> {
         let mut cookies = self.open_context()?.cookies().await.map_err(engine_error)?;
         cookies.retain(|cookie| urls.is_empty() || urls.iter().any(|url| cookie.is_sent_to(url)));

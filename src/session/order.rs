@@ -1,12 +1,12 @@
-//! The order in which a client's calls came.
+//! The order of a client's calls, and locks by session id.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedMutexGuard};
 
 /// Calls that have arrived and not been admitted to their session's queue yet.
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl Order {
     }
 }
 
-/// A call's place among those of its connection, taken when it arrives. Dropped it is given up.
+/// A call's place in the order of its connection, taken when the call arrives. Dropping it gives it up.
 pub struct Turn {
     number: u64,
     order: Arc<Order>,
@@ -54,5 +54,40 @@ impl Drop for Turn {
     fn drop(&mut self) {
         self.order.lock().1.remove(&self.number);
         self.order.changed.notify_waiters();
+    }
+}
+
+/// One lock per session id. An entry is kept as long as a task holds or awaits its lock.
+#[derive(Default)]
+pub(super) struct SessionLocks(Mutex<HashMap<Arc<str>, Arc<tokio::sync::Mutex<()>>>>);
+
+impl SessionLocks {
+    /// Waits until no other task holds the lock of the session `id`, and takes it.
+    pub async fn lock(&self, id: &str) -> OwnedMutexGuard<()> {
+        let lock = {
+            let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // The map has the only reference to a lock that is free.
+            locks.retain(|_, lock| Arc::strong_count(lock) > 1);
+            locks.entry(id.into()).or_default().clone()
+        };
+        lock.lock_owned().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_session_lock_excludes_only_its_own_session_and_is_removed_when_it_is_free() {
+        let locks = SessionLocks::default();
+        let held = locks.lock("a").await;
+        drop(locks.lock("b").await);
+        let mut second = Box::pin(locks.lock("a"));
+        assert!(futures_util::poll!(second.as_mut()).is_pending());
+        drop(held);
+        drop(second.await);
+        drop(locks.lock("c").await);
+        assert_eq!(locks.0.lock().unwrap().len(), 1);
     }
 }

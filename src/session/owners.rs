@@ -1,4 +1,5 @@
-//! Whose own a session is, while its client lives: nobody else reaches it, whether it runs or rests.
+//! The owner of each implicit session. While the owner's client is attached, no other client can use the session,
+//! whether it is open or suspended.
 
 use std::{
     collections::HashMap,
@@ -32,6 +33,11 @@ impl Owners {
         self.lock().retain(|_, owner| owner != connection);
     }
 
+    /// Whether `session` is the own session of some connection.
+    pub fn has_owner(&self, session: &str) -> bool {
+        self.lock().contains_key(session)
+    }
+
     /// Whether `session` is the own of another than `connection`.
     pub fn are_others(&self, session: &str, connection: &ConnectionId) -> bool {
         self.lock().get(session).is_some_and(|owner| owner != connection)
@@ -54,8 +60,8 @@ mod tests {
         assert!(owners.claim(&second, &one));
         assert!(!owners.are_others(&first, &other) && owners.are_others(&second, &other));
         owners.release(&other);
-        assert!(owners.are_others(&second, &other));
+        assert!(owners.are_others(&second, &other) && owners.has_owner(&second));
         owners.release(&one);
-        assert!(!owners.are_others(&second, &other));
+        assert!(!owners.are_others(&second, &other) && !owners.has_owner(&second));
     }
 }

@@ -1,4 +1,4 @@
-//! The pages of a session: their names in order of opening, and which one is meant.
+//! The pages of a session: their ids in the order in which they were opened, and the selected one.
 
 use std::{
     collections::VecDeque,
@@ -12,7 +12,7 @@ use crate::{
     config::Config,
     engine::{self, Context, ContextObserver, PageObserver},
     error::{ErrorCode, Result, TroupeError},
-    page::{ConsoleLog, Dialogs, Downloads, Gate, Page, Revision, Shared},
+    page::{ConsoleLog, Dialogs, Downloads, Events, Gate, Page, Revision, SessionEvent, Shared},
     policy::files,
 };
 
@@ -29,9 +29,9 @@ struct List {
     open: Vec<Arc<Page>>,
     current: Option<String>,
     opened: usize,
-    /// What the next pages are that nobody has opened from a page.
+    /// The next pages that no page has opened.
     awaited: VecDeque<Awaited>,
-    /// Pages of our own, that no client sees.
+    /// Troupe's own pages, hidden from clients.
     hidden: Vec<Arc<Page>>,
 }
 
@@ -46,11 +46,12 @@ enum Awaited {
 impl Pages {
     /// `news` is advanced when a page opens, or shows something else.
     pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, news: Revision) -> Self {
-        let downloads = Arc::new(Downloads::new(files::download_folder(&config)));
+        let events = Events::default();
+        let downloads = Arc::new(Downloads::new(files::download_folder(&config), events.clone()));
         let (dialogs, visited, console) = (Dialogs::default(), Arc::default(), Arc::default());
-        let gate = Gate::new(&config.security).map(Arc::new);
+        let gate = Gate::new(&config).map(Arc::new);
         let shared =
-            Shared { config, refs: Arc::default(), downloads, dialogs, visited, console, gate, news };
+            Shared { config, refs: Arc::default(), downloads, dialogs, visited, console, gate, news, events };
         Self { shared, clock, list: Mutex::default(), opening: Notify::new() }
     }
 
@@ -64,7 +65,7 @@ impl Pages {
         Ok(page)
     }
 
-    /// What the pages have logged.
+    /// The console messages of the pages.
     pub fn console(&self) -> &ConsoleLog {
         &self.shared.console
     }
@@ -110,8 +111,8 @@ impl Pages {
         self.list().awaited.retain(|awaited| *awaited != Awaited::Hidden);
     }
 
-    /// The page of our own that the engine has opened as `id`. Where another took its place (a page may open one
-    /// at the same moment that names no opener), the two change places.
+    /// Returns the hidden page that the engine has opened as `id`. If another page was taken for it (a page can open
+    /// one without an opener at the same moment), the two are exchanged.
     pub fn hidden(&self, id: &str) -> Option<Arc<Page>> {
         let mut list = self.list();
         if let Some(page) = list.hidden.iter().find(|page| page.engine_id() == id) {
@@ -148,12 +149,12 @@ impl Pages {
         self.list().open.iter().find(|page| page.engine_id() == id).cloned()
     }
 
-    /// Makes `id` the page that is meant where none is named.
+    /// Selects `id` as the page for calls without a page id.
     pub fn select(&self, id: &str) {
         self.list().current = Some(id.to_owned());
     }
 
-    /// The page named `id`, or the current one; `None` where no page is open.
+    /// Returns the page `id`, or the current one. `None` if no page is open.
     pub fn get(&self, id: Option<&str>) -> Result<Option<Arc<Page>>> {
         let list = self.list();
         let Some(id) = id else {
@@ -182,11 +183,12 @@ impl ContextObserver for Pages {
         let mut list = self.list();
         let awaited = if opener.is_none() { list.awaited.pop_front() } else { None };
         if awaited == Some(Awaited::Hidden) {
-            // Its refs and what it visits are nobody's, and it is no news.
+            // Its refs and its URLs concern no client, and it is not announced.
             let own = Shared {
                 refs: Arc::default(),
                 visited: Arc::default(),
                 news: Revision::default(),
+                events: Events::default(),
                 ..self.shared.clone()
             };
             let page = Arc::new(Page::new(0, self.clock.now(), page, &own));
@@ -201,6 +203,8 @@ impl ContextObserver for Pages {
         list.opened = list.opened.max(number);
         let page = Arc::new(Page::new(number, self.clock.now(), page, &self.shared));
         let observer = page.observer();
+        let (page_id, url) = (page.id.clone(), page.url());
+        self.shared.events.publish(|| Some(SessionEvent::Page { page_id, url }));
         // A popup does not become the current page.
         if list.current.is_none() {
             list.current = Some(page.id.clone());

@@ -1,14 +1,18 @@
-//! The browsers that run: as many as the configuration wants, each session in the one that has the fewest.
+//! The running browsers. The configuration sets their number. A new session goes to the browser with the fewest
+//! sessions.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::session::engine_error;
+use super::{backend::BrowserCounts, session::engine_error};
 use crate::{
     config::PoolConfig,
     engine::{Browser, Engine},
@@ -21,8 +25,14 @@ pub(super) struct Pool {
     config: PoolConfig,
     /// The lock is held while one starts.
     running: tokio::sync::Mutex<Vec<Member>>,
+    /// What tells that each of `running` is gone, for readers that must not wait for a start.
+    published: Mutex<Vec<CancellationToken>>,
     /// Why the last start failed, until one succeeds.
     failure: Mutex<Option<TroupeError>>,
+    /// Browsers that have died and not been replaced yet.
+    dead: AtomicUsize,
+    /// Browsers that were started in place of one that died.
+    restarts: AtomicU64,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -54,7 +64,10 @@ impl Pool {
             engine,
             config,
             running: tokio::sync::Mutex::default(),
+            published: Mutex::default(),
             failure: Mutex::default(),
+            dead: AtomicUsize::new(0),
+            restarts: AtomicU64::new(0),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         })
@@ -63,10 +76,11 @@ impl Pool {
     /// Starts as many as should always be there.
     pub async fn start(&self) -> Result<()> {
         let mut running = self.running.lock().await;
-        running.retain(|member| !member.browser.gone().is_cancelled());
+        self.remove_dead(&mut running);
         while running.len() < self.config.min_browsers {
             let member = self.launch().await?;
             running.push(member);
+            self.publish(&running);
         }
         Ok(())
     }
@@ -74,7 +88,7 @@ impl Pool {
     /// A place in the browser with the fewest; in a new one where each has a session and there may be more.
     pub async fn take(&self) -> Result<Place> {
         let mut running = self.running.lock().await;
-        running.retain(|member| !member.browser.gone().is_cancelled());
+        self.remove_dead(&mut running);
         let counted = running.iter().map(|member| (member.sessions(), member));
         let least =
             counted.min_by_key(|(sessions, _)| *sessions).map(|(count, member)| (count, member.clone()));
@@ -84,6 +98,7 @@ impl Pool {
             least => match (self.launch().await, least) {
                 (Ok(member), _) => {
                     running.push(member.clone());
+                    self.publish(&running);
                     member
                 }
                 (Err(error), Some((_, least))) => {
@@ -101,8 +116,47 @@ impl Pool {
             return Err(TroupeError::new(ErrorCode::BrowserError, "the server is stopping"));
         }
         let launched = self.engine.launch().await.map_err(engine_error);
+        match &launched {
+            Ok(_) => {
+                let replaces =
+                    self.dead.fetch_update(Ordering::AcqRel, Ordering::Acquire, |dead| dead.checked_sub(1));
+                if replaces.is_ok() {
+                    self.restarts.fetch_add(1, Ordering::AcqRel);
+                }
+            }
+            Err(error) => {
+                let advice = error.suggestion.as_deref().unwrap_or_default();
+                tracing::error!(error = error.message, advice, "no browser could be started");
+            }
+        }
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = launched.as_ref().err().cloned();
         Ok(Member { browser: launched?, held: Arc::default(), left: Instant::now() })
+    }
+
+    /// Forgets the browsers that have died.
+    fn remove_dead(&self, running: &mut Vec<Member>) {
+        let before = running.len();
+        running.retain(|member| !member.browser.gone().is_cancelled());
+        self.dead.fetch_add(before - running.len(), Ordering::AcqRel);
+        self.publish(running);
+    }
+
+    /// Called with the lock held, after each change.
+    fn publish(&self, running: &[Member]) {
+        let tokens = running.iter().map(|member| member.browser.gone()).collect();
+        *self.published.lock().unwrap_or_else(PoisonError::into_inner) = tokens;
+    }
+
+    /// Counts a browser that belonged to one session, died, and was started again.
+    pub fn count_restart(&self) {
+        self.restarts.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Does not wait, also while a browser starts.
+    pub fn counts(&self) -> BrowserCounts {
+        let published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = published.iter().filter(|gone| !gone.is_cancelled()).count();
+        BrowserCounts { running, restarts: self.restarts.load(Ordering::Acquire) }
     }
 
     pub fn failure(&self) -> Option<TroupeError> {
@@ -138,6 +192,7 @@ impl Pool {
             }
             stays
         });
+        self.publish(&running);
         drop(running);
         for browser in closed {
             tracing::info!(pid = browser.pid(), "a browser without sessions is closed");
@@ -164,7 +219,42 @@ impl Pool {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        let running = std::mem::take(&mut *self.running.lock().await);
+        let running = {
+            let mut running = self.running.lock().await;
+            self.publish(&[]);
+            std::mem::take(&mut *running)
+        };
         futures_util::future::join_all(running.iter().map(|member| member.browser.close())).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use async_trait::async_trait;
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::engine::EngineResult;
+
+    /// An engine whose browser never finishes starting.
+    struct Starting;
+
+    #[async_trait]
+    impl Engine for Starting {
+        async fn launch(&self) -> EngineResult<Arc<dyn Browser>> {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn browsers_are_counted_while_one_starts() {
+        let config = PoolConfig { min_browsers: 1, max_browsers: 1, idle_timeout: None };
+        let pool = Pool::new(Arc::new(Starting), config);
+        let mut taking = pin!(pool.take());
+        assert!(taking.as_mut().now_or_never().is_none());
+        assert!(pool.running.try_lock().is_err(), "the lock is held during the start");
+        assert_eq!(pool.counts().running, 0);
     }
 }

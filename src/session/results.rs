@@ -1,4 +1,4 @@
-//! Results that were too long for one answer, kept so that the client can read on.
+//! Results that were too long for one answer, stored so that the client can read the rest.
 
 use std::{
     collections::VecDeque,
@@ -35,7 +35,7 @@ impl Results {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a result; what is over the largest size is left out, and its end says so.
+    /// Stores a result. A result over the maximum size is cut, and its end says so.
     pub fn keep(&self, ref_id: &str, mut text: String) -> KeptResult {
         if text.len() > LARGEST {
             let length = text.len();

@@ -1,5 +1,5 @@
-//! Brings a session back as it was last seen: cookies first, then storage before any page's script can look, then the
-//! pages with what was entered in them.
+//! Restores a session from its saved state: first cookies, then storage before a script of a page can read it, then
+//! the pages with their form data.
 
 use std::sync::Arc;
 
@@ -69,7 +69,8 @@ impl Session {
 static BLANK: SavedPage =
     SavedPage { number: 1, url: String::new(), session_storage: Vec::new(), frames: Vec::new() };
 
-/// What is written from which page: session storage is each page's own, everything else is written from the first.
+/// The storage to write from each page: sessionStorage belongs to its page, everything else is written from the
+/// first.
 fn writings(pages: &[(Arc<Page>, &SavedPage)], origins: &[OriginState]) -> Vec<Writing> {
     let mut writings = Vec::with_capacity(pages.len());
     for (at, (page, saved)) in pages.iter().enumerate() {
@@ -85,7 +86,7 @@ fn writings(pages: &[(Arc<Page>, &SavedPage)], origins: &[OriginState]) -> Vec<W
                 }),
             }
         }
-        // What is no origin cannot be written: a file has storage, but none that could be.
+        // Only origins can be written: a file has storage, but no origin.
         writing.origins.retain(|state| super::storage_state::EmptyPage::of(&state.origin).is_ok());
         writings.push(writing);
     }

@@ -1,6 +1,6 @@
-//! What a session is resumed from, as it is kept: one JSON text.
+//! The saved state of a session: one JSON text, and one for each origin.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::storage_state::OriginState;
@@ -8,6 +8,7 @@ use crate::{
     config::ContextConfig,
     engine::network::Cookie,
     error::{ErrorCode, Result, TroupeError},
+    offload,
     page::{FrameState, Item},
     policy::{redaction::Secrets, vault::Vault},
 };
@@ -29,6 +30,8 @@ pub struct SavedSession {
     pub own: bool,
     pub context: ContextConfig,
     pub cookies: Vec<Cookie>,
+    /// Stored beside the rest, each by itself: they may have megabytes, and seldom change.
+    #[serde(skip_serializing)]
     pub origins: Vec<OriginState>,
     pub pages: Vec<SavedPage>,
     /// The page that calls mean which name none.
@@ -71,8 +74,8 @@ impl Default for SavedSession {
 }
 
 impl SavedSession {
-    /// Reads what `text` has written, with the same secrets.
-    pub fn read(text: &str, vault: &Vault) -> Result<Self> {
+    /// Reads what [`Self::text`] and [`origin_text`] have written, with the same secrets.
+    pub fn read(text: &str, origins: &[String], vault: &Vault) -> Result<Self> {
         let unreadable = |why: String| {
             TroupeError::new(
                 ErrorCode::SessionNotFound,
@@ -81,18 +84,29 @@ impl SavedSession {
             .detail("reason", "unreadable")
             .suggestion("create a new session with create_session")
         };
-        let mut saved: Value = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
-        vault.unmask_json(&mut saved);
-        let saved: Self = serde_json::from_value(saved).map_err(|error| unreadable(error.to_string()))?;
+        fn unmasked<T: DeserializeOwned>(text: &str, vault: &Vault) -> serde_json::Result<T> {
+            let mut value: Value = serde_json::from_str(text)?;
+            vault.unmask_json(&mut value);
+            serde_json::from_value(value)
+        }
+        let bytes = text.len() + origins.iter().map(String::len).sum::<usize>();
+        let saved = offload::in_place(bytes, || {
+            let mut saved: Self = unmasked(text, vault)?;
+            for origin in origins {
+                saved.origins.push(unmasked(origin, vault)?);
+            }
+            Ok(saved)
+        });
+        let saved = saved.map_err(|error: serde_json::Error| unreadable(error.to_string()))?;
         if saved.version > VERSION {
             return Err(unreadable(format!("a newer version of Troupe has written it ({})", saved.version)));
         }
         Ok(saved)
     }
 
-    /// As it is kept: the secrets of the server stand there by their names, passwords that were typed not at all. A
-    /// field that shows one (a page may turn it into plain text) is left out; where one has got into a URL or into
-    /// storage, that comes back masked.
+    /// The stored form: the server's secrets are replaced by their names, and typed passwords are omitted. A field
+    /// that shows a password (a page may turn it into plain text) is omitted. A password in a URL or in storage is
+    /// masked, and restored masked.
     pub fn text(&self, secrets: &Secrets) -> String {
         // Plain structs of strings and numbers: this cannot fail.
         if secrets.vault().is_empty() && secrets.is_empty() {
@@ -106,10 +120,15 @@ impl SavedSession {
                 fields.retain(|field| !secrets.are_in(field));
             }
         }
-        for part in ["pages", "origins"] {
-            secrets.mask_json(&mut saved[part]);
-        }
+        secrets.mask_json(&mut saved["pages"]);
         saved.to_string()
+    }
+
+    /// Whether there is nothing to resume: no page has left `about:blank`, and there are no cookies and no storage.
+    pub fn is_blank(&self) -> bool {
+        self.cookies.is_empty()
+            && self.origins.iter().all(OriginState::is_empty)
+            && self.pages.iter().all(|page| matches!(&*page.url, "" | "about:blank"))
     }
 
     /// Where the numbers of refs go on, so that none is given twice.
@@ -121,6 +140,16 @@ impl SavedSession {
         let beyond = |number: u64, step: u64| (number / step).saturating_add(1).saturating_mul(step);
         (beyond(elements, ELEMENTS), beyond(frames, FRAMES))
     }
+}
+
+/// The storage of one origin as it is kept, without secrets.
+pub fn origin_text(state: &OriginState, secrets: &Secrets) -> String {
+    if secrets.vault().is_empty() && secrets.is_empty() {
+        return serde_json::to_string(state).unwrap_or_default();
+    }
+    let mut state = serde_json::to_value(state).unwrap_or_default();
+    secrets.mask_json(&mut state);
+    state.to_string()
 }
 
 #[cfg(test)]
@@ -162,6 +191,7 @@ mod tests {
             session_storage in proptest::option::of(any_items()),
             indexed_db in proptest::option::of(proptest::collection::vec(any_json(), 0..3)),
         ) -> OriginState {
+            let indexed_db = indexed_db.map(Into::into);
             OriginState { origin, storage: OriginStorage { local_storage, session_storage, indexed_db } }
         }
     }
@@ -194,14 +224,17 @@ mod tests {
         ) {
             let context = ContextConfig { locale, ..ContextConfig::default() };
             let saved = SavedSession { whole, own, context, origins, pages, current, refs, ..SavedSession::default() };
-            let text = saved.text(&Secrets::default());
-            prop_assert_eq!(SavedSession::read(&text, &Vault::default()).unwrap(), saved);
+            let secrets = Secrets::default();
+            let origins: Vec<String> = saved.origins.iter().map(|origin| origin_text(origin, &secrets)).collect();
+            let read = SavedSession::read(&saved.text(&secrets), &origins, &Vault::default());
+            prop_assert_eq!(read.unwrap(), saved);
         }
 
         #[test]
         fn junk_is_an_error_and_no_panic(text in ".*", junk in any_json()) {
-            for text in [text, junk.to_string(), json!({"pages": junk, "origins": []}).to_string()] {
-                let _ = SavedSession::read(&text, &Vault::default());
+            for text in [text, junk.to_string(), json!({"pages": junk}).to_string()] {
+                let _ = SavedSession::read(&text, &[], &Vault::default());
+                let _ = SavedSession::read("{}", &[text], &Vault::default());
             }
         }
 
@@ -215,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_newer_form_is_refused() {
-        let error = SavedSession::read(r#"{"version": 99}"#, &Vault::default()).unwrap_err();
+        let error = SavedSession::read(r#"{"version": 99}"#, &[], &Vault::default()).unwrap_err();
         assert!(error.message.contains("newer version"), "{}", error.message);
     }
 }

@@ -1,4 +1,4 @@
-//! The last pictures that were taken of a session's pages.
+//! The latest screenshots of a session's pages.
 
 use std::{
     collections::VecDeque,
@@ -16,6 +16,8 @@ const BYTES: usize = 8 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct Screenshot {
     pub page_id: String,
+    /// Of the call that took it.
+    pub ref_id: String,
     /// Milliseconds since 1970: its name among the pictures of its session.
     pub captured_at: Millis,
     pub mime_type: &'static str,
@@ -57,6 +59,7 @@ mod tests {
     fn picture(bytes: usize) -> Screenshot {
         Screenshot {
             page_id: "page-1".into(),
+            ref_id: "r".into(),
             captured_at: 0,
             mime_type: "image/png",
             data: "A".repeat(bytes),

@@ -8,7 +8,7 @@ use std::sync::{
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, watch};
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, broadcast::error::RecvError, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -25,11 +25,14 @@ use crate::{
     config::{Config, ContextConfig, Expiry},
     engine::{Context, EngineError, network::NetworkRules},
     error::{ErrorCode, Result, TroupeError},
-    page::{ConsoleLog, Page, Revision, unsupported},
+    page::{ConsoleLog, Page, Revision, SessionEvent, unsupported},
     policy::redaction::Secrets,
     store::Store,
     upstream::{OnProgress, Passed, Replayed},
 };
+
+/// Maximum number of waits that run beside other calls of one session.
+const MOST_WAITS: usize = 64;
 
 /// Whether a session can be used yet.
 #[derive(Clone)]
@@ -44,7 +47,7 @@ pub(super) enum Readiness {
     Lost { error: TroupeError, again: Millis },
 }
 
-/// What a session is made as.
+/// The identity and options of a new session.
 pub(super) struct Identity {
     pub id: Arc<str>,
     /// Milliseconds since 1970.
@@ -66,7 +69,7 @@ pub struct SessionInfo {
     /// Milliseconds since 1970; absent where the session lives as long as its connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<u64>,
-    /// When it was saved last, of one that is not active.
+    /// Milliseconds since 1970 when it was saved last, if it is not active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved_at: Option<u64>,
     pub pages: Vec<PageInfo>,
@@ -106,7 +109,7 @@ pub struct Session {
     pub(super) worker: Arc<dyn Worker>,
     /// What its contexts are made with.
     pub(super) options: ContextConfig,
-    /// What it is resumed from.
+    /// The state that the session is resumed from.
     pub(super) keeper: Keeper,
     pub(super) store: Store,
     /// What holds for its requests; locked while it is changed.
@@ -115,15 +118,19 @@ pub struct Session {
     /// Calls take it in the order in which they were admitted.
     queue: Arc<tokio::sync::Mutex<()>>,
     running: AtomicUsize,
+    /// Limits the waits that run beside other calls.
+    pub(super) waits: Arc<Semaphore>,
     end: Mutex<Option<EndReason>>,
     pub(super) over: CancellationToken,
     /// Its end is done.
     pub(super) gone: CancellationToken,
-    /// What was too long for one answer.
+    /// The text that was too long for one answer.
     pub results: Results,
     screenshots: Screenshots,
-    /// What was typed into password fields: never written down.
-    pub secrets: Secrets,
+    /// The texts typed into password fields, which are never written.
+    pub secrets: Arc<Secrets>,
+    /// A notice that the next result of a call has in addition to its content.
+    notice: Mutex<Option<String>>,
     /// Advanced when a page opens, closes or shows something else, when a picture is kept, and at the end.
     news: Revision,
     /// Its place under `--max-sessions`.
@@ -164,12 +171,14 @@ impl Session {
             readiness: watch::Sender::new(Readiness::Starting),
             queue: Arc::default(),
             running: AtomicUsize::new(0),
+            waits: Arc::new(Semaphore::new(MOST_WAITS)),
             end: Mutex::new(None),
             over: CancellationToken::new(),
             gone: CancellationToken::new(),
             results: Results::default(),
             screenshots: Screenshots::default(),
-            secrets: manager.secrets(),
+            notice: Mutex::default(),
+            secrets: Arc::new(manager.secrets()),
             place: Mutex::new(Some(place)),
             clock,
             config,
@@ -185,6 +194,13 @@ impl Session {
     pub(super) fn is_due(&self) -> bool {
         let waits = self.config.session_expiry == Expiry::Idle && self.running.load(Ordering::Acquire) > 0;
         !waits && self.expires_at().is_some_and(|at| at <= self.clock.now())
+    }
+
+    /// Keeps a fixed expiry after a rest.
+    pub(super) fn keep_expiry(&self, at: Option<Millis>) {
+        if let (Expiry::Fixed, Some(at)) = (self.config.session_expiry, at) {
+            self.expires_at.store(at, Ordering::Release);
+        }
     }
 
     fn renew(&self) {
@@ -215,6 +231,25 @@ impl Session {
         self.queue.clone().lock_owned()
     }
 
+    /// Waits until it can be used. Creating a session is no use of it, so this does not renew it.
+    pub(super) async fn created(&self) -> Result<()> {
+        let created = tokio::select! {
+            biased;
+            () = self.over.cancelled() => Err(self.ended_during_call()),
+            ready = self.ready() => ready.map(drop),
+        };
+        self.keeper.touch();
+        created.map_err(|error| self.named(error))
+    }
+
+    /// Adds the id of the session to an error that has none.
+    fn named(&self, error: TroupeError) -> TroupeError {
+        match error.session_id {
+            None => error.session(&*self.id),
+            Some(_) => error,
+        }
+    }
+
     /// Runs `work` once it is ready and as long as it lives.
     pub async fn run<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let _running = Running::new(self);
@@ -227,15 +262,12 @@ impl Session {
                 tokio::select! {
                     biased;
                     outcome = work => outcome,
-                    // It is resumed, but what has run in the browser is lost.
+                    // The session is resumed, but the state of the browser is lost.
                     () = gone.cancelled() => Err(browser_died()),
                 }
             } => outcome,
         };
-        outcome.map_err(|error| match error.session_id {
-            None => error.session(&*self.id),
-            Some(_) => error,
-        })
+        outcome.map_err(|error| self.named(error))
     }
 
     pub(super) fn ended_during_call(&self) -> TroupeError {
@@ -257,7 +289,7 @@ impl Session {
 
     /// Waits until it can be used; the token is cancelled when its browser is gone.
     async fn ready(&self) -> Result<CancellationToken> {
-        // Where it was given up, a call is the reason to try again.
+        // If the start was given up, a call retries it.
         self.readiness.send_if_modified(|readiness| {
             let due = matches!(readiness, Readiness::Lost { again, .. } if *again <= self.clock.now());
             if due {
@@ -282,6 +314,12 @@ impl Session {
         matches!(&*self.readiness.borrow(), Readiness::Ready(gone) if !gone.is_cancelled())
     }
 
+    /// Counts a call that uses the session without its browser, until the result is dropped: with idle expiry, the session
+    /// does not expire meanwhile.
+    pub fn in_use(&self) -> Running<'_> {
+        Running::new(self)
+    }
+
     /// Whether a call runs in it.
     pub(super) fn is_running(&self) -> bool {
         self.running.load(Ordering::Acquire) > 0
@@ -292,7 +330,7 @@ impl Session {
         self.keeper.may_change();
     }
 
-    /// The page `id`, or the current one; one is opened where none is left.
+    /// Returns the page `id`, or the current one. Opens a page if none is open.
     pub async fn page(&self, id: Option<&str>) -> Result<Arc<Page>> {
         match self.pages.get(id)? {
             Some(page) => Ok(page),
@@ -305,7 +343,7 @@ impl Session {
         self.pages.open_in(&*self.open_context()?).await
     }
 
-    /// Opens a page that no client sees; whoever asks for it closes it.
+    /// Opens a page that is hidden from clients. The caller closes it.
     pub(super) async fn hidden_page(&self) -> Result<Arc<Page>> {
         let context = self.open_context()?;
         self.pages.await_hidden();
@@ -326,7 +364,7 @@ impl Session {
         self.pages.all()
     }
 
-    /// The page that calls mean which name none; `None` where no page is open.
+    /// The page for calls without a page id. `None` if no page is open.
     pub fn current_page(&self) -> Option<Arc<Page>> {
         self.pages.get(None).ok().flatten()
     }
@@ -353,7 +391,17 @@ impl Session {
         self.pages.since(before)
     }
 
-    /// Keeps a picture of one of its pages, so that it can be looked at again.
+    /// Lets the next result of a call say `notice`.
+    pub(super) fn notify(&self, notice: String) {
+        *self.notice.lock().unwrap_or_else(PoisonError::into_inner) = Some(notice);
+    }
+
+    /// Takes the notice for the result of this call. Later calls get none.
+    pub fn take_notice(&self) -> Option<String> {
+        self.notice.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Stores a screenshot of one of its pages, so that it can be read again.
     pub fn keep_screenshot(&self, taken: Screenshot) {
         self.screenshots.keep(taken, self.clock.now());
         self.news.advance();
@@ -364,12 +412,33 @@ impl Session {
         self.screenshots.all()
     }
 
-    /// What tells of its changes, and how often it has changed.
+    /// A counter of its changes, which tasks can wait for.
     pub fn news(&self) -> &Revision {
         &self.news
     }
 
-    /// What is told of it in a list.
+    /// Calls `listener` with each event from now on; the last one is the end of the session. Returns after it.
+    pub async fn listen(self: Arc<Self>, listener: impl Fn(SessionEvent)) {
+        let mut events = self.pages.shared.events.subscribe();
+        loop {
+            let event = tokio::select! {
+                biased;
+                event = events.recv() => event,
+                () = self.over.cancelled() => break,
+            };
+            match event {
+                Ok(event) => listener(event),
+                Err(RecvError::Lagged(lost)) => {
+                    tracing::warn!(session = &*self.id, lost, "a listener is too slow")
+                }
+                Err(RecvError::Closed) => break,
+            }
+        }
+        let reason = self.end_reason().unwrap_or(EndReason::Closed);
+        listener(SessionEvent::Close { reason: reason.as_str().to_owned() });
+    }
+
+    /// The session's entry in a list.
     pub fn info(&self) -> SessionInfo {
         SessionInfo {
             session_id: self.id.to_string(),
@@ -395,14 +464,14 @@ impl Session {
         Ok(passed)
     }
 
-    /// What came back with its server when it was last started; `None` where it has none.
+    /// What its server restored at its latest start. `None` if the session has no server.
     pub async fn replayed(&self) -> Option<Replayed> {
         self.worker.wake().await.ok().flatten()
     }
 }
 
 /// Counts a running call, and renews the session when it ends.
-struct Running<'a>(&'a Session);
+pub struct Running<'a>(&'a Session);
 
 impl<'a> Running<'a> {
     fn new(session: &'a Session) -> Self {
@@ -433,7 +502,7 @@ pub(super) fn engine_error(error: EngineError) -> TroupeError {
                 ErrorCode::BrowserError,
                 format!("the browser could not be started: {reason}"),
             );
-            error.suggestion = suggestion;
+            error.suggestion = suggestion.or(error.suggestion);
             error
         }
         EngineError::UnknownSetting { name, .. } => {

@@ -1,48 +1,132 @@
-//! Cookies and storage in the form of Playwright's storage state, and how they are brought into a session.
+//! Cookies and storage in the form of Playwright's storage state, and how they are loaded into a session.
 
 use std::{path::Path, sync::Arc};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use url::Url;
 
-use super::session::Session;
+use super::{given_cookie::GivenCookie, session::Session};
 use crate::{
     engine::{
         network::{Cookie, Mock},
         url_pattern::UrlPattern,
     },
     error::{ErrorCode, Result, TroupeError},
-    page::{OriginStorage, Page, WaitUntil},
+    offload,
+    page::{Databases, Item, OriginStorage, Page, WaitUntil},
+    policy::vault::Vault,
 };
 
 /// What Playwright's `storageState` writes; `sessionStorage` in an origin is ours, and ignored there.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(inline)]
 pub struct StorageState {
     pub cookies: Vec<Cookie>,
     pub origins: Vec<OriginState>,
 }
 
 /// The storage of one origin.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Hash, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct OriginState {
     pub origin: String,
     #[serde(flatten)]
     pub storage: OriginStorage,
 }
 
-fn wrong(path: &Path, what: &str) -> TroupeError {
-    TroupeError::new(ErrorCode::InvalidParameters, format!("the storage state `{}` {what}", path.display()))
-        .suggestion("give a file that save_state, or Playwright's storageState, has written")
+/// A storage state as a client gives it.
+pub enum GivenState {
+    State(StorageState),
+    /// The path of a file with a state.
+    Path(String),
+}
+
+/// The fields of a storage state; others are rejected.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StateShape {
+    cookies: Option<Vec<GivenCookie>>,
+    origins: Option<Vec<OriginShape>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OriginShape {
+    origin: String,
+    #[serde(default)]
+    local_storage: Vec<Item>,
+    session_storage: Option<Vec<Item>>,
+    #[serde(rename = "indexedDB")]
+    indexed_db: Option<Databases>,
+}
+
+/// The error of a text or a value that is not a storage state.
+fn not_a_state(what: &str, problem: impl std::fmt::Display) -> TroupeError {
+    TroupeError::new(ErrorCode::InvalidParameters, format!("{what} is not a storage state: {problem}"))
+        .suggestion("pass a result of save_state or of Playwright's storageState, or the path of its file")
+}
+
+impl GivenState {
+    /// Reads a state, a path, or a result of `save_state`, which has one of both.
+    pub fn of(given: Value) -> Result<Self> {
+        let given = match given {
+            Value::Object(mut result) if result.get("success") == Some(&Value::Bool(true)) => {
+                result.remove("state").or_else(|| result.remove("path")).unwrap_or(Value::Object(result))
+            }
+            other => other,
+        };
+        match given {
+            Value::String(path) => Ok(Self::Path(path)),
+            value => StorageState::of(value, "the given value").map(Self::State),
+        }
+    }
 }
 
 impl StorageState {
     /// Reads the file at `path`.
     pub async fn read(path: &Path) -> Result<Self> {
-        let text = tokio::fs::read_to_string(path)
-            .await
-            .map_err(|error| wrong(path, &format!("could not be read: {error}")))?;
-        serde_json::from_str(&text).map_err(|error| wrong(path, &format!("does not fit: {error}")))
+        let what = format!("`{}`", path.display());
+        let text = tokio::fs::read_to_string(path).await.map_err(|error| not_a_state(&what, error))?;
+        offload::in_place(text.len(), || {
+            let value = serde_json::from_str(&text).map_err(|error| not_a_state(&what, error))?;
+            Self::of(value, &what)
+        })
+    }
+
+    /// Reads `value`, which messages call `what`.
+    ///
+    /// # Errors
+    /// If it has another shape, a cookie that no browser takes, or an origin that has no storage.
+    fn of(value: Value, what: &str) -> Result<Self> {
+        let shape: StateShape = serde_json::from_value(value).map_err(|error| not_a_state(what, error))?;
+        if shape.cookies.is_none() && shape.origins.is_none() {
+            return Err(not_a_state(what, "it has neither `cookies` nor `origins`"));
+        }
+        let cookies = GivenCookie::check_saved(shape.cookies.unwrap_or_default())?;
+        let origins = shape.origins.into_iter().flatten().map(|shape| {
+            EmptyPage::of(&shape.origin)?;
+            let OriginShape { origin, local_storage, session_storage, indexed_db } = shape;
+            Ok(OriginState { origin, storage: OriginStorage { local_storage, session_storage, indexed_db } })
+        });
+        Ok(Self { cookies, origins: origins.collect::<Result<_>>()? })
+    }
+
+    /// About how many bytes it has.
+    pub fn bytes(&self) -> usize {
+        self.origins.iter().map(OriginState::bytes).sum()
+    }
+
+    /// The state with the server's secrets in place of their `<secret>` placeholders, which `save_state` writes.
+    pub fn unmasked(self, vault: &Vault) -> Self {
+        if vault.is_empty() {
+            return self;
+        }
+        let mut value = serde_json::to_value(&self).unwrap_or_default();
+        vault.unmask_json(&mut value);
+        serde_json::from_value(value).unwrap_or(self)
     }
 }
 
@@ -52,7 +136,14 @@ impl OriginState {
         let OriginStorage { local_storage, session_storage, indexed_db } = &self.storage;
         local_storage.is_empty()
             && session_storage.as_ref().is_none_or(Vec::is_empty)
-            && indexed_db.as_ref().is_none_or(Vec::is_empty)
+            && indexed_db.as_ref().is_none_or(Databases::is_empty)
+    }
+
+    /// About how many bytes it has.
+    pub fn bytes(&self) -> usize {
+        let items = self.storage.local_storage.iter().chain(self.storage.session_storage.iter().flatten());
+        let items = items.map(|item| item.name.len() + item.value.len()).sum::<usize>();
+        items + self.storage.indexed_db.as_ref().map_or(0, Databases::bytes)
     }
 }
 
@@ -87,7 +178,7 @@ impl EmptyPage {
     }
 }
 
-/// What is to be written from one page.
+/// The storage to write from one page.
 pub(super) struct Writing {
     pub page: Arc<Page>,
     pub origins: Vec<OriginState>,
@@ -104,10 +195,35 @@ impl Session {
         page.forget_history().await
     }
 
-    /// Puts `state` in the place of the cookies and the storage that are there. The current page is loaded again
-    /// with it; others show it once they are.
-    pub async fn restore_state(&self, mut state: StorageState) -> Result<Arc<Page>> {
-        // What the session has and the state does not goes away too.
+    /// Replaces all cookies and storage of the session by `state`, and loads the current page again. Other pages show the
+    /// new state when they are loaded again.
+    ///
+    /// # Errors
+    /// If the browser does not take the state. The session then has the state from before.
+    pub async fn restore_state(&self, state: StorageState) -> Result<Arc<Page>> {
+        let page = self.page(None).await?;
+        page.check_no_dialog()?;
+        let url = Url::parse(&page.url());
+        // Also reads storage that was not read yet, so that all of it is replaced.
+        let before = self.storage_state().await?;
+        let _turn = self.keeper.turn.lock().await;
+        let replaced = self.replace_state(&page, state).await;
+        if replaced.is_err()
+            && let Err(error) = self.replace_state(&page, before).await
+        {
+            tracing::warn!(session = &*self.id, %error, "the state from before a failed restore_state is lost");
+        }
+        if let Ok(url) = url.as_ref()
+            && crate::policy::check_navigation(&self.config, url).is_ok()
+        {
+            page.open_again(url).await;
+        }
+        replaced?;
+        Ok(page)
+    }
+
+    async fn replace_state(&self, page: &Arc<Page>, mut state: StorageState) -> Result<()> {
+        // Origins that the session has and the state does not have are cleared.
         for origin in self.keeper.origins() {
             if !state.origins.iter().any(|state| state.origin == origin) {
                 state.origins.push(OriginState { origin, ..OriginState::default() });
@@ -117,29 +233,17 @@ impl Session {
             storage.indexed_db.get_or_insert_default();
             storage.session_storage.get_or_insert_default();
         }
-        let page = self.page(None).await?;
-        page.check_no_dialog()?;
-        let _turn = self.keeper.turn.lock().await;
-        let url = Url::parse(&page.url());
         self.clear_cookies().await?;
         if !state.cookies.is_empty() {
             self.set_cookies(&state.cookies).await?;
         }
         self.keeper.replaced(&state.origins);
-        let written =
-            self.write_storage(vec![Writing { page: page.clone(), origins: state.origins }], true).await;
-        if let Ok(url) = url.as_ref()
-            && crate::policy::check_navigation(&self.config, url).is_ok()
-        {
-            page.open_again(url).await;
-        }
-        written?;
-        Ok(page)
+        self.write_storage(vec![Writing { page: page.clone(), origins: state.origins }], true).await
     }
 
-    /// Writes storage, which only a document of its origin can do: each page visits an empty one for each, and
-    /// ends at `about:blank`. The servers are not asked, but by a browser that cannot mock: what they answer then is
-    /// as good a document as an empty one.
+    /// Writes storage, which only a document of its origin can do: each page visits an empty document for each
+    /// origin, and ends at `about:blank`. No requests are sent to the servers, except in a browser that cannot mock:
+    /// then the server's response is the document.
     pub(super) async fn write_storage(&self, writings: Vec<Writing>, replace: bool) -> Result<()> {
         let mut visits = Vec::new();
         for Writing { page, origins } in writings {

@@ -1,5 +1,5 @@
-//! Sessions that have each a server of its own. What is kept of them has the same form as what is kept of a browser's, so
-//! that either can bring back what the other has left.
+//! The backend of sessions that each have an upstream server. Their saved state has the same form as that of
+//! Troupe's own browsers, so that either backend can resume the sessions of the other.
 
 use std::sync::Arc;
 
@@ -34,6 +34,10 @@ impl Backend for Upstreams {
         Ok(())
     }
 
+    async fn admit(self: Arc<Self>) -> Result<()> {
+        Self::admit(&self).await
+    }
+
     fn failure(&self) -> Option<TroupeError> {
         Self::failure(self)
     }
@@ -53,6 +57,7 @@ impl Worker for Upstream {
         match birth {
             Birth::New(None) => {}
             Birth::New(Some(state)) => {
+                let state = state.unmasked(session.secrets.vault());
                 self.restore(Kept { storage: serde_json::to_value(state).ok(), ..Kept::default() });
             }
             Birth::Again(saved) => self.restore(kept(&saved)),
@@ -107,7 +112,7 @@ fn page_id(place: usize) -> String {
     format!("page-{}", place + 1)
 }
 
-/// What a server is led to.
+/// The state to restore in a server.
 fn kept(saved: &SavedSession) -> Kept {
     let pages: Vec<&SavedPage> = saved.pages.iter().filter(|page| !page.url.is_empty()).collect();
     let is_current = |page: &&SavedPage| saved.current.as_deref() == Some(&*format!("page-{}", page.number));

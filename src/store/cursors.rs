@@ -1,10 +1,10 @@
-//! What was read of a record, so that the next reading tells only what changed since.
+//! Cursors into records, so that the next read returns only what has changed.
 
 use rusqlite::{OptionalExtension, params};
 use sha2::{Digest, Sha256};
 
 use super::{Store, delta, records::Record, time::now};
-use crate::error::Result;
+use crate::{error::Result, offload};
 
 /// Whose cursor is moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum CursorOf {
     Session(String),
 }
 
-/// What a reading gives.
+/// The result of a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reading {
     /// The content, as nothing was read before.
@@ -30,8 +30,8 @@ struct Cursor {
 }
 
 impl Store {
-    /// Reads what is new in `record`, and moves the cursor to its end. Where the changes would be longer than the
-    /// content, or what was read before is forgotten, it is the content.
+    /// Reads what is new in `record`, and moves the cursor to its end. Returns the whole content if the changes would
+    /// be longer, or if the content of the last read is no longer known.
     pub async fn read_on(&self, record: &Record, cursor_of: CursorOf, reset: bool) -> Result<Reading> {
         let key = match cursor_of {
             CursorOf::Record => record.ref_id.clone(),
@@ -45,7 +45,9 @@ impl Store {
             Some(cursor) => match self.record(&cursor.last_ref_id).await? {
                 None => Reading::Whole(content.clone()),
                 Some(last) => {
-                    let changes = delta(&ended(last.content()), &ended(content.clone()));
+                    let changes = offload::in_place(2 * content.len(), || {
+                        delta(&ended(last.content()), &ended(content.clone()))
+                    });
                     if changes.len() < content.len() {
                         Reading::Changes(changes)
                     } else {

@@ -1,4 +1,4 @@
-//! What is other in one text than in another, line by line, so that the one can be made from the other.
+//! The difference between two texts, line by line, from which the second can be made from the first.
 
 use similar::{Algorithm, TextDiff};
 
@@ -18,7 +18,7 @@ mod tests {
 
     use super::*;
 
-    /// Makes the text after from the text before, by what the delta says alone.
+    /// Makes the second text from the first and the delta alone.
     fn patch(before: &str, delta: &str) -> String {
         const NO_LINE_END: &str = "\\ No newline at end of file";
         let old: Vec<&str> = before.split_inclusive('\n').collect();

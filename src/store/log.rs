@@ -1,5 +1,5 @@
-//! Moves what was written from SQLite's log (WAL) into its file, on a thread of its own. That asks the disk to have it
-//! safe, which takes milliseconds: the call whose write happens to fill the log would wait for them.
+//! Checkpoints SQLite's write-ahead log into the database file, on a separate thread. A checkpoint waits for the
+//! disk, which takes milliseconds. Otherwise the call whose write fills the log would wait for it.
 
 use std::{
     path::Path,
@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, hooks::Wal};
 
 /// Pages of the log that are worth moving: SQLite's own measure.
 const PAGES: i32 = 1_000;
-/// With so many it has fallen behind: the writer moves them itself, and whoever writes waits.
+/// At this many pages, the log has fallen behind: the writer checkpoints itself, and its callers wait.
 const MOST_PAGES: i32 = 16 * PAGES;
 
 /// Lets the log that `writer` fills be emptied beside it, for as long as it is open.
@@ -31,7 +31,7 @@ pub(super) fn empty_beside(writer: &mut Connection, path: &Path) -> rusqlite::Re
     }
 }
 
-/// Nudges after every so many pages; in place of what SQLite itself does then.
+/// Requests a checkpoint after every `PAGES` pages, in place of SQLite's automatic checkpoint.
 fn watch(writer: &mut Connection, nudge: SyncSender<()>) -> rusqlite::Result<()> {
     let mut next = PAGES;
     writer.wal_hook(Some(move |log: &mut Wal, pages| {
@@ -54,7 +54,7 @@ fn watch(writer: &mut Connection, nudge: SyncSender<()>) -> rusqlite::Result<()>
 /// Ends with the writer's connection, which holds the other end.
 fn empty(mover: &Connection, nudges: &Receiver<()>) {
     while nudges.recv().is_ok() {
-        // It waits for nobody, and nobody for it: what is in use stays for the next time.
+        // A passive checkpoint does not block and is not blocked: pages in use stay for the next one.
         let moved = mover.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         if let Err(error) = moved {
             tracing::debug!(%error, "the record's log could not be emptied");

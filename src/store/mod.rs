@@ -1,15 +1,18 @@
-//! The record: every exchange, and what sessions are resumed from, in an SQLite file. Knows `config` and `error`.
+//! The record: every call and its answer, and the saved state of sessions, in an SQLite file. Uses `config` and
+//! `error`.
 //!
-//! Who comes alone writes on the spot, what arrives together is batched by one thread (`writer`); readers have a connection
-//! of their own, so that no call waits for another's; `log` keeps the disk's slowness from both. `schema` opens a file and
-//! refuses what is not ours; `servers` tells the servers that share a file apart, the living from the dead; `sessions`,
-//! `records` and `cursors` are the questions that are asked; `retention` forgets the oldest. Whatever happens to the file,
-//! calls go on: what cannot be written is a warning.
+//! A single write runs on the caller's thread, concurrent writes are batched by one thread (`writer`). Readers have
+//! their own connection, so that no call waits for another's. `log` checkpoints in the background. `schema` opens a
+//! file and rejects files that are not Troupe's. `servers` tracks which servers share a file and which of them are
+//! alive. `sessions`, `records` and `cursors` have the queries. `retention` deletes the oldest data. If a write
+//! fails, the server logs a warning and calls go on.
 
 mod cursors;
 mod delta;
+mod ledger;
 mod log;
 mod place;
+mod purge;
 mod records;
 mod retention;
 mod schema;
@@ -32,19 +35,26 @@ pub use self::{
     cursors::{CursorOf, Reading},
     delta::delta,
     place::Place,
-    records::{Answered, Message, NewAnswer, NewRequest, Picture, Record, RecordFilter, Summary},
+    purge::Purged,
+    records::{
+        Answered, Message, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter, Summary,
+    },
     schema::Fault,
-    sessions::{NewSession, SavedState, SessionFilter, SessionRow, SessionState},
+    sessions::{
+        NewOrigin, NewSession, NewState, OriginText, SavedState, SessionFilter, SessionRow, SessionState,
+    },
     time::{iso8601, now},
 };
-use self::{servers::Server, writer::Writer};
+use self::{ledger::Ledger, servers::Server, writer::Writer};
 use crate::{
-    config::Config,
+    config::{Config, Retention},
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// How long the end of a server waits for what is queued.
+/// How long the end of a server waits for queued writes.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
+/// Maximum size of a record in memory, in bytes, whatever `--retention` allows.
+const MOST_IN_MEMORY: u64 = 64 * 1024 * 1024;
 /// How long somebody waits who wants everything on disk.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -55,15 +65,15 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     place: Place,
     writer: Writer,
-    /// A connection for reading; what is in memory is read where it is written.
+    /// A connection for reads. A record in memory is read through the writer.
     reader: Option<Arc<Mutex<Connection>>>,
     server: Server,
-    unsaved: sessions::Unsaved,
+    ledger: Ledger,
 }
 
 impl Store {
-    /// Opens what the configuration names. A file that is newer than this version, or damaged, is refused; one that
-    /// cannot be written is a warning, and the record is kept in memory.
+    /// Opens the record that the configuration names. A file of a newer version or a damaged file is rejected. If a
+    /// file cannot be written, a warning is logged and the record is kept in memory.
     pub fn open(config: &Config) -> Result<Self> {
         let place = Place::of(config)?;
         let Place::File(path) = &place else { return Self::in_memory(place, config) };
@@ -85,21 +95,17 @@ impl Store {
     fn in_memory(place: Place, config: &Config) -> Result<Self> {
         let connection = schema::open_in_memory()?;
         let server = Server::alone();
-        let writer = Writer::start(connection, config.retention, None)?;
-        Ok(Self(Arc::new(Inner {
-            place,
-            writer,
-            reader: None,
-            server,
-            unsaved: sessions::Unsaved::default(),
-        })))
+        let bytes = config.retention.bytes.min(MOST_IN_MEMORY);
+        let writer = Writer::start(connection, Retention { bytes, ..config.retention }, None)?;
+        let inner = Inner { place, writer, reader: None, server, ledger: Ledger::default() };
+        Ok(Self(Arc::new(inner)).entered())
     }
 
     fn in_file(path: &Path, config: &Config) -> Result<Self, Fault> {
         let mut opened = schema::open(path)?;
         if opened.is_new && config.store.is_none() {
             tracing::info!(
-                "calls and sessions are recorded in {}, which only you can read; `troupe sessions purge` empties it, \
+                "calls and sessions are recorded in {}, which only you can read; `troupe sessions purge --all` empties it, \
                  --store none switches that off",
                 path.display()
             );
@@ -114,11 +120,16 @@ impl Store {
             writer,
             reader: Some(Arc::new(Mutex::new(reader))),
             server,
-            unsaved: sessions::Unsaved::default(),
+            ledger: Ledger::default(),
         }));
-        let (id, folder) = (store.0.server.id.clone(), store.0.server.folder.clone());
-        store.0.writer.queue(0, move |connection| servers::begin(connection, &id, folder.as_deref()));
-        Ok(store)
+        Ok(store.entered())
+    }
+
+    /// Enters this server in the table of the servers that run.
+    fn entered(self) -> Self {
+        let (id, folder) = (self.0.server.id.clone(), self.0.server.folder.clone());
+        self.0.writer.queue(0, move |connection| servers::begin(connection, &id, folder.as_deref()));
+        self
     }
 
     /// Whether calls are recorded.
@@ -142,7 +153,7 @@ impl Store {
         }
     }
 
-    /// The server's end: what is queued is written, and its place in the file is given up.
+    /// Writes the queue and releases the server's lock.
     pub async fn close(&self) {
         let id = self.0.server.id.clone();
         let done = self.0.writer.write(0, move |connection| servers::end(connection, &id));
@@ -161,35 +172,49 @@ impl Store {
             })
             .await
             .map_err(|error| unreadable(&error))?,
-            None => self.ask_writer(question).await?,
+            None => self.ask_writer(question).await.map_err(|why| unreadable(&why))?,
         };
         answer.map_err(|error| unreadable(&error))
     }
 
-    /// Asks where it is written: what the answer says holds until the next write.
+    /// Runs `question` in a transaction of the writer, and returns the answer after the commit. The outer error is the
+    /// reason why no transaction with the question was committed.
     async fn ask_writer<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<rusqlite::Result<T>> {
+    ) -> Result<rusqlite::Result<T>, &'static str> {
         let (tell, told) = tokio::sync::oneshot::channel();
-        let once = Mutex::new(Some((question, tell)));
-        self.0.writer.queue(0, move |connection| {
-            let taken = once.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some((question, tell)) = taken {
-                let _ = tell.send(question(connection));
-            }
+        let once = Mutex::new(Some(question));
+        let answered: Arc<Mutex<Option<rusqlite::Result<T>>>> = Arc::default();
+        let settled = answered.clone();
+        let work = move |connection: &Connection| {
+            let question = once.lock().unwrap_or_else(PoisonError::into_inner).take();
+            // A repeated transaction does not run the question again: the earlier answer must not be returned.
+            let answer = question.map(|question| question(connection));
+            *answered.lock().unwrap_or_else(PoisonError::into_inner) = answer;
             Ok(())
+        };
+        self.0.writer.queue_and_settle(0, work, move |is_committed| {
+            let answer = settled.lock().unwrap_or_else(PoisonError::into_inner).take();
+            // Without an answer, `tell` is dropped. An error needs no commit.
+            if let Some(answer) = answer.filter(|answer| is_committed || answer.is_err()) {
+                let _ = tell.send(answer);
+            }
         });
         match tokio::time::timeout(FLUSH_TIMEOUT, told).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(_)) => Err(unreadable(&"it cannot be written either")),
-            Err(_) => Err(unreadable(&"it did not answer in time")),
+            Ok(Err(_)) => Err("the transaction was not committed"),
+            Err(_) => Err("the writer did not answer in time"),
         }
     }
 }
 
 fn unreadable(why: &dyn std::fmt::Display) -> TroupeError {
     TroupeError::new(ErrorCode::InternalError, format!("the record could not be read: {why}"))
+}
+
+fn not_changed(why: &dyn std::fmt::Display) -> TroupeError {
+    TroupeError::new(ErrorCode::InternalError, format!("the record could not be changed: {why}"))
 }
 
 /// Where a file is put that is in the way of a new one: beside it, under a name that is free.
@@ -199,7 +224,7 @@ pub fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
         .find(|aside| !aside.exists())
         .unwrap_or_else(|| path.with_extension("damaged"));
     std::fs::rename(path, &aside)?;
-    // What was not checkpointed yet belongs to it.
+    // These have the data that was not checkpointed yet.
     for end in ["-wal", "-shm"] {
         let (from, to) = (format!("{}{end}", path.display()), format!("{}{end}", aside.display()));
         match std::fs::rename(from, to) {
@@ -210,7 +235,7 @@ pub fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
     Ok(aside)
 }
 
-/// Whether the file at `path` is whole: `None`, or what is wrong with it. Reads all of it.
+/// Checks the integrity of the file at `path`: `None` if it is intact, or the fault. Reads the whole file.
 pub fn examine(path: &Path) -> Option<Fault> {
     schema::examine(path).err()
 }

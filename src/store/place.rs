@@ -1,4 +1,4 @@
-//! Where a server keeps its record.
+//! The path of a server's record.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ impl Place {
             Some(path) => {
                 Self::File(std::path::absolute(path).unwrap_or_else(|_| Path::new(path).to_owned()))
             }
-            // Without a home there is no such folder: nothing is left behind where nobody would look.
+            // Without a home directory there is no such folder, and a file elsewhere would not be found again.
             None => state_folder().map_or(Self::Memory, |folder| Self::File(folder.join("record.db"))),
         })
     }

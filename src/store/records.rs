@@ -6,7 +6,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::{Value, json};
 
-use super::{Store, time::now, unreadable};
+use super::{NewSession, Store, ledger::ensure_row, time::now};
 use crate::error::Result;
 
 /// A call, as it is written before it runs.
@@ -29,11 +29,11 @@ pub struct NewAnswer {
     pub result: String,
     /// The page afterwards.
     pub page_snapshot: Option<Arc<str>>,
-    /// The whole of what was too long for one answer.
+    /// The complete text that was too long for one answer.
     pub content: Option<Arc<str>>,
     /// Set where the call failed.
     pub error_message: Option<String>,
-    /// What the pages have logged since the answer before.
+    /// The console messages of pages since the last answer.
     pub console: Vec<Message>,
     pub pictures: Vec<Picture>,
 }
@@ -62,6 +62,13 @@ impl std::fmt::Display for Message {
     }
 }
 
+/// The newest console messages, in their order, and the number of earlier ones that were left out.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct NewestMessages {
+    pub messages: Vec<Message>,
+    pub earlier: usize,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
     pub mime_type: String,
@@ -72,6 +79,11 @@ impl Picture {
     /// One that is written in base64; `None` where it is not.
     pub fn decoded(mime_type: &str, data: &str) -> Option<Self> {
         Some(Self { mime_type: mime_type.to_owned(), data: BASE64_STANDARD.decode(data).ok()? })
+    }
+
+    /// The picture in base64.
+    pub fn encoded(&self) -> String {
+        BASE64_STANDARD.encode(&self.data)
     }
 }
 
@@ -102,7 +114,12 @@ pub struct Answered {
 }
 
 impl Record {
-    /// What `get_content` reads: the whole of what the call read, or the page after what it did.
+    /// Whether its answer shows the page.
+    pub fn shows_page(&self) -> bool {
+        self.answer.as_ref().is_some_and(|answer| answer.page_snapshot.is_some())
+    }
+
+    /// The content for `get_content`: the text that the call read, or the page after the call.
     pub fn content(&self) -> String {
         let Some(answer) = &self.answer else { return String::new() };
         if let Some(whole) = answer.content.as_ref().or(answer.page_snapshot.as_ref()) {
@@ -112,10 +129,11 @@ impl Record {
     }
 }
 
-/// The text parts of a result; a picture is told as what it is.
+/// The text parts of a result. Its images are read apart from it; any other part is named by its type.
 fn text_of(result: &str) -> String {
     let result: Value = serde_json::from_str(result).unwrap_or_default();
-    let parts = result["content"].as_array().into_iter().flatten().map(|part| match part["text"].as_str() {
+    let parts = result["content"].as_array().into_iter().flatten().filter(|part| part["picture"].is_null());
+    let parts = parts.map(|part| match part["text"].as_str() {
         Some(text) => text.to_owned(),
         None => format!("[{}]", part["mimeType"].as_str().unwrap_or("picture")),
     });
@@ -145,20 +163,27 @@ pub struct RecordFilter {
     pub limit: u64,
 }
 
-/// The last answered request of some sessions: of each the last one by the index, which knows their order. All of them
-/// sorted would take the longer the longer the record is.
+/// Selects the last answered request of some sessions, or with `?2` the last one that has a page snapshot. Reads each
+/// session's requests backward through the index: sorting all of them would take longer the longer the record is.
 const NEWEST: &str = "SELECT max(newest) FROM (
     SELECT (SELECT asked.rowid FROM requests AS asked WHERE asked.session_id = value
-                AND EXISTS (SELECT 1 FROM responses WHERE responses.ref_id = asked.ref_id)
+                AND EXISTS (SELECT 1 FROM responses WHERE responses.ref_id = asked.ref_id
+                            AND (NOT ?2 OR page_snapshot IS NOT NULL))
             ORDER BY asked.rowid DESC LIMIT 1) AS newest FROM json_each(?1))";
 
 impl Store {
     /// Writes a call; the future is ready when it is on disk.
     pub fn request(&self, request: Arc<NewRequest>) -> impl Future<Output = ()> + Send + use<> {
-        let server = self.0.server.id.clone();
-        self.0
-            .writer
-            .write(request.params.len(), move |connection| write_request(connection, &request, &server))
+        self.retry_sessions();
+        let (server, session) = (self.0.server.id.clone(), self.row_of(&request));
+        self.0.writer.write(request.params.len(), move |connection| {
+            write_request(connection, &request, session.as_deref(), &server)
+        })
+    }
+
+    /// The row of the session of `request`, if that is open.
+    fn row_of(&self, request: &NewRequest) -> Option<Arc<NewSession>> {
+        self.0.ledger.row(request.session_id.as_deref()?)
     }
 
     /// Writes a call's answer, and the call as it is known by then; the future is ready when it is on disk.
@@ -167,14 +192,14 @@ impl Store {
         request: Arc<NewRequest>,
         answer: NewAnswer,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let server = self.0.server.id.clone();
+        let (server, session) = (self.0.server.id.clone(), self.row_of(&request));
         let bytes = answer.result.len()
             + answer.page_snapshot.as_ref().map_or(0, |text| text.len())
             + answer.content.as_ref().map_or(0, |text| text.len())
             + answer.pictures.iter().map(|picture| picture.data.len()).sum::<usize>();
         let at = now();
         self.0.writer.write(bytes, move |connection| {
-            write_request(connection, &request, &server)?;
+            write_request(connection, &request, session.as_deref(), &server)?;
             write_answer(connection, &request, &answer, at)
         })
     }
@@ -189,21 +214,26 @@ impl Store {
         .await
     }
 
-    /// The last call that was answered in one of `sessions`.
-    pub async fn newest_record(&self, sessions: Vec<String>) -> Result<Option<Record>> {
+    /// Returns the last call that was answered in one of `sessions`; with `has_page`, the last one whose answer shows the
+    /// page.
+    pub async fn newest_record(&self, sessions: Vec<String>, has_page: bool) -> Result<Option<Record>> {
         self.read(move |connection| {
             let sql = format!("{SELECT_RECORD} WHERE requests.rowid = ({NEWEST})");
-            connection.prepare_cached(&sql)?.query_row([json!(sessions).to_string()], record).optional()
+            let values = params![json!(sessions).to_string(), has_page];
+            connection.prepare_cached(&sql)?.query_row(values, record).optional()
         })
         .await
     }
 
-    /// Every call of a session, the oldest first.
-    pub async fn history(&self, session: &str) -> Result<Vec<Record>> {
+    /// The `refId`s of a session's calls, the oldest first. `record` reads each: all calls together may be too large for
+    /// memory.
+    pub async fn history(&self, session: &str) -> Result<Vec<String>> {
         let session = session.to_owned();
         self.read(move |connection| {
-            let sql = format!("{SELECT_RECORD} WHERE session_id = ?1 ORDER BY requests.rowid");
-            connection.prepare_cached(&sql)?.query_map([session], record)?.collect()
+            connection
+                .prepare_cached("SELECT ref_id FROM requests WHERE session_id = ?1 ORDER BY rowid")?
+                .query_map([session], |row| row.get(0))?
+                .collect()
         })
         .await
     }
@@ -223,95 +253,94 @@ impl Store {
     /// The calls that `filter` means, the newest first.
     pub async fn requests(&self, filter: RecordFilter) -> Result<Vec<Summary>> {
         self.read(move |connection| {
-            connection
-                .prepare_cached(
-                    "SELECT ref_id, session_id, tool_name, requests.timestamp, status, responses.timestamp,
-                            page_snapshot IS NOT NULL,
-                            (SELECT count(*) FROM console_logs WHERE console_logs.ref_id = requests.ref_id),
-                            (SELECT count(*) FROM console_logs
-                             WHERE console_logs.ref_id = requests.ref_id AND level = 'error')
-                     FROM requests LEFT JOIN responses USING (ref_id)
-                     WHERE session_id IN (SELECT value FROM json_each(?1))
-                         OR (session_id IS NULL AND connection_id = ?2)
-                     ORDER BY requests.rowid DESC LIMIT ?3",
-                )?
-                .query_map(
-                    params![json!(filter.sessions).to_string(), filter.connection, filter.limit],
-                    |row| {
-                        let status: Option<String> = row.get(4)?;
-                        Ok(Summary {
-                            ref_id: row.get(0)?,
-                            session_id: row.get(1)?,
-                            tool: row.get(2)?,
-                            at: row.get(3)?,
-                            success: status.map(|status| status == "success"),
-                            answered_at: row.get(5)?,
-                            has_snapshot: row.get(6)?,
-                            console_messages: row.get(7)?,
-                            console_errors: row.get(8)?,
-                        })
-                    },
-                )?
-                .collect()
+            let sql = format!(
+                "{SELECT_SUMMARY}
+                 WHERE session_id IN (SELECT value FROM json_each(?1))
+                     OR (session_id IS NULL AND connection_id = ?2)
+                 ORDER BY requests.rowid DESC LIMIT ?3"
+            );
+            let values = params![json!(filter.sessions).to_string(), filter.connection, filter.limit];
+            connection.prepare_cached(&sql)?.query_map(values, summary)?.collect()
         })
         .await
     }
 
-    /// The console messages of the call `ref_id`; all of them, whatever was read before.
-    pub async fn console_of_record(&self, ref_id: &str, level: Option<&str>) -> Result<Vec<Message>> {
-        self.console("ref_id = ?1", ref_id, level).await
+    /// The call `ref_id` without its content, and its error message.
+    pub async fn summary(&self, ref_id: &str) -> Result<Option<(Summary, Option<String>)>> {
+        let ref_id = ref_id.to_owned();
+        self.read(move |connection| {
+            let sql = format!("{SELECT_SUMMARY} WHERE ref_id = ?1");
+            let row = |row: &Row<'_>| Ok((summary(row)?, row.get(9)?));
+            connection.prepare_cached(&sql)?.query_row([ref_id], row).optional()
+        })
+        .await
     }
 
-    /// The console messages of the calls of a session.
-    pub async fn console_of_session(&self, session: &str, level: Option<&str>) -> Result<Vec<Message>> {
-        self.console("ref_id IN (SELECT ref_id FROM requests WHERE session_id = ?1)", session, level).await
+    /// The console messages of the call `ref_id`, whatever was read before: the newest that fit into `room` characters.
+    pub async fn console_of_record(
+        &self,
+        ref_id: &str,
+        level: Option<&str>,
+        room: usize,
+    ) -> Result<NewestMessages> {
+        self.console("ref_id = ?1", ref_id, level, room).await
     }
 
-    async fn console(&self, of: &'static str, id: &str, level: Option<&str>) -> Result<Vec<Message>> {
+    /// The console messages of the calls of a session: the newest that fit into `room` characters.
+    pub async fn console_of_session(
+        &self,
+        session: &str,
+        level: Option<&str>,
+        room: usize,
+    ) -> Result<NewestMessages> {
+        self.console("ref_id IN (SELECT ref_id FROM requests WHERE session_id = ?1)", session, level, room)
+            .await
+    }
+
+    async fn console(
+        &self,
+        of: &'static str,
+        id: &str,
+        level: Option<&str>,
+        mut room: usize,
+    ) -> Result<NewestMessages> {
         let (id, level) = (id.to_owned(), level.map(str::to_owned));
         self.read(move |connection| {
-            let sql = format!(
-                "SELECT level, message, timestamp, location FROM console_logs
-                 WHERE {of} AND (?2 IS NULL OR level = ?2) ORDER BY id"
-            );
-            connection.prepare_cached(&sql)?.query_map(params![id, level], message)?.collect()
+            let matching = format!("FROM console_logs WHERE {of} AND (?2 IS NULL OR level = ?2)");
+            let count = format!("SELECT count(*) {matching}");
+            let count: usize =
+                connection.prepare_cached(&count)?.query_row(params![id, level], |row| row.get(0))?;
+            let newest = format!("SELECT level, message, timestamp, location {matching} ORDER BY id DESC");
+            let mut newest = connection.prepare_cached(&newest)?;
+            let mut rows = newest.query(params![id, level])?;
+            let mut messages = Vec::new();
+            while let Some(row) = rows.next()? {
+                let message = message(row)?;
+                let length = message.to_string().chars().count() + 1;
+                if length > room {
+                    break;
+                }
+                room -= length;
+                messages.push(message);
+            }
+            messages.reverse();
+            Ok(NewestMessages { earlier: count - messages.len(), messages })
         })
         .await
-    }
-
-    /// Forgets everything but the sessions that live; how many calls that were.
-    pub async fn purge(&self) -> Result<usize> {
-        let purged = self
-            .ask_writer(|connection| {
-                let gone = connection.execute("DELETE FROM requests", [])?;
-                connection.execute("DELETE FROM diff_cursors", [])?;
-                connection.execute(
-                    "DELETE FROM sessions
-                     WHERE state <> 'active' OR server_id NOT IN (SELECT server_id FROM servers)",
-                    [],
-                )?;
-                Ok(gone)
-            })
-            .await?
-            .map_err(|error| unreadable(&error))?;
-        self.flush().await;
-        let path = self.path().map(std::path::Path::to_owned);
-        if let Some(path) = path {
-            let shrink = move || -> rusqlite::Result<()> {
-                let connection = Connection::open(path)?;
-                connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")
-            };
-            let shrunk = tokio::task::spawn_blocking(shrink).await;
-            if !matches!(shrunk, Ok(Ok(()))) {
-                tracing::warn!("the record is empty, but another server keeps its file from shrinking now");
-            }
-        }
-        Ok(purged)
     }
 }
 
-/// The call, or what has become known of it since. A session that the record does not know is left out.
-fn write_request(connection: &Connection, request: &NewRequest, server: &str) -> rusqlite::Result<()> {
+/// Writes the call, or its new data, and the row of its session if that is missing. Does nothing for a session that
+/// is neither open nor in the record.
+fn write_request(
+    connection: &Connection,
+    request: &NewRequest,
+    session: Option<&NewSession>,
+    server: &str,
+) -> rusqlite::Result<()> {
+    if let Some(session) = session {
+        ensure_row(connection, session, server)?;
+    }
     connection
         .prepare_cached(
             "INSERT INTO requests (ref_id, session_id, tool_name, params, timestamp, server_id, connection_id)
@@ -389,6 +418,28 @@ SELECT ref_id, session_id, tool_name, params, requests.timestamp, status, result
        error_message, responses.timestamp
 FROM requests LEFT JOIN responses USING (ref_id)";
 
+const SELECT_SUMMARY: &str = "
+SELECT ref_id, session_id, tool_name, requests.timestamp, status, responses.timestamp, page_snapshot IS NOT NULL,
+       (SELECT count(*) FROM console_logs WHERE console_logs.ref_id = requests.ref_id),
+       (SELECT count(*) FROM console_logs WHERE console_logs.ref_id = requests.ref_id AND level = 'error'),
+       error_message
+FROM requests LEFT JOIN responses USING (ref_id)";
+
+fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
+    let status: Option<String> = row.get(4)?;
+    Ok(Summary {
+        ref_id: row.get(0)?,
+        session_id: row.get(1)?,
+        tool: row.get(2)?,
+        at: row.get(3)?,
+        success: status.map(|status| status == "success"),
+        answered_at: row.get(5)?,
+        has_snapshot: row.get(6)?,
+        console_messages: row.get(7)?,
+        console_errors: row.get(8)?,
+    })
+}
+
 fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
     let status: Option<String> = row.get(5)?;
     let answer = match status {
@@ -449,7 +500,7 @@ mod tests {
         let connection = crate::store::schema::open_in_memory().unwrap();
         let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {NEWEST}")).unwrap();
         let steps: Vec<String> =
-            plan.query_map(["[]"], |row| row.get(3)).unwrap().collect::<Result<_, _>>().unwrap();
+            plan.query_map(params!["[]", true], |row| row.get(3)).unwrap().collect::<Result<_, _>>().unwrap();
         let told = steps.join("\n");
         assert!(told.contains("requests_of_session"), "{told}");
         assert!(!told.contains("TEMP B-TREE"), "{told}");

@@ -1,15 +1,21 @@
-//! What is forgotten: the oldest, when it is too old or there is too much.
+//! Deletes the oldest calls and sessions when they are too old or the record is too large.
 
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, params};
 
-use super::time::now;
+use super::{sessions::store_states_left_behind, time::now};
 use crate::config::Retention;
 
-/// Between two looks, where the last one found nothing to forget: so long, or so many transactions.
+/// The pause between two checks if the last one deleted nothing, as a time or as a number of transactions.
 const PAUSE: Duration = Duration::from_secs(60);
 const TRANSACTIONS: u32 = 64;
+/// Time between two updates of the stored states of sessions whose server has ended.
+const AGING: Duration = Duration::from_secs(600);
+/// A look is due after so large a part of the limit was written.
+const PART: u64 = 16;
+/// Saved states of sessions that are over may take this part of the limit before they are deleted in place of calls.
+const SNAPSHOTS: u64 = 4;
 /// Calls that are forgotten at once: a write in between waits no longer than for these.
 const SLICE: usize = 10;
 /// Pages of the file that are given back at once.
@@ -19,54 +25,89 @@ const VACUUM_SLICE: usize = 500;
 pub(super) struct Trimmer {
     retention: Retention,
     next: Instant,
+    next_aging: Instant,
     transactions: u32,
+    /// Written since the last look.
+    bytes: u64,
 }
 
 impl Trimmer {
     pub fn new(retention: Retention) -> Self {
-        Self { retention, next: Instant::now(), transactions: 0 }
+        Self {
+            retention,
+            next: Instant::now(),
+            next_aging: Instant::now() + AGING,
+            transactions: 0,
+            bytes: 0,
+        }
     }
 
-    /// Counts a transaction; whether it is time to look.
-    pub fn counts_as_due(&mut self) -> bool {
+    /// Counts a transaction of `bytes` bytes; whether it is time to look.
+    pub fn counts_as_due(&mut self, bytes: usize) -> bool {
         self.transactions += 1;
-        self.transactions >= TRANSACTIONS || Instant::now() >= self.next
+        self.bytes = self.bytes.saturating_add(bytes as u64);
+        self.transactions >= TRANSACTIONS
+            || self.bytes >= self.retention.bytes / PART
+            || Instant::now() >= self.next
     }
 
-    /// Forgets a slice of what is over the limits, if it is time to look.
-    pub fn trim(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        if !self.counts_as_due() {
+    /// Deletes a part of what exceeds the limits, if a check is due after a transaction of `bytes` bytes.
+    pub fn trim(&mut self, connection: &Connection, bytes: usize) -> rusqlite::Result<()> {
+        if !self.counts_as_due(bytes) {
             return Ok(());
+        }
+        if Instant::now() >= self.next_aging {
+            self.next_aging = Instant::now() + AGING;
+            store_states_left_behind(connection)?;
         }
         if !forget(connection, self.retention)? {
             self.next = Instant::now() + PAUSE;
-            self.transactions = 0;
+            (self.transactions, self.bytes) = (0, 0);
         }
         Ok(())
     }
 }
 
-/// Forgets a slice; whether there was something.
+/// Sessions that have ended, or whose server has, or that their client has released.
+const OVER: &str =
+    "(sessions.state <> 'active' OR sessions.server_id NOT IN (SELECT server_id FROM servers))";
+
+/// Deletes a slice; whether there was something to delete.
 fn forget(connection: &Connection, retention: Retention) -> rusqlite::Result<bool> {
     let oldest = now().saturating_sub(retention.age);
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
     let pages = number("PRAGMA page_count")?.saturating_sub(number("PRAGMA freelist_count")?);
     let too_much = pages.saturating_mul(number("PRAGMA page_size")?) > retention.bytes;
-    // They were written in the order of time: nothing is looked through.
-    let slice = format!(
-        "DELETE FROM requests WHERE rowid IN (SELECT rowid FROM requests ORDER BY rowid LIMIT {SLICE})
-             AND (?1 OR timestamp < ?2)"
-    );
-    // Who reads meanwhile sees all of it go, or nothing.
+    // A reader sees all of it deleted, or nothing.
     let transaction = connection.unchecked_transaction()?;
-    let mut gone = transaction.execute(&slice, params![too_much, oldest])?;
-    // A session goes with its last call, once nothing can be resumed from it.
+    let mut gone = 0;
+    if too_much {
+        gone = forget_snapshot(&transaction, retention)?;
+    }
+    if gone == 0 {
+        // They were written in the order of time: no other row is read.
+        let slice = format!(
+            "DELETE FROM requests WHERE rowid IN (SELECT rowid FROM requests ORDER BY rowid LIMIT {SLICE})
+                 AND (?1 OR timestamp < ?2)"
+        );
+        gone = transaction.execute(&slice, params![too_much, oldest])?;
+    }
+    // A session is deleted after its last call.
     gone += transaction.execute(
-        "DELETE FROM sessions WHERE last_activity < ?1
-             AND NOT EXISTS (SELECT 1 FROM requests WHERE requests.session_id = sessions.session_id)
-             AND server_id NOT IN (SELECT server_id FROM servers)",
+        &format!(
+            "DELETE FROM sessions WHERE last_activity < ?1 AND {OVER}
+                 AND NOT EXISTS (SELECT 1 FROM requests WHERE requests.session_id = sessions.session_id)"
+        ),
         params![oldest],
     )?;
+    if gone == 0 && too_much {
+        // No call is left.
+        let oldest = format!(
+            "DELETE FROM sessions WHERE rowid IN
+                 (SELECT rowid FROM sessions WHERE {OVER} ORDER BY last_activity LIMIT {SLICE})"
+        );
+        gone = transaction.execute(&oldest, [])?;
+    }
     if gone == 0 {
         return Ok(false);
     }
@@ -78,6 +119,28 @@ fn forget(connection: &Connection, retention: Retention) -> rusqlite::Result<boo
     transaction.commit()?;
     give_room_back(connection)?;
     Ok(true)
+}
+
+/// Deletes the oldest saved state of a session that is over, where such states take more than their part of the limit and
+/// would displace calls. Returns the number of deleted states.
+fn forget_snapshot(connection: &Connection, retention: Retention) -> rusqlite::Result<usize> {
+    let sizes = format!(
+        "SELECT coalesce(sum(octet_length(session_snapshots.state) + (
+                    SELECT coalesce(sum(octet_length(storage)), 0) FROM session_origins
+                    WHERE session_origins.session_id = session_snapshots.session_id)), 0) > ?1
+                AND EXISTS (SELECT 1 FROM requests)
+         FROM session_snapshots JOIN sessions USING (session_id) WHERE {OVER}"
+    );
+    let part = i64::try_from(retention.bytes / SNAPSHOTS).unwrap_or(i64::MAX);
+    if !connection.query_row(&sizes, [part], |row| row.get::<_, bool>(0))? {
+        return Ok(0);
+    }
+    let oldest = format!(
+        "DELETE FROM session_snapshots WHERE session_id =
+             (SELECT session_id FROM session_snapshots JOIN sessions USING (session_id) WHERE {OVER}
+              ORDER BY saved_at LIMIT 1)"
+    );
+    connection.execute(&oldest, [])
 }
 
 /// Gives a slice of the file's free pages back to the disk.

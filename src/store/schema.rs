@@ -16,9 +16,9 @@ pub(super) const BUSY: Duration = Duration::from_millis(250);
 const BUSY_AT_START: Duration = Duration::from_secs(2);
 
 /// Steps from one version of the tables to the next; the file's `user_version` counts those that were taken.
-/// Times are milliseconds since 1970. A session of a server that is gone stays `active` here: whether it can be
-/// resumed is told by the age of its snapshot.
-const MIGRATIONS: &[&str] = &["
+/// Times are milliseconds since 1970.
+const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE servers (
     server_id TEXT PRIMARY KEY,
     pid INTEGER NOT NULL,
@@ -83,7 +83,33 @@ CREATE TABLE diff_cursors (
     -- The record whose content was read.
     last_ref_id TEXT NOT NULL
 );
-"];
+",
+    "
+-- The storage of each origin of a session, which may be large and seldom changes.
+CREATE TABLE session_origins (
+    session_id TEXT NOT NULL REFERENCES session_snapshots ON DELETE CASCADE,
+    origin TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    storage JSON NOT NULL,
+    PRIMARY KEY (session_id, origin)
+);
+",
+    "
+-- Adds the states of sessions whose server has ended. SQLite cannot change a constraint of a table.
+CREATE TABLE sessions_with_all_states (
+    session_id TEXT PRIMARY KEY,
+    created_at TIMESTAMP NOT NULL,
+    last_activity TIMESTAMP NOT NULL,
+    state TEXT NOT NULL
+        CHECK (state IN ('active', 'closed', 'expired', 'error', 'recoverable', 'stale')),
+    metadata JSON NOT NULL,
+    server_id TEXT NOT NULL
+);
+INSERT INTO sessions_with_all_states SELECT * FROM sessions;
+DROP TABLE sessions;
+ALTER TABLE sessions_with_all_states RENAME TO sessions;
+",
+];
 
 /// Why a file cannot be the record.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -168,7 +194,7 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// The version of its tables, 0 for a file that has none; refuses what is not ours.
+/// The version of its tables, 0 for a file without tables. Rejects files that are not Troupe's.
 fn version(path: &Path, connection: &Connection) -> Result<usize, Fault> {
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let found = number("PRAGMA user_version").map_err(|error| Fault::of(path, &error))?;
@@ -187,17 +213,23 @@ fn version(path: &Path, connection: &Connection) -> Result<usize, Fault> {
 /// Settles what holds for the file and for the connection, and takes the migrations that it lacks.
 fn prepare(connection: &Connection, version: usize) -> rusqlite::Result<()> {
     if version == 0 {
-        // Only before the first table; so that what is forgotten gives its room back.
+        // Possible only before the first table. Deleted data then frees its space.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
     // With a WAL, NORMAL loses nothing when the process is killed; only when the machine loses power.
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    connection.pragma_update(None, "foreign_keys", true)?;
     connection.set_prepared_statement_cache_capacity(64);
-    if version == MIGRATIONS.len() {
-        return Ok(());
+    if version < MIGRATIONS.len() {
+        // With foreign keys, dropping a table would delete the rows that refer to it.
+        connection.pragma_update(None, "foreign_keys", false)?;
+        migrate(connection)?;
     }
+    connection.pragma_update(None, "foreign_keys", true)
+}
+
+/// Applies the missing migrations in one transaction.
+fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     // Another server may have taken them while this one waited.
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -233,7 +265,7 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, Fault> {
     open().map_err(|error| Fault::of(path, &error))
 }
 
-/// Reads the whole file and tells what is wrong with it.
+/// Reads the whole file and returns its fault, if any.
 pub(super) fn examine(path: &Path) -> Result<(), Fault> {
     let connection = open_for_reading(path)?;
     version(path, &connection)?;

@@ -1,4 +1,5 @@
-//! The servers that share a file: each holds a lock as long as it lives, so that only what a dead one left is touched.
+//! The servers that share a file. Each holds a lock as long as it lives, so that only the data of dead servers is
+//! changed.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -8,12 +9,12 @@ use std::{
 
 use rusqlite::{Connection, params};
 
-use super::{schema::Fault, time::now};
+use super::{schema::Fault, sessions::store_states_left_behind, time::now};
 
 /// This server's place in the file.
 pub(super) struct Server {
     pub id: Arc<str>,
-    /// Where the locks are; none where the record is nobody else's.
+    /// The folder of the locks; none if no other server uses the record.
     pub folder: Option<PathBuf>,
     /// Held until the server ends, however it does.
     lock: Mutex<Option<File>>,
@@ -24,7 +25,7 @@ impl Server {
         Self { id: uuid::Uuid::new_v4().to_string().into(), folder: None, lock: Mutex::default() }
     }
 
-    /// Takes a lock of its own; to be done before the file is told of the server.
+    /// Takes a lock of its own. Call this before the server is added to the file.
     pub fn enter(record: &Path) -> Result<Self, Fault> {
         let folder = PathBuf::from(format!("{}-servers", record.display()));
         let mut server = Self::alone();
@@ -62,8 +63,10 @@ impl Drop for Server {
     }
 }
 
+/// An empty id is no server's: it marks a released session.
 fn lives(folder: Option<&Path>, id: &str) -> bool {
-    let Some(file) = folder.and_then(|folder| File::open(folder.join(id)).ok()) else { return false };
+    let Some(folder) = folder.filter(|_| !id.is_empty()) else { return false };
+    let Ok(file) = File::open(folder.join(id)) else { return false };
     matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
@@ -89,12 +92,13 @@ pub(super) fn begin(connection: &Connection, id: &str, folder: Option<&Path>) ->
         close(connection, other, "the server died during the call")?;
         forget(folder, other);
     }
-    Ok(())
+    store_states_left_behind(connection)
 }
 
 /// Takes a server out of the file.
 pub(super) fn end(connection: &Connection, id: &str) -> rusqlite::Result<()> {
-    close(connection, id, "the server ended during the call")
+    close(connection, id, "the server ended during the call")?;
+    store_states_left_behind(connection)
 }
 
 /// Answers what `server` has left unanswered.

@@ -1,11 +1,11 @@
-//! Sessions in the record, and what they are resumed from.
+//! Sessions in the record, and their saved state.
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
 use super::{Store, time::now};
@@ -47,14 +47,6 @@ impl SessionState {
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|state| state.as_str() == name).copied()
     }
-
-    /// How it is written: an `active` one of a server that is gone is one of the last two.
-    fn written(self) -> &'static str {
-        match self {
-            Self::Recoverable | Self::Stale => Self::Active.as_str(),
-            other => other.as_str(),
-        }
-    }
 }
 
 /// A session that begins, or begins again.
@@ -63,8 +55,8 @@ pub struct NewSession {
     pub id: Arc<str>,
     /// Milliseconds since 1970.
     pub created_at: u64,
-    /// An object: `user` and `workingFolder`, the options it was created with, and so on.
-    pub metadata: Value,
+    /// A JSON object: `user` and `workingFolder`, the options it was created with, and so on.
+    pub metadata: String,
 }
 
 /// A session in a list.
@@ -80,9 +72,40 @@ pub struct SessionRow {
     pub saved_at: Option<u64>,
     /// How many calls are in the record.
     pub requests: u64,
+    /// Whether its client has released it, and its server may still run.
+    pub is_released: bool,
+    /// The process that uses it; `None` for a session of this server, and where no running server uses it.
+    pub used_by: Option<u32>,
 }
 
-/// What a session can be resumed from.
+/// The data that a session can be resumed from, to be written.
+#[derive(Clone)]
+pub struct NewState {
+    pub state: String,
+    pub origins: Vec<NewOrigin>,
+}
+
+impl NewState {
+    /// About how many bytes it takes in the record.
+    fn bytes(&self) -> usize {
+        self.state.len() + self.origins.iter().map(|origin| origin.bytes).sum::<usize>()
+    }
+}
+
+/// The storage of one origin. It is written if the origin has another `hash` in the record.
+#[derive(Clone)]
+pub struct NewOrigin {
+    pub origin: String,
+    pub hash: String,
+    /// About how many bytes `text` gives.
+    pub bytes: usize,
+    pub text: OriginText,
+}
+
+/// A text that is made when it is first read.
+pub type OriginText = Arc<LazyLock<String, Box<dyn FnOnce() -> String + Send>>>;
+
+/// The data that a session can be resumed from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedState {
     pub state: String,
@@ -111,51 +134,57 @@ impl SessionFilter {
     }
 }
 
-/// States that are queued and not written yet, the newest of each session.
-#[derive(Clone, Default)]
-pub(super) struct Unsaved(Arc<Mutex<HashMap<Arc<str>, SavedState>>>);
-
-impl Unsaved {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, SavedState>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Store {
-    /// Notes a session that begins, or begins again on this server under its former id.
+    /// Records a session that begins, or begins again on this server under its former id.
     pub fn session_begun(&self, session: NewSession) {
         let server = self.0.server.id.clone();
-        let metadata = session.metadata.to_string();
-        self.0.writer.queue(metadata.len(), move |connection| {
+        let session = Arc::new(session);
+        self.0.ledger.begin(session.clone());
+        self.0.writer.queue(session.metadata.len(), move |connection| {
             connection.execute(
                 "INSERT INTO sessions (session_id, created_at, last_activity, state, metadata, server_id)
                  VALUES (?1, ?2, ?3, 'active', ?4, ?5)
                  ON CONFLICT (session_id) DO UPDATE SET
                      last_activity = excluded.last_activity, state = 'active', metadata = excluded.metadata,
                      server_id = excluded.server_id",
-                params![&*session.id, session.created_at, now(), metadata, &*server],
+                params![&*session.id, session.created_at, now(), session.metadata, &*server],
             )?;
             Ok(())
         });
     }
 
-    /// Notes that a session has ended. One that was closed leaves nothing to resume it from; one whose server
-    /// ends is not noted at all: it stays as it is, and can be resumed.
+    /// Records the end of a session. A `Closed` one leaves nothing to resume it from. One that is `Recoverable` was
+    /// released by its client. A session that ends with its server is not recorded as ended, so that it can be resumed.
     pub fn session_ended(&self, id: &str, state: SessionState) {
         let id: Arc<str> = id.into();
-        if state == SessionState::Closed {
-            self.0.unsaved.lock().remove(&id);
+        if self.0.ledger.end(&id, state) {
+            self.write_session(id, 0);
         }
-        self.0.writer.queue(0, move |connection| {
-            connection.execute(
-                "UPDATE sessions SET state = ?2, last_activity = ?3 WHERE session_id = ?1",
-                params![&*id, state.written(), now()],
-            )?;
-            if state == SessionState::Closed {
-                connection.execute("DELETE FROM session_snapshots WHERE session_id = ?1", [&*id])?;
-            }
+    }
+
+    /// Queues a write of the ledger's entry for the session `id`.
+    fn write_session(&self, id: Arc<str>, bytes: usize) {
+        let (ledger, server) = (self.0.ledger.clone(), self.0.server.id.clone());
+        let written = Arc::new(Mutex::new(None));
+        let (settled_ledger, settled_id, outcome) = (ledger.clone(), id.clone(), written.clone());
+        let work = move |connection: &Connection| {
+            let Some(unwritten) = ledger.read(&id) else { return Ok(()) };
+            unwritten.write(connection, &id, &server)?;
+            *written.lock().unwrap_or_else(PoisonError::into_inner) = Some(unwritten);
             Ok(())
+        };
+        self.0.writer.queue_and_settle(bytes, work, move |is_written| {
+            let written = outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
+            settled_ledger.settle(&settled_id, written.filter(|_| is_written));
         });
+    }
+
+    /// Writes again what could not be written about sessions.
+    pub(super) fn retry_sessions(&self) {
+        for id in self.0.ledger.due() {
+            let bytes = self.0.ledger.snapshot(&id).map_or(0, |snapshot| snapshot.state.bytes());
+            self.write_session(id, bytes);
+        }
     }
 
     /// Makes a session this server's that no living one has; false where another was faster, or it is closed.
@@ -171,9 +200,9 @@ impl Store {
             let Some((state, server)) = found else { return Ok(false) };
             let ours = *store.0.server.id == *server;
             let free = match state.as_str() {
-                "active" => ours || !store.0.server.lives(&server),
                 "closed" => false,
-                _ => true,
+                "expired" | "error" => true,
+                _ => ours || !store.0.server.lives(&server),
             };
             if free {
                 connection.execute(
@@ -183,43 +212,27 @@ impl Store {
             }
             Ok(free)
         });
-        claimed.await?.map_err(|error| super::unreadable(&error))
+        let claimed = claimed.await.map_err(|why| super::not_changed(&why))?;
+        claimed.map_err(|error| super::not_changed(&error))
     }
 
-    /// Keeps what the session `id` can be resumed from, in place of what was kept before. Nobody waits for it; of
-    /// several that are queued, the newest is written.
-    pub fn save_state(&self, id: &str, state: String) {
+    /// Stores the state of the session `id`, and replaces the former one. No call waits for it; if several are
+    /// queued, only the newest is written.
+    pub fn save_state(&self, id: &str, state: NewState) {
         let id: Arc<str> = id.into();
-        let bytes = state.len();
-        let saved = SavedState { state, saved_at: now() };
-        if self.0.unsaved.lock().insert(id.clone(), saved).is_some() {
-            // The one that is queued will take it.
-            return;
+        let bytes = state.bytes();
+        if self.0.ledger.save(&id, state) {
+            self.write_session(id, bytes);
         }
-        let unsaved = self.0.unsaved.clone();
-        // Kept for a second attempt.
-        let taken = Mutex::new(None);
-        self.0.writer.queue(bytes, move |connection| {
-            let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(newest) = unsaved.lock().remove(&id) {
-                *taken = Some(newest);
-            }
-            let Some(SavedState { state, saved_at }) = &*taken else { return Ok(()) };
-            connection
-                .prepare_cached(
-                    "INSERT INTO session_snapshots (session_id, saved_at, state)
-                     SELECT session_id, ?2, ?3 FROM sessions WHERE session_id = ?1
-                     ON CONFLICT (session_id) DO UPDATE SET saved_at = excluded.saved_at, state = excluded.state",
-                )?
-                .execute(params![&*id, saved_at, state])?;
-            Ok(())
-        });
     }
 
-    /// What the session `id` can be resumed from.
+    /// The saved state of the session `id`.
     pub async fn saved_state(&self, id: &str) -> Result<Option<SavedState>> {
-        // What is queued for it comes first.
+        // Queued writes come first.
         self.flush().await;
+        if let Some(snapshot) = self.0.ledger.snapshot(id) {
+            return Ok(Some(SavedState { state: snapshot.state.state.clone(), saved_at: snapshot.saved_at }));
+        }
         let id = id.to_owned();
         self.read(move |connection| {
             connection
@@ -233,6 +246,23 @@ impl Store {
         .await
     }
 
+    /// The storage of each origin of the session `id`, as it was saved with its state.
+    pub async fn saved_origins(&self, id: &str) -> Result<Vec<String>> {
+        self.flush().await;
+        if let Some(snapshot) = self.0.ledger.snapshot(id) {
+            let origins = &snapshot.state.origins;
+            return Ok(origins.iter().map(|origin| origin.text.to_string()).collect());
+        }
+        let id = id.to_owned();
+        self.read(move |connection| {
+            connection
+                .prepare_cached("SELECT storage FROM session_origins WHERE session_id = ?1 ORDER BY origin")?
+                .query_map([id], |row| row.get(0))?
+                .collect()
+        })
+        .await
+    }
+
     /// The sessions that `filter` means, the newest first.
     pub async fn sessions(&self, filter: SessionFilter) -> Result<Vec<SessionRow>> {
         self.flush().await;
@@ -240,7 +270,8 @@ impl Store {
         self.read(move |connection| {
             let mut question = connection.prepare_cached(
                 "SELECT session_id, created_at, last_activity, sessions.state, metadata, server_id, saved_at,
-                        (SELECT count(*) FROM requests WHERE requests.session_id = sessions.session_id)
+                        (SELECT count(*) FROM requests WHERE requests.session_id = sessions.session_id),
+                        (SELECT pid FROM servers WHERE servers.server_id = sessions.server_id)
                  FROM sessions LEFT JOIN session_snapshots USING (session_id)
                  WHERE ?1 IS NULL OR session_id = ?1
                  ORDER BY created_at DESC, sessions.rowid DESC",
@@ -251,12 +282,19 @@ impl Store {
                 let saved_at: Option<u64> = row.get(6)?;
                 let mut state = SessionState::named(&state).unwrap_or(SessionState::Error);
                 let server_lives = |id: &String| store.0.server.lives(id);
-                if state == SessionState::Active
-                    && !*lives.entry(server.clone()).or_insert_with_key(server_lives)
-                {
+                let is_left_behind = match state {
+                    SessionState::Active => !*lives.entry(server.clone()).or_insert_with_key(server_lives),
+                    SessionState::Recoverable | SessionState::Stale => true,
+                    SessionState::Closed | SessionState::Expired | SessionState::Error => false,
+                };
+                if is_left_behind {
+                    // The stored state can be older than the time after which a saved state is stale.
                     state = left_behind(saved_at);
                 }
+                let is_elsewhere = state == SessionState::Active && *server != *store.0.server.id;
                 Ok(SessionRow {
+                    used_by: row.get::<_, Option<u32>>(8)?.filter(|_| is_elsewhere),
+                    is_released: server.is_empty(),
                     id: row.get(0)?,
                     created_at: row.get(1)?,
                     last_activity: row.get(2)?,
@@ -273,7 +311,43 @@ impl Store {
     }
 }
 
-/// What a session is whose server is gone.
+/// Writes the origins that are new or have another hash, and removes those that are gone.
+pub(super) fn write_origins(
+    connection: &Connection,
+    id: &str,
+    origins: &[NewOrigin],
+) -> rusqlite::Result<()> {
+    let known: HashMap<String, String> = connection
+        .prepare_cached("SELECT origin, hash FROM session_origins WHERE session_id = ?1")?
+        .query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for origin in origins.iter().filter(|origin| known.get(&origin.origin) != Some(&origin.hash)) {
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO session_origins VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![id, origin.origin, origin.hash, origin.text.as_str()])?;
+    }
+    for gone in known.keys().filter(|known| !origins.iter().any(|origin| origin.origin == **known)) {
+        connection
+            .prepare_cached("DELETE FROM session_origins WHERE session_id = ?1 AND origin = ?2")?
+            .execute([id, gone.as_str()])?;
+    }
+    Ok(())
+}
+
+/// Stores the state of each session whose server has ended: `recoverable` or `stale` by the age of its saved state, or
+/// `closed` if it has none.
+pub(super) fn store_states_left_behind(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute(
+        "UPDATE sessions SET state = (
+             SELECT iif(max(saved_at) IS NULL, 'closed', iif(max(saved_at) >= ?1, 'recoverable', 'stale'))
+             FROM session_snapshots WHERE session_snapshots.session_id = sessions.session_id)
+         WHERE state IN ('active', 'recoverable') AND server_id NOT IN (SELECT server_id FROM servers)",
+        [now().saturating_sub(FRESH)],
+    )?;
+    Ok(())
+}
+
+/// Returns the state of a session whose server has ended.
 fn left_behind(saved_at: Option<u64>) -> SessionState {
     match saved_at {
         None => SessionState::Closed,

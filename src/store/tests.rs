@@ -1,8 +1,8 @@
-//! The record by itself, without browsers.
+//! Tests of the record alone, without browsers.
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
 
 use rusqlite::Connection;
@@ -43,7 +43,7 @@ fn session(id: &str) -> NewSession {
     NewSession {
         id: id.into(),
         created_at: now(),
-        metadata: json!({"user": "me", "workingFolder": "/home/me"}),
+        metadata: json!({"user": "me", "workingFolder": "/home/me"}).to_string(),
     }
 }
 
@@ -76,7 +76,7 @@ async fn state(store: &Store, id: &str) -> Option<SessionState> {
     store.sessions(filter).await.unwrap().first().map(|row| row.state)
 }
 
-/// As SIGKILL leaves it: nothing is told, and the lock is free.
+/// Simulates SIGKILL: the record has no end of the server, and the lock is free.
 fn kill(store: &Store) {
     let lock = store.0.server.folder.as_ref().unwrap().join(&*store.0.server.id);
     store.0.server.leave();
@@ -178,7 +178,7 @@ async fn a_session_is_recoverable_once_its_server_is_gone_and_closed_where_nothi
         store.session_begun(session(id));
     }
     for id in ["saved", "old", "closed", "expired"] {
-        store.save_state(id, format!("state of {id}"));
+        store.save_state(id, saved(&format!("state of {id}"), &[]));
     }
     store.session_ended("closed", SessionState::Closed);
     store.session_ended("expired", SessionState::Expired);
@@ -210,11 +210,63 @@ async fn a_session_is_recoverable_once_its_server_is_gone_and_closed_where_nothi
 }
 
 #[tokio::test]
+async fn the_state_of_a_session_is_stored_once_its_server_has_ended_and_not_before() {
+    let folder = Folder::new();
+    for store in [folder.open(), Store::none().unwrap()] {
+        store.session_begun(session("open"));
+        store.session_begun(session("released"));
+        store.save_state("released", saved("state", &[]));
+        store.session_ended("released", SessionState::Recoverable);
+        let stored = store.ask_writer(|connection| {
+            super::sessions::store_states_left_behind(connection)?;
+            let mut rows =
+                connection.prepare("SELECT session_id, state FROM sessions ORDER BY session_id")?;
+            rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<Vec<_>>>()
+        });
+        let stored: Vec<(String, String)> = stored.await.unwrap().unwrap();
+        let expected = [("open", "active"), ("released", "recoverable")];
+        assert_eq!(stored, expected.map(|(id, state)| (id.to_owned(), state.to_owned())));
+    }
+}
+
+/// A state with the storage of these origins: its hash and its text.
+fn saved(state: &str, origins: &[(&str, &'static str, &'static str)]) -> NewState {
+    let origins = origins.iter().map(|(origin, hash, text)| {
+        let text = *text;
+        NewOrigin {
+            origin: (*origin).to_owned(),
+            hash: (*hash).to_owned(),
+            bytes: text.len(),
+            text: Arc::new(LazyLock::new(Box::new(move || {
+                assert!(!text.is_empty(), "the text of an origin with a known hash was made");
+                text.to_owned()
+            }))),
+        }
+    });
+    NewState { state: state.to_owned(), origins: origins.collect() }
+}
+
+#[tokio::test]
+async fn only_origins_with_another_hash_are_written() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.session_begun(session("s"));
+    store.save_state("s", saved("1", &[("a", "1", "a one"), ("b", "1", "b one"), ("c", "1", "c one")]));
+    store.flush().await;
+    // Making the text of `b` again would panic the writer.
+    store.save_state("s", saved("2", &[("a", "2", "a two"), ("b", "1", "")]));
+    assert_eq!(store.saved_origins("s").await.unwrap(), ["a two", "b one"]);
+    assert_eq!(store.saved_state("s").await.unwrap().unwrap().state, "2");
+    store.session_ended("s", SessionState::Closed);
+    assert!(store.saved_origins("s").await.unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn of_several_states_of_a_session_the_newest_is_kept() {
     for store in [Store::none().unwrap(), Folder::new().open()] {
         store.session_begun(session("s"));
         for number in 0..100 {
-            store.save_state("s", number.to_string());
+            store.save_state("s", saved(&number.to_string(), &[]));
         }
         assert_eq!(store.saved_state("s").await.unwrap().unwrap().state, "99");
     }
@@ -223,13 +275,13 @@ async fn of_several_states_of_a_session_the_newest_is_kept() {
 #[tokio::test]
 async fn the_oldest_calls_go_when_there_is_too_much() {
     let folder = Folder::new();
-    let retention = crate::config::Retention { age: u64::MAX, bytes: 2 * 1024 * 1024 };
+    let retention = Retention { age: u64::MAX, bytes: 2 * 1024 * 1024 };
     let store = Store::open(&Config { retention, ..folder.config() }).unwrap();
     store.session_begun(session("s"));
     for number in 0..100 {
         record(&store, &number.to_string(), Some("s"), page(&"x".repeat(50_000))).await;
     }
-    // Each look for what is over the limit is one after a write.
+    // Each check for the limits comes after a write.
     for _ in 0..10 {
         store.flush().await;
     }
@@ -254,11 +306,8 @@ async fn what_is_too_old_goes_with_its_session() {
     record(&store, "r", Some("s"), page("a")).await;
     store.close().await;
     drop(store);
-    let later = Store::open(&Config {
-        retention: crate::config::Retention { age: 0, bytes: u64::MAX },
-        ..folder.config()
-    })
-    .unwrap();
+    let later =
+        Store::open(&Config { retention: Retention { age: 0, bytes: u64::MAX }, ..folder.config() }).unwrap();
     // Each look is one after a write; the first ones may come in the call's own millisecond.
     let mut looks = 0;
     while later.record("r").await.unwrap().is_some() {
@@ -270,18 +319,202 @@ async fn what_is_too_old_goes_with_its_session() {
 }
 
 #[tokio::test]
-async fn a_purge_leaves_nothing_but_living_sessions() {
+async fn a_purge_of_one_session_deletes_that_session_and_its_calls() {
     let folder = Folder::new();
     let store = folder.open();
-    store.session_begun(session("living"));
+    for id in ["one", "other"] {
+        store.session_begun(session(id));
+        record(&store, &format!("call of {id}"), Some(id), page("a")).await;
+        store.session_ended(id, SessionState::Expired);
+    }
+    let purged = store.purge(Some("one")).await.unwrap();
+    assert_eq!(purged, Purged { calls: 1, sessions: 1, in_use: 0 });
+    assert_eq!(state(&store, "one").await, None);
+    assert!(store.record("call of one").await.unwrap().is_none());
+    assert_eq!(state(&store, "other").await, Some(SessionState::Expired));
+    assert!(store.record("call of other").await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_purge_of_everything_keeps_the_sessions_in_use_and_their_calls() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.session_begun(session("in use"));
     store.session_begun(session("over"));
+    record(&store, "kept", Some("in use"), page("a")).await;
+    record(&store, "kept too", None, page("a")).await;
+    for number in 0..250 {
+        record(&store, &format!("r{number}"), Some("over"), page(&format!("wiped {}", "x".repeat(10_000))))
+            .await;
+    }
     store.session_ended("over", SessionState::Expired);
-    record(&store, "r", Some("living"), page(&"x".repeat(1_000_000))).await;
-    assert_eq!(store.purge().await.unwrap(), 1);
-    assert!(store.record("r").await.unwrap().is_none());
+    assert_eq!(store.purge(None).await.unwrap(), Purged { calls: 250, sessions: 1, in_use: 1 });
     assert_eq!(state(&store, "over").await, None);
-    assert_eq!(state(&store, "living").await, Some(SessionState::Active));
-    assert!(size(&folder.file()) < 500_000);
+    assert_eq!(state(&store, "in use").await, Some(SessionState::Active));
+    assert!(
+        store.record("kept").await.unwrap().is_some() && store.record("kept too").await.unwrap().is_some()
+    );
+    let pages = store
+        .ask_writer(|connection| connection.query_row("PRAGMA page_count", [], |row| row.get::<_, u64>(0)));
+    let pages = pages.await.unwrap().unwrap();
+    assert!(pages < 50, "{pages}");
+}
+
+/// Makes a table whose references to calls are checked at the commit, then runs `more`.
+async fn check_references_at_commit(store: &Store, more: &'static str) {
+    let changed = store.ask_writer(move |connection| {
+        connection.execute_batch(
+            "CREATE TABLE refers (ref_id TEXT REFERENCES requests (ref_id) DEFERRABLE INITIALLY DEFERRED)",
+        )?;
+        connection.execute_batch(more)
+    });
+    changed.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_purge_that_cannot_be_committed_fails() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.session_begun(session("s"));
+    record(&store, "r", Some("s"), page("a")).await;
+    store.session_ended("s", SessionState::Expired);
+    store.flush().await;
+    check_references_at_commit(&store, "INSERT INTO refers VALUES ('r')").await;
+    let error = store.purge(Some("s")).await.unwrap_err();
+    assert!(error.message.contains("was not committed"), "{}", error.message);
+    assert!(store.record("r").await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_claim_of_a_session_that_cannot_be_committed_fails() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.session_begun(session("s"));
+    store.session_ended("s", SessionState::Expired);
+    store.flush().await;
+    let trigger =
+        "CREATE TRIGGER refer AFTER UPDATE ON sessions BEGIN INSERT INTO refers VALUES ('missing'); END";
+    check_references_at_commit(&store, trigger).await;
+    let error = store.claim_session("s").await.unwrap_err();
+    assert!(error.message.contains("was not committed"), "{}", error.message);
+    assert_eq!(state(&store, "s").await, Some(SessionState::Expired));
+}
+
+/// Lets the file grow by this many pages from now on, and no further.
+async fn allow_pages(store: &Store, more: i64) {
+    let allowed = store.ask_writer(move |connection| {
+        let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+        connection.pragma_update(None, "max_page_count", pages + more)
+    });
+    allowed.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_session_that_begins_and_is_saved_while_the_disk_is_full_is_recorded_once_there_is_room() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.flush().await;
+    allow_pages(&store, 0).await;
+    store.session_begun(NewSession {
+        metadata: json!({"long": "x".repeat(50_000)}).to_string(),
+        ..session("s")
+    });
+    store.save_state("s", saved(&"x".repeat(50_000), &[]));
+    store.flush().await;
+    assert_eq!(state(&store, "s").await, None, "the disk is full");
+    allow_pages(&store, 1_000_000).await;
+    record(&store, "r", Some("s"), page("a")).await;
+    // On a busy machine, a call does not wait until its record is written.
+    store.flush().await;
+    assert_eq!(store.record("r").await.unwrap().unwrap().session_id.as_deref(), Some("s"));
+    // It is written with the first call after the back-off.
+    let begun = std::time::Instant::now();
+    let saved = async || store.sessions(SessionFilter::default()).await.unwrap()[0].saved_at;
+    while saved().await.is_none() {
+        store.request(request("r", Some("s"))).await;
+        assert!(begun.elapsed().as_secs() < 20, "the state is not saved again");
+    }
+    assert_eq!(store.saved_state("s").await.unwrap().unwrap().state.len(), 50_000);
+}
+
+#[tokio::test]
+async fn a_state_that_finds_no_room_in_the_queue_does_not_stop_later_ones() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.session_begun(session("s"));
+    // More than may wait to be written.
+    store.save_state("s", saved(&"x".repeat(129 * 1024 * 1024), &[]));
+    store.save_state("s", saved("small", &[]));
+    store.flush().await;
+    let raw = Connection::open(folder.file()).unwrap();
+    let saved: String = raw.query_row("SELECT state FROM session_snapshots", [], |row| row.get(0)).unwrap();
+    assert_eq!(saved, "small");
+}
+
+#[tokio::test]
+async fn saved_states_of_sessions_that_are_over_are_deleted_before_calls_are() {
+    let folder = Folder::new();
+    let retention = Retention { age: u64::MAX, bytes: 2 * 1024 * 1024 };
+    let store = Store::open(&Config { retention, ..folder.config() }).unwrap();
+    store.session_begun(session("open"));
+    store.save_state("open", saved(&"x".repeat(300_000), &[]));
+    record(&store, "oldest", Some("open"), page("a")).await;
+    let storage = "x".repeat(300_000).leak();
+    for number in 0..20 {
+        let id = number.to_string();
+        store.session_begun(session(&id));
+        store.save_state(&id, saved("state", &[("a", "1", storage)]));
+        let end = if number % 2 == 0 { SessionState::Expired } else { SessionState::Recoverable };
+        store.session_ended(&id, end);
+        // One slice at most is deleted after each write.
+        record(&store, &id, Some(&id), page("a")).await;
+        store.flush().await;
+    }
+    assert!(store.record("oldest").await.unwrap().is_some());
+    assert_eq!(store.saved_state("0").await.unwrap(), None);
+    for id in ["open", "19"] {
+        assert!(store.saved_state(id).await.unwrap().is_some(), "{id}");
+    }
+    assert_eq!(state(&store, "18").await, Some(SessionState::Expired));
+    assert_eq!(state(&store, "19").await, Some(SessionState::Recoverable));
+}
+
+#[tokio::test]
+async fn a_released_session_is_recoverable_while_its_server_runs_and_is_deleted_when_it_is_too_old() {
+    let folder = Folder::new();
+    let store =
+        Store::open(&Config { retention: Retention { age: 0, bytes: u64::MAX }, ..folder.config() }).unwrap();
+    for id in ["open", "released", "unsaved"] {
+        store.session_begun(session(id));
+    }
+    store.save_state("released", saved("state", &[]));
+    for id in ["released", "unsaved"] {
+        store.session_ended(id, SessionState::Recoverable);
+    }
+    assert_eq!(state(&store, "unsaved").await.unwrap_or(SessionState::Closed), SessionState::Closed);
+    let mut looks = 0;
+    while let Some(state) = state(&store, "released").await {
+        assert_eq!(state, SessionState::Recoverable);
+        store.request(request(&looks.to_string(), None)).await;
+        looks += 1;
+        assert!(looks < 10_000, "it is still there");
+    }
+    assert_eq!(state(&store, "open").await, Some(SessionState::Active));
+}
+
+#[tokio::test]
+async fn a_record_in_memory_is_small() {
+    let store = Store::open(&Config { store: Some("memory".into()), ..Config::default() }).unwrap();
+    for number in 0..150 {
+        record(&store, &number.to_string(), None, page(&"x".repeat(1_000_000))).await;
+    }
+    let size = store.ask_writer(|connection| {
+        let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
+        Ok(number("PRAGMA page_count")? * number("PRAGMA page_size")?)
+    });
+    let size = size.await.unwrap().unwrap();
+    assert!(size < MOST_IN_MEMORY + MOST_IN_MEMORY / 8, "{size} bytes");
+    assert!(store.record("149").await.unwrap().is_some());
 }
 
 #[tokio::test]
@@ -337,12 +570,12 @@ mod reading {
         record(&store, "2", Some("s"), page(&format!("{long}b\n"))).await;
         drop(store);
         let store = folder.open();
-        let newest = store.newest_record(vec!["s".into()]).await.unwrap().unwrap();
+        let newest = store.newest_record(vec!["s".into()], false).await.unwrap().unwrap();
         assert_eq!(newest.ref_id, "2");
         let changes = Reading::Changes("@@ -21 +21 @@\n-a\n+b\n".into());
         assert_eq!(read(&store, "2", of()).await, changes);
         assert_eq!(read(&store, "2", of()).await, Reading::Changes(String::new()));
-        // Another page altogether: what changed would say more than what is there.
+        // A completely different page: the changes would be longer than the content.
         record(&store, "3", Some("s"), page("c\n")).await;
         assert_eq!(read(&store, "3", of()).await, Reading::Whole("c\n".into()));
     }
@@ -362,11 +595,18 @@ mod reading {
         store.session_begun(session("s"));
         record(&store, "r", Some("s"), NewAnswer { console: console.clone(), ..page("a") }).await;
         for _ in 0..2 {
-            assert_eq!(store.console_of_record("r", None).await.unwrap(), console);
-            assert_eq!(store.console_of_record("r", Some("error")).await.unwrap(), [message("error")]);
-            assert_eq!(store.console_of_session("s", Some("warn")).await.unwrap(), [message("warn")]);
+            let all = store.console_of_record("r", None, usize::MAX).await.unwrap();
+            assert_eq!(all, NewestMessages { messages: console.clone(), earlier: 0 });
+            let errors = store.console_of_record("r", Some("error"), usize::MAX).await.unwrap();
+            assert_eq!(errors.messages, [message("error")]);
+            let warnings = store.console_of_session("s", Some("warn"), usize::MAX).await.unwrap();
+            assert_eq!(warnings.messages, [message("warn")]);
         }
         let filter = RecordFilter { sessions: vec!["s".into()], connection: None, limit: 10 };
+        let newest = store.console_of_session("s", None, 60).await.unwrap();
+        assert_eq!((newest.messages, newest.earlier), (console[2..].to_vec(), 2));
+        let (call, error) = store.summary("r").await.unwrap().unwrap();
+        assert_eq!((call.console_messages, call.console_errors, error), (4, 1, None));
         let listed = store.requests(filter).await.unwrap();
         assert_eq!((listed[0].console_messages, listed[0].console_errors), (4, 1));
     }

@@ -1,13 +1,13 @@
-//! What writes: whoever comes alone writes by himself, since to wake a thread and be woken by it takes longer than the
-//! write; what arrives together is one transaction of a thread. Nobody waits who need not, and nobody for long: a file that
-//! is locked or full, or a disk that is slow, costs the record, not the call.
+//! Writes to the record. A single write runs on the caller's thread, because waking up another thread takes longer
+//! than the write. Concurrent writes become one transaction of a thread. Callers wait only if they must, and for a
+//! limited time: if a file is locked, the disk full or slow, data is missing in the record, but the call succeeds.
 
 use std::{
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError, TryLockError, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
-        mpsc::{Receiver, SyncSender, sync_channel},
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     thread,
     time::{Duration, Instant},
@@ -32,7 +32,7 @@ const BATCH: usize = 512;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two attempts at a file that another process has locked.
 const RETRY: Duration = Duration::from_millis(100);
-/// The most that is written by whoever brings it.
+/// The largest write that runs on the caller's thread.
 const SMALL: usize = 64 * 1024;
 /// A write that takes longer than this holds up other calls: the next are the thread's.
 const SLOW: Duration = Duration::from_millis(5);
@@ -44,9 +44,17 @@ struct Job {
     work: Work,
     bytes: usize,
     done: Option<oneshot::Sender<()>>,
+    /// Is told whether the write was committed.
+    settle: Option<Box<dyn FnOnce(bool) + Send>>,
 }
 
-/// Where writes are handed in. Dropped, the thread writes what is left and ends.
+impl Job {
+    fn new(bytes: usize, work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static) -> Self {
+        Self { work: Box::new(work), bytes, done: None, settle: None }
+    }
+}
+
+/// Accepts writes. When it is dropped, the thread finishes the queue and ends.
 pub(super) struct Writer {
     jobs: SyncSender<Job>,
     state: Arc<State>,
@@ -58,7 +66,7 @@ struct State {
     /// Writes that were handed in and are not done.
     queued: AtomicUsize,
     queued_bytes: AtomicUsize,
-    /// The file cannot be written at the moment: nobody waits for it.
+    /// The file cannot be written at the moment: callers do not wait for it.
     behind: AtomicBool,
     /// Writes that found no room.
     lost: AtomicUsize,
@@ -89,9 +97,19 @@ impl Writer {
         Ok(Self { jobs, state, desk })
     }
 
-    /// Hands in a write of so many bytes.
+    /// Queues a write of the given number of bytes.
     pub fn queue(&self, bytes: usize, work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static) {
-        self.send(Job { work: Box::new(work), bytes, done: None });
+        self.send(Job::new(bytes, work));
+    }
+
+    /// Queues a write of `bytes` bytes. `settle` is called once, with whether the write was committed.
+    pub fn queue_and_settle(
+        &self,
+        bytes: usize,
+        work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
+        settle: impl FnOnce(bool) + Send + 'static,
+    ) {
+        self.send(Job { settle: Some(Box::new(settle)), ..Job::new(bytes, work) });
     }
 
     /// As `queue`; the future is ready when it is on disk, or when it is clear that this takes too long.
@@ -101,7 +119,7 @@ impl Writer {
     {
         let (done, written) = oneshot::channel();
         let waits = !self.state.behind.load(Ordering::Acquire);
-        let job = Job { work: Box::new(work), bytes, done: waits.then_some(done) };
+        let job = Job { done: waits.then_some(done), ..Job::new(bytes, work) };
         let written = if waits && self.at_once(&job) {
             None
         } else {
@@ -115,7 +133,7 @@ impl Writer {
         }
     }
 
-    /// Writes `job` here and now, where nobody else writes, or waits to; false where that is the thread's to do.
+    /// Writes `job` on this thread if no other write runs or waits. Returns false if the writer thread has to do it.
     fn at_once(&self, job: &Job) -> bool {
         if job.bytes > SMALL
             || self.state.slow.load(Ordering::Acquire)
@@ -129,7 +147,7 @@ impl Writer {
             Err(TryLockError::WouldBlock) => return false,
         };
         let written = desk.write_at_once(job);
-        if written && desk.trimmer.counts_as_due() {
+        if written && desk.trimmer.counts_as_due(job.bytes) {
             // To forget the oldest is the thread's.
             drop(desk);
             self.queue(0, |_| Ok(()));
@@ -142,7 +160,7 @@ impl Writer {
         // Mostly there is nothing, and no reason to wake the thread.
         let written = (self.state.queued.load(Ordering::Acquire) > 0).then(|| {
             let (done, written) = oneshot::channel();
-            self.send(Job { work: Box::new(|_| Ok(())), bytes: 0, done: Some(done) });
+            self.send(Job { done: Some(done), ..Job::new(0, |_| Ok(())) });
             written
         });
         async move {
@@ -156,14 +174,24 @@ impl Writer {
         let bytes = job.bytes;
         let queued = self.state.queued_bytes.fetch_add(bytes, Ordering::AcqRel);
         self.state.queued.fetch_add(1, Ordering::AcqRel);
-        if queued.saturating_add(bytes) > QUEUED_BYTES || self.jobs.try_send(job).is_err() {
+        let refused = if queued.saturating_add(bytes) > QUEUED_BYTES {
+            Some(job)
+        } else {
+            self.jobs.try_send(job).err().map(|refused| match refused {
+                TrySendError::Full(job) | TrySendError::Disconnected(job) => job,
+            })
+        };
+        if let Some(job) = refused {
             self.state.release(bytes);
             self.state.lost.fetch_add(1, Ordering::AcqRel);
+            if let Some(settle) = job.settle {
+                settle(false);
+            }
         }
     }
 }
 
-/// What it takes to write.
+/// The state for writing.
 struct Desk {
     connection: Connection,
     /// Gone with the writer's owner.
@@ -182,29 +210,33 @@ fn run(desk: &Mutex<Desk>, queue: &Receiver<Job>) {
         let mut batch = vec![first];
         batch.extend(queue.try_iter().take(BATCH - 1));
         let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
-        desk.commit(&mut batch);
+        let bytes = batch.iter().map(|job| job.bytes).sum();
+        let is_committed = desk.commit(&mut batch);
         for job in batch {
             desk.release(&job);
+            if let Some(settle) = job.settle {
+                settle(is_committed);
+            }
             if let Some(done) = job.done {
                 let _ = done.send(());
             }
         }
         desk.tell_lost();
-        desk.trim();
+        desk.trim(bytes);
     }
 }
 
 impl Desk {
-    fn trim(&mut self) {
+    fn trim(&mut self, bytes: usize) {
         if !self.broken
             && !self.failing
-            && let Err(error) = self.trimmer.trim(&self.connection)
+            && let Err(error) = self.trimmer.trim(&self.connection, bytes)
         {
             tracing::debug!(%error, "the record could not be trimmed");
         }
     }
 
-    /// Writes without waiting for whoever else has locked the file.
+    /// Writes without waiting for a lock of another process.
     fn write_at_once(&self, job: &Job) -> bool {
         if self.broken || self.failing {
             return false;
@@ -230,15 +262,16 @@ impl Desk {
         }
     }
 
-    /// Writes the batch, however long another process holds the file.
-    fn commit(&mut self, batch: &mut [Job]) {
+    /// Writes the batch, however long another process holds the file; whether it was committed.
+    fn commit(&mut self, batch: &mut [Job]) -> bool {
         while !self.broken {
             match self.timed_attempt(batch) {
                 Ok(()) => {
                     if self.failing {
                         tracing::warn!("the record {} is written again", self.name);
                     }
-                    return self.set_failing(false);
+                    self.set_failing(false);
+                    return true;
                 }
                 Err(error) => {
                     let code = error.sqlite_error_code();
@@ -253,11 +286,12 @@ impl Desk {
                             thread::park_timeout(RETRY);
                         }
                         Some(Sqlite::DatabaseCorrupt | Sqlite::NotADatabase) => self.broken = true,
-                        _ => return,
+                        _ => return false,
                     }
                 }
             }
         }
+        false
     }
 
     fn attempt(&self, batch: &[Job]) -> rusqlite::Result<()> {

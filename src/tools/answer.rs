@@ -1,13 +1,15 @@
-//! What a tool answers: facts, which each face renders in its own form.
+//! The answer of a tool, as data that MCP, the JSON API and the Node library each render in their own form.
+
+use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    engine::Dialog,
-    error::{Result, TroupeError},
-    page::{Done, Download, DownloadState, OpenDialog, Page},
+    engine::{Dialog, FileChooser},
+    error::{ErrorCode, Result, TroupeError},
+    page::{Done, Download, DownloadState, OpenDialog, OtherValue, Page},
     session::{PageInfo, Session},
     store::Summary,
 };
@@ -33,16 +35,44 @@ pub enum Answer {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picture {
     pub data: String,
-    pub mime_type: &'static str,
+    pub mime_type: Cow<'static, str>,
+    /// The file that it was written to.
+    pub path: Option<String>,
+}
+
+/// About how many bytes `value` has as JSON.
+fn bytes_of(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(list) => list.iter().map(|value| 2 + bytes_of(value)).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| 4 + key.len() + bytes_of(value)).sum(),
+        _ => 4,
+    }
 }
 
 impl Answer {
-    /// The answer as one JSON value, for faces that have nothing else.
+    /// About how many bytes it has.
+    pub(super) fn bytes(&self) -> usize {
+        let pictures =
+            |pictures: &[Picture]| pictures.iter().map(|picture| picture.data.len()).sum::<usize>();
+        match self {
+            Self::Json(value) | Self::Passed(value) => bytes_of(value),
+            Self::Text(text) => text.len(),
+            Self::Image(picture) => picture.data.len(),
+            Self::Pictured { facts, pictures: taken } => bytes_of(facts) + pictures(taken),
+        }
+    }
+
+    /// The answer as one JSON value, for interfaces that have no other form.
     pub fn into_value(self) -> Value {
         match self {
             Self::Json(value) => value,
             Self::Text(text) => Value::String(text),
             Self::Image(picture) => picture.into_value(),
+            Self::Pictured { facts: Value::String(text), pictures } => {
+                let images: Vec<Value> = pictures.into_iter().map(Picture::into_value).collect();
+                json!({"text": text, "images": images})
+            }
             Self::Pictured { mut facts, pictures } => {
                 if let Some(picture) = pictures.into_iter().next() {
                     facts["image"] = picture.into_value();
@@ -53,7 +83,7 @@ impl Answer {
         }
     }
 
-    /// What an upstream server says of a call that failed there.
+    /// The message of an upstream server about a failed call.
     pub fn failure(&self) -> Option<String> {
         match self {
             Self::Passed(result) if self.is_failure() => Some(super::passed::text_of(result)),
@@ -61,7 +91,7 @@ impl Answer {
         }
     }
 
-    /// Whether it tells of a failure: only the upstream server's own answers do.
+    /// Whether this is an upstream server's own error result.
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::Passed(result) if result["isError"] == true)
     }
@@ -69,7 +99,16 @@ impl Answer {
 
 impl Picture {
     fn into_value(self) -> Value {
-        json!({"data": self.data, "mimeType": self.mime_type})
+        let mut value = json!({"data": self.data, "mimeType": self.mime_type});
+        if let Some(path) = self.path {
+            value["path"] = path.into();
+        }
+        value
+    }
+
+    /// The fields of a result besides the picture.
+    pub fn facts(&self) -> Option<Value> {
+        self.path.as_ref().map(|path| json!({"path": path}))
     }
 }
 
@@ -80,19 +119,51 @@ pub struct Outcome {
     pub session_id: Option<String>,
     pub page_id: Option<String>,
     pub result: Result<Answer, TroupeError>,
-    /// What the record tells of it in a list, where it is recorded.
+    /// The entry of the call in lists of the record, if it is recorded.
     pub recorded: Option<Summary>,
-    /// What is told in place of the content, which stays in the record; also beside an error.
+    /// A notice about its session besides the content: that it was suspended and resumed, and what is lost.
+    pub notice: Option<String>,
+    /// Replaces the content, which stays in the record; also with an error.
     pub reference: Option<Value>,
 }
 
+impl Default for Outcome {
+    /// A call that was not run.
+    fn default() -> Self {
+        Self {
+            ref_id: String::new(),
+            session_id: None,
+            page_id: None,
+            result: Err(TroupeError::new(ErrorCode::InternalError, "the call was not run")),
+            recorded: None,
+            notice: None,
+            reference: None,
+        }
+    }
+}
+
 impl Outcome {
-    /// Whether the tool did what it was called for.
+    /// Puts the notice into a JSON object or an error; keeps it beside every other content.
+    pub(super) fn place_notice(&mut self) {
+        const KEY: &str = "resumed";
+        let Some(notice) = self.notice.take() else { return };
+        match &mut self.result {
+            Ok(Answer::Json(Value::Object(facts)) | Answer::Pictured { facts: Value::Object(facts), .. }) => {
+                facts.insert(KEY.to_owned(), notice.into());
+            }
+            Ok(_) => self.notice = Some(notice),
+            Err(error) => {
+                error.details.insert(KEY.to_owned(), notice.into());
+            }
+        }
+    }
+
+    /// Whether the tool has succeeded.
     pub fn is_success(&self) -> bool {
         self.result.as_ref().is_ok_and(|answer| !answer.is_failure())
     }
 
-    /// By what it is found in the record, if it is there.
+    /// The id of the call in the record, if it is recorded.
     pub fn recorded_id(&self) -> Option<String> {
         self.recorded.as_ref().map(|_| self.ref_id.clone())
     }
@@ -104,6 +175,8 @@ pub enum AnswerKind {
     Json,
     Text,
     Image,
+    /// Text, and pictures if there are any.
+    Content,
     /// In its own.
     Passed,
 }
@@ -114,6 +187,7 @@ impl AnswerKind {
             Self::Json => "json",
             Self::Text => "text",
             Self::Image => "image",
+            Self::Content => "content",
             Self::Passed => "passed",
         }
     }
@@ -125,6 +199,10 @@ pub(super) trait IntoAnswer {
     fn into_answer(self) -> Answer;
     /// The JSON Schema of the answer, where it is JSON.
     fn schema() -> Option<Value> {
+        None
+    }
+    /// The name of the answer's type, for tools that share it.
+    fn type_name() -> Option<String> {
         None
     }
 }
@@ -140,6 +218,10 @@ impl<T: Serialize + JsonSchema> IntoAnswer for T {
     fn schema() -> Option<Value> {
         Some(super::parameters::answer_schema::<T>())
     }
+
+    fn type_name() -> Option<String> {
+        Some(T::schema_name().into_owned())
+    }
 }
 
 /// Text that is its own answer.
@@ -150,6 +232,24 @@ impl IntoAnswer for Text {
 
     fn into_answer(self) -> Answer {
         Answer::Text(self.0)
+    }
+}
+
+/// The content of an earlier call.
+#[derive(Default)]
+pub(super) struct Content {
+    pub text: String,
+    pub pictures: Vec<Picture>,
+}
+
+impl IntoAnswer for Content {
+    const KIND: AnswerKind = AnswerKind::Content;
+
+    fn into_answer(self) -> Answer {
+        match self.pictures.is_empty() {
+            true => Answer::Text(self.text),
+            false => Answer::Pictured { facts: Value::String(self.text), pictures: self.pictures },
+        }
     }
 }
 
@@ -244,7 +344,7 @@ impl From<Download> for DownloadAnswer {
     }
 }
 
-/// What an answer tells of downloads: the first, and the others where there are more.
+/// The downloads for an answer: the first, and the others if there are more.
 pub(super) async fn downloads(page: &Page) -> (Option<DownloadAnswer>, Vec<DownloadAnswer>) {
     let mut news = page.download_news().await.into_iter().map(DownloadAnswer::from);
     (news.next(), news.collect())
@@ -261,11 +361,27 @@ pub(super) struct PlaceAnswer {
     failure: Option<String>,
 }
 
-/// A file chooser that waits for files.
+/// A file chooser that the action opened.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct FileChooserAnswer {
     multiple: bool,
+    /// Why no files can be given to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsupported: Option<&'static str>,
+}
+
+/// Characters of a field's value that a message shows.
+const LONGEST_VALUE: usize = 200;
+
+/// Choosers of a page's scripts: the page heard that the user canceled.
+const FILE_SYSTEM_ACCESS: &str = "the page called the File System Access API (showOpenFilePicker, showSaveFilePicker or showDirectoryPicker); \
+     its chooser was canceled";
+
+impl From<FileChooser> for FileChooserAnswer {
+    fn from(FileChooser { input, multiple, .. }: FileChooser) -> Self {
+        Self { multiple, unsupported: input.is_none().then_some(FILE_SYSTEM_ACCESS) }
+    }
 }
 
 /// What every action answers.
@@ -321,14 +437,15 @@ impl ActionAnswer {
         if settled.closed {
             message.push_str("; the page has closed");
         }
+        for field in &done.other_values {
+            message.push_str(&other_value(field));
+        }
         Self {
             success: true,
             message,
             changes: done.changes,
             snapshot: done.snapshot,
-            file_chooser: settled
-                .file_chooser
-                .map(|chooser| FileChooserAnswer { multiple: chooser.multiple }),
+            file_chooser: settled.file_chooser.map(Into::into),
             page,
             dialog: settled.dialog.map(Into::into),
             new_page: opened.next(),
@@ -338,6 +455,19 @@ impl ActionAnswer {
             settled: settled.restless.then_some(false),
         }
     }
+}
+
+/// Says that a field has another value than the text that was entered.
+fn other_value(OtherValue { description, value, max_length, .. }: &OtherValue) -> String {
+    let value = match value {
+        Some(value) if value.chars().count() > LONGEST_VALUE => {
+            format!("{:?}…", value.chars().take(LONGEST_VALUE).collect::<String>())
+        }
+        Some(value) => format!("{value:?}"),
+        None => "not shown: it is secret".to_owned(),
+    };
+    let limit = max_length.map(|limit| format!("; its maxlength is {limit}")).unwrap_or_default();
+    format!("; but the value of {description} is not the given text ({value}{limit})")
 }
 
 impl ActionAnswer {
@@ -358,7 +488,7 @@ impl ActionAnswer {
 /// The pages that opened after the first `before`, the first of them once it is where it was `meant` to be.
 async fn opened_since(session: &Session, before: usize, meant: &[String]) -> Vec<PageInfo> {
     let opened = session.pages_opened_since(before, meant.len()).await;
-    // A tab that a link opens by a held key is not told of beforehand.
+    // A tab that a link opens because of a modifier key is not announced in advance.
     if let Some(first) = opened.first()
         && meant.first().is_none_or(|url| !url.is_empty() && url != "about:blank")
     {
@@ -394,7 +524,7 @@ mod tests {
         let eventful = ActionAnswer {
             changes: Some("~ button \"Gone\" [ref=e1]".into()),
             snapshot: Some("- button \"Gone\" [ref=e1]".into()),
-            file_chooser: Some(FileChooserAnswer { multiple: true }),
+            file_chooser: Some(FileChooserAnswer { multiple: true, unsupported: Some(FILE_SYSTEM_ACCESS) }),
             page: Some(PlaceAnswer {
                 url: "http://a/".into(),
                 title: "A".into(),
@@ -430,7 +560,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_answer_is_one_value_for_node() {
-        let picture = || Picture { data: "AAAA".into(), mime_type: "image/png" };
+        let picture = || Picture { data: "AAAA".into(), mime_type: "image/png".into(), path: None };
         let answers = [
             Answer::Json(json!({"success": true})),
             Answer::Text("- button".into()),

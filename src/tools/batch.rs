@@ -1,4 +1,4 @@
-//! Several calls in one: `batch`.
+//! `batch`: several calls in one.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ use crate::{
     session::{Connection, Session},
 };
 
-/// Tools that are no step of a batch, and why.
-const ALONE: &[(&str, &str)] = &[
-    ("batch", "a batch cannot hold another one"),
-    // A client may answer by making the call again: the steps before it would run twice.
-    ("ask_user", "a question to the person is a call of its own, not a step of a batch"),
-];
+/// The spellings of the parameters that name a session and a page.
+const SESSION: [&str; 2] = ["sessionId", "session_id"];
+const PAGE: [&str; 2] = ["pageId", "page_id"];
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
         tool("batch", Group::Batch, "Run several calls in order, when no step depends on reading the last.")
+            .harmless()
+            .not_in_batch("a batch cannot contain another batch")
+            .not_replayed()
             .batch::<BatchParameters, BatchAnswer>(),
     ]
 }
@@ -78,22 +78,30 @@ struct StepAnswer {
 }
 
 impl BatchParameters {
-    /// The session in which the batch takes its turn: the one it names, or its first step that has one.
-    pub fn session<'a>(&'a self, registry: &Registry) -> Option<Option<&'a str>> {
-        if let Some(id) = &self.session_id {
-            return Some(Some(id));
-        }
-        let step = self.steps.iter().find(|step| registry.is_in_session(&step.tool))?;
-        Some(step.arguments.as_ref().and_then(|arguments| arguments.get("sessionId")).and_then(Value::as_str))
+    /// The batch's own session, and the other sessions that its steps name; `None` if no step works in a session. The own
+    /// session is the one that the batch names, or else the session of its first step that works in one.
+    pub fn sessions(&self, registry: &Registry) -> Option<(Option<String>, Vec<String>)> {
+        let steps = self.steps.iter().filter(|step| registry.is_in_session(&step.tool));
+        let mut named = steps.map(|step| step.arguments.as_ref().and_then(named_session).map(str::to_owned));
+        let own = match &self.session_id {
+            Some(id) => Some(id.clone()),
+            None => named.next()?,
+        };
+        Some((own, named.flatten().collect()))
     }
 }
 
-/// Runs the steps one after the other, each as a call of its own; `held` is the session whose turn it is.
+/// The session that the arguments of a call name.
+pub(super) fn named_session(arguments: &Map<String, Value>) -> Option<&str> {
+    SESSION.iter().find_map(|name| arguments.get(*name)?.as_str())
+}
+
+/// Runs the steps one after the other, each as a separate call. `held`: the sessions to which the batch was admitted.
 pub(super) async fn run(
     registry: &Registry,
     connection: &Arc<Connection>,
     given: BatchParameters,
-    held: Option<Arc<Session>>,
+    held: Arc<[Arc<Session>]>,
     whole: bool,
     progress: &Progress,
 ) -> Result<Answer> {
@@ -107,14 +115,15 @@ pub(super) async fn run(
         progress.reach(Stage { done, total: Some(total), now: Some(step.tool.clone()) });
         let seen = pictures.len();
         let mut arguments = step.arguments.unwrap_or_default();
-        for (name, id) in [("sessionId", &given.session_id), ("pageId", &given.page_id)] {
+        for (names, id) in [(SESSION, &given.session_id), (PAGE, &given.page_id)] {
             if let Some(id) = id
-                && registry.takes(&step.tool, name)
+                && registry.takes(&step.tool, names[0])
+                && !names.iter().any(|name| arguments.contains_key(*name))
             {
-                arguments.entry(name).or_insert_with(|| id.clone().into());
+                arguments.insert(names[0].to_owned(), id.clone().into());
             }
         }
-        let outcome = if let Some((_, reason)) = ALONE.iter().find(|(tool, _)| *tool == step.tool) {
+        let outcome = if let Some(reason) = registry.not_in_batch(&step.tool) {
             Err(refusal(reason))
         } else {
             let invocation = Invocation {
@@ -131,8 +140,9 @@ pub(super) async fn run(
         let (result, error) = match outcome {
             // An agent sees pictures beside the text, not as text.
             Ok(Answer::Image(picture)) if !whole => {
+                let facts = picture.facts();
                 pictures.push(picture);
-                (None, None)
+                (facts, None)
             }
             Ok(Answer::Pictured { facts, pictures: more }) if !whole => {
                 pictures.extend(more);

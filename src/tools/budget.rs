@@ -1,4 +1,4 @@
-//! The result budget: what is over it is kept, and read on with `get_content`.
+//! The result budget. Text over it is stored, and `get_content` reads it.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ const NOTICE: usize = 200;
 const LINE_WITHIN: usize = 8;
 /// Characters of a line that a search shows whole.
 const LONG_LINE: usize = 1000;
-/// Characters shown on each side of what was searched for in a longer one.
+/// Characters shown before and after a match in a long line.
 const AROUND: usize = 80;
 
 /// The answer within `budget` characters. JSON that is over it becomes text: half an object is none.
@@ -22,8 +22,15 @@ pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &Results
     let text = match answer {
         Answer::Text(text) if text.chars().count() > budget => text,
         // The pictures don't count; they go with facts that are few.
-        Answer::Pictured { facts, pictures } if facts.to_string().chars().count() > budget => {
-            let text = part(&results.keep(ref_id, facts.to_string()), 0, budget);
+        Answer::Pictured { facts, pictures } => {
+            let text = match &facts {
+                Value::String(text) => text.clone(),
+                facts => facts.to_string(),
+            };
+            if text.chars().count() <= budget {
+                return Answer::Pictured { facts, pictures };
+            }
+            let text = part(&results.keep(ref_id, text), 0, budget);
             return Answer::Pictured { facts: Value::String(text), pictures };
         }
         Answer::Passed(result) => return Answer::Passed(passed::fit(result, ref_id, budget, results)),
@@ -78,7 +85,8 @@ pub(super) fn part(kept: &KeptResult, offset: usize, budget: usize) -> String {
     )
 }
 
-/// The lines of a kept result from `offset` on that hold `wanted`, in any case; of a long line what is around it.
+/// The lines of a stored result from `offset` on that contain `wanted`, ignoring case; of a long line, the text
+/// around it.
 pub(super) fn lines_with(kept: &KeptResult, wanted: &str, offset: usize, budget: usize) -> String {
     let mut found = String::new();
     let (mut used, mut left_out) = (0, 0);
@@ -170,6 +178,13 @@ mod tests {
         assert_eq!(fit(Answer::Text("short".into()), "r", 5, &results), Answer::Text("short".into()));
         let json = json!({"a": 1});
         assert_eq!(fit(Answer::Json(json.clone()), "r", 7, &results), Answer::Json(json));
+        let text = "\"1\"\n";
+        let pictured = Answer::Pictured { facts: text.into(), pictures: Vec::new() };
+        assert_eq!(
+            fit(pictured.clone(), "r", text.len(), &results),
+            pictured,
+            "its length is not that of JSON"
+        );
         assert!(results.get(None).is_none());
     }
 

@@ -1,10 +1,6 @@
-//! How many calls there were of each tool, how they ended and how long they took.
+//! Counts the calls of each tool by outcome, with their durations.
 
-use std::{
-    borrow::Cow,
-    sync::atomic::AtomicU64,
-    time::{Duration, Instant},
-};
+use std::{borrow::Cow, sync::atomic::AtomicU64, time::Instant};
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -15,16 +11,18 @@ use prometheus_client::{
     },
 };
 
+use tokio::sync::watch;
+
 use super::answer::Outcome;
 
 /// Bounds of the histogram, in seconds: a call may take half a millisecond or half a minute.
 const BOUNDS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 
-/// What a call is counted under.
+/// The labels of a counted call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Called {
     tool: Cow<'static, str>,
-    /// `ok`, the error's code, or `failed` where the upstream server says no more.
+    /// `ok`, the error's code, `cancelled`, or `failed` where the upstream server says no more.
     outcome: &'static str,
 }
 
@@ -47,23 +45,80 @@ impl MetricConstructor<Histogram> for Seconds {
 pub struct Calls {
     pub counts: Family<Called, Counter<u64, AtomicU64>>,
     pub seconds: Family<OfTool, Histogram, Seconds>,
+    /// How many run now.
+    running: watch::Sender<usize>,
 }
 
 impl Default for Calls {
     fn default() -> Self {
-        Self { counts: Family::default(), seconds: Family::new_with_constructor(Seconds) }
+        Self {
+            counts: Family::default(),
+            seconds: Family::new_with_constructor(Seconds),
+            running: watch::Sender::new(0),
+        }
     }
 }
 
 impl Calls {
-    pub(super) fn count(&self, tool: Cow<'static, str>, outcome: &Outcome, begun: Instant) {
-        let how = match &outcome.result {
+    /// Begins to count a call to `tool`.
+    pub(super) fn begin(&self, tool: Cow<'static, str>, outcome: Outcome) -> RunningCall<'_> {
+        self.running.send_modify(|running| *running += 1);
+        RunningCall { calls: self, tool, begun: Instant::now(), outcome: Some(outcome) }
+    }
+
+    /// Returns when no call runs.
+    pub async fn idle(&self) {
+        // The sender is ours: it never closes.
+        let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
+    }
+}
+
+/// A call that runs. At its end it is counted and written to the log in one line; dropped before, it was cancelled.
+pub(super) struct RunningCall<'a> {
+    calls: &'a Calls,
+    tool: Cow<'static, str>,
+    begun: Instant,
+    outcome: Option<Outcome>,
+}
+
+impl RunningCall<'_> {
+    /// The outcome as far as it is known.
+    pub fn outcome(&mut self) -> &mut Outcome {
+        self.outcome.get_or_insert_with(Outcome::default)
+    }
+
+    /// Ends the call with the outcome that it has by now.
+    pub fn finish(mut self) -> Outcome {
+        let outcome = self.outcome.take().unwrap_or_default();
+        let result = match &outcome.result {
             Ok(answer) if answer.is_failure() => "failed",
             Ok(_) => "ok",
             Err(error) => error.code.as_str(),
         };
-        self.counts.get_or_create(&Called { tool: tool.clone(), outcome: how }).inc();
-        let took: Duration = begun.elapsed();
-        self.seconds.get_or_create(&OfTool { tool }).observe(took.as_secs_f64());
+        self.note(result, &outcome);
+        outcome
+    }
+
+    fn note(&self, result: &'static str, outcome: &Outcome) {
+        let took = self.begun.elapsed();
+        self.calls.counts.get_or_create(&Called { tool: self.tool.clone(), outcome: result }).inc();
+        self.calls.seconds.get_or_create(&OfTool { tool: self.tool.clone() }).observe(took.as_secs_f64());
+        tracing::info!(
+            tool = &*self.tool,
+            session = outcome.session_id,
+            duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            result,
+            ref_id = outcome.ref_id,
+            "call"
+        );
+    }
+}
+
+impl Drop for RunningCall<'_> {
+    fn drop(&mut self) {
+        if let Some(outcome) = self.outcome.take() {
+            self.note("cancelled", &outcome);
+        }
+        self.calls.running.send_modify(|running| *running = running.saturating_sub(1));
     }
 }

@@ -1,4 +1,4 @@
-//! Tools that ask about elements, and wait for them.
+//! Tools that query elements and wait for them.
 
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ pub(super) fn tools() -> Vec<Tool> {
     vec![
         tool("find_element", "Wait for an element and get its role, text, attributes, box and state.")
             .read_only()
+            .concurrent()
             .page(find_element),
         tool("find_elements", "List every match with its ref.").read_only().page(find_elements),
         tool("element_exists", "Ask whether anything matches, without waiting.")
@@ -26,15 +27,16 @@ pub(super) fn tools() -> Vec<Tool> {
             .read_only()
             .page(is_visible),
         tool("is_enabled", "Ask whether an element is enabled.").read_only().page(is_enabled),
-        tool("wait_for_selector", "Wait until an element comes or goes.").read_only().page(wait_for_selector),
-        tool("wait_for", "Wait for a text, for a text to go, for a URL, or some time; all that is given.")
+        tool("wait_for_selector", "Wait until an element comes or goes.")
             .read_only()
-            .page(wait_for),
+            .concurrent()
+            .page(wait_for_selector),
+        tool("wait_for", "Wait until every given condition holds.").read_only().concurrent().page(wait_for),
     ]
 }
 
 fn patience(call: &PageCall, given: Option<u64>) -> Patience {
-    Patience::new(given.map_or(call.config.timeout_action, Duration::from_millis))
+    Patience::new(call.action_timeout(given))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -147,7 +149,7 @@ struct WaitForParameters {
     timeout: Option<u64>,
 }
 
-/// Waits for the time first, then for the rest, so that what is told is true at the end.
+/// Waits for the time first, then for the other conditions, so that they are true at the end.
 async fn wait_for(call: PageCall, given: WaitForParameters) -> Result<Waited> {
     let WaitForParameters { text, text_gone, url, time, timeout } = given;
     if text.is_none() && text_gone.is_none() && url.is_none() && time.is_none() {

@@ -9,14 +9,21 @@ use serde_json::Value;
 use super::{
     answer::ActionAnswer,
     extraction::aside,
-    tool::{Group, PageCall, Tool, tool},
+    tool::{Group, PageCall, Switch, Tool, tool},
+    typed::{TypedKey, TypedText},
 };
 use crate::{
     config::AfterAction,
     engine::MouseButton,
     error::{ErrorCode, Result, TroupeError},
-    page::{ClickOptions, Done, Page, ScrollOptions, TypeOptions},
-    policy::files,
+    page::{ClickOptions, Done, Entered, Page, ScrollOptions, TypeOptions},
+    policy::{files, vault::TypedSecret},
+};
+
+const UPLOADS: Switch = Switch {
+    option: "enable-file-upload",
+    is_on: |security| security.enable_file_upload,
+    suggestion: "start the server with --enable-file-upload true",
 };
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -24,19 +31,23 @@ pub(super) fn tools() -> Vec<Tool> {
     vec![
         acts("click", "Click an element by its ref (e12) or a selector: CSS, XPath, text=, role=, label=, testid=; >>> enters frames.")
             .page(click),
-        acts("type", "Type text key by key into a field; clear replaces what is in it, submit presses Enter.")
+        acts("type", "Type text key by key; clear replaces the field's text, submit presses Enter.")
             .page(type_text),
         acts("fill", "Set a field's value at once. For most forms; type is for fields that watch the keys.").page(fill),
-        acts("fill_form", "Set several fields in one call: text, choices, and true or false for boxes.").page(fill_form),
+        acts("fill_form", "Set several fields: text, choices, true or false for boxes.").page(fill_form),
         acts("select", "Choose an option of a <select> by value or label.").page(select),
         acts("check", "Check a box, switch or radio button.").page(check),
         acts("uncheck", "Uncheck a box or switch.").page(uncheck),
         acts("hover", "Move the pointer over an element, for menus and tooltips.").page(hover),
         acts("scroll", "Scroll by x and y pixels, or an element into view. Actions scroll by themselves.").page(scroll),
         acts("drag_and_drop", "Drag one element onto another.").page(drag_and_drop),
-        acts("upload_file", "Put files into a file input, or the chooser that a button opens.").page(upload_file),
+        acts("upload_file", "Put files into a file input, or the chooser that a button opens.")
+            .switched_by(UPLOADS)
+            .page(upload_file),
         acts("press", "Press a key or chord where the focus is: Enter, ArrowDown, Control+A.").page(press),
-        acts("handle_dialog", "Accept or dismiss the JavaScript dialog that holds the page up.").works_in_dialog().page(handle_dialog),
+        acts("handle_dialog", "Accept or dismiss the open JavaScript dialog.")
+            .works_in_dialog()
+            .page(handle_dialog),
     ]
 }
 
@@ -91,11 +102,7 @@ fn bits(modifiers: Option<Vec<Modifier>>) -> u8 {
     modifiers.into_iter().flatten().fold(0, |bits, modifier| bits | modifier.bit())
 }
 
-fn action_timeout(call: &PageCall, given: Option<u64>) -> Duration {
-    given.map_or(call.config.timeout_action, Duration::from_millis)
-}
-
-/// Does `work` on the call's page and tells what came of it as an action's answer.
+/// Runs `work` on the call's page and returns its effects as an action's answer.
 async fn act(
     call: PageCall,
     verb: &str,
@@ -116,7 +123,7 @@ async fn click(call: PageCall, given: ClickParameters) -> Result<ActionAnswer> {
         },
         clicks: given.click_count.unwrap_or(1),
         force: given.force.unwrap_or(false),
-        timeout: action_timeout(&call, given.timeout),
+        timeout: call.action_timeout(given.timeout),
         modifiers: bits(given.modifiers),
     };
     act(call, "Clicked", async |page| page.click(&given.selector, &options).await).await
@@ -126,7 +133,7 @@ async fn click(call: PageCall, given: ClickParameters) -> Result<ActionAnswer> {
 #[serde(rename_all = "camelCase")]
 struct TypeParameters {
     selector: String,
-    text: String,
+    text: TypedText,
     /// ms between two characters
     delay: Option<u64>,
     /// ms
@@ -140,24 +147,57 @@ async fn type_text(call: PageCall, given: TypeParameters) -> Result<ActionAnswer
         delay: Duration::from_millis(given.delay.unwrap_or(0)),
         clear: given.clear.unwrap_or(false),
         submit: given.submit.unwrap_or(false),
-        timeout: action_timeout(&call, given.timeout),
+        timeout: call.action_timeout(given.timeout),
     };
     let session = call.session.clone();
-    let text = session.secrets.typed(&given.text);
-    act(call, "Typed into", async |page| page.type_text(&given.selector, text, &options).await).await
+    let TypedSecret { text, is_secret } = given.text.resolve(&session.secrets)?;
+    act(call, "Typed into", async |page| {
+        let typing = page.type_text(&given.selector, &text, &options);
+        let done = with_secret(page, is_secret, typing).await?;
+        Ok(without_secrets(done, |_| is_secret))
+    })
+    .await
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct FillParameters {
     selector: String,
-    value: String,
+    value: TypedText,
+}
+
+/// Awaits `typing`. If that types a secret, `page` remembers it for [`Page::holds_secret`].
+async fn with_secret<T>(page: &Page, is_secret: bool, typing: impl Future<Output = Result<T>>) -> Result<T> {
+    if !is_secret {
+        return typing.await;
+    }
+    // Also if the call is canceled, or fails after a part was typed.
+    page.note_secret();
+    let done = typing.await;
+    if done.is_err() {
+        page.note_secret();
+    }
+    done
+}
+
+/// Returns `done` without the values of fields that contain a part of a secret. `is_secret` says which entered texts
+/// are secret.
+fn without_secrets(mut done: Done, is_secret: impl Fn(usize) -> bool) -> Done {
+    for field in done.other_values.iter_mut().filter(|field| is_secret(field.index)) {
+        field.value = None;
+    }
+    done
 }
 
 async fn fill(call: PageCall, given: FillParameters) -> Result<ActionAnswer> {
-    let timeout = call.config.timeout_action;
+    let timeout = call.action_timeout(None);
     let session = call.session.clone();
-    let value = session.secrets.typed(&given.value);
-    act(call, "Filled", async |page| page.fill(&given.selector, value, timeout).await).await
+    let TypedSecret { text, is_secret } = given.value.resolve(&session.secrets)?;
+    act(call, "Filled", async |page| {
+        let filling = page.fill(&given.selector, &text, timeout);
+        let done = with_secret(page, is_secret, filling).await?;
+        Ok(without_secrets(done, |_| is_secret))
+    })
+    .await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -176,27 +216,34 @@ struct FormField {
 #[serde(untagged)]
 #[schemars(inline)]
 enum FieldValue {
-    Text(String),
+    Text(TypedText),
     Checked(bool),
     // A whole one stays whole: 3, not 3.0.
     Number(serde_json::Number),
 }
 
 async fn fill_form(call: PageCall, given: FillFormParameters) -> Result<ActionAnswer> {
-    let timeout = call.config.timeout_action;
-    let fields: Vec<(String, Value)> = given
-        .fields
-        .into_iter()
-        .map(|field| {
-            let value = match field.value {
-                FieldValue::Text(text) => call.session.secrets.typed(&text).into(),
-                FieldValue::Checked(on) => on.into(),
-                FieldValue::Number(number) => Value::Number(number),
-            };
-            (field.selector, value)
-        })
-        .collect();
-    act(call, "Filled", async |page| page.fill_form(&fields, timeout).await).await
+    let timeout = call.action_timeout(None);
+    let mut secret = Vec::with_capacity(given.fields.len());
+    let mut fields: Vec<(String, Value)> = Vec::with_capacity(given.fields.len());
+    for field in given.fields {
+        let (value, is_secret) = match field.value {
+            FieldValue::Text(text) => {
+                let TypedSecret { text, is_secret } = text.resolve(&call.session.secrets)?;
+                (text.into(), is_secret)
+            }
+            FieldValue::Checked(on) => (on.into(), false),
+            FieldValue::Number(number) => (Value::Number(number), false),
+        };
+        secret.push(is_secret);
+        fields.push((field.selector, value));
+    }
+    act(call, "Filled", async |page| {
+        let filling = page.fill_form(&fields, timeout);
+        let done = Box::pin(with_secret(page, secret.contains(&true), filling)).await?;
+        Ok(without_secrets(done, |index| secret.get(index) == Some(&true)))
+    })
+    .await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -214,7 +261,7 @@ enum OneOrMany {
 }
 
 async fn select(call: PageCall, given: SelectParameters) -> Result<ActionAnswer> {
-    let timeout = call.config.timeout_action;
+    let timeout = call.action_timeout(None);
     let values = match given.value {
         OneOrMany::One(value) => vec![value],
         OneOrMany::Many(values) => values,
@@ -230,17 +277,17 @@ struct TargetParameters {
 }
 
 async fn check(call: PageCall, given: TargetParameters) -> Result<ActionAnswer> {
-    let timeout = action_timeout(&call, given.timeout);
+    let timeout = call.action_timeout(given.timeout);
     act(call, "Checked", async |page| page.set_checked(&given.selector, true, timeout).await).await
 }
 
 async fn uncheck(call: PageCall, given: TargetParameters) -> Result<ActionAnswer> {
-    let timeout = action_timeout(&call, given.timeout);
+    let timeout = call.action_timeout(given.timeout);
     act(call, "Unchecked", async |page| page.set_checked(&given.selector, false, timeout).await).await
 }
 
 async fn hover(call: PageCall, given: TargetParameters) -> Result<ActionAnswer> {
-    let timeout = action_timeout(&call, given.timeout);
+    let timeout = call.action_timeout(given.timeout);
     act(call, "Hovered over", async |page| page.hover(&given.selector, timeout).await).await
 }
 
@@ -276,7 +323,7 @@ struct DragParameters {
 }
 
 async fn drag_and_drop(call: PageCall, given: DragParameters) -> Result<ActionAnswer> {
-    let timeout = action_timeout(&call, given.timeout);
+    let timeout = call.action_timeout(given.timeout);
     let (config, page) = (call.config.clone(), call.page.clone());
     let mut answer =
         act(call, "Dragged", async |page| page.drag(&given.source, &given.target, timeout).await).await?;
@@ -295,41 +342,41 @@ struct UploadParameters {
 }
 
 async fn upload_file(call: PageCall, given: UploadParameters) -> Result<ActionAnswer> {
-    if !call.config.security.enable_file_upload {
-        return Err(TroupeError::new(ErrorCode::BlockedByPolicy, "uploads are switched off on this server")
-            .detail("rule", "enableFileUpload"));
-    }
     let (config, names) = (call.config.clone(), given.files);
     let files: Vec<PathBuf> =
         aside(move || names.iter().map(|name| files::resolve_input(&config, name)).collect()).await?;
-    let timeout = call.config.timeout_action;
+    let timeout = call.action_timeout(None);
     act(call, "Put files into", async |page| page.upload(&given.selector, &files, timeout).await).await
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct PressParameters {
-    key: String,
+    key: TypedKey,
     modifiers: Option<Vec<Modifier>>,
 }
 
 async fn press(call: PageCall, given: PressParameters) -> Result<ActionAnswer> {
-    act(call, "Pressed", async |page| page.press(&given.key, bits(given.modifiers)).await).await
+    act(call, "Pressed", async |page| page.press(&given.key.0, bits(given.modifiers)).await).await
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct DialogParameters {
     accept: bool,
-    prompt_text: Option<String>,
+    prompt_text: Option<TypedText>,
 }
 
 async fn handle_dialog(call: PageCall, given: DialogParameters) -> Result<ActionAnswer> {
     let verb = if given.accept { "Accepted" } else { "Dismissed" };
     let session = call.session.clone();
+    let text = given.prompt_text.as_ref().map(|text| text.resolve(&session.secrets)).transpose()?;
     act(call, verb, async |page| {
-        let text = given.prompt_text.as_deref().map(|text| session.secrets.typed(text));
-        let settled = page.handle_dialog(given.accept, text).await?;
-        Ok(Done { element: "the dialog".to_owned(), settled, ..Done::default() })
+        let is_secret = text.as_ref().is_some_and(|text| text.is_secret);
+        let answering = page.handle_dialog(given.accept, text.as_ref().map(|text| &*text.text));
+        let settled = with_secret(page, is_secret, answering).await?;
+        // A prompt shows the typed text.
+        let entered = Entered { passwords: vec![false], secret: None };
+        Ok(Done { element: "the dialog".to_owned(), settled, entered, ..Done::default() })
     })
     .await
 }

@@ -1,8 +1,8 @@
-//! What a client can ask for. A tool is a row of data and a typed function; listing, checking, the Node
-//! methods and the README's table all read the same rows. Knows `session`, `page` and `upstream`, not MCP.
+//! The tools. A tool is a row of data and a typed function. The list, the validation, the Node methods and the
+//! README's table are derived from the rows. Uses `session`, `page` and `upstream`, not MCP.
 //!
-//! `tool` says what a row is, `registry` runs one, `answer` is what comes out; the rows stand in one file a
-//! group, in the order in which they are listed.
+//! `tool` defines a row, `registry` runs a tool, `answer` is its result. Each file has the rows of a group, in the
+//! order in which they are listed.
 
 mod answer;
 mod batch;
@@ -11,27 +11,46 @@ mod calls;
 mod element;
 mod extraction;
 mod interaction;
+#[cfg(test)]
+mod names;
 mod navigation;
 mod network;
 mod parameters;
 mod passed;
 mod person;
 mod progress;
+mod raw_json;
 mod record;
 mod recorded;
 mod recorder;
 mod registry;
+mod resource_uri;
+mod screenshots;
 mod sessions;
 #[cfg(test)]
 #[cfg(feature = "testing")]
 mod shapes;
 mod tool;
+mod typed;
 
 pub use crate::store::Summary;
+
+/// The schema of the details of an error.
+pub fn error_details_schema() -> serde_json::Value {
+    parameters::schema::<crate::error::ErrorDetails>()
+}
+
+/// The schema of the events of a session.
+pub fn event_schema() -> serde_json::Value {
+    parameters::answer_schema::<crate::page::SessionEvent>()
+}
+
 pub use answer::{Answer, AnswerKind, Outcome, Picture};
 pub use calls::Calls;
 pub use person::{Nobody, Person, Question, Reply};
 pub use progress::{Progress, Stage};
 pub use recorded::Recorded;
 pub use registry::{Invocation, Registry, UnknownTool};
-pub use tool::{Callable, Group, Hints, Tool};
+pub use resource_uri::{ResourceKind, ResourceUri, TEMPLATES, UriError, timestamp};
+pub use screenshots::screenshot_at;
+pub use tool::{Callable, Group, Hints, Lifecycle, Tool};

@@ -1,6 +1,4 @@
-//! Tools that lead a page somewhere.
-
-use std::time::Duration;
+//! Tools that navigate.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,6 +26,7 @@ pub(super) fn tools() -> Vec<Tool> {
         goes("reload", "Load the page again from its server.").page(reload),
         goes("wait_for_load", "Wait until the page has loaded, or its network is idle.")
             .read_only()
+            .concurrent()
             .page(wait_for_load),
         tool(
             "pages",
@@ -48,7 +47,7 @@ struct NavigateParameters {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Navigated {
+struct NavigateAnswer {
     success: bool,
     title: String,
     /// Where the page is now, after redirects.
@@ -68,7 +67,7 @@ struct Navigated {
     downloads: Vec<DownloadAnswer>,
 }
 
-impl Navigated {
+impl NavigateAnswer {
     async fn of(page: &Page, navigation: Navigation) -> Self {
         let (download, downloads) = answer::downloads(page).await;
         Self {
@@ -84,11 +83,11 @@ impl Navigated {
     }
 }
 
-async fn navigate(call: PageCall, given: NavigateParameters) -> Result<Navigated> {
+async fn navigate(call: PageCall, given: NavigateParameters) -> Result<NavigateAnswer> {
     let url = allowed_url(&call.config, &given.url)?;
-    let timeout = given.timeout.map_or(call.config.timeout_navigation, Duration::from_millis);
+    let timeout = call.navigation_timeout(given.timeout);
     let navigation = call.page.navigate(&url, given.wait_until.unwrap_or_default(), timeout).await?;
-    Ok(Navigated::of(&call.page, navigation).await)
+    Ok(NavigateAnswer::of(&call.page, navigation).await)
 }
 
 /// A URL that the client may go to.
@@ -101,14 +100,14 @@ fn allowed_url(config: &Config, given: &str) -> Result<Url> {
 #[derive(Deserialize, JsonSchema)]
 struct NoParameters {}
 
-async fn go_back(call: PageCall, _given: NoParameters) -> Result<Navigated> {
-    let navigation = call.page.travel(-1, call.config.timeout_navigation).await?;
-    Ok(Navigated::of(&call.page, navigation).await)
+async fn go_back(call: PageCall, _given: NoParameters) -> Result<NavigateAnswer> {
+    let navigation = call.page.travel(-1, call.navigation_timeout(None)).await?;
+    Ok(NavigateAnswer::of(&call.page, navigation).await)
 }
 
-async fn go_forward(call: PageCall, _given: NoParameters) -> Result<Navigated> {
-    let navigation = call.page.travel(1, call.config.timeout_navigation).await?;
-    Ok(Navigated::of(&call.page, navigation).await)
+async fn go_forward(call: PageCall, _given: NoParameters) -> Result<NavigateAnswer> {
+    let navigation = call.page.travel(1, call.navigation_timeout(None)).await?;
+    Ok(NavigateAnswer::of(&call.page, navigation).await)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -117,10 +116,10 @@ struct ReloadParameters {
     ignore_cache: Option<bool>,
 }
 
-async fn reload(call: PageCall, given: ReloadParameters) -> Result<Navigated> {
-    let timeout = call.config.timeout_navigation;
+async fn reload(call: PageCall, given: ReloadParameters) -> Result<NavigateAnswer> {
+    let timeout = call.navigation_timeout(None);
     let navigation = call.page.reload(given.ignore_cache.unwrap_or(false), timeout).await?;
-    Ok(Navigated::of(&call.page, navigation).await)
+    Ok(NavigateAnswer::of(&call.page, navigation).await)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -130,10 +129,10 @@ struct LoadParameters {
     timeout: Option<u64>,
 }
 
-async fn wait_for_load(call: PageCall, given: LoadParameters) -> Result<Navigated> {
-    let timeout = given.timeout.map_or(call.config.timeout_navigation, Duration::from_millis);
+async fn wait_for_load(call: PageCall, given: LoadParameters) -> Result<NavigateAnswer> {
+    let timeout = call.navigation_timeout(given.timeout);
     let navigation = call.page.wait_for_load(given.state.unwrap_or_default(), timeout).await?;
-    Ok(Navigated::of(&call.page, navigation).await)
+    Ok(NavigateAnswer::of(&call.page, navigation).await)
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -164,7 +163,7 @@ struct PagesAnswer {
     current: Option<String>,
     /// Where the new page has led.
     #[serde(skip_serializing_if = "Option::is_none")]
-    navigation: Option<Navigated>,
+    navigation: Option<NavigateAnswer>,
 }
 
 async fn pages(call: SessionCall, given: PagesParameters) -> Result<PagesAnswer> {
@@ -184,7 +183,7 @@ async fn pages(call: SessionCall, given: PagesParameters) -> Result<PagesAnswer>
             let page = session.new_page().await?;
             if let Some(url) = url {
                 let arrived = page.navigate(&url, WaitUntil::Load, call.config.timeout_navigation).await?;
-                navigation = Some(Navigated::of(&page, arrived).await);
+                navigation = Some(NavigateAnswer::of(&page, arrived).await);
             }
         }
         PagesAction::Select => session.select_page(named()?).await?,

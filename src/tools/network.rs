@@ -177,7 +177,7 @@ impl MockResponse {
     }
 }
 
-/// What a body is where nothing else is said: by the end of the URL's path, else by its first character.
+/// The default content type of a body: by the end of the URL's path, else by its first character.
 fn content_type(url: &str, body: &str) -> &'static str {
     let path = url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('*');
     match path.rsplit('.').next().unwrap_or_default() {
@@ -294,7 +294,7 @@ async fn get_request_log(call: PageCall, given: LogParameters) -> Result<Log> {
     call.page.check_requests()?;
     let found = call.page.requests(given.filter.as_deref());
     let count = found.len();
-    // The newest that fit, with room for what stands around them.
+    // The newest that fit, with space for the fields around them.
     let mut room = call.config.result_budget.saturating_sub(200);
     let mut requests = Vec::new();
     for entry in found.into_iter().rev().map(RequestAnswer::from) {

@@ -1,7 +1,7 @@
-//! Schemas of parameters, and checking what was given against them.
+//! Schemas of parameters, and the validation of arguments.
 //!
-//! serde tells the first thing that is wrong; an agent that must repair its call wants all of them, so the
-//! plain schemas that we make (objects, arrays, enums, numbers, strings) are checked here first.
+//! serde reports only the first error, but an agent that corrects its call needs all of them. So the simple schemas
+//! that Troupe generates (objects, arrays, enums, numbers, strings) are checked here first.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
@@ -20,7 +20,7 @@ pub(super) fn schema<T: JsonSchema>() -> Value {
     plain::<T>(SchemaSettings::draft2020_12())
 }
 
-/// The schema of an answer: what it always has is required there, be it null.
+/// The schema of an answer: fields that are always present are required, even if they are null.
 pub(super) fn answer_schema<T: JsonSchema>() -> Value {
     plain::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
@@ -86,11 +86,11 @@ fn strip(schema: &mut Value, top: bool, nullable: bool) {
             if let Some(Value::Array(values)) = map.get_mut("enum") {
                 values.retain(|value| !value.is_null());
             }
-            // What an answer always has may be null, and says so.
+            // Required fields of an answer can be null, and the schema says so.
             let required = map.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
             for (key, value) in map.iter_mut() {
                 match value {
-                    // What stands here are names: a property may be called `title`.
+                    // The keys here are names: a property can be called `title`.
                     Value::Object(properties) if key == "properties" => {
                         for (name, property) in properties {
                             strip(property, false, required.iter().any(|required| required == name));

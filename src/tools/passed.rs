@@ -1,11 +1,12 @@
-//! What goes through to the upstream server and comes back from it: for the record without pictures and without what was
-//! typed, for the client within the budget.
+//! Calls that are passed on to the upstream server, and their results: without pictures and typed text for the
+//! record, within the budget for the client.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{
     budget,
     progress::{Progress, Stage},
+    typed::TypedPath,
 };
 use crate::{
     session::Results,
@@ -13,10 +14,28 @@ use crate::{
     upstream::{OnProgress, Told},
 };
 
-/// Whoever's words for a field hold one of these calls it secret. The server does not tell what kind of field it is.
+/// A field whose description contains one of these words counts as secret, because the server does not report the
+/// kind of field.
 const SECRET_WORDS: [&str; 6] = ["passw", "passphrase", "secret", "token", "pin", "one-time"];
 /// Typed values that are shorter are everywhere.
 const SHORTEST: usize = 3;
+
+/// Where the typing tools of known servers (Playwright's, Chrome DevTools') have the text. A server does not say which of
+/// its parameters are typed.
+const TYPED: &[(&str, &str)] = &[
+    ("browser_type", "/text"),
+    ("browser_fill_form", "/fields/*/value"),
+    ("type_text", "/text"),
+    ("type", "/text"),
+    ("fill", "/value"),
+    ("fill_form", "/elements/*/value"),
+    ("fill_form", "/fields/*/value"),
+];
+
+/// The parameters of an upstream tool that contain typed text.
+pub(super) fn typed_by(tool: &str) -> Vec<TypedPath> {
+    TYPED.iter().filter(|(name, _)| *name == tool).map(|(_, path)| TypedPath::text(path)).collect()
+}
 
 /// Tells the stages that the server tells.
 pub(super) fn telling(progress: Progress) -> OnProgress {
@@ -25,7 +44,7 @@ pub(super) fn telling(progress: Progress) -> OnProgress {
     })
 }
 
-/// The result without the data of its pictures, and the pictures.
+/// The result with empty `data` and a number in the place of each picture, and the pictures.
 pub(super) fn without_pictures(result: &Value) -> (Value, Vec<store::Picture>) {
     let mut result = result.clone();
     let mut pictures = Vec::new();
@@ -37,7 +56,8 @@ pub(super) fn without_pictures(result: &Value) -> (Value, Vec<store::Picture>) {
             continue;
         };
         pictures.push(picture);
-        *part = json!({"type": "image", "mimeType": mime_type, "picture": pictures.len()});
+        part["data"] = "".into();
+        part["picture"] = pictures.len().into();
     }
     (result, pictures)
 }
@@ -48,8 +68,8 @@ pub(super) fn text_of(result: &Value) -> String {
     parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
 }
 
-/// Cuts the text of a result to the budget. One that has the same as structured content stays whole: half of it would
-/// break what the tool's own schema promises.
+/// Cuts the text of a result to the budget. A result with the same text as structured content is not cut, because
+/// half of it would violate the tool's own schema.
 pub(super) fn fit(mut result: Value, ref_id: &str, budget: usize, results: &Results) -> Value {
     let text = text_of(&result);
     if !result["structuredContent"].is_null() || text.chars().count() <= budget {
@@ -70,7 +90,7 @@ pub(super) fn fit(mut result: Value, ref_id: &str, budget: usize, results: &Resu
     result
 }
 
-/// Puts `mask` in the place of what was typed, wherever a text of the result holds it: a server repeats it as code.
+/// Replaces typed text by `mask` in every text of the result, because a server repeats it in code.
 pub(super) fn mask_typed(result: &mut Value, typed: &[&str], mask: &str) {
     match result {
         Value::String(text) => {
@@ -84,7 +104,7 @@ pub(super) fn mask_typed(result: &mut Value, typed: &[&str], mask: &str) {
     }
 }
 
-/// What a call types into fields that its own words call secret.
+/// The texts that a call types into fields with a secret description.
 pub(super) fn secrets(arguments: &Map<String, Value>) -> Vec<String> {
     let lists = ["fields", "elements"].iter().filter_map(|name| arguments.get(*name)?.as_array()).flatten();
     let fields = lists.filter_map(Value::as_object).chain([arguments]);
@@ -98,6 +118,8 @@ pub(super) fn secrets(arguments: &Map<String, Value>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -123,7 +145,9 @@ mod tests {
         let (without, pictures) = without_pictures(&result);
         assert_eq!(
             without,
-            json!({"content": [{"type": "image", "mimeType": "image/png", "picture": 1}], "_meta": {"a": 1}})
+            json!({
+                "content": [{"type": "image", "data": "", "mimeType": "image/png", "picture": 1}], "_meta": {"a": 1},
+            })
         );
         assert_eq!(pictures[0].data, [0, 0, 0]);
     }

@@ -1,6 +1,6 @@
-//! Asking the person behind the client: for a log-in, a captcha, a decision.
+//! `ask_user`: asks the user of the client for a log-in, a captcha or a decision.
 //!
-//! How a person is reached is the face's business; it hands a [`Person`] down with the call.
+//! How the user is asked depends on the interface, which passes a [`Person`] with the call.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::tool::{Group, ServerCall, Tool, tool};
 use crate::error::Result;
 
-/// What a person is asked.
+/// A question to the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     pub message: String,
@@ -20,7 +20,7 @@ pub struct Question {
     pub schema: Value,
 }
 
-/// What came of it.
+/// The user's reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     Accepted(Map<String, Value>),
@@ -60,6 +60,9 @@ pub(super) fn tools() -> Vec<Tool> {
             "Ask the person what only they know or may do: a log-in, a captcha, a decision.",
         )
         .read_only()
+        // A client may answer by making the call again: the steps before it would run twice.
+        .not_in_batch("a question to the person is a call of its own, not a step of a batch")
+        .not_replayed()
         .server(ask_user),
     ]
 }
@@ -95,6 +98,9 @@ async fn ask_user(call: ServerCall, given: AskParameters) -> Result<Asked> {
         || json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}),
         Value::Object,
     );
+    // The answer may be that the person has logged in: the client's sessions do not expire before it.
+    let sessions = call.connection.sessions(&call.manager);
+    let _in_use: Vec<_> = sessions.iter().map(|session| session.in_use()).collect();
     let reply = call.person.ask(Question { message: given.message, schema }).await?;
     let told = |action, message: &str| Asked { action, content: None, message: message.to_owned() };
     Ok(match reply {

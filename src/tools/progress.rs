@@ -1,4 +1,4 @@
-//! How far a call has come, for a client that wants to be told.
+//! The progress of a call, for clients that request it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ pub struct Stage {
     /// Parts that are over.
     pub done: f64,
     pub total: Option<f64>,
-    /// What is done now.
+    /// The current step.
     pub now: Option<String>,
 }
 

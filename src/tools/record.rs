@@ -1,13 +1,14 @@
-//! Tools that read the record: what earlier calls have answered, and what pages have logged meanwhile.
+//! Tools that read the record: the answers of earlier calls, and the console messages of pages.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    answer::Text,
+    answer::{Content, Text},
     budget,
     recorder::message,
+    screenshots,
     tool::{Group, ServerCall, Tool, tool},
 };
 use crate::{
@@ -15,10 +16,10 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::check_log,
     session::KeptResult,
-    store::{CursorOf, Message, Reading, Record, RecordFilter, SessionFilter, Summary},
+    store::{CursorOf, Message, NewestMessages, Reading, Record, RecordFilter, SessionFilter, Summary},
 };
 
-/// Calls listed where nothing else is said.
+/// Default number of listed calls.
 const LISTED: u64 = 50;
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -26,7 +27,7 @@ pub(super) fn tools() -> Vec<Tool> {
         tool(
             "get_content",
             Group::Record,
-            "Read a call's content (without refId the newest), then only what changed; searchFor filters lines.",
+            "Read a call's content and images (without refId the newest page), then what changed; searchFor filters lines.",
         )
         .read_only()
         .server(get_content),
@@ -50,27 +51,35 @@ struct ContentParameters {
     reset_cursor: Option<bool>,
 }
 
-async fn get_content(call: ServerCall, given: ContentParameters) -> Result<Text> {
+async fn get_content(call: ServerCall, given: ContentParameters) -> Result<Content> {
     let budget = call.manager.config().result_budget;
-    let Some(record) = find_record(&call, given.session_id.as_deref(), given.ref_id.as_deref()).await? else {
-        let kept = find_kept(&call, given.session_id.as_deref(), given.ref_id.as_deref())?;
-        return read(&kept, &given, budget).map(Text);
+    let (session_id, ref_id) = (given.session_id.as_deref(), given.ref_id.as_deref());
+    let only_text = |text: String| Content { text, ..Content::default() };
+    let Some(record) = find_record(&call, session_id, ref_id).await? else {
+        if let Some(taken) = ref_id.and_then(|ref_id| screenshots::screenshot_of(&call, session_id, ref_id)) {
+            return Ok(Content { pictures: vec![taken], ..Content::default() });
+        }
+        return read(&find_kept(&call, session_id, ref_id)?, &given, budget).map(only_text);
     };
     let kept = |text: String| KeptResult::of(&record.ref_id, text);
     if given.offset.is_some() || given.search_for.as_deref().is_some_and(|wanted| !wanted.is_empty()) {
-        return read(&kept(record.content()), &given, budget).map(Text);
+        return read(&kept(record.content()), &given, budget).map(only_text);
     }
     let cursor_of = match (&given.ref_id, &record.session_id) {
-        (None, Some(session)) => CursorOf::Session(session.clone()),
+        (None, Some(session)) if record.shows_page() => CursorOf::Session(session.clone()),
         _ => CursorOf::Record,
     };
     let reset = given.reset_cursor.unwrap_or(false);
-    Ok(Text(match call.manager.store().read_on(&record, cursor_of, reset).await? {
+    let text = match call.manager.store().read_on(&record, cursor_of, reset).await? {
         Reading::Changes(changes) if changes.chars().count() <= budget => changes,
         // Only of a content is a part of use.
         Reading::Changes(_) => budget::part(&kept(record.content()), 0, budget),
         Reading::Whole(content) => budget::part(&kept(content), 0, budget),
-    }))
+    };
+    // A call that is named is asked for again: its images have no cursor.
+    let has_images = given.ref_id.is_some() || !text.is_empty();
+    let pictures = if has_images { screenshots::recorded(&call, &record.ref_id).await? } else { Vec::new() };
+    Ok(Content { text, pictures })
 }
 
 /// A part of a result, or the lines in it that are searched for.
@@ -91,7 +100,7 @@ fn read(kept: &KeptResult, given: &ContentParameters, budget: usize) -> Result<S
 }
 
 /// A call's id is as good as its session's: who names it may read it.
-async fn find_record(
+pub(super) async fn find_record(
     call: &ServerCall,
     session_id: Option<&str>,
     ref_id: Option<&str>,
@@ -104,7 +113,11 @@ async fn find_record(
         Some(ref_id) => store.record(ref_id).await?,
         None => {
             let sessions = session_id.map_or_else(|| call.connection.known(), |id| vec![id.to_owned()]);
-            store.newest_record(sessions).await?
+            // A call that shows no page, such as session_resume, does not stand between the client and the page's changes.
+            match store.newest_record(sessions.clone(), true).await? {
+                Some(page) => Some(page),
+                None => store.newest_record(sessions, false).await?,
+            }
         }
     };
     let found = found.filter(|record| {
@@ -122,7 +135,8 @@ async fn find_record(
     }
 }
 
-/// What is kept without a record: in the session that is named, or in those of this client and its other calls.
+/// Finds a result that is stored without a record: in the named session, or in those of this client and its other
+/// calls.
 fn find_kept(call: &ServerCall, session_id: Option<&str>, ref_id: Option<&str>) -> Result<KeptResult> {
     let mut found = match session_id {
         Some(id) => {
@@ -186,20 +200,20 @@ struct ConsoleParameters {
 async fn get_console_content(call: ServerCall, given: ConsoleParameters) -> Result<Text> {
     let store = call.manager.store();
     let level = given.level.and_then(Level::name);
-    let messages = match &given.ref_id {
+    let budget = call.manager.config().result_budget;
+    let found = match &given.ref_id {
         Some(ref_id) => {
             let record = find_record(&call, given.session_id.as_deref(), Some(ref_id)).await?;
             let record = record.ok_or_else(|| no_record(ref_id, store.records()))?;
-            store.console_of_record(&record.ref_id, level).await?
+            store.console_of_record(&record.ref_id, level, budget).await?
         }
-        None => session_console(&call, given.session_id.as_deref(), level).await?,
+        None => session_console(&call, given.session_id.as_deref(), level, budget).await?,
     };
-    if messages.is_empty() {
+    if found.messages.is_empty() {
         // Nothing was heard is another answer than nothing can be heard.
         check_log(call.manager.config().browser, engine::Log::Console)?;
     }
-    let lines: Vec<String> = messages.iter().map(Message::to_string).collect();
-    Ok(Text(newest_that_fit(&lines, call.manager.config().result_budget)))
+    Ok(Text(newest_that_fit(&found, budget)))
 }
 
 fn no_record(ref_id: &str, records: bool) -> TroupeError {
@@ -210,12 +224,13 @@ fn no_record(ref_id: &str, records: bool) -> TroupeError {
     error.suggestion("nothing is recorded (--store none); without refId, the last messages are told")
 }
 
-/// Everything that a session's pages have logged, also since its last call.
+/// The console messages of a session's pages, also since its last call: the newest that fit into `budget` characters.
 async fn session_console(
     call: &ServerCall,
     session_id: Option<&str>,
     level: Option<&str>,
-) -> Result<Vec<Message>> {
+    budget: usize,
+) -> Result<NewestMessages> {
     let store = call.manager.store();
     let sessions = match session_id {
         Some(id) => vec![id.to_owned()],
@@ -224,10 +239,12 @@ async fn session_console(
     if let Some(id) = session_id {
         check_session(call, id).await?;
     }
-    let mut messages = Vec::new();
+    let NewestMessages { mut messages, mut earlier } = NewestMessages::default();
     for id in &sessions {
         if store.records() {
-            messages.extend(store.console_of_session(id, level).await?);
+            let found = store.console_of_session(id, level, budget).await?;
+            messages.extend(found.messages);
+            earlier += found.earlier;
         }
         if let Ok(session) = call.manager.get(id) {
             let console = session.console();
@@ -241,11 +258,12 @@ async fn session_console(
         }
     }
     messages.sort_by_key(|message| message.at);
-    Ok(messages)
+    Ok(NewestMessages { messages, earlier })
 }
 
-/// The newest lines that fit into `budget`, in their order.
-fn newest_that_fit(lines: &[String], budget: usize) -> String {
+/// The newest messages that fit into `budget` characters, one a line, in their order.
+fn newest_that_fit(found: &NewestMessages, budget: usize) -> String {
+    let lines: Vec<String> = found.messages.iter().map(Message::to_string).collect();
     let mut room = budget.saturating_sub(100);
     let fit = lines.iter().rev().take_while(|line| {
         let length = line.chars().count() + 1;
@@ -255,7 +273,10 @@ fn newest_that_fit(lines: &[String], budget: usize) -> String {
     });
     let from = lines.len() - fit.count();
     let shown = lines[from..].join("\n");
-    if from == 0 { shown } else { format!("… {from} earlier messages; level leaves some out\n{shown}") }
+    match found.earlier + from {
+        0 => shown,
+        left_out => format!("… {left_out} earlier messages; level leaves some out\n{shown}"),
+    }
 }
 
 /// One that is over can be read; one that never was is an error.
@@ -332,7 +353,7 @@ async fn list_requests(call: ServerCall, given: ListParameters) -> Result<Reques
         },
     };
     let found = call.manager.store().requests(filter).await?;
-    // The newest that fit, with room for what stands around them.
+    // The newest that fit, with space for the fields around them.
     let mut room = call.manager.config().result_budget.saturating_sub(200);
     let mut requests = Vec::new();
     for entry in found.into_iter().map(RequestAnswer::from) {

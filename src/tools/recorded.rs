@@ -1,10 +1,7 @@
-//! What the record tells of one call, for faces that list calls by their id.
+//! One recorded call, for interfaces that list calls by their id.
 
 use super::Registry;
-use crate::{
-    error::Result,
-    store::{Record, Summary},
-};
+use crate::{error::Result, store::Summary};
 
 /// A call in the record.
 #[derive(Debug, Clone)]
@@ -20,22 +17,7 @@ impl Registry {
         if !store.records() {
             return Ok(None);
         }
-        let Some(Record { ref_id, session_id, tool, at, answer, .. }) = store.record(ref_id).await? else {
-            return Ok(None);
-        };
-        let console = store.console_of_record(&ref_id, None).await?;
-        let errors = console.iter().filter(|message| message.level == "error").count();
-        let call = Summary {
-            success: answer.as_ref().map(|answer| answer.success),
-            answered_at: answer.as_ref().map(|answer| answer.at),
-            has_snapshot: answer.as_ref().is_some_and(|answer| answer.page_snapshot.is_some()),
-            console_messages: console.len() as u64,
-            console_errors: errors as u64,
-            ref_id,
-            session_id,
-            tool,
-            at,
-        };
-        Ok(Some(Recorded { call, error_message: answer.and_then(|answer| answer.error_message) }))
+        let found = store.summary(ref_id).await?;
+        Ok(found.map(|(call, error_message)| Recorded { call, error_message }))
     }
 }

@@ -1,4 +1,4 @@
-//! A call's way into the record: its request before it runs, its answer before it is sent.
+//! Records a call: its request before it runs, its answer before it is sent.
 
 use std::sync::Arc;
 
@@ -6,12 +6,14 @@ use serde_json::{Map, Value, json};
 
 use super::{
     answer::{Answer, Outcome, Picture},
-    passed,
-    tool::{Callable, Group},
+    passed, raw_json,
+    registry::Registry,
+    tool::{Callable, Group, Run, Tool},
+    typed::{self, TypedValue},
 };
 use crate::{
     engine::ConsoleMessage,
-    error,
+    error, offload,
     page::{Entered, Page},
     policy::{
         redaction::{self, MASK, Secrets},
@@ -20,19 +22,6 @@ use crate::{
     session::{Connection, Session},
     store::{self, Message, NewAnswer, NewRequest, Store, Summary, iso8601, now},
 };
-
-/// Where a tool's parameters hold what goes into a field, which may be one for a password.
-const TYPED: &[(&str, &str)] = &[
-    ("type", "/text"),
-    ("fill", "/value"),
-    ("fill_form", "/fields/*/value"),
-    ("press", "/key"),
-    // Of upstream servers, of which nobody tells what kind of field it is.
-    ("browser_type", "/text"),
-    ("browser_fill_form", "/fields/*/value"),
-    ("type_text", "/text"),
-    ("fill_form", "/elements/*/value"),
-];
 
 /// One call in the record. Dropped before it is finished, the call is one that was cancelled.
 pub(super) struct Recording {
@@ -45,6 +34,8 @@ pub(super) struct Recording {
     /// Of the fields that were typed into, which are for passwords; `None` before that is known.
     passwords: Option<Vec<bool>>,
     page_snapshot: Option<Arc<str>>,
+    /// The result of a call to the upstream server, as it was sent.
+    passed: Option<Box<str>>,
     begun: bool,
 }
 
@@ -76,6 +67,7 @@ impl Recording {
             session: None,
             passwords: None,
             page_snapshot: None,
+            passed: None,
             begun: false,
         }
     }
@@ -100,22 +92,22 @@ impl Recording {
         }
     }
 
-    /// The call is over; where it has acted on the page, the page afterwards is what it is read for.
+    /// Reads the page after a call, if the call has acted on the page.
     pub async fn look_at(&mut self, page: &Page) {
         let acts = matches!(self.tool.group, Group::Navigation | Group::Interaction);
-        if self.is_on() && acts && !self.tool.hints.read_only {
+        if self.is_on() && acts && !self.tool.properties.hints.read_only {
             self.page_snapshot = Box::pin(page.text_after()).await;
         }
     }
 
-    /// What the call has entered into fields.
+    /// Adds the fields that the call has entered something into.
     pub fn entered(&mut self, Entered { passwords, secret }: Entered) {
         if let Some(session) = &self.session {
             secret.iter().for_each(|secret| session.secrets.add(secret));
-            // A single key is no secret, nor does it show that a text is none.
-            let fields = self.tool.name != "press";
-            for (index, value) in typed_values(&self.tool.name, &mut self.params).into_iter().enumerate() {
-                match (passwords.get(index).filter(|_| fields), value.as_str()) {
+            // A single key is not a secret, and does not show that a text is none.
+            let typed = typed_values(&self.tool, &mut self.params).into_iter().enumerate();
+            for (index, typed) in typed.filter(|(_, typed)| !typed.is_key) {
+                match (passwords.get(index), typed.value.as_str()) {
                     (Some(true), Some(text)) => session.secrets.add(text),
                     (Some(false), Some(text)) => session.secrets.add_open(text),
                     _ => {}
@@ -125,33 +117,23 @@ impl Recording {
         self.passwords = Some(passwords);
     }
 
-    /// The outcome without what was typed into password fields: an agent reads what the record holds.
-    pub fn redact(&self, result: error::Result<Answer>) -> error::Result<Answer> {
+    /// The outcome without the secrets of the session and of the server: an agent gets the same text as the record.
+    pub fn redact(&self, result: error::Result<Answer>, vault: &Vault) -> error::Result<Answer> {
         match self.session.as_ref().map(|session| &session.secrets) {
-            Some(secrets) => redact(result, secrets),
-            None => result,
+            Some(secrets) => redact(result, &**secrets),
+            None => redact(result, vault),
         }
     }
 
-    /// Writes how the call was answered, and returns once that is done. `whole` is the text of what was cut.
+    /// Writes the answer of the call, and returns when that is done. `whole` is the complete text of a cut answer.
     pub async fn finish(mut self, outcome: &Outcome, whole: Option<Arc<str>>) -> Option<Summary> {
         let session_id = self.session.as_ref().map(|session| session.id.clone());
         let session_id = session_id.or_else(|| outcome.session_id.as_deref().map(Into::into));
         let request = self.current(session_id)?;
         self.request = None;
-        let console = self.session.as_ref().map(|session| session.console().take()).unwrap_or_default();
-        let (result, text, pictures) = self.result(outcome);
-        if self.tool.name == "snapshot" {
-            self.page_snapshot = text.map(Into::into);
-        }
-        let answer = NewAnswer {
-            result,
-            page_snapshot: self.page_snapshot.take().map(|text| self.masked(text)),
-            content: whole.map(|text| self.masked(text)),
-            error_message: self.error_message(outcome),
-            console: console.into_iter().map(message).map(|logged| self.masked_message(logged)).collect(),
-            pictures,
-        };
+        let bytes = [&self.page_snapshot, &whole].into_iter().flatten().map(|text| text.len()).sum::<usize>()
+            + outcome.result.as_ref().map_or(0, Answer::bytes);
+        let answer = offload::in_place(bytes, || self.answer(outcome, whole));
         let summary = Summary {
             ref_id: request.ref_id.to_string(),
             session_id: request.session_id.as_deref().map(str::to_owned),
@@ -167,9 +149,27 @@ impl Recording {
         Some(summary)
     }
 
-    /// The page as the upstream server's answer shows it.
-    pub fn passed(&mut self, snapshot: Option<String>) {
+    /// The answer as it is written: without secrets, with pictures decoded.
+    fn answer(&mut self, outcome: &Outcome, whole: Option<Arc<str>>) -> NewAnswer {
+        let console = self.session.as_ref().map(|session| session.console().take()).unwrap_or_default();
+        let (result, text, pictures) = self.result(outcome);
+        if self.tool.properties.is_snapshot {
+            self.page_snapshot = text.map(Into::into);
+        }
+        NewAnswer {
+            result,
+            page_snapshot: self.page_snapshot.take().map(|text| self.masked(text)),
+            content: whole.map(|text| self.masked(text)),
+            error_message: self.error_message(outcome),
+            console: console.into_iter().map(message).map(|logged| self.masked_message(logged)).collect(),
+            pictures,
+        }
+    }
+
+    /// Takes the upstream server's result: the page in it, and its text.
+    pub fn passed(&mut self, snapshot: Option<String>, text: Box<str>) {
         self.page_snapshot = snapshot.map(Into::into);
+        self.passed = Some(text);
     }
 
     /// What failed, in words.
@@ -185,10 +185,14 @@ impl Recording {
     fn current(&self, session_id: Option<Arc<str>>) -> Option<Arc<NewRequest>> {
         let mut request = self.request.clone()?;
         let mut params = self.params.clone();
-        for (index, value) in typed_values(&self.tool.name, &mut params).into_iter().enumerate() {
+        for (index, typed) in typed_values(&self.tool, &mut params).into_iter().enumerate() {
             let known = self.passwords.as_ref().and_then(|passwords| passwords.get(index));
-            if known != Some(&false) && value.is_string() {
-                *value = MASK.into();
+            let vault = self.session.as_ref().map(|session| session.secrets.vault());
+            let named = typed.value.as_str().zip(vault).and_then(|(name, vault)| vault.placeholder(name));
+            if let Some(placeholder) = named {
+                *typed.value = placeholder.into();
+            } else if known != Some(&false) && typed.value.is_string() {
+                *typed.value = MASK.into();
             }
         }
         if !self.keep_credentials {
@@ -204,18 +208,22 @@ impl Recording {
 
     /// The answer as it is sent, its text, and its pictures.
     fn result(&self, outcome: &Outcome) -> (String, Option<String>, Vec<store::Picture>) {
-        if let Ok(Answer::Passed(result)) = &outcome.result {
-            let (mut result, pictures) = passed::without_pictures(result);
+        if let Some(text) = &self.passed {
+            let sent: Value = serde_json::from_str(text).unwrap_or_default();
+            let (mut stored, pictures) = passed::without_pictures(&sent);
             let mut params = self.params.clone();
-            let typed = typed_values(&self.tool.name, &mut params);
-            let typed: Vec<&str> = typed.iter().filter_map(|value| value.as_str()).collect();
-            passed::mask_typed(&mut result, &typed, MASK);
-            return (self.masked_json(&result), None, pictures);
+            let typed = typed_values(&self.tool, &mut params);
+            let typed: Vec<&str> = typed.iter().filter_map(|typed| typed.value.as_str()).collect();
+            passed::mask_typed(&mut stored, &typed, MASK);
+            self.mask_value(&mut stored);
+            return (raw_json::rewrite(text, &sent, &stored), None, pictures);
         }
         let (text, pictures) = match &outcome.result {
             Ok(Answer::Json(value)) => (Some(self.masked_json(value)), Vec::new()),
             Ok(Answer::Text(text)) => (Some(self.masked_text(text.clone())), Vec::new()),
-            Ok(Answer::Image(picture)) => (None, vec![picture]),
+            Ok(Answer::Image(picture)) => {
+                (picture.facts().map(|facts| self.masked_json(&facts)), vec![picture])
+            }
             Ok(Answer::Pictured { facts: Value::String(text), pictures }) => {
                 (Some(self.masked_text(text.clone())), pictures.iter().collect())
             }
@@ -241,13 +249,17 @@ impl Recording {
 
     fn masked_json(&self, value: &Value) -> String {
         let mut value = value.clone();
+        self.mask_value(&mut value);
+        value.to_string()
+    }
+
+    fn mask_value(&self, value: &mut Value) {
         if !self.keep_credentials {
-            redaction::mask_credentials(&mut value);
+            redaction::mask_credentials(value);
         }
         if let Some(session) = &self.session {
-            session.secrets.mask_json(&mut value);
+            session.secrets.mask_json(value);
         }
-        value.to_string()
     }
 
     fn masked_text(&self, text: String) -> String {
@@ -277,7 +289,7 @@ impl Drop for Recording {
     }
 }
 
-/// What the client gets instead of the content, which stays in the record: the metadata of seed 002.
+/// The metadata of seed 002 that the client gets instead of the content, which stays in the record.
 pub(super) fn reference(outcome: &Outcome, recorded: &Summary) -> Value {
     let mut reference = json!({
         "ref_id": outcome.ref_id,
@@ -326,7 +338,7 @@ impl Masks for Vault {
     }
 }
 
-/// What a call has come to, without the secrets that `masks` knows.
+/// The result of a call without the secrets that `masks` knows.
 pub(super) fn redact(result: error::Result<Answer>, masks: &impl Masks) -> error::Result<Answer> {
     match result {
         Ok(mut answer) => {
@@ -349,51 +361,41 @@ pub(super) fn redact(result: error::Result<Answer>, masks: &impl Masks) -> error
 }
 
 /// The parameters of an upstream server's tool, with the secrets that they name.
-pub(super) fn with_secrets(tool: &str, given: Map<String, Value>, secrets: &Secrets) -> Map<String, Value> {
+pub(super) fn with_secrets(
+    tool: &Tool,
+    given: Map<String, Value>,
+    secrets: &Secrets,
+) -> error::Result<Map<String, Value>> {
     let mut params = Value::Object(given);
-    for value in typed_values(tool, &mut params) {
-        if let Some(text) = value.as_str() {
-            *value = secrets.typed(text).into();
+    for typed in typed_values(tool, &mut params) {
+        if let Some(text) = typed.value.as_str() {
+            *typed.value = secrets.vault().typed(text)?.text.into();
         }
     }
-    match params {
+    Ok(match params {
         Value::Object(given) => given,
         _ => Map::new(),
-    }
+    })
 }
 
-/// The places in the parameters of `tool` that hold what is typed.
-fn typed_values<'a>(tool: &str, params: &'a mut Value) -> Vec<&'a mut Value> {
-    if tool == "batch" {
-        let steps = params.pointer_mut("/steps").and_then(Value::as_array_mut);
-        // What each field was for is known to the steps' own records alone.
-        return steps.into_iter().flatten().flat_map(typed_in_step).collect();
+/// The values in the parameters of `tool` that are typed.
+fn typed_values<'a>(tool: &Tool, params: &'a mut Value) -> Vec<TypedValue<'a>> {
+    if !matches!(tool.run, Run::Batch) {
+        return typed::values(&tool.typed, params);
     }
-    let has = |params: &Value, path: &str| params.pointer(path.split("/*").next().unwrap_or(path)).is_some();
-    let row = TYPED.iter().find(|(name, path)| *name == tool && has(params, path));
-    let Some((_, path)) = row else { return Vec::new() };
-    let writes = tool != "press" || params.pointer(path).and_then(Value::as_str).is_some_and(writes);
-    match path.split_once("/*") {
-        None => params.pointer_mut(path).filter(|_| writes).into_iter().collect(),
-        Some((list, inner)) => {
-            let list = params.pointer_mut(list).and_then(Value::as_array_mut);
-            list.into_iter().flatten().filter_map(|item| item.pointer_mut(inner)).collect()
-        }
-    }
+    // The kind of each field is known to the steps' own records alone.
+    let steps = params.pointer_mut("/steps").and_then(Value::as_array_mut);
+    steps.into_iter().flatten().flat_map(typed_in_step).collect()
 }
 
-/// Whether a key makes a character, and is not a command or one with a name.
-fn writes(key: &str) -> bool {
-    key.strip_prefix("Shift+").unwrap_or(key).chars().count() == 1
-}
-
-fn typed_in_step(step: &mut Value) -> Vec<&mut Value> {
-    let tool = step["tool"].as_str().unwrap_or_default().to_owned();
-    step.get_mut("arguments").map(|arguments| typed_values(&tool, arguments)).unwrap_or_default()
+fn typed_in_step(step: &mut Value) -> Vec<TypedValue<'_>> {
+    let tool = step["tool"].as_str().and_then(Registry::row);
+    let arguments = step.get_mut("arguments");
+    tool.zip(arguments).map(|(tool, arguments)| typed_values(tool, arguments)).unwrap_or_default()
 }
 
 fn decoded(picture: &Picture) -> Option<store::Picture> {
-    store::Picture::decoded(picture.mime_type, &picture.data)
+    store::Picture::decoded(&picture.mime_type, &picture.data)
 }
 
 /// As the record has it.

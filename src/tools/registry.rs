@@ -1,13 +1,9 @@
-//! The list of tools, and how a call to one is run: checked, admitted to its session, timed by nobody but
-//! the tool itself.
+//! The registry of tools, and how a call runs: validation, admission to its session, and execution. Only the tool
+//! itself has timeouts.
 
-use std::{
-    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
-    time::Instant,
-};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use serde_json::{Map, Value};
-use tokio::sync::OwnedMutexGuard;
 
 use super::{
     answer::{Answer, Outcome},
@@ -20,15 +16,16 @@ use super::{
     record,
     recorder::{self, Recording, redact},
     sessions,
-    tool::{Callable, Group, PageCall, Run, ServerCall, SessionCall, Tool},
+    tool::{Callable, Group, Lifecycle, PageCall, Run, ServerCall, SessionCall, Switch, Tool},
 };
 use crate::{
-    config::{Config, Responses},
+    config::{Config, Responses, one_line, option_of_flag},
     engine,
     error::{ErrorCode, Result, TroupeError},
+    offload,
     page::Entered,
     policy::vault::Vault,
-    session::{Backend, Browsers, Clock, Connection, Session, SessionManager, SystemClock, Turn},
+    session::{Admitted, Backend, Browsers, Clock, Connection, Session, SessionManager, SystemClock, Turn},
     store::Store,
     upstream::{Offered, Upstreams},
 };
@@ -47,9 +44,6 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     tools
 });
 
-/// Names of seed 002.
-const ALIASES: &[(&str, &str)] = &[("create_new_session", "create_session")];
-
 /// No tool has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown tool `{name}`{}", near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
@@ -67,13 +61,13 @@ pub struct Invocation {
     pub turn: Option<Turn>,
     /// The id that the call has, where its client has given it one.
     pub ref_id: Option<String>,
-    /// The session whose turn the call has already, as a step of a batch.
-    pub held: Option<Arc<Session>>,
+    /// The sessions to which the call's batch was admitted, the batch's own first. Empty for a call that is no step.
+    pub held: Arc<[Arc<Session>]>,
     /// Whether results of any length are taken: by a program. An agent's are cut to the result budget.
     pub whole: bool,
     /// Who is asked where a person must decide.
     pub person: Arc<dyn Person>,
-    /// Where it is told how far the call has come.
+    /// Receives the progress of the call.
     pub progress: Progress,
 }
 
@@ -86,7 +80,7 @@ impl Invocation {
             connection,
             turn: None,
             ref_id: None,
-            held: None,
+            held: Arc::default(),
             whole: false,
             person: person::nobody(),
             progress: Progress::default(),
@@ -125,12 +119,11 @@ impl Registry {
         Ok(Self { upstreams, ..registry })
     }
 
-    /// What is wrong with a configuration, without starting anything.
+    /// Returns the error of a configuration, without starting anything or opening a file.
     pub fn check(config: &Arc<Config>) -> Result<()> {
         if Upstreams::open(config)?.is_none() {
             engine::for_config(config.clone())?;
         }
-        Vault::open(config)?;
         select(config).map(drop)
     }
 
@@ -150,7 +143,7 @@ impl Registry {
         Ok(Self { manager, listed, upstreams: None, passed, calls, vault })
     }
 
-    /// The servers that serve the sessions, where no engine of ours does.
+    /// The upstream servers of the sessions, if there is no built-in engine.
     pub fn upstreams(&self) -> Option<&Arc<Upstreams>> {
         self.upstreams.as_ref()
     }
@@ -159,9 +152,21 @@ impl Registry {
         &self.manager
     }
 
+    /// The names of the secrets that clients type by name.
+    pub fn secret_names(&self) -> Vec<&str> {
+        self.vault.names().collect()
+    }
+
     /// What there was of calls.
     pub fn calls(&self) -> &Calls {
         &self.calls
+    }
+
+    /// Waits until no call runs, or `--drain-timeout` has passed.
+    pub async fn drain(&self) {
+        if tokio::time::timeout(self.manager.config().drain_timeout, self.calls.idle()).await.is_err() {
+            tracing::info!("calls are cancelled: they did not finish within --drain-timeout");
+        }
     }
 
     /// Those of the tools that are always there.
@@ -174,6 +179,14 @@ impl Registry {
     pub async fn passed_tools(&self) -> Result<Vec<Arc<Tool>>> {
         if let Some(upstreams) = &self.upstreams {
             upstreams.tools().await?;
+        }
+        Ok(self.known_passed_tools())
+    }
+
+    /// Returns the same after one attempt to start an upstream server. Further attempts go on.
+    pub async fn passed_tools_of_first_attempt(&self) -> Result<Vec<Arc<Tool>>> {
+        if let Some(upstreams) = &self.upstreams {
+            upstreams.tools_of_first_attempt().await?;
         }
         Ok(self.known_passed_tools())
     }
@@ -212,9 +225,23 @@ impl Registry {
         self.known(name).is_some_and(|tool| tool.is_in_session())
     }
 
+    /// Why the tool `name` cannot be a step of a batch.
+    pub(super) fn not_in_batch(&self, name: &str) -> Option<&'static str> {
+        self.known(name)?.properties.not_in_batch
+    }
+
+    /// The native tool with this effect on the life of a session.
+    pub fn of_lifecycle(lifecycle: Lifecycle) -> &'static str {
+        TOOLS.iter().find(|tool| tool.properties.lifecycle == Some(lifecycle)).map_or("", |tool| &tool.name)
+    }
+
+    /// The native tool with this name or alias, listed or not.
+    pub fn row(name: &str) -> Option<&'static Tool> {
+        TOOLS.iter().find(|tool| tool.is_named(name))
+    }
+
     fn native(&self, name: &str) -> Option<&'static Tool> {
-        let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
-        self.listed.iter().find(|tool| tool.name == name).copied()
+        self.listed.iter().find(|tool| tool.is_named(name)).copied()
     }
 
     /// The tool `name`, as far as tools are known by now.
@@ -235,33 +262,51 @@ impl Registry {
         if let Some(tool) = passed.iter().find(|tool| tool.name == name) {
             return Ok(Ok(Callable::Passed(tool.clone())));
         }
+        if let Some(error) = self.removed(name) {
+            return Ok(Err(error));
+        }
         let names = self.listed.iter().map(|tool| &*tool.name).chain(passed.iter().map(|tool| &*tool.name));
         let near = crate::config::nearest(name, names);
         Err(UnknownTool { name: name.to_owned(), near: near.map(str::to_owned) })
     }
 
+    /// Returns the error of a call to a tool that exists, but that the configuration does not offer.
+    fn removed(&self, name: &str) -> Option<TroupeError> {
+        let config = self.manager.config();
+        let offered = self.upstreams.as_ref().map(|upstreams| upstreams.known_tools());
+        let passed = offered.iter().flat_map(|offered| offered.iter()).find(|offered| offered.name == name);
+        if let Some(passed) = passed {
+            return removal(config, &Tool::passed_through(passed)).map(|removal| removal.error(name));
+        }
+        let tool = Self::row(name).filter(|tool| self.upstreams.is_none() || is_beside_upstream(tool))?;
+        removal(config, tool).map(|removal| removal.error(name))
+    }
+
     /// Runs one call to its end. Dropped, it stops where it is.
     pub async fn call(&self, invocation: Invocation) -> Result<Outcome, UnknownTool> {
-        let found = self.find(&invocation.tool).await?;
-        let begun = Instant::now();
+        let found = self.find(&invocation.tool).await.inspect_err(|unknown| {
+            tracing::info!(tool = one_line(&unknown.name), result = "unknown tool", "call");
+        })?;
         let config = self.manager.config();
-        let mut outcome = Outcome {
-            ref_id: invocation.ref_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string()),
-            session_id: None,
-            page_id: None,
-            result: Err(TroupeError::new(ErrorCode::InternalError, "the call was not run")),
-            recorded: None,
-            reference: None,
-        };
+        let ref_id = invocation.ref_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        let outcome = Outcome { ref_id, ..Outcome::default() };
         let tool = match found {
             Ok(tool) => tool,
             Err(error) => {
                 invocation.connection.pass(invocation.turn).await;
+                tracing::info!(
+                    tool = one_line(&invocation.tool),
+                    result = error.code.as_str(),
+                    ref_id = outcome.ref_id,
+                    "call"
+                );
                 return Ok(Outcome { result: Err(error), ..outcome });
             }
         };
+        let mut running = self.calls.begin(tool.name.clone(), outcome);
+        let outcome = running.outcome();
         let budget = if invocation.whole { usize::MAX } else { config.result_budget };
-        // What the client asks of the server itself is told in any case.
+        // Results of tools that concern the server itself are always complete.
         let by_reference =
             config.responses == Responses::Ref && !invocation.whole && !matches!(tool.run, Run::Server(_));
         let connection = invocation.connection.clone();
@@ -276,12 +321,16 @@ impl Registry {
         let mut whole = None;
         // A program (in Node, in a shell) reads its own page as it is, but for the secrets of the server.
         let is_agent = !invocation.whole;
-        let result = match self.run(&tool, invocation, &mut outcome, &mut recording).await {
+        let result = match self.run(&tool, invocation, outcome, &mut recording).await {
             Err(error) => Err(self.manager.with_former(error).await),
             done => done,
         };
-        let result = redact(result, &*self.vault);
-        outcome.result = match if is_agent { recording.redact(result) } else { result } {
+        let bytes = result.as_ref().map_or(0, Answer::bytes);
+        let result = offload::in_place(bytes, || match is_agent {
+            true => recording.redact(result, &self.vault),
+            false => redact(result, &*self.vault),
+        });
+        outcome.result = match result {
             Ok(answer) => {
                 let session = outcome.session_id.as_deref().and_then(|id| self.manager.get(id).ok());
                 let results = session.as_ref().map_or(&connection.results, |session| &session.results);
@@ -294,13 +343,13 @@ impl Registry {
         if let (Err(error), Some(session)) = (&mut outcome.result, &outcome.session_id) {
             error.session_id.get_or_insert_with(|| session.clone());
         }
-        self.calls.count(tool.name.clone(), &outcome, begun);
-        outcome.recorded = recording.finish(&outcome, whole).await;
+        outcome.place_notice();
+        outcome.recorded = recording.finish(outcome, whole).await;
         if by_reference {
             outcome.reference =
-                outcome.recorded.as_ref().map(|recorded| recorder::reference(&outcome, recorded));
+                outcome.recorded.as_ref().map(|recorded| recorder::reference(outcome, recorded));
         }
-        Ok(outcome)
+        Ok(running.finish())
     }
 
     async fn run(
@@ -310,10 +359,13 @@ impl Registry {
         outcome: &mut Outcome,
         recording: &mut Recording,
     ) -> Result<Answer> {
-        let Invocation { arguments, connection, turn, held, whole, person, progress, .. } = invocation;
+        let Invocation { tool: name, arguments, connection, turn, held, whole, person, progress, .. } =
+            invocation;
+        // For errors of tools that read; an action knows best which of its targets failed.
+        let target = arguments["selector"].as_str().map(str::to_owned);
         // Told in every answer, also where the rest of the arguments is wrong.
-        let named = ["sessionId", "session_id"].iter().find_map(|name| arguments[*name].as_str());
-        // What is another's own gets no trace of the call.
+        let named = arguments.as_object().and_then(batch::named_session);
+        // A call to another client's implicit session is not recorded in that session.
         let named = named.filter(|id| connection.reaches(&self.manager, id));
         outcome.session_id = named.map(str::to_owned);
         if let Run::Upstream { session } = &tool.run {
@@ -325,15 +377,15 @@ impl Registry {
             let named = session.iter().filter_map(|name| given.remove(*name)).next();
             recording.called_with(&given);
             let mut place = Map::from_iter(named.map(|named| ("sessionId".to_owned(), named)));
-            let (session, _place) = self.admit(&mut place, &connection, turn, held, outcome).await?;
+            let (session, _place) = self.admit(&mut place, &connection, turn, &held, outcome).await?;
             recording.begin(Some(session.clone())).await;
             for secret in passed::secrets(&given) {
                 session.secrets.add(&secret);
             }
-            let given = recorder::with_secrets(&tool.name, given, &session.secrets);
+            let given = recorder::with_secrets(tool, given, &session.secrets)?;
             let passed = session.pass_through(&tool.name, given, passed::telling(progress));
             let passed = Box::pin(session.run(passed)).await?;
-            recording.passed(passed.found.snapshot);
+            recording.passed(passed.found.snapshot, passed.text);
             return Ok(Answer::Passed(passed.result));
         }
         let mut given = match parameters::check(&tool.name, &tool.input, arguments) {
@@ -349,7 +401,8 @@ impl Registry {
                 connection.pass(turn).await;
                 recording.begin(None).await;
                 let call = ServerCall { manager: self.manager.clone(), connection, person };
-                let answer = run(call, Value::Object(given))?.await?;
+                let mut answer = run(call, Value::Object(given))?.await?;
+                tool.add_alias_fields(&name, &mut answer);
                 if let Answer::Json(value) = &answer
                     && let Some(id) = value["sessionId"].as_str()
                 {
@@ -359,19 +412,21 @@ impl Registry {
             }
             Run::Batch => {
                 let given: BatchParameters = parameters::read(&tool.name, Value::Object(given))?;
-                let Some(named) = given.session(self) else {
+                let Some((own, others)) = given.sessions(self) else {
                     connection.pass(turn).await;
                     recording.begin(None).await;
-                    return batch::run(self, &connection, given, None, whole, &progress).await;
+                    return batch::run(self, &connection, given, Arc::default(), whole, &progress).await;
                 };
-                // Nothing comes between the steps: the batch holds the session's turn for them.
-                let (session, _place) = connection.admit(&self.manager, named, turn).await?;
-                outcome.session_id = Some(session.id.to_string());
-                recording.begin(Some(session.clone())).await;
-                batch::run(self, &connection, given, Some(session), whole, &progress).await
+                // The batch keeps its turn in every session until it ends: no other call runs between its steps.
+                let admitted = connection.admit(&self.manager, own.as_deref(), &others, turn).await?;
+                let held: Arc<[_]> = admitted.iter().map(|admitted| admitted.session.clone()).collect();
+                outcome.session_id = Some(held[0].id.to_string());
+                outcome.notice = held[0].take_notice();
+                recording.begin(Some(held[0].clone())).await;
+                batch::run(self, &connection, given, held, whole, &progress).await
             }
             Run::Session(run) => {
-                let (session, _place) = self.admit(&mut given, &connection, turn, held, outcome).await?;
+                let (session, _place) = self.admit(&mut given, &connection, turn, &held, outcome).await?;
                 recording.begin(Some(session.clone())).await;
                 let call = SessionCall { session: session.clone(), config: self.manager.config().clone() };
                 let _change = change(tool, &session);
@@ -382,12 +437,14 @@ impl Registry {
             }
             Run::Page(run) => {
                 let page_id = given.remove("pageId");
-                let (session, _place) = self.admit(&mut given, &connection, turn, held, outcome).await?;
+                let (session, mut place) = self.admit(&mut given, &connection, turn, &held, outcome).await?;
                 recording.begin(Some(session.clone())).await;
+                let server = ServerCall { manager: self.manager.clone(), connection, person };
                 let work = async {
                     let page = session.page(page_id.as_ref().and_then(Value::as_str)).await?;
                     outcome.page_id = Some(page.id.clone());
-                    if !tool.works_in_dialog {
+                    page.begin_call();
+                    if !tool.properties.works_in_dialog {
                         page.check_no_dialog()?;
                     }
                     let config = self.manager.config().clone();
@@ -396,9 +453,16 @@ impl Registry {
                         session: session.clone(),
                         page: page.clone(),
                         config,
+                        ref_id: outcome.ref_id.clone(),
+                        server,
                         entered: entered.clone(),
                     };
-                    let answer = run(call, Value::Object(given))?.await;
+                    let called = run(call, Value::Object(given))?;
+                    let _concurrent = match place.take_if(|_| tool.properties.is_concurrent) {
+                        Some(place) => place.let_next_run().await,
+                        None => None,
+                    };
+                    let answer = called.await;
                     if let Some(entered) = entered.get() {
                         recording.entered(entered.clone());
                     }
@@ -406,39 +470,50 @@ impl Registry {
                     answer
                 };
                 let _change = change(tool, &session);
-                Box::pin(session.run(work)).await
+                Box::pin(session.run(work)).await.map_err(|error| match target {
+                    Some(target) => error.about(&target),
+                    None => error,
+                })
             }
         }
     }
 
-    /// The session that the call means, and its turn in it unless the call's batch holds that.
+    /// Finds the session of a call and waits for the call's turn in it, unless the call's batch was admitted there.
     async fn admit(
         &self,
         given: &mut Map<String, Value>,
         connection: &Connection,
         turn: Option<Turn>,
-        held: Option<Arc<Session>>,
+        held: &[Arc<Session>],
         outcome: &mut Outcome,
-    ) -> Result<(Arc<Session>, Option<OwnedMutexGuard<()>>)> {
+    ) -> Result<(Arc<Session>, Option<Admitted>)> {
         let named = given.remove("sessionId");
         let named = named.as_ref().and_then(Value::as_str);
-        let held = held.filter(|held| named.is_none_or(|named| *named == *held.id));
-        let (session, place) = match held {
-            Some(held) => (held, None),
-            None => {
-                let (session, place) = connection.admit(&self.manager, named, turn).await?;
-                (session, Some(place))
+        let of_batch = held.iter().find(|held| named.is_none_or(|named| *named == *held.id));
+        let (session, admitted) = match (of_batch, named) {
+            (Some(session), _) => (session.clone(), None),
+            (None, Some(id)) if !held.is_empty() => {
+                let admitted = connection.admit_late(&self.manager, id).await?;
+                (admitted.session.clone(), Some(admitted))
+            }
+            _ => {
+                let mut admitted = connection.admit(&self.manager, named, &[], turn).await?;
+                let admitted = admitted.swap_remove(0);
+                (admitted.session.clone(), Some(admitted))
             }
         };
         outcome.session_id = Some(session.id.to_string());
-        Ok((session, place))
+        if held.is_empty() {
+            outcome.notice = session.take_notice();
+        }
+        Ok((session, admitted))
     }
 }
 
 /// Tells the session, now and when it is dropped, of a call that may change what its page has stored. Navigations only
 /// lead away from there.
 fn change(tool: &Tool, session: &Arc<Session>) -> Option<Change> {
-    let may_change = !tool.hints.read_only && tool.group != Group::Navigation;
+    let may_change = !tool.properties.hints.read_only && tool.group != Group::Navigation;
     may_change.then(|| {
         session.may_change();
         Change(session.clone())
@@ -453,6 +528,49 @@ impl Drop for Change {
     }
 }
 
+/// The option of the configuration by which a tool is not offered, and what to do instead.
+struct Removal {
+    /// The option's flag without dashes.
+    option: &'static str,
+    suggestion: &'static str,
+}
+
+impl Removal {
+    /// The error of a call to `tool`.
+    fn error(self, tool: &str) -> TroupeError {
+        let rule = option_of_flag(self.option).map(|(option, _)| option.key());
+        let message = format!("`{tool}` is disabled on this server by `--{}`", self.option);
+        TroupeError::new(ErrorCode::BlockedByPolicy, message).detail("rule", rule).suggestion(self.suggestion)
+    }
+}
+
+/// Returns why the configuration does not offer `tool`; `None` if it does.
+fn removal(config: &Config, tool: &Tool) -> Option<Removal> {
+    if let Some(switch) = tool.properties.switch.filter(|switch| !(switch.is_on)(&config.security)) {
+        let Switch { option, suggestion, .. } = switch;
+        return Some(Removal { option, suggestion });
+    }
+    let is_in = |words: &[String]| words.iter().any(|word| means(word, tool));
+    let reasons = [
+        (
+            config.read_only && tool.changes_pages(),
+            Removal {
+                option: "read-only",
+                suggestion: "start the server without --read-only to change pages",
+            },
+        ),
+        (
+            is_in(&config.no_tools),
+            Removal { option: "no-tools", suggestion: "remove the tool from --no-tools to offer it" },
+        ),
+        (
+            !is_in(&config.tools),
+            Removal { option: "tools", suggestion: "add the tool to --tools to offer it" },
+        ),
+    ];
+    reasons.into_iter().find_map(|(applies, removal)| applies.then_some(removal))
+}
+
 /// Whether a word of `--tools` means `tool`: its name, its group (`group:session`), `native`, `all`.
 fn means(word: &str, tool: &Tool) -> bool {
     match word {
@@ -461,11 +579,9 @@ fn means(word: &str, tool: &Tool) -> bool {
     }
 }
 
-/// Whether `--tools`, `--no-tools` and `--read-only` leave it.
+/// Whether the configuration offers `tool`.
 fn is_chosen(config: &Config, tool: &Tool) -> bool {
-    !(config.read_only && tool.changes_pages())
-        && config.tools.iter().any(|word| means(word, tool))
-        && !config.no_tools.iter().any(|word| means(word, tool))
+    removal(config, tool).is_none()
 }
 
 /// Whether a tool has something to do where the upstream server serves the sessions.
@@ -473,7 +589,8 @@ fn is_beside_upstream(tool: &Tool) -> bool {
     matches!(tool.group, Group::Session | Group::Record) && matches!(tool.run, Run::Server(_))
 }
 
-/// The rows that `--tools` and `--no-tools` leave. Words may also be the upstream server's, of which nobody knows yet.
+/// Returns the rows that `--tools` and `--no-tools` leave. Names can also be tools of the upstream server, which are
+/// not known yet.
 fn select(config: &Config) -> Result<Vec<&'static Tool>> {
     if config.upstream.command.is_some() {
         let chosen = TOOLS.iter().filter(|tool| is_beside_upstream(tool) && is_chosen(config, tool));
@@ -489,10 +606,20 @@ fn select(config: &Config) -> Result<Vec<&'static Tool>> {
             ));
         }
     }
+    let named = |tool: &&Tool| config.tools.iter().any(|word| *word == tool.name);
+    for tool in TOOLS.iter().filter(named) {
+        if let Some(switch) = tool.properties.switch.filter(|switch| !(switch.is_on)(&config.security)) {
+            let (option, name) = (switch.option, &tool.name);
+            return Err(TroupeError::new(
+                ErrorCode::InvalidParameters,
+                format!(
+                    "`--{option} false` and `--tools {name}` contradict each other: `--{option} false` disables the tool"
+                ),
+            ));
+        }
+    }
     if config.read_only
-        && let Some(tool) = TOOLS
-            .iter()
-            .find(|tool| tool.changes_pages() && config.tools.iter().any(|word| *word == tool.name))
+        && let Some(tool) = TOOLS.iter().find(|tool| tool.changes_pages() && named(tool))
     {
         return Err(TroupeError::new(
             ErrorCode::InvalidParameters,

@@ -1,20 +1,21 @@
-//! Tools that make, end and list sessions.
+//! Tools that create, end and list sessions.
 
 use std::{io::Write, path::PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use url::Url;
 
-use super::tool::{Group, ServerCall, SessionCall, Tool, tool};
+use super::tool::{Group, Lifecycle, ServerCall, SessionCall, Tool, tool};
 use crate::{
     config::{Config, Transport, Viewport},
-    engine::network::{Cookie, SameSite},
+    engine::network::Cookie,
     error::{ErrorCode, Result, TroupeError},
+    offload,
     page::normalise_url,
-    policy::{files, vault::Vault},
-    session::{CreateOptions, PageInfo, SessionInfo, StorageState},
+    policy::files,
+    session::{CreateOptions, GivenCookie, GivenState, PageInfo, SessionInfo, StorageState},
     store::SessionState,
     upstream::Replayed,
 };
@@ -26,24 +27,38 @@ pub(super) fn tools() -> Vec<Tool> {
             Group::Session,
             "Open an isolated browser session, one for each task or identity.",
         )
+        .harmless()
+        .lifecycle(Lifecycle::Create)
+        .alias("create_new_session", &[("sessionId", "session_id")])
         .server(create),
         tool("close_session", Group::Session, "End a session when its task is done.")
             .destructive()
+            .harmless()
+            .lifecycle(Lifecycle::Close)
             .server(close),
-        tool("list_sessions", Group::Session, "List your sessions, and former ones that can be resumed.")
-            .read_only()
-            .server(list),
+        tool(
+            "list_sessions",
+            Group::Session,
+            "List your sessions, and the ten latest former ones that can be resumed.",
+        )
+        .read_only()
+        .not_replayed()
+        .server(list),
         tool(
             "session_resume",
             Group::Session,
             "Bring back an expired session, or one whose server died: log-ins, pages, forms, refs.",
         )
+        .harmless()
+        .lifecycle(Lifecycle::Resume)
         .server(resume),
         tool(
             "save_state",
             Group::Session,
             "Get cookies and storage as Playwright's storageState, or write them to a new file.",
         )
+        .harmless()
+        .not_replayed()
         .session(save_state),
         tool(
             "restore_state",
@@ -77,9 +92,8 @@ struct CreateParameters {
     locale: Option<String>,
     /// IANA, such as Europe/Berlin
     timezone: Option<String>,
-    /// Of save_state or Playwright
-    #[schemars(with = "Option<Value>")]
-    storage_state: Option<StorageState>,
+    /// Of save_state or Playwright, or its file
+    storage_state: Option<Value>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -117,11 +131,12 @@ async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
     context.user_agent = given.user_agent.or(context.user_agent);
     context.locale = given.locale.or(context.locale);
     context.timezone = given.timezone.or(context.timezone);
-    let session = call
-        .manager
-        .create(CreateOptions { context: Some(context), storage_state: given.storage_state })
-        .await?;
-    call.connection.note_created(session.id.clone());
+    let storage_state = match given.storage_state {
+        Some(given) => Some(storage_state(config, given).await?),
+        None => None,
+    };
+    let session = call.manager.create(CreateOptions { context: Some(context), storage_state }).await?;
+    call.connection.note_created(&call.manager, session.id.clone());
     Ok(Created {
         session_id: session.id.to_string(),
         expires_at: session.expires_at().unwrap_or_default(),
@@ -192,15 +207,13 @@ async fn list(call: ServerCall, given: ListParameters) -> Result<Sessions> {
         sessions.extend(known.map(|session| session.info()));
     }
     if given.state != Some(StateParameter::Active) {
-        let former = call.manager.former(given.state.map(Into::into)).await?;
-        // Several clients share a server over HTTP: what it has ended itself is told to those who know of it.
-        let mine = |info: &SessionInfo| {
-            let listed = call.manager.config().transport == Transport::Stdio
-                || ["recoverable", "stale"].contains(&&*info.state)
-                || call.connection.knows(&info.session_id);
-            listed && call.connection.reaches(&call.manager, &info.session_id)
+        // Over HTTP, clients of several people share the user and the working directory of the server. A session id is
+        // a capability token, so the list contains only ids that the client has.
+        let shares_user = call.manager.config().transport == Transport::Stdio;
+        let is_visible = |id: &str| {
+            (shares_user || call.connection.knows(id)) && call.connection.reaches(&call.manager, id)
         };
-        sessions.extend(former.into_iter().filter(mine));
+        sessions.extend(call.manager.former(given.state.map(Into::into), is_visible).await?);
     }
     Ok(Sessions { sessions })
 }
@@ -232,7 +245,7 @@ async fn resume(call: ServerCall, given: ResumeParameters) -> Result<ResumedAnsw
     Ok(ResumedAnswer { session_id, expires_at, pages, message })
 }
 
-/// What came back by the upstream server's own tools, and what did not.
+/// The message about what the upstream server's own tools have restored, and what not.
 fn replayed_message(Replayed { done, missing }: &Replayed) -> String {
     let done = if done.is_empty() { "nothing".to_owned() } else { done.join(", ") };
     let missing = if missing.is_empty() { "nothing".to_owned() } else { missing.join("; ") };
@@ -247,34 +260,35 @@ struct SaveParameters {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Saved {
+struct SavedState {
     success: bool,
     message: String,
     /// Cookies and origins, in the form of Playwright's storageState.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Value>")]
     state: Option<StorageState>,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
 }
 
-async fn save_state(call: SessionCall, given: SaveParameters) -> Result<Saved> {
+async fn save_state(call: SessionCall, given: SaveParameters) -> Result<SavedState> {
     let state = call.session.storage_state().await?;
     let told = format!("{} cookies and the storage of {} origins", state.cookies.len(), state.origins.len());
     let Some(name) = given.path else {
-        return Ok(Saved {
+        return Ok(SavedState {
             success: true,
             message: format!("Saved {told}."),
             state: Some(state),
             path: None,
         });
     };
-    let mut state = serde_json::to_value(&state).unwrap_or_default();
-    call.session.secrets.vault().mask_json(&mut state);
-    let text = serde_json::to_string_pretty(&state).unwrap_or_default();
+    let text = offload::in_place(state.bytes(), || {
+        let mut state = serde_json::to_value(&state).unwrap_or_default();
+        call.session.secrets.vault().mask_json(&mut state);
+        serde_json::to_string_pretty(&state).unwrap_or_default()
+    });
     let path = write_secret(&call.config, &name, &text)?;
     let path = path.display().to_string();
-    Ok(Saved {
+    Ok(SavedState {
         success: true,
         message: format!("Saved {told} to {path}. Whoever can read it is logged in as this session is."),
         state: None,
@@ -284,7 +298,7 @@ async fn save_state(call: SessionCall, given: SaveParameters) -> Result<Saved> {
 
 /// Writes a new file below the output folder that only its owner may read.
 fn write_secret(config: &Config, name: &str, text: &str) -> Result<PathBuf> {
-    let (path, mut file) = files::create_output(config, name)?;
+    let (path, mut file) = files::create_new(config, name)?;
     let mut write = || {
         #[cfg(unix)]
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
@@ -298,16 +312,16 @@ fn write_secret(config: &Config, name: &str, text: &str) -> Result<PathBuf> {
 
 #[derive(Deserialize, JsonSchema)]
 struct RestoreParameters {
-    #[schemars(with = "Value")]
-    state: StateOrPath,
+    /// Of save_state or Playwright, or its file
+    state: Value,
 }
 
-/// A storage state, or where one is.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum StateOrPath {
-    Path(String),
-    State(StorageState),
+/// Reads the storage state that a client gives: the state, the path of its file, or the result of `save_state`.
+async fn storage_state(config: &Config, given: Value) -> Result<StorageState> {
+    match GivenState::of(given)? {
+        GivenState::State(state) => Ok(state),
+        GivenState::Path(path) => StorageState::read(&files::resolve_input(config, &path)?).await,
+    }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -319,11 +333,8 @@ struct Restored {
 }
 
 async fn restore_state(call: SessionCall, given: RestoreParameters) -> Result<Restored> {
-    let state = match given.state {
-        StateOrPath::State(state) => state,
-        StateOrPath::Path(path) => StorageState::read(&files::resolve_input(&call.config, &path)?).await?,
-    };
-    let state = with_secrets(state, call.session.secrets.vault());
+    let state = storage_state(&call.config, given.state).await?;
+    let state = state.unmasked(call.session.secrets.vault());
     let told = format!("{} cookies and the storage of {} origins", state.cookies.len(), state.origins.len());
     let page = call.session.restore_state(state).await?;
     Ok(Restored {
@@ -333,16 +344,6 @@ async fn restore_state(call: SessionCall, given: RestoreParameters) -> Result<Re
         ),
         page: PageInfo::of(&page),
     })
-}
-
-/// The state with the secrets that it was saved with by their names.
-fn with_secrets(state: StorageState, vault: &Vault) -> StorageState {
-    if vault.is_empty() {
-        return state;
-    }
-    let mut value = serde_json::to_value(&state).unwrap_or_default();
-    vault.unmask_json(&mut value);
-    serde_json::from_value(value).unwrap_or(state)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -363,28 +364,7 @@ async fn get_cookies(call: SessionCall, given: GetCookiesParameters) -> Result<C
 
 #[derive(Deserialize, JsonSchema)]
 struct SetCookiesParameters {
-    cookies: Vec<CookieParameters>,
-}
-
-/// A cookie, in Playwright's shape.
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(inline)]
-struct CookieParameters {
-    name: String,
-    value: String,
-    url: Option<String>,
-    domain: Option<String>,
-    path: Option<String>,
-    /// s since 1970
-    expires: Option<f64>,
-    http_only: Option<bool>,
-    secure: Option<bool>,
-    same_site: Option<SameSite>,
-    /// The top-level site of a partitioned one
-    partition_key: Option<String>,
-    #[serde(rename = "_crHasCrossSiteAncestor")]
-    has_cross_site_ancestor: Option<bool>,
+    cookies: Vec<GivenCookie>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -394,67 +374,9 @@ struct CookiesSet {
 }
 
 async fn set_cookies(call: SessionCall, given: SetCookiesParameters) -> Result<CookiesSet> {
-    let cookies: Vec<Cookie> =
-        given.cookies.into_iter().enumerate().map(|(at, given)| cookie(at, given)).collect::<Result<_>>()?;
+    let cookies = GivenCookie::check_all(given.cookies)?;
     call.session.set_cookies(&cookies).await?;
     let count = cookies.len();
     let noun = if count == 1 { "cookie was" } else { "cookies were" };
     Ok(CookiesSet { success: true, message: format!("{count} {noun} set.") })
-}
-
-/// The cookie that the `at`th parameter means.
-fn cookie(at: usize, given: CookieParameters) -> Result<Cookie> {
-    let name = given.name;
-    let wrong = |field: &str, problem: String| {
-        let parameter = format!("cookies[{at}]{field}");
-        TroupeError::new(ErrorCode::InvalidParameters, format!("cookie `{name}`: {problem}"))
-            .detail("violations", json!([{"parameter": parameter, "problem": problem}]))
-    };
-    if name.is_empty() && given.value.is_empty() {
-        return Err(wrong(".name", "it has neither a name nor a value".to_owned()));
-    }
-    if name.contains(['=', ';']) || format!("{name}{}", given.value).contains(char::is_control) {
-        return Err(wrong(".name", "no `=`, `;` or control character can be part of it".to_owned()));
-    }
-    let expires = given.expires.unwrap_or(-1.0);
-    let (domain, path, of_https) = match (given.url, given.domain) {
-        (Some(_), Some(_)) => {
-            return Err(wrong("", "it has a `url` and a `domain`; one of them says it".to_owned()));
-        }
-        (None, None) => {
-            return Err(wrong("", "it needs a `url`, or a `domain` (with a `path`)".to_owned())
-                .detail("reason", "MISSING_PARAMETER"));
-        }
-        (None, Some(domain)) if domain.trim_matches('.').is_empty() => {
-            return Err(wrong(".domain", "its `domain` is empty".to_owned()));
-        }
-        (None, Some(domain)) => (domain, "/".to_owned(), false),
-        (Some(url), None) => {
-            let url = normalise_url(&url)?;
-            let Some(host) = url.host_str().filter(|_| url.scheme().starts_with("http")) else {
-                return Err(wrong(".url", format!("`{url}` can have no cookies")));
-            };
-            let path = url.path().rsplit_once('/').map_or("", |(path, _)| path);
-            (host.to_owned(), format!("{path}/"), url.scheme() == "https")
-        }
-    };
-    let path = given.path.unwrap_or(path);
-    if !path.starts_with('/') {
-        return Err(wrong(".path", format!("its `path` must begin with `/`, not be `{path}`")));
-    }
-    if given.same_site == Some(SameSite::None) && !given.secure.unwrap_or(of_https) {
-        return Err(wrong(".sameSite", "with `sameSite: None` it must be `secure`".to_owned()));
-    }
-    Ok(Cookie {
-        value: given.value,
-        domain,
-        path,
-        expires,
-        http_only: given.http_only.unwrap_or(false),
-        secure: given.secure.unwrap_or(of_https),
-        same_site: given.same_site,
-        partition_key: given.partition_key,
-        has_cross_site_ancestor: given.has_cross_site_ancestor,
-        name,
-    })
 }

@@ -1,4 +1,5 @@
-//! The answers of the tools as clients get them, from a browser in memory: what is other here is other for every agent.
+//! Tests of the results of tools as clients get them, with an in-memory browser. A difference here is a change for
+//! every agent.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::{
     session::{Browsers, Connection, SessionManager, VirtualClock},
 };
 
-/// A server without a browser, and what its answers are told by: ids are other each time.
+/// A server without a browser, and a map of the ids in its answers, which are new each time.
 struct Client {
     registry: Registry,
     connection: Arc<Connection>,

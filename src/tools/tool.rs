@@ -1,4 +1,4 @@
-//! What a tool is: a row.
+//! The row of a tool.
 
 use std::{
     borrow::Cow,
@@ -6,6 +6,7 @@ use std::{
     ops::Deref,
     pin::Pin,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use schemars::JsonSchema;
@@ -14,11 +15,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     answer::{Answer, AnswerKind, IntoAnswer},
-    parameters,
+    parameters, passed,
     person::Person,
+    typed::{self, TypedPath},
 };
 use crate::{
-    config::Config,
+    config::{Config, NO_LIMIT, SecurityConfig},
     error::Result,
     page::{Entered, Page},
     session::{Connection, Session, SessionManager},
@@ -60,7 +62,7 @@ impl Group {
     }
 }
 
-/// What a client may assume of a tool (MCP's annotations).
+/// The properties of a tool that a client can rely on (MCP's annotations).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hints {
     pub read_only: bool,
@@ -68,6 +70,7 @@ pub struct Hints {
 }
 
 /// A call to a tool that needs no page.
+#[derive(Clone)]
 pub(super) struct ServerCall {
     pub manager: Arc<SessionManager>,
     pub connection: Arc<Connection>,
@@ -80,8 +83,31 @@ pub(super) struct PageCall {
     pub session: Arc<Session>,
     pub page: Arc<Page>,
     pub config: Arc<Config>,
+    pub ref_id: String,
+    pub server: ServerCall,
     /// Told by calls that enter text: of each field, whether it is for a password.
     pub entered: Arc<OnceLock<Entered>>,
+}
+
+impl PageCall {
+    /// Returns how long this call waits for an element: `given` milliseconds, where 0 means no limit, as in Playwright,
+    /// or else the configured default.
+    pub fn action_timeout(&self, given: Option<u64>) -> Duration {
+        timeout(given, self.config.timeout_action)
+    }
+
+    /// Returns how long this call waits for a document, with the same meaning of `given`.
+    pub fn navigation_timeout(&self, given: Option<u64>) -> Duration {
+        timeout(given, self.config.timeout_navigation)
+    }
+}
+
+fn timeout(given: Option<u64>, default: Duration) -> Duration {
+    match given {
+        None => default,
+        Some(0) => NO_LIMIT,
+        Some(millis) => Duration::from_millis(millis).min(NO_LIMIT),
+    }
 }
 
 /// A call to a tool that works on a session as a whole.
@@ -106,39 +132,99 @@ pub(super) enum Run {
     },
 }
 
+/// The effect of a call on the lifetime of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifecycle {
+    Create,
+    Resume,
+    Close,
+}
+
+impl Lifecycle {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Resume => "resume",
+            Self::Close => "close",
+        }
+    }
+}
+
+/// An option of the configuration that can disable a tool.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Switch {
+    /// The option's flag without dashes.
+    pub option: &'static str,
+    pub is_on: fn(&SecurityConfig) -> bool,
+    pub suggestion: &'static str,
+}
+
+/// Everything that other modules need to know about a tool except its schemas. No other place names a tool to decide
+/// how to treat it (`tests/names.rs`).
+#[derive(Debug, Clone, Copy)]
+pub struct Properties {
+    pub hints: Hints,
+    /// Changes no page and nothing that a site stores, although it is not read-only.
+    harmless: bool,
+    /// Works while a dialog blocks the page.
+    pub(super) works_in_dialog: bool,
+    /// The call only waits: once it has begun, the next calls of its session run beside it.
+    pub(super) is_concurrent: bool,
+    /// Why the tool cannot be a step of a batch.
+    pub(super) not_in_batch: Option<&'static str>,
+    /// The result is a snapshot of the page.
+    pub is_snapshot: bool,
+    /// An exported script repeats the call.
+    pub is_replayed: bool,
+    pub lifecycle: Option<Lifecycle>,
+    pub(super) switch: Option<Switch>,
+    /// Another name of the tool, from seed 002.
+    pub alias: Option<&'static str>,
+    /// Fields that the result has under names of seed 002 too, if the tool is called by its alias.
+    pub(super) alias_fields: &'static [(&'static str, &'static str)],
+}
+
 /// A row of the list.
 pub struct Tool {
     pub name: Cow<'static, str>,
     pub group: Group,
     /// One line: what it does and when to use it.
     pub description: Cow<'static, str>,
-    pub hints: Hints,
+    pub properties: Properties,
     /// JSON Schema of the parameters.
     pub input: Value,
+    /// The parameters that hold text for fields of the page.
+    pub(super) typed: Vec<TypedPath>,
     pub answer: AnswerKind,
     /// JSON Schema of the answer, where it is JSON.
     pub output: Option<Value>,
+    /// The name of the answer's type; several tools may have the same.
+    pub output_type: Option<String>,
     /// As the upstream server lists it, if it is one of that.
     pub listed: Option<Value>,
-    /// Whether it works while a dialog holds the page up.
-    pub(super) works_in_dialog: bool,
     pub(super) run: Run,
 }
 
 impl Tool {
-    /// Whether it can change what is in a page, or what its site keeps. A navigation only shows what is there.
+    /// Whether it can change the contents of a page or the data of its site. A navigation only shows them.
     pub fn changes_pages(&self) -> bool {
-        const HARMLESS: &[&str] = &[
-            "create_session",
-            "close_session",
-            "session_resume",
-            "save_state",
-            "save_pdf",
-            "batch",
-            "handle_dialog",
-        ];
         let leads = matches!(self.group, Group::Navigation | Group::Pages | Group::Person);
-        !self.hints.read_only && !leads && !HARMLESS.contains(&&*self.name)
+        !self.properties.hints.read_only && !leads && !self.properties.harmless
+    }
+
+    /// Whether `name` is the tool's name or its alias.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.properties.alias == Some(name)
+    }
+
+    /// Adds to `answer` the fields that a call by `name` returns under other names too.
+    pub(super) fn add_alias_fields(&self, name: &str, answer: &mut Answer) {
+        let Answer::Json(value) = answer else { return };
+        if self.properties.alias == Some(name) {
+            for (field, other) in self.properties.alias_fields {
+                value[*other] = value[*field].clone();
+            }
+        }
     }
 
     /// Whether it works in a session.
@@ -165,12 +251,17 @@ impl Tool {
             name: offered.name.clone().into(),
             group: Group::Upstream,
             description: description.into(),
-            hints: Hints { read_only: offered.read_only, destructive },
+            properties: Properties {
+                hints: Hints { read_only: offered.read_only, destructive },
+                works_in_dialog: true,
+                ..Properties::default()
+            },
             input,
+            typed: passed::typed_by(&offered.name),
             answer: AnswerKind::Passed,
             output: None,
+            output_type: None,
             listed: Some(listed),
-            works_in_dialog: true,
             run: Run::Upstream { session },
         }
     }
@@ -196,12 +287,24 @@ impl Deref for Callable {
 
 /// Begins a row; `server` or `page` with its function ends it.
 pub(super) fn tool(name: &'static str, group: Group, description: &'static str) -> Row {
-    Row {
-        name,
-        group,
-        description,
-        hints: Hints { read_only: false, destructive: false },
-        works_in_dialog: false,
+    Row { name, group, description, properties: Properties::default() }
+}
+
+impl Default for Properties {
+    fn default() -> Self {
+        Self {
+            hints: Hints { read_only: false, destructive: false },
+            harmless: false,
+            works_in_dialog: false,
+            is_concurrent: false,
+            not_in_batch: None,
+            is_snapshot: false,
+            is_replayed: true,
+            lifecycle: None,
+            switch: None,
+            alias: None,
+            alias_fields: &[],
+        }
     }
 }
 
@@ -210,23 +313,64 @@ pub(super) struct Row {
     name: &'static str,
     group: Group,
     description: &'static str,
-    hints: Hints,
-    works_in_dialog: bool,
+    properties: Properties,
 }
 
 impl Row {
     pub fn read_only(mut self) -> Self {
-        self.hints.read_only = true;
+        self.properties.hints.read_only = true;
         self
     }
 
     pub fn destructive(mut self) -> Self {
-        self.hints.destructive = true;
+        self.properties.hints.destructive = true;
         self
     }
 
     pub fn works_in_dialog(mut self) -> Self {
-        self.works_in_dialog = true;
+        self.properties.works_in_dialog = true;
+        self
+    }
+
+    pub fn concurrent(mut self) -> Self {
+        self.properties.is_concurrent = true;
+        self
+    }
+
+    pub fn harmless(mut self) -> Self {
+        self.properties.harmless = true;
+        self
+    }
+
+    pub fn not_in_batch(mut self, reason: &'static str) -> Self {
+        self.properties.not_in_batch = Some(reason);
+        self
+    }
+
+    pub fn snapshot(mut self) -> Self {
+        self.properties.is_snapshot = true;
+        self
+    }
+
+    pub fn not_replayed(mut self) -> Self {
+        self.properties.is_replayed = false;
+        self
+    }
+
+    pub fn lifecycle(mut self, lifecycle: Lifecycle) -> Self {
+        self.properties.lifecycle = Some(lifecycle);
+        self.not_replayed()
+    }
+
+    pub fn switched_by(mut self, switch: Switch) -> Self {
+        self.properties.switch = Some(switch);
+        self
+    }
+
+    /// Adds another name. A call by this name also returns each of `fields` under its second name.
+    pub fn alias(mut self, name: &'static str, fields: &'static [(&'static str, &'static str)]) -> Self {
+        self.properties.alias = Some(name);
+        self.properties.alias_fields = fields;
         self
     }
 
@@ -292,9 +436,22 @@ impl Row {
             map.entry("properties").or_insert_with(|| Value::Object(Map::new()));
             map.remove("additionalProperties");
         }
-        let Self { name, group, description, hints, works_in_dialog } = self;
-        let (answer, output) = (A::KIND, A::schema());
+        let typed = typed::take_paths(&mut input);
+        let Self { name, group, description, properties } = self;
+        let (answer, output, output_type) = (A::KIND, A::schema(), A::type_name());
         let (name, description) = (name.into(), description.into());
-        Tool { name, group, description, hints, input, answer, output, listed: None, works_in_dialog, run }
+        Tool {
+            name,
+            group,
+            description,
+            properties,
+            input,
+            typed,
+            answer,
+            output,
+            output_type,
+            listed: None,
+            run,
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Lines from a stream: whole ones, the ends of those that are too long, and the end.
+//! Splits a stream into lines, and reports lines that are too long and the end of the stream.
 
 use std::io;
 

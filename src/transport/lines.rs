@@ -1,7 +1,7 @@
-//! One JSON message a line, as the stdio transport has it.
+//! One JSON message for each line, as in the stdio transport.
 //!
-//! rmcp's own reader drops what it cannot parse without a word and lets pipelined calls overtake each other;
-//! this one answers a broken line with -32700 and gives each call its turn as it is read.
+//! rmcp's own reader silently drops lines that it cannot parse, and lets pipelined calls overtake each other. This
+//! one answers an invalid line with -32700, and assigns each call its turn when the line is read.
 
 use std::{collections::VecDeque, io, sync::Arc};
 

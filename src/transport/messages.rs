@@ -1,5 +1,5 @@
-//! What a piece of JSON says that a client has sent: messages, or what to answer to it. The same for a line,
-//! a frame and a body.
+//! Parses JSON that a client has sent into messages, or into the answer to invalid input. Lines, WebSocket frames
+//! and HTTP bodies are treated the same way.
 
 use rmcp::{
     RoleServer,

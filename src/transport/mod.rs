@@ -1,26 +1,47 @@
-//! Bytes in, messages out: how clients reach the server. rmcp and axum are known here.
+//! How clients connect to the server. Uses rmcp and axum.
 
 mod connect;
 mod framing;
+mod keep_alive;
 mod lines;
 mod messages;
 mod network;
 mod stdio;
+mod token;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use tokio_util::sync::CancellationToken;
 
+pub use self::{connect::call_connected, token::Token};
 use self::{connect::serve_connected, network::NetworkServer, stdio::serve_stdio};
 use crate::{
     config::{Config, Transport},
     error::Result,
 };
 
+/// Logs the start of a server, and its stop when it is dropped.
+struct LoggedLife(Instant);
+
+impl LoggedLife {
+    /// `url`: where clients find it, if not on stdin and stdout.
+    fn begin(url: Option<&str>) -> Self {
+        let (version, pid) = (env!("CARGO_PKG_VERSION"), std::process::id());
+        tracing::info!(version, pid, url, "the server has started");
+        Self(Instant::now())
+    }
+}
+
+impl Drop for LoggedLife {
+    fn drop(&mut self) {
+        tracing::info!(uptime_s = self.0.elapsed().as_secs(), "the server has stopped");
+    }
+}
+
 /// A server by the transport that its configuration names.
 pub enum Endpoint {
     Stdio(Box<Config>),
-    /// The stdio face of another server.
+    /// A stdio proxy for another server.
     Face(Box<Config>),
     Network(Box<NetworkServer>),
 }
@@ -42,6 +63,14 @@ impl Endpoint {
         match self {
             Self::Stdio(_) | Self::Face(_) => None,
             Self::Network(server) => Some(server.url()),
+        }
+    }
+
+    /// The token that clients must send, if there is one.
+    pub fn token(&self) -> Option<&Token> {
+        match self {
+            Self::Stdio(_) | Self::Face(_) => None,
+            Self::Network(server) => server.token(),
         }
     }
 

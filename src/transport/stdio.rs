@@ -1,12 +1,15 @@
 //! The stdio transport: one client, from the first line to the end of input.
 
-use std::{pin::Pin, sync::Arc};
+use std::{
+    pin::{Pin, pin},
+    sync::Arc,
+};
 
 use rmcp::{ServiceExt, service::ServerInitializeError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use super::lines::Lines;
+use super::{LoggedLife, lines::Lines};
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
@@ -17,18 +20,32 @@ use crate::{
 /// Serves the client on stdin and stdout until it goes or `stop` is cancelled; then ends everything.
 pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> {
     let server = Server::open(Arc::new(config))?;
+    let _life = LoggedLife::begin(None);
     let manager = server.registry().manager();
     // `initialize` is answered while the browser starts.
     manager.prepare();
     let connection = Arc::<Connection>::default();
     connection.take_over(manager).await;
-    let over = stop.child_token();
+    let over = CancellationToken::new();
     let (read, write) = streams();
     let lines = Lines::new(read, write, connection.clone(), over.clone());
     let handler = server.handler(connection.clone(), over.clone());
-    let served = Box::pin(handler.serve_with_ct(lines, over.clone())).await;
+    let serving = async {
+        let served = Box::pin(handler.serve_with_ct(lines, over.clone())).await?;
+        Ok::<_, ServerInitializeError>(served.waiting().await)
+    };
+    let stopping = async {
+        stop.cancelled().await;
+        server.registry().drain().await;
+        over.cancel();
+    };
+    let mut serving = pin!(serving);
+    let served = tokio::select! {
+        served = &mut serving => served,
+        () = stopping => serving.await,
+    };
     let outcome = match served {
-        Ok(running) => match running.waiting().await {
+        Ok(waited) => match waited {
             Ok(reason) => {
                 tracing::debug!(?reason, "the client is gone");
                 Ok(())

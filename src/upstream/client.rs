@@ -1,5 +1,5 @@
-//! The client's half of MCP, as much as a supervisor needs: requests, their answers and progress, pings, cancellation.
-//! Answers stay the JSON that they are: what is passed through loses nothing that a typed client would not know.
+//! The client side of MCP, as far as a supervisor needs it: requests, their answers and progress, pings,
+//! cancellation. Answers stay unparsed JSON, so that no field is lost.
 
 use std::{
     collections::HashMap,
@@ -11,9 +11,11 @@ use std::{
 };
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use tokio::sync::{Notify, mpsc, oneshot};
+use serde_json::{Map, Value, json, value::RawValue};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
+
+use crate::offload;
 
 /// Messages on their way out.
 const QUEUE: usize = 64;
@@ -33,7 +35,7 @@ pub struct Told {
     pub message: Option<String>,
 }
 
-/// Who is told of it.
+/// Receives the progress of a call.
 pub type OnProgress = Box<dyn Fn(Told) + Send + Sync>;
 
 /// Why a request has no answer.
@@ -47,13 +49,21 @@ pub(super) enum Failure {
     Refused { code: i64, message: String, data: Option<Value> },
 }
 
+/// The result of a tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ToolResult {
+    pub value: Value,
+    /// The same as the server sent it, byte for byte.
+    pub text: Box<str>,
+}
+
 /// A message on its way to the server.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Outgoing {
     pub text: String,
     /// Of a request.
     pub id: Option<u64>,
-    /// What a modern server by HTTP is told in headers too.
+    /// The method, which a modern server over HTTP also gets in headers.
     pub method: String,
     pub name: Option<String>,
 }
@@ -72,8 +82,10 @@ pub(super) struct Client {
 }
 
 struct Pending {
-    answer: oneshot::Sender<Result<Value, Failure>>,
+    answer: oneshot::Sender<Result<Box<RawValue>, Failure>>,
     on_progress: Option<OnProgress>,
+    /// Changes with each progress notification.
+    heard: watch::Sender<()>,
 }
 
 #[derive(Deserialize)]
@@ -83,8 +95,8 @@ struct Message {
     method: Option<String>,
     #[serde(default)]
     params: Value,
-    #[serde(default)]
-    result: Value,
+    /// Kept as it is: parsing would lose how numbers and characters are written.
+    result: Option<Box<RawValue>>,
     error: Option<ErrorObject>,
 }
 
@@ -98,7 +110,7 @@ struct ErrorObject {
 }
 
 impl Client {
-    /// A client, and what is to be sent for it.
+    /// Creates a client, and the queue of its outgoing messages.
     pub fn new() -> (Arc<Self>, mpsc::Receiver<Outgoing>) {
         let (outgoing, queue) = mpsc::channel(QUEUE);
         let client = Self {
@@ -144,19 +156,20 @@ impl Client {
         }
     }
 
-    /// Shakes hands, in the era that the server knows.
+    /// Shakes hands, in the protocol version that the server supports.
     pub async fn handshake(&self, patience: Duration) -> Result<(), Failure> {
         let params = json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client_info()});
-        match self.request("initialize", params, Some(patience), None).await {
+        match self.request("initialize", params, patience, None).await {
             Ok(answer) => {
-                let revision = answer["protocolVersion"].as_str().unwrap_or(REVISION);
+                let revision = value_of(&answer);
+                let revision = revision["protocolVersion"].as_str().unwrap_or(REVISION);
                 let _ = self.revision.set(revision.to_owned());
                 self.notify("notifications/initialized", json!({}));
                 Ok(())
             }
             Err(refused @ Failure::Refused { .. }) => {
                 let _ = self.revision.set(MODERN.to_owned());
-                let discovered = self.request("server/discover", json!({}), Some(patience), None).await;
+                let discovered = self.request("server/discover", json!({}), patience, None).await;
                 // That it speaks neither is best told in the words of the first.
                 discovered.map(drop).map_err(|_| refused)
             }
@@ -167,7 +180,7 @@ impl Client {
     /// Asks what costs nothing, to see whether it answers. An error is an answer too.
     pub async fn ping(&self, patience: Duration) -> bool {
         let method = if self.is_modern() { "server/discover" } else { "ping" };
-        let answered = self.request(method, json!({}), Some(patience), None).await;
+        let answered = self.request(method, json!({}), patience, None).await;
         matches!(answered, Ok(_) | Err(Failure::Refused { .. }))
     }
 
@@ -176,7 +189,7 @@ impl Client {
         let (mut tools, mut cursor) = (Vec::new(), None::<Value>);
         for _ in 0..MOST_PAGES {
             let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
-            let mut page = self.request("tools/list", params, Some(patience), None).await?;
+            let mut page = value_of(&self.request("tools/list", params, patience, None).await?);
             if let Value::Array(listed) = page["tools"].take() {
                 tools.extend(listed);
             }
@@ -188,32 +201,36 @@ impl Client {
         Ok(tools)
     }
 
-    /// Calls a tool. Dropped, the call is cancelled there too.
+    /// Calls a tool. If the future is dropped, or nothing arrives within `patience`, the server is notified that the
+    /// call is canceled. Each progress notification restarts that time.
     pub async fn call_tool(
         &self,
         name: &str,
         arguments: Map<String, Value>,
-        patience: Option<Duration>,
+        patience: Duration,
         on_progress: Option<OnProgress>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<ToolResult, Failure> {
         let params = json!({"name": name, "arguments": arguments});
-        self.request("tools/call", params, patience, on_progress).await
+        let result = self.request("tools/call", params, patience, on_progress).await?;
+        let value = offload::in_place(result.get().len(), || value_of(&result));
+        Ok(ToolResult { value, text: result.into() })
     }
 
-    /// Sends a request and waits for its answer, for ever where no patience is given.
+    /// Sends a request and waits for its answer.
     async fn request(
         &self,
         method: &str,
         mut params: Value,
-        patience: Option<Duration>,
+        patience: Duration,
         on_progress: Option<OnProgress>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Box<RawValue>, Failure> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         if on_progress.is_some() {
             params["_meta"]["progressToken"] = id.into();
         }
         let (answer, mut answered) = oneshot::channel();
-        self.pending().insert(id, Pending { answer, on_progress });
+        let (heard, mut progress) = watch::channel(());
+        self.pending().insert(id, Pending { answer, on_progress, heard });
         let asked = Asked { client: self, id, method };
         let message = self.message(method, params, Some(id));
         let work = async {
@@ -221,16 +238,18 @@ impl Client {
             (&mut answered).await.unwrap_or(Err(Failure::Gone))
         };
         let late = async {
-            match patience {
-                Some(patience) => tokio::time::sleep(patience).await,
-                None => std::future::pending().await,
+            while let Ok(heard) = tokio::time::timeout(patience, progress.changed()).await {
+                if heard.is_err() {
+                    // No longer pending: the answer is on its way.
+                    std::future::pending::<()>().await;
+                }
             }
         };
         let outcome = tokio::select! {
             biased;
             outcome = work => outcome,
             () = self.gone.cancelled() => Err(Failure::Gone),
-            () = late => Err(Failure::TimedOut(patience.unwrap_or_default())),
+            () = late => Err(Failure::TimedOut(patience)),
         };
         drop(asked);
         outcome
@@ -257,7 +276,7 @@ impl Client {
         Outgoing { text: message.to_string(), id, method: method.to_owned(), name }
     }
 
-    /// Takes what the server has sent: one message, or several in a list. What is none is left aside.
+    /// Handles data from the server: one message, or a list of messages. Anything else is ignored.
     pub fn receive(&self, text: &[u8]) {
         if let Ok(message) = serde_json::from_slice::<Message>(text) {
             return self.take(message);
@@ -292,7 +311,7 @@ impl Client {
                     Some(ErrorObject { code, message, data }) => {
                         Err(Failure::Refused { code, message, data })
                     }
-                    None => Ok(result),
+                    None => Ok(result.unwrap_or_else(|| RawValue::NULL.to_owned())),
                 });
             }
         }
@@ -303,8 +322,11 @@ impl Client {
             "notifications/progress" => {
                 let Some(id) = params["progressToken"].as_u64() else { return };
                 let Ok(told) = serde_json::from_value(params) else { return };
-                if let Some(Pending { on_progress: Some(tell), .. }) = self.pending().get(&id) {
-                    tell(told);
+                if let Some(Pending { on_progress, heard, .. }) = self.pending().get(&id) {
+                    heard.send_replace(());
+                    if let Some(tell) = on_progress {
+                        tell(told);
+                    }
                 }
             }
             "notifications/tools/list_changed" => self.list_changed.notify_one(),
@@ -316,7 +338,12 @@ impl Client {
     }
 }
 
-/// A request that waits for its answer. Given up, the server is told.
+/// Parses a value that was valid JSON when it was received.
+fn value_of(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_default()
+}
+
+/// A request that waits for its answer. When it is dropped, the server is notified.
 struct Asked<'a> {
     client: &'a Client,
     id: u64,
@@ -351,7 +378,7 @@ mod tests {
         let (client, mut queue) = Client::new();
         let call = |name: &'static str| {
             let client = client.clone();
-            async move { client.call_tool(name, Map::new(), None, None).await }
+            async move { client.call_tool(name, Map::new(), Duration::from_secs(60), None).await }
         };
         let calls = async { tokio::join!(call("a"), call("b")) };
         let server = async {
@@ -365,13 +392,13 @@ mod tests {
             }
         };
         let ((a, b), ()) = tokio::join!(calls, server);
-        assert_eq!((a, b), (Ok("a".into()), Ok("b".into())));
+        assert_eq!((a.unwrap().value, b.unwrap().value), ("a".into(), "b".into()));
     }
 
     #[tokio::test]
     async fn a_call_that_is_given_up_is_cancelled_there() {
         let (client, mut queue) = Client::new();
-        let call = client.call_tool("slow", Map::new(), Some(Duration::from_millis(1)), None).await;
+        let call = client.call_tool("slow", Map::new(), Duration::from_millis(1), None).await;
         assert!(matches!(call, Err(Failure::TimedOut(_))), "{call:?}");
         let request = sent(&mut queue).await;
         let cancelled = sent(&mut queue).await;
@@ -408,8 +435,20 @@ mod tests {
     #[tokio::test]
     async fn who_waits_learns_at_once_that_it_is_gone() {
         let (client, _queue) = Client::new();
-        let call = client.call_tool("slow", Map::new(), None, None);
+        let call = client.call_tool("slow", Map::new(), Duration::from_secs(60), None);
         let end = async { client.gone().cancel() };
         assert_eq!(tokio::join!(call, end).0, Err(Failure::Gone));
+    }
+
+    #[tokio::test]
+    async fn a_result_is_kept_as_it_was_written() {
+        let (client, mut queue) = Client::new();
+        let result = r#"{ "n":1.50e+2,  "text":"\u00fc\/", "n":7 }"#;
+        let server = async {
+            let id = sent(&mut queue).await["id"].clone();
+            client.receive(format!(r#"{{"jsonrpc":"2.0","id":{id},"result": {result} }}"#).as_bytes());
+        };
+        let call = client.call_tool("a", Map::new(), Duration::from_secs(5), None);
+        assert_eq!(&*tokio::join!(call, server).0.unwrap().text, result);
     }
 }

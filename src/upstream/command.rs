@@ -1,15 +1,15 @@
-//! The command of `--upstream`: its words, and what a session puts in them.
+//! The command of `--upstream`: its words, and the placeholders that each session replaces.
 
 use std::{ffi::OsString, path::Path};
 
 use tokio::process::Command as Process;
 
 use crate::{
-    config::{UpstreamConfig, UpstreamTransport},
+    config::{UpstreamConfig, UpstreamTransport, environment, own_variables},
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// What a word may hold in the place of what only a session knows.
+/// Placeholders in words, which each session replaces.
 const PORT: &str = "{port}";
 const OUTPUT_FOLDER: &str = "{outputDir}";
 const SESSION_ID: &str = "{sessionId}";
@@ -54,7 +54,7 @@ impl Command {
         &self.words[0]
     }
 
-    /// The words for a session. A server by HTTP that is told its port nowhere is told it as @playwright/mcp is.
+    /// The words for a session. If a server over HTTP gets its port nowhere, it gets it as @playwright/mcp does.
     fn words_for(&self, place: &Place<'_>) -> Vec<OsString> {
         let port = place.port.map(|port| port.to_string()).unwrap_or_default();
         let mut words: Vec<OsString> = self
@@ -77,13 +77,16 @@ impl Command {
         // On Windows `npx` is a file of another name.
         let program = which::which(&words[0]).map_or_else(|_| words[0].clone(), Into::into);
         let mut process = Process::new(program);
+        for name in own_variables() {
+            process.env_remove(name);
+        }
         process
             .args(&words[1..])
             .env("PLAYWRIGHT_MCP_OUTPUT_DIR", place.folder)
-            .env("TROUPE_UPSTREAM_OUTPUT_DIR", place.folder)
-            .env("TROUPE_UPSTREAM_SESSION_ID", place.session_id);
+            .env(environment::UPSTREAM_OUTPUT_DIR, place.folder)
+            .env(environment::UPSTREAM_SESSION_ID, place.session_id);
         if let Some(port) = place.port {
-            process.env("TROUPE_UPSTREAM_PORT", port.to_string());
+            process.env(environment::UPSTREAM_PORT, port.to_string());
         }
         process
     }

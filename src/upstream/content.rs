@@ -1,8 +1,9 @@
-//! What the record keeps of an answer that is passed through: the page's snapshot, what the page has logged, and where
-//! the session's pages are. Read from the answer's text, and from the files in the session's own folder that it links.
+//! Extracts the data for the record from an upstream answer: the page's snapshot, console messages, and the URLs of
+//! the session's pages. It reads the text of the answer, and the files in the session's folder that the answer
+//! links.
 //!
-//! What is known of the forms of @playwright/mcp and chrome-devtools-mcp stands here and in `state`; of an answer in
-//! another form nothing is found, and it is passed through like any.
+//! This module and `state` know the formats of @playwright/mcp and chrome-devtools-mcp. From an answer in another
+//! format nothing is extracted, and it is passed on like any other.
 
 use std::{
     io,
@@ -17,7 +18,7 @@ use crate::engine::{ConsoleLevel, ConsoleMessage};
 /// Bytes of a file that are read.
 const LONGEST_FILE: u64 = 16 << 20;
 
-/// What an answer tells of the session's pages.
+/// The data about the session's pages in an answer.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Found {
     pub snapshot: Option<String>,
@@ -25,7 +26,7 @@ pub struct Found {
     pub(super) places: Vec<Place>,
 }
 
-/// What is told of where pages are.
+/// The URLs of pages in an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Place {
     /// The current page.
@@ -69,26 +70,35 @@ pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> Found
     let mut found = Found::default();
     let texts = result["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
     for text in texts {
-        for Section { title, lines } in sections(text) {
+        for Section { title, body } in sections(text) {
             match title {
                 "Snapshot" | "Latest page snapshot" => {
-                    if let Some(snapshot) = snapshot(&lines, files).await {
+                    if let Some(snapshot) = snapshot(body, files).await {
                         found.snapshot = Some(snapshot);
                     }
                 }
                 "Events" => {
-                    for link in lines.iter().filter_map(|line| line.strip_prefix("- New console entries: ")) {
-                        found.console.extend(logged_in_file(link, files).await);
+                    for link in body.lines().filter_map(|line| line.strip_prefix("- New console entries: ")) {
+                        for message in logged_in_file(link, files).await {
+                            // The answer that lists messages can report the newest of them as an event too.
+                            if !found.console.iter().any(|known| is_same(known, &message)) {
+                                found.console.push(message);
+                            }
+                        }
                     }
                 }
-                "New console messages" => found.console.extend(messages(&lines)),
-                "Console messages" => found.console.extend(numbered_messages(&lines, seen)),
+                "New console messages" => found.console.extend(messages(body.lines(), Style::Items)),
+                "Console messages" => found.console.extend(numbered_messages(body.lines(), seen)),
                 "Page" | "Page state" => {
-                    let url = lines.iter().find_map(|line| line.strip_prefix("- Page URL: "));
+                    let url = body.lines().find_map(|line| line.strip_prefix("- Page URL: "));
                     found.places.extend(url.map(|url| Place::Current(url.to_owned())));
                 }
-                "Result" | "Open tabs" => found.places.extend(tabs(&lines)),
-                "Pages" => found.places.extend(pages(&lines)),
+                "Result" if body.starts_with("Total messages: ") => {
+                    let listed = body.lines().skip_while(|line| !line.is_empty());
+                    found.console.extend(messages(listed, Style::Plain));
+                }
+                "Result" | "Open tabs" => found.places.extend(tabs(body.lines())),
+                "Pages" => found.places.extend(pages(body.lines())),
                 _ => {}
             }
         }
@@ -99,37 +109,61 @@ pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> Found
 /// A part of a text under a heading of its own.
 struct Section<'a> {
     title: &'a str,
-    lines: Vec<&'a str>,
+    /// The text after the heading, as it is.
+    body: &'a str,
 }
 
-/// The sections of a text. What stands in a fence is content, whatever it looks like.
+/// The sections of a text. Text in a code fence is content, even if it looks like a heading.
 fn sections(text: &str) -> Vec<Section<'_>> {
     let mut sections: Vec<Section<'_>> = Vec::new();
-    let mut fenced = false;
-    for line in text.lines() {
+    // Of the last section: where its body begins.
+    let (mut begin, mut at, mut fenced) = (0, 0, false);
+    for line in text.split_inclusive('\n') {
         let heading = line.strip_prefix("### ").or_else(|| line.strip_prefix("## ")).filter(|_| !fenced);
-        match (heading, sections.last_mut()) {
-            (Some(title), _) => sections.push(Section { title: title.trim(), lines: Vec::new() }),
-            (None, Some(section)) => section.lines.push(line),
-            (None, None) => {}
+        if let Some(title) = heading {
+            if let Some(last) = sections.last_mut() {
+                last.body = &text[begin..at];
+            }
+            begin = at + line.len();
+            sections.push(Section { title: title.trim(), body: "" });
         }
         fenced ^= line.starts_with("```");
+        at += line.len();
+    }
+    if let Some(last) = sections.last_mut() {
+        last.body = &text[begin..];
     }
     sections
 }
 
-async fn snapshot(lines: &[&str], files: &Files) -> Option<String> {
-    if let Some(link) = lines.iter().find_map(|line| linked(line)) {
-        return files.text(link).await;
-    }
-    let content: Vec<&str> = match lines.iter().position(|line| line.starts_with("```")) {
-        Some(fence) => {
-            lines[fence + 1..].iter().copied().take_while(|line| !line.starts_with("```")).collect()
-        }
-        None => lines.to_vec(),
+/// Returns the snapshot in a section: in a fence, in a linked file, or as it is. Blank lines are part of it.
+async fn snapshot(body: &str, files: &Files) -> Option<String> {
+    let text = match fenced(body) {
+        Some(content) => content,
+        None => match body.lines().find_map(linked) {
+            Some(link) => return files.text(link).await,
+            // Only the line breaks before the next section are not part of it.
+            None => body.trim_end_matches(['\n', '\r']),
+        },
     };
-    let text = content.join("\n").trim_end().to_owned();
-    (!text.is_empty()).then_some(text)
+    (!text.trim().is_empty()).then(|| text.to_owned())
+}
+
+/// Returns the content of the first fence.
+fn fenced(body: &str) -> Option<&str> {
+    let (mut at, mut begin) = (0, None);
+    for line in body.split_inclusive('\n') {
+        match (line.starts_with("```"), begin) {
+            (true, None) => begin = Some(at + line.len()),
+            (true, Some(begin)) => {
+                let content = &body[begin..at];
+                return Some(content.strip_suffix('\n').unwrap_or(content));
+            }
+            (false, _) => {}
+        }
+        at += line.len();
+    }
+    begin.map(|begin| &body[begin..])
 }
 
 /// The path in `- [Snapshot](path)`.
@@ -144,38 +178,127 @@ async fn logged_in_file(link: &str, files: &Files) -> Vec<ConsoleMessage> {
     let (first, last) = range.split_once("-L").unwrap_or((range, range));
     let first = first.parse().unwrap_or(1_usize).max(1);
     let last = last.parse().unwrap_or(usize::MAX);
-    let lines: Vec<&str> = text.lines().skip(first - 1).take(last.saturating_sub(first - 1)).collect();
-    messages(&lines)
+    messages(text.lines().skip(first - 1).take(last.saturating_sub(first - 1)), Style::Timed)
 }
 
-/// `[    33ms] [WARNING] text @ http://place:12`, or without the time and as an item of a list; a line that begins in
-/// no such way belongs to the one before.
-fn messages(lines: &[&str]) -> Vec<ConsoleMessage> {
-    let mut found: Vec<ConsoleMessage> = Vec::new();
-    for line in lines.iter().filter(|line| !line.trim().is_empty()) {
-        let rest = line.strip_prefix("- ").unwrap_or(line);
-        let rest = match rest.strip_prefix('[').and_then(|rest| rest.split_once("ms] ")) {
-            Some((time, rest)) if time.trim().bytes().all(|byte| byte.is_ascii_digit()) => rest,
-            _ => rest,
-        };
-        let read = rest.strip_prefix('[').and_then(|rest| rest.split_once("] "));
-        match read.and_then(|(name, text)| Some((level(name)?, text))) {
-            Some((level, text)) => found.push(message(level, text.to_owned())),
-            None => {
-                if let Some(last) = found.last_mut() {
-                    last.text.push('\n');
-                    last.text.push_str(line);
-                }
+/// How lines show where a message begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// `[    33ms] [WARNING] text @ http://place:12`, as in a log file.
+    Timed,
+    /// `- [WARNING] text @ http://place:12`.
+    Items,
+    /// `[WARNING] text @ http://place:12`, as in the result of `browser_console_messages`.
+    Plain,
+}
+
+impl Style {
+    /// Returns the part of `line` that begins a message after `last`; `None` if the line continues `last`.
+    fn begins<'a>(self, line: &'a str, last: Option<&Entry>) -> Option<&'a str> {
+        match self {
+            Self::Timed => {
+                let (time, rest) = line.strip_prefix('[')?.split_once("ms] ")?;
+                time.trim().bytes().all(|byte| byte.is_ascii_digit()).then_some(rest)
+            }
+            Self::Items => line.strip_prefix("- "),
+            Self::Plain => {
+                let is_new = tag(line).is_some() || last.is_none_or(|last| last.is_complete_before(line));
+                is_new.then_some(line)
             }
         }
     }
-    found.iter_mut().for_each(locate);
-    found
+}
+
+/// A message while its lines are read.
+struct Entry {
+    /// Whether it has a tag with its level. The error of a page has none.
+    is_tagged: bool,
+    message: ConsoleMessage,
+}
+
+impl Entry {
+    fn of(text: &str) -> Self {
+        match tag(text) {
+            Some((level, text)) => Self { is_tagged: true, message: message(level, text.to_owned()) },
+            None => Self { is_tagged: false, message: message(ConsoleLevel::Error, text.to_owned()) },
+        }
+    }
+
+    /// Whether `line`, which has no tag, cannot be part of it.
+    fn is_complete_before(&self, line: &str) -> bool {
+        let text = &self.message.text;
+        if self.is_tagged {
+            return place(text).is_some();
+        }
+        let has_stack = text.lines().any(is_stack_line);
+        !line.starts_with(' ') && (has_stack || !names_error(text) || names_error(line))
+    }
+
+    fn finish(self) -> ConsoleMessage {
+        let mut message = self.message;
+        if self.is_tagged {
+            if let Some((text, url, line)) = place(&message.text) {
+                let text = text.to_owned();
+                if !url.is_empty() {
+                    (message.url, message.line) = (Some(url.to_owned()), Some(line));
+                }
+                message.text = text;
+            }
+        } else if let Some((url, line, column)) = message.text.lines().find_map(frame) {
+            (message.url, message.line, message.column) = (Some(url.to_owned()), Some(line), Some(column));
+        }
+        message
+    }
+}
+
+/// Whether a text begins like the stack of an error: `TypeError: x is not a function`.
+fn names_error(text: &str) -> bool {
+    let name = text.split([':', ' ', '\n']).next().unwrap_or_default();
+    name.ends_with("Error") || name.ends_with("Exception") || name == "Uncaught"
+}
+
+fn is_stack_line(line: &str) -> bool {
+    line.trim_start() != line && line.trim_start().starts_with("at ")
+}
+
+/// The place in a line of a stack: `    at f (http://place:12:5)`.
+fn frame(line: &str) -> Option<(&str, u64, u64)> {
+    let place = line.trim_start().strip_prefix("at ").filter(|_| is_stack_line(line))?;
+    let place = place.strip_suffix(')').and_then(|place| Some(place.rsplit_once('(')?.1)).unwrap_or(place);
+    let (rest, column) = place.rsplit_once(':')?;
+    let (url, line) = rest.rsplit_once(':')?;
+    Some((url, line.parse().ok()?, column.parse().ok()?))
+}
+
+/// The level and the rest of `[WARNING] text`.
+fn tag(text: &str) -> Option<(ConsoleLevel, &str)> {
+    let (name, text) = text.strip_prefix('[')?.split_once("] ")?;
+    Some((level(name)?, text))
+}
+
+/// Reads messages; lines in which none begins belong to the one before.
+fn messages<'a>(lines: impl Iterator<Item = &'a str>, style: Style) -> Vec<ConsoleMessage> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for line in lines.filter(|line| !line.trim().is_empty()) {
+        match (style.begins(line, entries.last()), entries.last_mut()) {
+            (Some(text), _) => entries.push(Entry::of(text)),
+            (None, Some(Entry { message, .. })) => {
+                message.text.push('\n');
+                message.text.push_str(line);
+            }
+            (None, None) => {}
+        }
+    }
+    entries.into_iter().map(Entry::finish).collect()
+}
+
+fn is_same(one: &ConsoleMessage, other: &ConsoleMessage) -> bool {
+    (one.level, &one.text, &one.url, one.line) == (other.level, &other.text, &other.url, other.line)
 }
 
 /// `msgid=3 [warn] text (1 args)`; those up to the number `seen` are known.
-fn numbered_messages(lines: &[&str], seen: &mut u64) -> Vec<ConsoleMessage> {
-    let read = lines.iter().filter_map(|line| {
+fn numbered_messages<'a>(lines: impl Iterator<Item = &'a str>, seen: &mut u64) -> Vec<ConsoleMessage> {
+    let read = lines.filter_map(|line| {
         let (number, rest) = line.strip_prefix("msgid=")?.split_once(" [")?;
         let (name, text) = rest.split_once("] ")?;
         let text =
@@ -203,21 +326,16 @@ fn message(level: ConsoleLevel, text: String) -> ConsoleMessage {
     ConsoleMessage { level, text, at, url: None, line: None, column: None }
 }
 
-/// Takes `@ http://place:12` from the end of a message's text.
-fn locate(message: &mut ConsoleMessage) {
-    let Some((text, place)) = message.text.rsplit_once(" @ ") else { return };
-    let Some((url, line)) = place.rsplit_once(':') else { return };
-    let Ok(line) = line.parse::<u64>() else { return };
-    if !url.is_empty() {
-        message.url = Some(url.to_owned());
-        message.line = Some(line);
-    }
-    message.text = text.to_owned();
+/// Splits `text @ http://place:12`.
+fn place(text: &str) -> Option<(&str, &str, u64)> {
+    let (text, place) = text.rsplit_once(" @ ")?;
+    let (url, line) = place.rsplit_once(':')?;
+    Some((text, url, line.parse().ok()?))
 }
 
 /// `- 0: (current) [title](url)`, or that none is open.
-fn tabs(lines: &[&str]) -> Option<Place> {
-    if lines.iter().any(|line| line.starts_with("No open tabs")) {
+fn tabs<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<Place> {
+    if lines.clone().any(|line| line.starts_with("No open tabs")) {
         return Some(Place::All { urls: Vec::new(), current: 0 });
     }
     let (mut urls, mut current) = (Vec::new(), 0);
@@ -238,7 +356,7 @@ fn tabs(lines: &[&str]) -> Option<Place> {
 }
 
 /// `1: url [selected]`, or `1: title (url) [selected]`.
-fn pages(lines: &[&str]) -> Option<Place> {
+fn pages<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Place> {
     let (mut urls, mut current) = (Vec::new(), 0);
     for line in lines {
         let Some((number, url)) = line.split_once(": ") else { continue };
@@ -296,7 +414,7 @@ mod tests {
             (ConsoleLevel::Error, "Error: 8\n    at f (x:1:2)", None, None),
         ];
         assert_eq!(told(&found), expected);
-        // A file elsewhere is nobody's business, however it is linked.
+        // A file elsewhere is not read, however it is linked.
         for link in ["secret.yml", "out/../secret.yml", "/etc/passwd", "out/none.yml"] {
             let found = read(&format!("### Snapshot\n- [Snapshot]({link})"), &files, &mut 0);
             assert_eq!(found.snapshot, None, "{link}");
@@ -311,6 +429,12 @@ mod tests {
         let found = read(answer, &files, &mut 0);
         assert_eq!(found.snapshot.as_deref(), Some("- list:\n  - text: \"### Events\""));
         assert_eq!(found.console[0].line, Some(3));
+        let read = read("### Snapshot\n```yaml\n\n- list:\n\n  - text: a\n\n```\n### Page\n", &files, &mut 0);
+        assert_eq!(
+            read.snapshot.as_deref(),
+            Some("\n- list:\n\n  - text: a\n"),
+            "blank lines are part of it"
+        );
         std::fs::remove_dir_all(base).unwrap();
     }
 
@@ -326,6 +450,27 @@ mod tests {
         let expected = [(ConsoleLevel::Warn, "w", None, None), (ConsoleLevel::Info, "hello", None, None)];
         assert_eq!(told(&found), expected);
         assert_eq!(read(answer, &files, &mut seen).console, []);
+        std::fs::remove_dir_all(base).unwrap();
+    }
+
+    #[test]
+    fn an_error_of_the_page_is_a_message_of_its_own() {
+        let (base, files) = folder();
+        let log = "[  5ms] [LOG] a\nb @ http://a/:3\n[ 109ms] Error: boom\n    at f (http://a/x.js:12:5)\n[ 110ms] thrown text\n[ 111ms] [LOG] last @ :0";
+        std::fs::write(base.join("out/console.log"), log).unwrap();
+        let found = read("### Events\n- New console entries: out/console.log#L1-L6", &files, &mut 0);
+        let boom = "Error: boom\n    at f (http://a/x.js:12:5)";
+        let expected = [
+            (ConsoleLevel::Info, "a\nb", Some("http://a/"), Some(3)),
+            (ConsoleLevel::Error, boom, Some("http://a/x.js"), Some(12)),
+            (ConsoleLevel::Error, "thrown text", None, None),
+            (ConsoleLevel::Info, "last", None, None),
+        ];
+        assert_eq!(told(&found), expected);
+        // The result of browser_console_messages has no times, and lists the errors of the page last.
+        let listed = "### Result\nTotal messages: 4 (Errors: 2, Warnings: 0)\nReturning 4 messages for level \"info\"\n\n[LOG] a\nb @ http://a/:3\n[LOG] last @ :0\nError: boom\n    at f (http://a/x.js:12:5)\nthrown text\n### Events\n- New console entries: out/console.log#L3-L4";
+        let found = read(listed, &files, &mut 0);
+        assert_eq!(told(&found), [expected[0], expected[3], expected[1], expected[2]]);
         std::fs::remove_dir_all(base).unwrap();
     }
 

@@ -1,5 +1,5 @@
-//! Ends upstream servers where nobody else can any more: after `kill -9` of this process, a shell that has waited for the
-//! end of its input ends the process groups that were left. A pipe's end alone would not: a child may ignore it.
+//! Ends upstream servers after `kill -9` of this process: a watchdog shell waits for the end of its stdin and then
+//! ends the remaining process groups. Closing the pipes alone is not enough, because a child can ignore that.
 
 #[cfg(unix)]
 pub(super) use unix::Guardian;
@@ -91,7 +91,7 @@ for group in $all; do kill -s KILL -- "-$group"; done
                 let _ = dead.kill();
                 let _ = dead.wait();
             }
-            // Another one is told everything again.
+            // A new watchdog gets all groups again.
             match start(&self.groups) {
                 Ok(shell) => self.shell = Some(shell),
                 Err(error) => {
@@ -119,7 +119,7 @@ for group in $all; do kill -s KILL -- "-$group"; done
     mod tests {
         use super::*;
 
-        /// A group that ignores what it is asked for.
+        /// A process group that ignores SIGTERM.
         fn stubborn() -> Child {
             let script = "trap '' TERM HUP; echo ready; while :; do sleep 1; done";
             let mut child = Command::new("/bin/sh")
@@ -146,7 +146,7 @@ for group in $all; do kill -s KILL -- "-$group"; done
             guardian.close();
             assert_eq!(std::os::unix::process::ExitStatusExt::signal(&left.wait().unwrap()), Some(9));
             assert!(over.try_wait().unwrap().is_none());
-            // With what it has started.
+            // Includes its child processes.
             let group = nix::unistd::Pid::from_raw(over.id().cast_signed());
             nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL).unwrap();
             over.wait().unwrap();

@@ -1,13 +1,13 @@
-//! When a server counts as hung, when it is started again, and when that is given up for a while: seed 002's policy as a
-//! plain machine, which knows no process and no clock.
+//! The supervision policy of seed 002: when a server counts as hung, when it is restarted, and when restarts pause.
+//! It is a pure state machine without processes and clocks.
 //!
-//! healthy → unhealthy → restarting → healthy, and where it was restarted too often, degraded → restarting.
+//! healthy → unhealthy → restarting → healthy, and after too many restarts, degraded → restarting.
 
 use std::{collections::VecDeque, time::Duration};
 
 use crate::config::UpstreamConfig;
 
-/// How patient a supervisor is.
+/// The limits of a supervisor.
 #[derive(Debug, Clone)]
 pub(super) struct Policy {
     /// Pings in a row that may be missed, less one.
@@ -34,7 +34,7 @@ impl From<&UpstreamConfig> for Policy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Starting,
-    /// It answers; so many pings in a row it has not.
+    /// It answers, and has missed this many consecutive pings.
     Healthy {
         missed: u32,
     },
@@ -50,10 +50,10 @@ pub(super) enum State {
     },
 }
 
-/// What has happened.
+/// An event for the state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// It is started, and has shaken hands.
+    /// It has started, and the handshake has succeeded.
     Started,
     /// A ping was answered.
     Answered,
@@ -213,7 +213,7 @@ mod tests {
             }
         }
 
-        /// It counts as hung after exactly so many misses in a row as the policy has.
+        /// It counts as hung after exactly as many consecutive misses as the policy has.
         #[test]
         fn only_misses_in_a_row_make_it_hung(
             policy in any_policy(),

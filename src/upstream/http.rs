@@ -1,4 +1,4 @@
-//! A server at a port of this machine, by Streamable HTTP.
+//! A connection to a server on a port of this machine, over Streamable HTTP.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -23,12 +23,12 @@ const SESSION_ID: &str = "mcp-session-id";
 const REVISION: &str = "mcp-protocol-version";
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
-/// Answers with pictures of whole pages are long; what is longer is no answer.
+/// Answers with pictures of whole pages are long; a longer body is an error.
 const LONGEST: usize = 64 << 20;
-/// Between two attempts to reach a server that starts, and two streams of what it tells unasked.
+/// The pause between two attempts to reach a starting server, and between two streams of its notifications.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LAST_PAUSE: Duration = Duration::from_millis(250);
-/// What saying goodbye may take.
+/// Timeout for ending the session.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// Returns when somebody listens at `port`.
@@ -69,7 +69,7 @@ pub(super) fn connect(client: &Arc<Client>, mut queue: mpsc::Receiver<Outgoing>,
                 let link = link.clone();
                 exchanges.spawn(async move { link.exchange(message).await });
             } else {
-                // What is asked next may count on it.
+                // The next message may depend on this one.
                 link.exchange(message).await;
             }
             if opens {
@@ -102,7 +102,7 @@ impl Link {
         Ok(request.body(Full::new(body.into()))?)
     }
 
-    /// Sends a message and takes what is answered to it.
+    /// Sends a message and handles the response.
     async fn exchange(&self, message: Outgoing) {
         let id = message.id;
         if let Err(error) = self.post(message).await {
@@ -146,7 +146,8 @@ impl Link {
         Ok(())
     }
 
-    /// Takes what the server tells unasked, where it has a stream for that; some take a client for gone that has none.
+    /// Receives the server's notifications if it has a stream for them; some servers assume that a client without one
+    /// has disconnected.
     async fn listen(&self) {
         loop {
             let streamed = async {
@@ -184,7 +185,7 @@ impl Link {
         Ok(())
     }
 
-    /// Says goodbye.
+    /// Ends the session.
     async fn leave(&self) {
         let Ok(request) = self.request(Method::DELETE, String::new()) else { return };
         let _ = tokio::time::timeout(GOODBYE, self.web.request(request)).await;

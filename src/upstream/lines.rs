@@ -1,4 +1,4 @@
-//! Lines of a pipe, of bounded length: what a child writes is its own affair.
+//! Reads lines of limited length from a pipe, because a child can write anything.
 
 use std::io;
 

@@ -1,11 +1,11 @@
-//! Other MCP servers in place of the built-in engine: one process for each session, started when its first call comes,
-//! watched, started again, and ended with everything that it has started. Knows `engine` (what a page logs), `config`,
-//! `error`; not sessions, not tools.
+//! Other MCP servers in place of the built-in engine. Each session has its own process. It starts with the
+//! session's first call, is supervised and restarted, and ends together with all its child processes. Uses `engine`
+//! (console messages), `config` and `error`, not sessions and not tools.
 //!
-//! [`Upstreams`] is what the sessions of a server share: the command, the list of tools, the ports. [`Upstream`] is one
-//! session's server; `supervisor` keeps it alive by the rules of `health`. `process` starts and ends it, `guardian` ends
-//! it where we are killed, `client` speaks to it over `stdio` or `http`. `content` finds in its answers what the record
-//! keeps, `state` saves and brings back what its own tools can.
+//! [`Upstreams`] is shared by the sessions of a server: the command, the list of tools, the ports. [`Upstream`] is
+//! one session's server; `supervisor` keeps it running by the rules of `health`. `process` starts and ends it,
+//! `guardian` ends it if this process is killed, `client` speaks to it over `stdio` or `http`. `content` extracts
+//! the data for the record from its answers. `state` saves and restores what the server's own tools support.
 
 mod client;
 mod command;

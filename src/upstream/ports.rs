@@ -1,4 +1,5 @@
-//! Seed 003's ports: each session's server has the one that the hash of the session's id names, or the next free one.
+//! Seed 003's ports: each session's server uses the port that the hash of the session's id selects, or the next
+//! free one.
 
 use std::{
     collections::HashSet,
@@ -29,7 +30,7 @@ pub(super) struct Port {
 }
 
 impl Port {
-    /// Whether nobody listens there.
+    /// Whether no process listens on the port.
     pub fn is_free(&self) -> bool {
         is_free(self.number)
     }
@@ -46,7 +47,7 @@ impl Ports {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A port for the session that nobody has; `None` where all are taken.
+    /// Returns a free port for the session; `None` if all are taken.
     pub fn take(&self, session_id: &str) -> Option<Port> {
         self.take_free(session_id, is_free)
     }

@@ -1,4 +1,4 @@
-//! A server's process and everything that it starts: a group that is ended as a whole.
+//! A server's process and all its child processes: a process group that is ended as a whole.
 
 use std::{
     collections::VecDeque,
@@ -21,11 +21,11 @@ use super::{guardian::Guardian, lines::next_line};
 const LONGEST_LINE: usize = 4_096;
 /// Lines that a failed start is explained with.
 const KEPT_LINES: usize = 10;
-/// Lines in a second that are logged; what is more is counted.
+/// Number of lines in a second that are logged; the rest is counted.
 const LINES_A_SECOND: u32 = 50;
 /// How long the system may take to take a killed group away.
 const AFTER_KILL: Duration = Duration::from_secs(1);
-/// How long what it wrote last may be on its way once it is gone; what it has started may hold the pipe for longer.
+/// How long to wait for the last output of an ended server; its child processes may keep the pipe open for longer.
 const LAST_LINES: Duration = Duration::from_millis(500);
 /// Nobody tells when the last process of a group is gone: it is looked for so often.
 const FIRST_POLL: Duration = Duration::from_millis(5);
@@ -118,7 +118,7 @@ impl Process {
         &self.exited
     }
 
-    /// How it ended and what it said last, for a message.
+    /// Its exit status and last output, for a message.
     pub async fn last_words(&self) -> String {
         if self.status.get().is_some() {
             let _ = tokio::time::timeout(LAST_LINES, self.readers.wait()).await;
@@ -133,8 +133,8 @@ impl Process {
         }
     }
 
-    /// Ends the group: it may end by itself while `asked` asks it to, for as long as `patience`; then it is told to,
-    /// and after `term` made to. `asked` tells whether it was asked to end itself, or only what it has started.
+    /// Ends the group. It can end by itself while `asked` asks it to, for at most `patience`. Then it gets SIGTERM,
+    /// and after `term` SIGKILL. `asked` returns whether the server was asked to end, or only its child processes.
     pub async fn end(&self, asked: impl Future<Output = bool>, patience: Duration, term: Duration) {
         let by_itself = async {
             if asked.await || !self.has_group() {
@@ -205,7 +205,7 @@ fn has_living(group: u32) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else { return true };
     processes.flatten().any(|process| {
         let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
-        // The name stands in parentheses, and may hold anything.
+        // The name is in parentheses, and can contain anything.
         let mut fields = stat.rsplit_once(") ").map(|(_, rest)| rest.split(' ')).into_iter().flatten();
         let (state, of) = (fields.next(), fields.nth(1));
         state.is_some_and(|state| !matches!(state, "Z" | "X")) && of == Some(group.to_string().as_str())
@@ -233,7 +233,7 @@ impl Drop for Process {
     }
 }
 
-/// Logs what a server writes beside the protocol. A flood of it is counted and not written.
+/// Logs a server's output outside of the protocol. Lines over the limit are counted and not written.
 async fn log_lines(pipe: impl AsyncRead + Unpin, name: String, kept: Arc<Mutex<VecDeque<String>>>) {
     let mut pipe = BufReader::new(pipe);
     let (mut since, mut logged, mut left_out) = (Instant::now(), 0_u32, 0_u64);

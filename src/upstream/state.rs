@@ -1,12 +1,12 @@
-//! What a server's own tools can tell of a session and bring back: where its pages are, cookies and storage. A row for
-//! each family of servers that is known; of another one nothing is kept, and that is said.
+//! The state that a server's own tools can read and restore: URLs of pages, cookies and storage. There is a row for
+//! each supported family of servers. For other servers nothing is saved, and `session_resume` reports that.
 
 use std::{path::Path, time::Duration};
 
 use serde_json::{Map, Value, json};
 
 use super::{
-    client::{Client, Failure},
+    client::{Client, Failure, ToolResult},
     content::Place,
 };
 
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The file by which a storage state goes from hand to hand, for as long as that takes.
 const STATE_FILE: &str = "troupe-storage-state.json";
 
-/// What is known of a session, and enough to lead another server there.
+/// The known state of a session, which is enough to restore it in another server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Kept {
     /// Of its pages, in their order.
@@ -55,7 +55,7 @@ type Call = (&'static str, Value);
 
 /// How the servers of a family are asked.
 pub(super) struct Dialect {
-    /// Ends its browser in good order.
+    /// Ends its browser normally.
     pub close: Option<&'static str>,
     first_page: fn(&str) -> Call,
     further_page: fn(&str) -> Call,
@@ -115,9 +115,9 @@ impl<T: AsRef<str>> Talk<'_, T> {
             Value::Object(arguments) => arguments,
             _ => Map::new(),
         };
-        match self.client.call_tool(tool, arguments, Some(PATIENCE), None).await {
-            Ok(result) if result["isError"] == true => {
-                let said = result["content"][0]["text"].as_str().unwrap_or_default();
+        match self.client.call_tool(tool, arguments, PATIENCE, None).await {
+            Ok(ToolResult { value, .. }) if value["isError"] == true => {
+                let said = value["content"][0]["text"].as_str().unwrap_or_default();
                 let line = said.lines().find(|line| !line.starts_with('#') && !line.trim().is_empty());
                 Err(line.unwrap_or("it failed").chars().take(300).collect())
             }
@@ -142,7 +142,7 @@ impl<T: AsRef<str>> Talk<'_, T> {
         serde_json::from_slice(&text.ok()?).ok()
     }
 
-    /// Brings back what was kept: what pages have stored first, so that they find it.
+    /// Restores the saved state: first the storage, so that the pages find it.
     pub async fn replay(&self, kept: &Kept) -> Replayed {
         let mut replayed = Replayed::default();
         if kept.is_empty() {
@@ -197,7 +197,7 @@ impl<T: AsRef<str>> Talk<'_, T> {
     pub async fn close_browser(&self) -> Result<(), Failure> {
         let close = Dialect::of(self.tools).and_then(|dialect| dialect.close);
         if let Some(tool) = close.filter(|tool| lists(self.tools, tool)) {
-            self.client.call_tool(tool, Map::new(), Some(PATIENCE), None).await?;
+            self.client.call_tool(tool, Map::new(), PATIENCE, None).await?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A server on its stdin and stdout, a message a line.
+//! A connection to a server over its stdin and stdout, with one message for each line.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{
     process::Pipes,
 };
 
-/// Answers with pictures of whole pages are long; what is longer is no answer.
+/// Answers with pictures of whole pages are long; a longer line is an error.
 const LONGEST: usize = 64 << 20;
 
 /// Carries messages both ways until either end is gone. Both tasks are owned by the client: they end with `gone`.
@@ -38,7 +38,7 @@ pub(super) fn connect(client: &Arc<Client>, queue: mpsc::Receiver<Outgoing>, pip
     });
 }
 
-/// Ends by closing the pipe, which is how a server is told that nothing more will come.
+/// Ends by closing the pipe, which tells the server that no more input will come.
 async fn write(client: &Client, mut queue: mpsc::Receiver<Outgoing>, mut input: ChildStdin) {
     loop {
         let message = tokio::select! {

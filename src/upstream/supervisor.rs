@@ -1,5 +1,5 @@
-//! One session's server: started when it is first wanted, watched, started again by the rules of `health`, led back to
-//! where it was, and ended.
+//! Supervises one session's server: starts it when it is first needed, watches it, restarts it by the rules of
+//! `health`, restores its state, and ends it.
 
 use std::{
     convert::Infallible,
@@ -12,21 +12,26 @@ use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    client::{Client, Failure, OnProgress},
+    client::{Client, Failure, OnProgress, ToolResult},
     content::{self, Files, Found},
     health::{Event, Health, Policy, State},
     state::{Kept, Replayed, Talk},
     upstreams::{Running, Upstreams},
 };
-use crate::error::{ErrorCode, Result, TroupeError};
+use crate::{
+    config::UpstreamConfig,
+    error::{ErrorCode, Result, TroupeError},
+};
 
-/// The server's answer as it came, and what the record keeps of it.
+/// The server's unchanged answer, and the data of it for the record.
 pub struct Passed {
     pub result: Value,
+    /// The result as the server sent it, byte for byte.
+    pub text: Box<str>,
     pub found: Found,
 }
 
-/// How it stands with a server, for whoever watches.
+/// The state of a server, for monitoring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vitals {
     Asleep,
@@ -70,7 +75,7 @@ pub struct Upstream {
     folder: PathBuf,
     status: watch::Sender<Status>,
     wanted: watch::Sender<bool>,
-    /// What runs now, so that it can be ended whoever else has given up.
+    /// The running server, stored here so that it can be ended after its caller was dropped.
     running: tokio::sync::Mutex<Option<Running>>,
     memory: Mutex<Memory>,
 }
@@ -106,12 +111,12 @@ impl Upstream {
         &self.id
     }
 
-    /// Whether nobody has called it yet.
+    /// Whether no call has started it yet.
     pub(super) fn is_asleep(&self) -> bool {
         !*self.wanted.borrow() && matches!(*self.status.borrow(), Status::Asleep)
     }
 
-    /// What it is led to when it starts.
+    /// Sets the state to restore when it starts.
     pub fn restore(&self, kept: Kept) {
         self.memory().kept = kept;
     }
@@ -124,8 +129,9 @@ impl Upstream {
         on_progress: OnProgress,
     ) -> Result<Passed> {
         let client = self.ready().await?;
-        let result = client.call_tool(tool, arguments, None, Some(on_progress)).await;
-        let result = result.map_err(|failure| self.failed(tool, failure))?;
+        let timeout = self.shared.config().call_timeout;
+        let result = client.call_tool(tool, arguments, timeout, Some(on_progress)).await;
+        let ToolResult { value: result, text } = result.map_err(|failure| self.failed(tool, failure))?;
         let files = Files { folder: self.folder.clone(), base: self.shared.working_folder().to_owned() };
         let mut seen = self.memory().seen;
         let mut found = content::find(&result, &files, &mut seen).await;
@@ -135,7 +141,7 @@ impl Upstream {
         memory.kept.take_in(std::mem::take(&mut found.places));
         memory.changed |= !reads;
         drop(memory);
-        Ok(Passed { result, found })
+        Ok(Passed { result, text, found })
     }
 
     /// Waits until it can be called.
@@ -153,13 +159,13 @@ impl Upstream {
         }
     }
 
-    /// Starts it if it does not run, and tells what came back of what was kept.
+    /// Starts the server if it is not running, and returns what was restored of the saved state.
     pub async fn wake(&self) -> Result<Replayed> {
         self.ready().await?;
         Ok(self.memory().replayed.clone().unwrap_or_default())
     }
 
-    /// What is known of the session's pages without asking.
+    /// The known state of the session's pages, without a query.
     pub fn kept(&self) -> Kept {
         self.memory().kept.clone()
     }
@@ -172,7 +178,7 @@ impl Upstream {
         };
         let due = {
             let mut memory = self.memory();
-            // A server without a page would open one to tell what it has stored.
+            // A server without a page would open one to read its storage.
             let due = memory.changed && up.is_some() && !memory.kept.urls.is_empty();
             memory.changed &= !due;
             due
@@ -200,7 +206,8 @@ impl Upstream {
         }
     }
 
-    /// Keeps it alive from its first call on; to be run beside everything else, and given up with the session.
+    /// Supervises the server from its first call on. Runs concurrently with everything else, and is dropped with the
+    /// session.
     pub async fn supervise(&self) -> Infallible {
         let _ = self.wanted.subscribe().wait_for(|wanted| *wanted).await;
         let begun = Instant::now();
@@ -252,7 +259,7 @@ impl Upstream {
                 State::Degraded { until } => {
                     let wait = until.saturating_sub(begun.elapsed());
                     tracing::warn!(session = &*self.id, ?wait, "the upstream server fails again and again");
-                    self.status.send_replace(Status::Degraded(self.degraded(&last_error, wait)));
+                    self.status.send_replace(Status::Degraded(degraded(config, &last_error, wait)));
                     tokio::time::sleep_until(begun + until).await;
                     Event::Due
                 }
@@ -310,7 +317,7 @@ impl Upstream {
         }
     }
 
-    /// Ends what is left of one that is gone, and tells how it went.
+    /// Ends the rest of a server that has died, and returns the error for its calls.
     async fn bury(&self) -> TroupeError {
         self.status.send_replace(Status::Restarting);
         let Some(running) = self.running.lock().await.take() else {
@@ -332,9 +339,13 @@ impl Upstream {
         running.end(asked, patience, self.shared.config().term_timeout).await;
     }
 
-    /// Ends it in good order: its browser, itself, what it has started.
+    /// Ends the server normally: its browser, the server itself, and its child processes.
     pub async fn close(&self) {
-        self.status.send_replace(Status::Ended);
+        let before = self.status.send_replace(Status::Ended);
+        if matches!(before, Status::Restarting | Status::Degraded(_)) && self.shared.failure().is_some() {
+            // Nobody else would find out when a server can be started again.
+            self.shared.begin_trial();
+        }
         let spare = async {
             if let Some(spare) = self.shared.take_spare(&self.id).await {
                 self.shared.end(&spare).await;
@@ -357,27 +368,33 @@ impl Upstream {
                 TroupeError::new(kind, format!("the upstream server refused `{tool}`: {message}"))
                     .detail("upstream", upstream)
             }
-            failure => died(&failure),
+            Failure::TimedOut(timeout) => TroupeError::new(
+                ErrorCode::Timeout,
+                format!(
+                    "`{tool}` gave no answer and no progress for {} ms; the call was canceled",
+                    timeout.as_millis()
+                ),
+            )
+            .detail("timeout", u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
+            .suggestion("check what the call has done before you repeat it; --upstream-call-timeout sets the limit"),
+            gone @ Failure::Gone => unavailable(format!("the upstream server did not answer: {gone}"))
+                .detail("reason", "died")
+                .suggestion("look whether the call was done, then repeat it: the server is started again, and led back to its page"),
         }
     }
+}
 
-    fn degraded(&self, last: &TroupeError, wait: Duration) -> TroupeError {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let retry_at = u64::try_from((now + wait).as_millis()).unwrap_or(u64::MAX);
-        let failed = self.shared.config().restarts + 1;
-        unavailable(format!("the upstream server has failed {failed} times; the last time: {}", last.message))
-            .detail("reason", "degraded")
-            .detail("retryAt", retry_at)
-            .suggestion("it is started again by itself at retryAt; the server's log tells what it said")
-    }
+/// Returns the error of calls while no further start is attempted, because too many have failed.
+pub(super) fn degraded(config: &UpstreamConfig, last: &TroupeError, wait: Duration) -> TroupeError {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let retry_at = u64::try_from((now + wait).as_millis()).unwrap_or(u64::MAX);
+    let failed = config.restarts + 1;
+    unavailable(format!("the upstream server has failed {failed} times; the last time: {}", last.message))
+        .detail("reason", "degraded")
+        .detail("retryAt", retry_at)
+        .suggestion("it is started again by itself at retryAt; the server's log tells what it said")
 }
 
 pub(super) fn unavailable(message: impl Into<String>) -> TroupeError {
     TroupeError::new(ErrorCode::UpstreamUnavailable, message)
-}
-
-fn died(failure: &Failure) -> TroupeError {
-    unavailable(format!("the upstream server did not answer: {failure}"))
-        .detail("reason", "died")
-        .suggestion("look whether the call was done, then repeat it: the server is started again, and led back to its page")
 }

@@ -1,4 +1,4 @@
-//! What the upstream servers of all sessions share: how one is started, what tools they have, which ports are theirs.
+//! The state that the upstream servers of all sessions share: how to start a server, its tools, the ports in use.
 
 use std::{
     future::Future,
@@ -8,17 +8,19 @@ use std::{
 };
 
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     client::{Client, Failure},
     command::{Command, Place},
     guardian::Guardian,
+    health::{Event, Health, Policy, State},
     http,
     ports::{Port, Ports},
     process::{self, Process},
     stdio,
-    supervisor::{Upstream, Vitals, unavailable},
+    supervisor::{Upstream, Vitals, degraded, unavailable},
 };
 use crate::{
     config::{Config, UpstreamConfig, UpstreamTransport},
@@ -46,7 +48,7 @@ impl AsRef<str> for Offered {
     }
 }
 
-/// A server that runs and has shaken hands.
+/// A running server whose handshake has succeeded.
 pub(super) struct Running {
     process: Process,
     pub client: Arc<Client>,
@@ -79,6 +81,19 @@ struct Spare {
     running: Running,
 }
 
+/// The attempts to start a server for no session in particular: to list its tools, or to see whether one can be started
+/// again.
+#[derive(Clone)]
+enum Trial {
+    NotRunning,
+    Running {
+        /// Why the last attempt failed.
+        last: Option<TroupeError>,
+    },
+    /// Too many attempts have failed. The next one follows later.
+    Degraded(TroupeError),
+}
+
 /// What upstream servers have in common.
 pub struct Upstreams {
     config: UpstreamConfig,
@@ -88,8 +103,9 @@ pub struct Upstreams {
     ports: Ports,
     guardian: Guardian,
     tools: watch::Sender<Option<Arc<Vec<Offered>>>>,
-    /// Held while a server is started for the list of its tools.
-    listing: tokio::sync::Mutex<()>,
+    trial: watch::Sender<Trial>,
+    /// Runs the attempts.
+    attempts: Mutex<Option<AbortOnDropHandle<()>>>,
     spare: Mutex<Option<Spare>>,
     /// The id of the spare server, for the next new session.
     promised: Mutex<Option<Arc<str>>>,
@@ -99,7 +115,7 @@ pub struct Upstreams {
 }
 
 impl Upstreams {
-    /// What the configuration names; `None` where the built-in engine serves.
+    /// Opens what the configuration names; `None` with the built-in engine.
     pub fn open(config: &Config) -> Result<Option<Arc<Self>>> {
         if config.upstream.command.is_none() {
             return Ok(None);
@@ -108,11 +124,12 @@ impl Upstreams {
             command: Command::read(&config.upstream)?,
             config: config.upstream.clone(),
             root: files::output_folder(config).join(FOLDER),
-            working_folder: std::env::current_dir().unwrap_or_default(),
+            working_folder: config.working_directory.clone(),
             ports: Ports::default(),
             guardian: Guardian::default(),
             tools: watch::Sender::new(None),
-            listing: tokio::sync::Mutex::default(),
+            trial: watch::Sender::new(Trial::NotRunning),
+            attempts: Mutex::default(),
             spare: Mutex::default(),
             promised: Mutex::default(),
             failure: Mutex::default(),
@@ -169,25 +186,119 @@ impl Upstreams {
         self.tools.subscribe()
     }
 
-    /// Its tools. Where no server has told them yet one is started, which then serves a session that has none yet, or the first
-    /// new one.
-    pub async fn tools(&self) -> Result<Arc<Vec<Offered>>> {
-        let known = || self.tools.borrow().clone();
-        if let Some(known) = known() {
-            return Ok(known);
+    /// Returns the server's tools. If no server has listed them yet, one is started, which then serves a session that
+    /// has none yet, or the next new one. Waits until the start succeeds or has finally failed.
+    pub async fn tools(self: &Arc<Self>) -> Result<Arc<Vec<Offered>>> {
+        self.tools_once(|trial| !matches!(trial, Trial::Running { .. })).await
+    }
+
+    /// Returns its tools as `tools` does, but waits for one attempt only. Further attempts go on.
+    pub async fn tools_of_first_attempt(self: &Arc<Self>) -> Result<Arc<Vec<Offered>>> {
+        self.tools_once(has_outcome).await
+    }
+
+    async fn tools_once(self: &Arc<Self>, is_over: impl FnMut(&Trial) -> bool) -> Result<Arc<Vec<Offered>>> {
+        let known = self.tools.borrow().clone();
+        match known {
+            Some(known) => Ok(known),
+            None => self.try_start(is_over).await.map(|()| self.known_tools()),
         }
-        let _turn = self.listing.lock().await;
-        if let Some(known) = known() {
-            return Ok(known);
+    }
+
+    /// Returns whether a new session can be served. If the last start of a server failed, this is the outcome of the
+    /// newest attempt to start one.
+    pub async fn admit(self: &Arc<Self>) -> Result<()> {
+        match self.failure() {
+            None => Ok(()),
+            Some(_) => self.try_start(has_outcome).await,
         }
+    }
+
+    async fn try_start(self: &Arc<Self>, is_over: impl FnMut(&Trial) -> bool) -> Result<()> {
+        let mut trial = self.trial.subscribe();
+        self.begin_trial();
+        let outcome = trial.wait_for(is_over).await.map(|trial| trial.clone());
+        match outcome {
+            Ok(Trial::Running { last: Some(error) } | Trial::Degraded(error)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Begins to start a server, unless that is tried already or no server is to be started any more.
+    pub(super) fn begin_trial(self: &Arc<Self>) {
+        let begins = self.trial.send_if_modified(|trial| {
+            let begins = matches!(trial, Trial::NotRunning);
+            if begins {
+                *trial = Trial::Running { last: None };
+            }
+            begins
+        });
+        if begins {
+            let attempts = AbortOnDropHandle::new(tokio::spawn(Self::run_trial(Arc::downgrade(self))));
+            *self.attempts.lock().unwrap_or_else(PoisonError::into_inner) = Some(attempts);
+        }
+    }
+
+    /// Tries to start a server, by the policy by which servers of sessions are started again, until one is started.
+    async fn run_trial(shared: Weak<Self>) {
+        let Some(policy) = shared.upgrade().map(|shared| Policy::from(&shared.config)) else { return };
+        let begun = Instant::now();
+        let (mut health, mut state) = (Health::new(policy), State::Starting);
+        let mut last = unavailable("no upstream server was started yet");
+        loop {
+            let event = match state {
+                State::Starting => {
+                    let Some(shared) = shared.upgrade() else { return };
+                    match shared.start_spare().await {
+                        Ok(()) => {
+                            shared.trial.send_replace(Trial::NotRunning);
+                            return;
+                        }
+                        Err(error) => {
+                            tracing::warn!(%error, "the upstream server could not be started");
+                            last = error;
+                            Event::Gone
+                        }
+                    }
+                }
+                State::Restarting { at } => {
+                    let Some(shared) = shared.upgrade() else { return };
+                    shared.trial.send_replace(Trial::Running { last: Some(last.clone()) });
+                    drop(shared);
+                    tokio::time::sleep_until(begun + at).await;
+                    Event::Due
+                }
+                State::Degraded { until } => {
+                    let Some(shared) = shared.upgrade() else { return };
+                    let wait = until.saturating_sub(begun.elapsed());
+                    tracing::warn!(?wait, "the upstream server could not be started again and again");
+                    let error = degraded(&shared.config, &last, wait);
+                    shared.trial.send_replace(Trial::Degraded(error));
+                    drop(shared);
+                    tokio::time::sleep_until(begun + until).await;
+                    Event::Due
+                }
+                // No server runs during the attempts.
+                State::Healthy { .. } | State::Unhealthy => return,
+            };
+            state = health.on(event, begun.elapsed());
+        }
+    }
+
+    /// Starts a server that lists its tools, and keeps it for a session that has none yet, or the next new one.
+    async fn start_spare(&self) -> Result<()> {
         let sleeping = self.sleeping();
         let id = sleeping.clone().unwrap_or_else(new_id);
         let running = self.launch(&id).await?;
-        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(Spare { id: id.clone(), running });
+        let spare = Spare { id: id.clone(), running };
+        let former = self.spare.lock().unwrap_or_else(PoisonError::into_inner).replace(spare);
         if sleeping.is_none() {
             *self.promised.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
         }
-        Ok(self.known_tools())
+        if let Some(Spare { running, .. }) = former {
+            self.end(&running).await;
+        }
+        Ok(())
     }
 
     /// A session whose server was not called yet.
@@ -335,8 +446,12 @@ impl Upstreams {
         running.end(async {}, self.config.close_timeout, self.config.term_timeout).await;
     }
 
-    /// Ends the server that no session has.
+    /// Starts no server for no session any more, and ends the one that no session has.
     pub async fn end_spare(&self) {
+        let stopping = unavailable("the server is stopping");
+        self.trial.send_replace(Trial::Degraded(stopping));
+        // Ends the attempts, and the process of the one that runs.
+        drop(self.attempts.lock().unwrap_or_else(PoisonError::into_inner).take());
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Spare { running, .. }) = spare {
             self.end(&running).await;
@@ -350,11 +465,16 @@ impl Upstreams {
     }
 }
 
+/// Whether an attempt has ended.
+fn has_outcome(trial: &Trial) -> bool {
+    !matches!(trial, Trial::Running { last: None })
+}
+
 fn new_id() -> Arc<str> {
     uuid::Uuid::new_v4().to_string().into()
 }
 
-/// Makes a folder that only its owner can enter: what a session has stored passes through it.
+/// Creates a folder that only its owner can enter, because a session's storage passes through it.
 fn make_private(folder: &Path) -> std::io::Result<()> {
     if let Some(root) = folder.parent() {
         if let Some(output) = root.parent() {

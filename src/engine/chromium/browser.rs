@@ -1,4 +1,4 @@
-//! The browser and its contexts: which target belongs to whom.
+//! The browser and its contexts, and the assignment of targets to contexts.
 
 use std::{
     collections::HashMap,
@@ -29,14 +29,14 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Link, cookies,
-    launch::{self, Process},
+    Link, cookies, emulation,
+    launch::{self, Process, Windows},
     network::ContextNetwork,
     page::{ChromiumPage, PageSetup},
     workers,
 };
 use crate::{
-    config::Config,
+    config::{Config, Viewport},
     engine::{
         Browser, Context, ContextObserver, ContextOptions, DownloadStart, EngineError, EngineResult, Page,
         PageEvent,
@@ -58,14 +58,14 @@ pub(super) struct ChromiumBrowser {
     ending: Ending,
 }
 
-/// What the listener and the contexts share.
+/// State that the listener and the contexts share.
 pub(super) struct Shared {
     pub link: Link,
     pub config: Arc<Config>,
-    windowed: bool,
-    /// Where downloads are kept under their ids until they are told of.
+    windows: Windows,
+    /// The folder where downloads are stored under their ids until they are reported.
     downloads: PathBuf,
-    /// What the browser itself is launched with, and its own context, where it may not go everywhere.
+    /// The proxy for the browser itself and its default context, if pages may not connect everywhere.
     gateway: Option<Arc<Gateway>>,
     targets: Mutex<Targets>,
 }
@@ -95,6 +95,7 @@ struct ChromiumContext {
     id: Option<Arc<str>>,
     shared: Arc<Shared>,
     network: Arc<ContextNetwork>,
+    options: ContextOptions,
     closed: AtomicBool,
 }
 
@@ -117,7 +118,7 @@ impl ChromiumBrowser {
         let shared = Arc::new(Shared {
             link: link.clone(),
             config,
-            windowed: process.windowed,
+            windows: process.windows,
             downloads: process.downloads,
             gateway: process.gateway,
             targets: Mutex::default(),
@@ -242,7 +243,8 @@ impl Browser for ChromiumBrowser {
         let network = ContextNetwork::new(way_out);
         let context = ContextShared { options: options.clone(), observer, network: network.clone() };
         shared.targets().contexts.insert(id.clone().unwrap_or_default(), Arc::new(context));
-        Ok(Arc::new(ChromiumContext { id, shared: shared.clone(), network, closed: AtomicBool::new(false) }))
+        let (shared, options) = (shared.clone(), options.clone());
+        Ok(Arc::new(ChromiumContext { id, shared, network, options, closed: AtomicBool::new(false) }))
     }
 
     async fn close(&self) {
@@ -269,8 +271,11 @@ impl Context for ChromiumContext {
     async fn new_page(&self) -> EngineResult<Arc<dyn Page>> {
         let mut create = CreateTargetParams::new("about:blank");
         create.browser_context_id = self.browser_context_id();
-        // In one window only the newest tab is painted (field notes).
-        create.new_window = self.shared.windowed.then_some(true);
+        create.new_window = (self.shared.windows != Windows::None).then_some(true);
+        if let Some(Viewport { width, height }) = emulation::window_size(&self.options, self.shared.windows) {
+            create.width = Some(width.into());
+            create.height = Some(height.into());
+        }
         let created: CreatedTarget = self.shared.link.execute(create).await?;
         let arrival = self.shared.targets().pages.expect(created.target_id.into());
         let page = arrival.page().await?;
@@ -306,10 +311,11 @@ impl Context for ChromiumContext {
         match &self.id {
             Some(id) => self.shared.link.run(DisposeBrowserContextParams::new(id.to_string())).await,
             None => {
+                let mut outcome = Ok(());
                 for page in pages {
-                    page.close().await?;
+                    outcome = outcome.and(page.close().await);
                 }
-                Ok(())
+                outcome
             }
         }
     }
@@ -363,7 +369,7 @@ struct DownloadProgress {
     state: String,
     #[serde(default)]
     received_bytes: f64,
-    /// 0 where nobody knows.
+    /// 0 if unknown.
     #[serde(default)]
     total_bytes: f64,
 }
@@ -377,7 +383,7 @@ impl DownloadProgress {
     }
 }
 
-/// Reads `params`; what does not fit is told and passed over.
+/// Parses `params`. If they do not match, logs that and ignores the event.
 pub(super) fn parse<T: DeserializeOwned>(method: &str, params: &RawValue) -> Option<T> {
     read_json(params.get())
         .inspect_err(|error| tracing::warn!(method, %error, "an event of the browser could not be read"))
@@ -443,7 +449,7 @@ fn attached(shared: &Arc<Shared>, event: Attached) {
     if let (Some(context), Some(kind)) = (&context, workers::kind(&info.kind)) {
         shared.targets().workers.insert(session, context.network.clone());
         let target = workers::Target { target_id: info.target_id, url: info.url };
-        workers::attach(link, kind, target, None, &context.network);
+        workers::attach(link, None, kind, target, None, &context.network);
         return;
     }
     let Some(context) = context.filter(|_| info.kind == "page") else {
@@ -457,15 +463,17 @@ fn attached(shared: &Arc<Shared>, event: Attached) {
         return;
     };
     let id: Arc<str> = info.target_id.into();
+    let opener = info.opener_id.as_deref();
+    let popup = opener.and_then(|opener| shared.targets().pages.get(opener)?.popup_size());
     let setup = PageSetup {
         id: id.clone(),
         link,
         options: context.options.clone(),
-        windowed: shared.windowed,
+        windows: shared.windows,
+        popup,
         network: context.network.clone(),
     };
-    let page =
-        ChromiumPage::attach(setup, |page| context.observer.page_opened(page, info.opener_id.as_deref()));
+    let page = ChromiumPage::attach(setup, |page| context.observer.page_opened(page, opener));
     let mut targets = shared.targets();
     targets.sessions.insert(session, id.clone());
     targets.pages.arrive(id, page);

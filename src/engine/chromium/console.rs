@@ -1,4 +1,4 @@
-//! CDP's words for what a page logs: its own calls, exceptions that nobody caught, and what the browser says of it.
+//! CDP's messages about the console: the page's own calls, uncaught exceptions, and messages of the browser.
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
@@ -98,7 +98,7 @@ pub(super) fn translate(method: &str, params: &RawValue) -> Option<ConsoleMessag
 }
 
 fn called(call: Called) -> Option<ConsoleMessage> {
-    // What is not said to anybody.
+    // Console calls that print nothing.
     if matches!(call.kind.as_str(), "clear" | "endGroup" | "profile" | "profileEnd") {
         return None;
     }
@@ -109,7 +109,7 @@ fn called(call: Called) -> Option<ConsoleMessage> {
 
 fn thrown(Thrown { timestamp, exception_details: details }: Thrown) -> ConsoleMessage {
     let what = details.exception.as_ref().map(spoken).unwrap_or_default();
-    // The stack follows the message line by line; the place is told apart.
+    // The stack follows the message line by line; the location is in its own fields.
     let what = what.lines().next().unwrap_or_default();
     let text = if what.is_empty() { details.text.clone() } else { format!("{} {what}", details.text) };
     let mut message = details.stack_trace.message(ConsoleLevel::Error, text, millis(timestamp));

@@ -80,7 +80,7 @@ pub(super) async fn set(
             SameSite::None => CookieSameSite::None,
         });
         param.partition_key = cookie.partition_key.as_ref().map(|site| {
-            // As Playwright takes it where nobody says.
+            // Playwright's default.
             CookiePartitionKey::new(site, cookie.has_cross_site_ancestor.unwrap_or(true))
         });
         param

@@ -1,4 +1,4 @@
-//! What a context pretends to be, as commands to each of its pages.
+//! The emulation settings of a context, as commands for each of its pages.
 
 use chromiumoxide::cdp::browser_protocol::{
     emulation::{
@@ -8,31 +8,58 @@ use chromiumoxide::cdp::browser_protocol::{
     security::SetIgnoreCertificateErrorsParams,
 };
 
-use super::CommandBatch;
+use super::{CommandBatch, launch::Windows};
 use crate::{
     config::{ContextConfig, Viewport},
     engine::{ContextOptions, EngineError, EngineResult, wire::WireError},
 };
 
-/// The viewport where nothing else is asked for, in CSS pixels.
+/// The viewport of a page without a visible window, in CSS pixels, unless the options give one.
 const DEFAULT_VIEWPORT: Viewport = Viewport { width: 1280, height: 720 };
+/// The screen of a browser without a display.
+pub(super) const SCREEN: Viewport = Viewport { width: 1920, height: 1080 };
+/// The height of the tabs and the toolbar in a window of full Chrome.
+const WINDOW_BARS: u32 = 87;
 
-/// Adds what `options` ask for of a page. `windowed`: it has a window, whose size counts unless another is asked for.
+/// The viewport that a page is given; `None`: its window's.
+fn viewport(options: &ContextOptions, windows: Windows, popup: Option<Viewport>) -> Option<Viewport> {
+    let options = &options.config;
+    // A phone opens every window over its whole screen; a visible window has the size already.
+    let popup = popup.filter(|_| windows != Windows::Visible && !options.is_mobile);
+    let emulates = options.device_scale_factor.is_some() || options.is_mobile;
+    let default = (windows != Windows::Visible || emulates).then_some(DEFAULT_VIEWPORT);
+    popup.or(options.viewport).or(default)
+}
+
+/// The size that a new page's window is created with, so that the page sees a window around its viewport.
+pub(super) fn window_size(options: &ContextOptions, windows: Windows) -> Option<Viewport> {
+    let bars = match windows {
+        Windows::None => 0,
+        Windows::Invisible => WINDOW_BARS,
+        Windows::Visible => return None,
+    };
+    viewport(options, windows, None).map(|size| Viewport { height: size.height + bars, ..size })
+}
+
+/// Adds the commands that set up a page with `options`. `popup`: the size that its opener asked for.
 pub(super) fn apply_to_page(
     batch: &mut CommandBatch<'_>,
     options: &ContextOptions,
-    windowed: bool,
+    windows: Windows,
+    popup: Option<Viewport>,
 ) -> EngineResult<()> {
+    let viewport = viewport(options, windows, popup);
     let options = &options.config;
-    let viewport = options.viewport.or((!windowed).then_some(DEFAULT_VIEWPORT));
-    if viewport.is_some() || options.device_scale_factor.is_some() || options.is_mobile {
-        let viewport = viewport.unwrap_or(DEFAULT_VIEWPORT);
-        batch.add(SetDeviceMetricsOverrideParams::new(
-            viewport.width,
-            viewport.height,
-            options.device_scale_factor.unwrap_or(1.0),
-            options.is_mobile,
-        ))?;
+    if let Some(Viewport { width, height }) = viewport {
+        let scale = options.device_scale_factor.unwrap_or(1.0);
+        let mut metrics = SetDeviceMetricsOverrideParams::new(width, height, scale, options.is_mobile);
+        if windows != Windows::Visible {
+            // A screen is never smaller than its viewport, and a phone's screen has the size of the viewport.
+            let least = if options.is_mobile { Viewport { width: 0, height: 0 } } else { SCREEN };
+            metrics.screen_width = Some(width.max(least.width).into());
+            metrics.screen_height = Some(height.max(least.height).into());
+        }
+        batch.add(metrics)?;
     }
     // Several pages are in use at once; each must think that it has the focus.
     batch.add(SetFocusEmulationEnabledParams::new(true))?;
@@ -64,7 +91,7 @@ pub(super) fn apply_to_frames(batch: &mut CommandBatch<'_>, options: &ContextOpt
     Ok(())
 }
 
-/// What a refusal of one of these commands means.
+/// Converts the rejection of one of these commands.
 pub(super) fn refused(error: WireError, config: &ContextConfig) -> EngineError {
     let WireError::Refused { method, .. } = &error else { return error.into() };
     let (name, value) = match method.as_str() {

@@ -1,12 +1,12 @@
-//! CDP's events of a page and its frames as [`PageEvent`]s.
+//! Converts CDP's events of a page and its frames into [`PageEvent`]s.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::browser::parse;
-use crate::engine::{Dialog, FileChooser, PageEvent, ResourceKind};
+use crate::engine::{Dialog, FileChooser, PageEvent};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -36,6 +36,14 @@ struct Scheduled {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RequestedNavigation {
+    frame_id: String,
+    url: String,
+    disposition: String,
+}
+
+#[derive(Deserialize)]
 struct WindowOpen {
     url: String,
 }
@@ -58,6 +66,21 @@ struct Frame {
     url_fragment: String,
 }
 
+/// The result of `Page.getFrameTree`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FrameTree {
+    frame_tree: Tree,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Tree {
+    frame: Frame,
+    #[serde(default)]
+    child_frames: Vec<Tree>,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WithinDocument {
@@ -71,54 +94,6 @@ struct Lifecycle {
     frame_id: String,
     loader_id: String,
     name: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WillBeSent {
-    request_id: String,
-    loader_id: String,
-    frame_id: Option<String>,
-    #[serde(rename = "type")]
-    kind: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ResponseReceived {
-    request_id: String,
-    loader_id: String,
-    #[serde(rename = "type")]
-    kind: String,
-    response: Response,
-}
-
-#[derive(Deserialize)]
-struct Response {
-    status: u16,
-    url: String,
-    #[serde(default)]
-    headers: HashMap<String, String>,
-}
-
-impl Response {
-    fn length(&self) -> Option<u64> {
-        let header = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-        header.and_then(|(_, length)| length.trim().parse().ok())
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct DataReceived {
-    request_id: String,
-    encoded_data_length: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RequestOnly {
-    request_id: String,
 }
 
 #[derive(Deserialize)]
@@ -145,8 +120,30 @@ struct StartedNavigating {
     navigation_type: Option<String>,
 }
 
-fn is_fetch(kind: &str) -> bool {
-    matches!(kind, "Fetch" | "XHR")
+impl Frame {
+    /// The events of its document's commit.
+    fn committed(self) -> Vec<PageEvent> {
+        let frame: Arc<str> = self.id.into();
+        vec![
+            // A frame in another process is reported only by its navigation.
+            PageEvent::FrameAttached { frame: frame.clone(), parent: self.parent_id.map(Into::into) },
+            PageEvent::Committed {
+                frame,
+                document: self.loader_id.into(),
+                url: self.url + self.url_fragment.as_str(),
+            },
+        ]
+    }
+}
+
+/// The commits of all documents of a page, of each frame before its children; empty for the document that every tab begins
+/// with.
+pub(super) fn documents(FrameTree { frame_tree: Tree { frame, child_frames } }: FrameTree) -> Vec<PageEvent> {
+    if frame.parent_id.is_none() && matches!(frame.url.as_str(), "" | "about:blank") {
+        return Vec::new();
+    }
+    let inner = child_frames.into_iter().flat_map(|frame_tree| documents(FrameTree { frame_tree }));
+    frame.committed().into_iter().chain(inner).collect()
 }
 
 /// The events of `method`, in order; empty where it means nothing to us.
@@ -173,21 +170,13 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
         }
         "Page.frameNavigated" => {
             let FrameNavigated { frame, kind } = parse(method, params)?;
-            let Frame { id, parent_id, loader_id, url, url_fragment } = frame;
-            let (frame, document): (Arc<str>, Arc<str>) = (id.into(), loader_id.into());
-            let mut events = vec![
-                // A frame of another process is told by its navigation alone.
-                PageEvent::FrameAttached { frame: frame.clone(), parent: parent_id.map(Into::into) },
-                PageEvent::Committed {
-                    frame: frame.clone(),
-                    document: document.clone(),
-                    url: url + url_fragment.as_str(),
-                },
-            ];
             // A document that is taken out of the cache whole is loaded already.
-            if kind.as_deref() == Some("BackForwardCacheRestore") {
-                events.push(PageEvent::Loaded { frame, document });
-            }
+            let loaded = (kind.as_deref() == Some("BackForwardCacheRestore")).then(|| PageEvent::Loaded {
+                frame: frame.id.as_str().into(),
+                document: frame.loader_id.as_str().into(),
+            });
+            let mut events = frame.committed();
+            events.extend(loaded);
             return Some(events);
         }
         "Page.navigatedWithinDocument" => {
@@ -195,12 +184,16 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
             PageEvent::NavigatedWithinDocument { frame: event.frame_id.into(), url: event.url }
         }
         "Page.frameRequestedNavigation" => {
-            let event: FrameOnly = parse(method, params)?;
-            PageEvent::NavigationRequested { frame: event.frame_id.into() }
+            let RequestedNavigation { frame_id, url, disposition } = parse(method, params)?;
+            match disposition.as_str() {
+                // A link that a held key or the middle button opens elsewhere: this frame stays where it is.
+                "newTab" | "newWindow" => PageEvent::WindowOpening { window: None, url },
+                _ => PageEvent::NavigationRequested { frame: frame_id.into() },
+            }
         }
         "Page.frameScheduledNavigation" => {
             let event: Scheduled = parse(method, params)?;
-            // A refresh in some seconds is nobody's action.
+            // A refresh after some seconds is not an effect of an action.
             if event.delay >= 1.0 {
                 return None;
             }
@@ -234,41 +227,6 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
                 _ => return None,
             }
         }
-        "Network.requestWillBeSent" => {
-            let event: WillBeSent = parse(method, params)?;
-            let kind = match event.kind.as_deref() {
-                Some("Document") => ResourceKind::Document,
-                Some("Script") => ResourceKind::Script,
-                Some(kind) if is_fetch(kind) => ResourceKind::Fetch,
-                _ => ResourceKind::Other,
-            };
-            PageEvent::RequestStarted {
-                id: event.request_id.into(),
-                frame: event.frame_id.map(Into::into),
-                document: Some(event.loader_id.into()),
-                kind,
-            }
-        }
-        "Network.responseReceived" => {
-            let event: ResponseReceived = parse(method, params)?;
-            if is_fetch(&event.kind) {
-                let length = event.response.length();
-                return Some(vec![PageEvent::AnswerBegun { id: event.request_id.into(), length }]);
-            }
-            let of_document = event.kind == "Document" && event.request_id == event.loader_id;
-            if !of_document || !event.response.url.starts_with("http") {
-                return None;
-            }
-            PageEvent::DocumentResponse { document: event.loader_id.into(), status: event.response.status }
-        }
-        "Network.dataReceived" => {
-            let event: DataReceived = parse(method, params)?;
-            PageEvent::AnswerReceived { id: event.request_id.into(), bytes: event.encoded_data_length }
-        }
-        "Network.loadingFinished" | "Network.loadingFailed" => {
-            let event: RequestOnly = parse(method, params)?;
-            PageEvent::RequestEnded { id: event.request_id.into() }
-        }
         "Page.javascriptDialogOpening" => {
             let event: DialogOpening = parse(method, params)?;
             let default_value = event.default_prompt.filter(|_| event.kind == "prompt");
@@ -278,7 +236,7 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
             let event: ChooserOpened = parse(method, params)?;
             PageEvent::FileChooserOpened(FileChooser {
                 frame: event.frame_id.into(),
-                input: event.backend_node_id?,
+                input: event.backend_node_id,
                 multiple: event.mode == "selectMultiple",
             })
         }

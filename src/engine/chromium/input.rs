@@ -1,12 +1,12 @@
-//! Pointer and key events in CDP's words.
+//! Pointer and key events as CDP commands.
 
 use chromiumoxide::cdp::browser_protocol::input::{
     DispatchKeyEventParams, DispatchKeyEventType, DispatchMouseEventParams, DispatchMouseEventType,
     InsertTextParams, MouseButton as CdpButton,
 };
 
-use super::CommandBatch;
-use crate::engine::{EngineResult, KeyEvent, MouseButton, MouseEvent};
+use super::{CommandBatch, mac_commands};
+use crate::engine::{EngineResult, KeyEvent, Modifiers, MouseButton, MouseEvent};
 
 fn button(button: MouseButton) -> (CdpButton, i64) {
     match button {
@@ -62,8 +62,8 @@ pub(super) fn mouse(batch: &mut CommandBatch<'_>, events: &[MouseEvent], held: &
 pub(super) fn keyboard(batch: &mut CommandBatch<'_>, events: &[KeyEvent]) -> EngineResult<()> {
     for event in events {
         match event {
-            KeyEvent::Down { key, code, key_code, text, location, modifiers } => {
-                // A key that makes no text is a raw one, or Chromium would send a `keypress`.
+            KeyEvent::Down { text, key, code, key_code, location, modifiers } => {
+                // Without text it is a raw key, or Chromium would send a `keypress`.
                 let kind = match text {
                     Some(_) => DispatchKeyEventType::KeyDown,
                     None => DispatchKeyEventType::RawKeyDown,
@@ -71,6 +71,7 @@ pub(super) fn keyboard(batch: &mut CommandBatch<'_>, events: &[KeyEvent]) -> Eng
                 let mut params = DispatchKeyEventParams::new(kind);
                 params.text.clone_from(text);
                 params.unmodified_text.clone_from(text);
+                params.commands = commands(code, *modifiers, cfg!(target_os = "macos"));
                 describe(&mut params, key, code, *key_code, *location, *modifiers);
                 batch.add(params)?;
             }
@@ -83,6 +84,12 @@ pub(super) fn keyboard(batch: &mut CommandBatch<'_>, events: &[KeyEvent]) -> Eng
         }
     }
     Ok(())
+}
+
+/// The editing commands to send with a key: on macOS (`is_mac`), keys from the protocol bypass the system's table.
+fn commands(code: &str, modifiers: Modifiers, is_mac: bool) -> Option<Vec<String>> {
+    let commands = if is_mac { mac_commands::commands(code, modifiers) } else { &[] };
+    (!commands.is_empty()).then(|| commands.iter().map(|&command| command.to_owned()).collect())
 }
 
 fn describe(
@@ -98,4 +105,29 @@ fn describe(
     params.windows_virtual_key_code = Some(key_code.into());
     params.location = Some(location.into());
     params.modifiers = Some(modifiers.into());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn editing_keys_name_their_commands_on_macos_alone() {
+        let (alt, meta, shift) = (1, 4, 8);
+        for (code, modifiers, expected) in [
+            ("Backspace", 0, vec!["deleteBackward"]),
+            ("ArrowLeft", 0, vec!["moveLeft"]),
+            ("ArrowUp", alt, vec!["moveBackward", "moveToBeginningOfParagraph"]),
+            ("KeyA", meta, vec!["selectAll"]),
+            ("KeyZ", meta | shift, vec!["redo"]),
+        ] {
+            let on_mac = commands(code, modifiers, true);
+            assert_eq!(on_mac, Some(expected.into_iter().map(str::to_owned).collect()), "{code}");
+            assert_eq!(commands(code, modifiers, false), None, "{code}");
+        }
+        // Their text is inserted by the event itself.
+        for code in ["KeyA", "Enter", "Space"] {
+            assert_eq!(commands(code, 0, true), None, "{code}");
+        }
+    }
 }

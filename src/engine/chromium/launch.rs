@@ -15,6 +15,7 @@ use super::super::{
     process::{self, Ending, Folder, Running, Stderr},
     wire::Wire,
 };
+use super::{emulation::SCREEN, switches};
 use crate::config::{Config, display_present};
 
 /// A browser's connection and, where we started it, its process.
@@ -23,12 +24,22 @@ pub(super) struct Process {
     pub pid: Option<u32>,
     pub stderr: Stderr,
     pub ending: Ending,
-    /// Whether pages need a window each to be painted.
-    pub windowed: bool,
+    pub windows: Windows,
     /// Where it puts downloads, under their ids.
     pub downloads: PathBuf,
-    /// What it is launched with, where pages may not go everywhere.
+    /// The proxy, if pages may not connect everywhere.
     pub gateway: Option<Arc<Gateway>>,
+}
+
+/// How a browser shows its pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Windows {
+    /// The headless shell: a page has no window.
+    None,
+    /// Chrome without a display: a page needs its own window, because an older tab of a window is never painted.
+    Invisible,
+    /// Chrome on a display, or a browser of the user: as above, and the window's size is the viewport.
+    Visible,
 }
 
 /// Connects to a running browser: `ws://…` as it is, `http://host:port` by asking it for its address.
@@ -46,7 +57,7 @@ pub(super) async fn attach(endpoint: &str) -> EngineResult<Process> {
     let ending = Ending::of_connection(wire.closed());
     let downloads = std::env::temp_dir();
     let stderr = Stderr::default();
-    Ok(Process { wire, pid: None, stderr, ending, windowed: true, downloads, gateway: None })
+    Ok(Process { wire, pid: None, stderr, ending, windows: Windows::Visible, downloads, gateway: None })
 }
 
 /// Starts the browser that the configuration means.
@@ -66,14 +77,20 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
         suggestion: None,
     })?;
     let mut arguments = arguments(config, headless, found.is_headless_shell, folder.path());
-    let gateway = WayOut::of_browser(&config.security, &config.context).await?;
+    let gateway = WayOut::of_browser(config).await?;
     if let Some(gateway) = &gateway {
         arguments.extend(ONE_WAY_OUT.iter().map(|argument| (*argument).to_owned()));
         arguments.push(format!("--proxy-server={}", gateway.url()));
         arguments.push(format!("--proxy-bypass-list={NO_BYPASS}"));
     }
+    let arguments = switches::merge(arguments);
+    let windows = match (headless, found.is_headless_shell) {
+        (true, true) => Windows::None,
+        (true, false) => Windows::Invisible,
+        (false, _) => Windows::Visible,
+    };
     tracing::debug!(path = %found.path.display(), ?arguments, "starting the browser");
-    let process = spawn(&found.path, &arguments, folder, !found.is_headless_shell);
+    let process = spawn(&found.path, &arguments, folder, windows);
     let process = process.map_err(|error| EngineError::Launch {
         reason: format!("`{}` could not be started: {error}", found.path.display()),
         suggestion: None,
@@ -81,9 +98,9 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
     Ok(Process { gateway, ..process })
 }
 
-/// What a browser is started with that may only reach the network through us.
+/// Arguments for a browser whose traffic must go through the proxy.
 const ONE_WAY_OUT: &[&str] = &[
-    // Names are resolved by us, whoever asks (prefetches, WebRTC).
+    // The proxy resolves all names, also for prefetches and WebRTC.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--dns-prefetch-disable",
     // WebRTC goes by UDP, past every proxy. The one name is Chrome's, the other the headless shell's.
@@ -93,61 +110,23 @@ const ONE_WAY_OUT: &[&str] = &[
 /// Without it this machine would be reached past the proxy.
 pub(super) const NO_BYPASS: &str = "<-loopback>";
 
-/// What a browser for agents is started with: nothing that phones home, throttles or asks.
-const ARGUMENTS: &[&str] = &[
-    "--remote-debugging-pipe",
-    "--allow-pre-commit-input",
-    "--disable-background-networking",
-    "--disable-background-timer-throttling",
-    "--disable-backgrounding-occluded-windows",
-    "--disable-breakpad",
-    "--disable-client-side-phishing-detection",
-    "--disable-component-extensions-with-background-pages",
-    "--disable-component-update",
-    "--disable-default-apps",
-    "--disable-dev-shm-usage",
-    "--disable-field-trial-config",
-    "--disable-hang-monitor",
-    "--disable-ipc-flooding-protection",
-    "--disable-popup-blocking",
-    "--disable-prompt-on-repost",
-    "--disable-quic",
-    "--disable-renderer-backgrounding",
-    "--disable-search-engine-choice-screen",
-    "--disable-sync",
-    "--export-tagged-pdf",
-    "--force-color-profile=srgb",
-    "--metrics-recording-only",
-    "--no-default-browser-check",
-    "--no-first-run",
-    "--no-service-autorun",
-    "--password-store=basic",
-    "--use-mock-keychain",
-    // One flag: Chromium heeds the last of several only. DeferRendererTasksAfterInput holds back every task of a
-    // page until the frame after an input: each action would wait those 16 ms. RenderDocument makes a frame anew for each of its
-    // documents, with all that listens to it: a third of a navigation.
-    "--disable-features=AutoExpandDetailsElement,AvoidUnnecessaryBeforeUnloadCheckSync,\
-     DeferRendererTasksAfterInput,DialMediaRouteProvider,GlobalMediaControls,HttpsUpgrades,ImprovedCookieControls,\
-     LensOverlay,MediaRouter,OptimizationHints,PaintHolding,RenderDocument,ThirdPartyStoragePartitioning,Translate",
-];
-
+/// The arguments of a launch, in order: Troupe's own, then the user's.
 fn arguments(config: &Config, headless: bool, is_shell: bool, folder: &Path) -> Vec<String> {
-    let mut arguments: Vec<String> = ARGUMENTS.iter().map(|argument| (*argument).to_owned()).collect();
+    let mut arguments: Vec<String> = switches::ALWAYS.iter().map(|argument| (*argument).to_owned()).collect();
+    arguments.push(switches::disabled_features());
     let profile = config.user_data_dir.clone().unwrap_or_else(|| folder.join("profile"));
     arguments.push(format!("--user-data-dir={}", profile.display()));
+    // A profile of the user may hold extensions, and a user's argument may load one.
+    let own_extensions = config.browser_args.iter().any(|argument| argument.contains("extension"));
+    if config.user_data_dir.is_none() && !own_extensions {
+        arguments.push("--disable-extensions".into());
+    }
     if headless {
         if !is_shell {
             arguments.push("--headless=new".into());
         }
-        arguments.extend(
-            [
-                "--hide-scrollbars",
-                "--mute-audio",
-                // A mouse, as on the desktop that sites are made for.
-                "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
-            ]
-            .map(String::from),
-        );
+        arguments.extend(switches::HEADLESS.iter().map(|argument| (*argument).to_owned()));
+        arguments.push(format!("--screen-info={{{}x{}}}", SCREEN.width, SCREEN.height));
     }
     if !config.sandbox {
         arguments.push("--no-sandbox".into());
@@ -158,7 +137,7 @@ fn arguments(config: &Config, headless: bool, is_shell: bool, folder: &Path) -> 
     arguments
 }
 
-fn spawn(path: &Path, arguments: &[String], folder: Folder, windowed: bool) -> io::Result<Process> {
+fn spawn(path: &Path, arguments: &[String], folder: Folder, windows: Windows) -> io::Result<Process> {
     #[cfg(unix)]
     {
         use command_fds::{CommandFdExt, FdMapping};
@@ -177,11 +156,11 @@ fn spawn(path: &Path, arguments: &[String], folder: Folder, windowed: bool) -> i
         let downloads = folder.downloads();
         let connection = wire.clone();
         let Running { pid, stderr, ending } = process::start(command, folder, move || connection.close())?;
-        Ok(Process { wire, pid, stderr, ending, windowed, downloads, gateway: None })
+        Ok(Process { wire, pid, stderr, ending, windows, downloads, gateway: None })
     }
     #[cfg(not(unix))]
     {
-        let _ = (path, arguments, folder, windowed);
+        let _ = (path, arguments, folder, windows);
         Err(io::Error::other("starting a browser is not built yet on this system; use --browser-endpoint"))
     }
 }

@@ -1,9 +1,11 @@
-//! Chromium by the DevTools Protocol, over our own wire. `chromiumoxide` gives the typed commands; events and
-//! answers are read leniently by structs of our own, since a browser newer than the types must still work.
+//! Chromium over the DevTools Protocol, with Troupe's own connection. `chromiumoxide` has the types of the
+//! commands. Events and answers are parsed leniently into Troupe's own structs, so that browsers newer than these
+//! types work.
 //!
-//! `launch` starts and ends the process, `browser` routes its targets, `page/` does what the traits ask,
-//! `events` and `requests` turn CDP's events into [`PageEvent`](super::PageEvent)s, `network` keeps a context's
-//! rules up in all its sessions, `workers` lets workers in on them; `input`, `emulation`, `cookies` are tables.
+//! `launch` starts and ends the process with the arguments of `switches`. `browser` routes its targets. `page/`
+//! implements the traits. `events` and `requests` convert CDP's events into [`PageEvent`](super::PageEvent)s.
+//! `network` applies a context's rules in all its CDP sessions, and `workers` attaches workers to it. `input`,
+//! `mac_commands`, `emulation` and `cookies` are tables.
 
 mod browser;
 mod console;
@@ -12,9 +14,11 @@ mod emulation;
 mod events;
 mod input;
 mod launch;
+mod mac_commands;
 mod network;
 mod page;
 mod requests;
+mod switches;
 mod workers;
 
 use std::{borrow::Cow, sync::Arc};
@@ -51,7 +55,7 @@ impl Engine for Chromium {
     }
 }
 
-/// One CDP session on the wire (`None`: the browser itself).
+/// One CDP session of the connection (`None`: the browser itself).
 #[derive(Clone)]
 struct Link {
     wire: Wire,
@@ -80,7 +84,7 @@ impl Link {
     }
 }
 
-/// A command whose parameters the typed ones do not fit (what the browser gave is given back as it is).
+/// A command for which the typed parameters do not fit (data of the browser is sent back unchanged).
 #[derive(Debug, serde::Serialize)]
 #[serde(transparent)]
 struct RawCommand {

@@ -1,10 +1,10 @@
-//! The network rules of one context, kept up in each of its CDP sessions: pages, frames of other processes,
-//! shared and service workers. Requests of a dedicated worker pass through the session of its page or frame.
+//! Applies the network rules of one context in each of its CDP sessions: pages, out-of-process iframes, shared and
+//! service workers. Requests of a dedicated worker pass through the session of its page or frame.
 //!
-//! Requests are stopped (`Fetch`) only while there are rules that need it, but those of shared workers always:
-//! Chromium heeds `Fetch.enable` there before the worker runs, and not later. The browser's words for what a
-//! stopped request is for are coarser than those it announces it with (`fetch` is `XHR`, a worker's script
-//! `Other`), so the announced ones are remembered while something is blocked.
+//! Requests are intercepted (`Fetch`) only while a rule needs it. Requests of shared workers are always
+//! intercepted, because Chromium ignores a `Fetch.enable` that comes after the worker has started. The resource
+//! types in `Fetch` are coarser than those in `Network` (`fetch` is `XHR`, a worker's script is `Other`). So while
+//! a type is blocked, the types of announced requests are stored.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -40,7 +40,7 @@ use crate::engine::{
     wire::Sent,
 };
 
-/// A page that does not answer (a dialog, a busy script) gets its rules when it does; nobody waits for it.
+/// A page that does not respond (a dialog, a busy script) gets its rules later, and callers do not wait for it.
 const APPLY_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a stopped request waits for its announcement, which is on its way on another session.
 const KIND_TIMEOUT: Duration = Duration::from_secs(3);
@@ -168,7 +168,7 @@ impl ContextNetwork {
             let mut state = self.state();
             let former = std::mem::replace(&mut state.rules, rules);
             let State { rules, gated, members, .. } = &*state;
-            // What is gone by now needs no rules.
+            // Closed targets need no rules.
             members
                 .values()
                 .filter_map(|member| apply(member, *gated, &former, rules).ok())
@@ -250,7 +250,8 @@ impl ContextNetwork {
         }
     }
 
-    /// Decides on the stopped request that `params` tell of. `whose` says whose it is; `tell` takes what the log should know.
+    /// Decides on the intercepted request in `params`. `whose` returns its initiator; `tell` receives data for the
+    /// log.
     pub fn paused(
         self: &Arc<Self>,
         link: &Link,
@@ -274,7 +275,7 @@ impl ContextNetwork {
         {
             let former = id.as_ref().and_then(|id| state.passed.note(id, &paused.request.url));
             drop(state);
-            // Of a redirect: who sends it there, whoever began it.
+            // The initiator of a redirect is the server that redirects, not the initiator of the first request.
             let whose = former.map_or_else(|| whose(&paused), Whose::Documents);
             if !whose.may(&**gate, &paused.request.url, || self.places()) {
                 return finish(link, paused, true);
@@ -319,7 +320,7 @@ impl ContextNetwork {
     }
 }
 
-/// What a stopped request may be for: `Fetch` has fewer words than `Network`, which announces it.
+/// The possible types of an intercepted request: `Fetch` has fewer types than `Network`, which announces it.
 fn possible(told: ResourceType) -> Vec<ResourceType> {
     match told {
         ResourceType::Xhr => vec![ResourceType::Xhr, ResourceType::Fetch, ResourceType::EventSource],
@@ -357,7 +358,7 @@ fn apply(
         } else {
             batch.add(DisableParams {})?;
         }
-        // What comes from the cache is not stopped.
+        // Responses from the cache are not intercepted.
         batch.add(SetCacheDisabledParams::new(stops(rules)))?;
     }
     let conditions = |rules: &NetworkRules| {
@@ -366,7 +367,7 @@ fn apply(
     if conditions(rules) != conditions(former) {
         let Throttling { download, upload, latency } = rules.throttling;
         let (download, upload) = (download.unwrap_or(-1.0), upload.unwrap_or(-1.0));
-        // Also ends what was set by rule before.
+        // Also removes the conditions of former rules.
         batch.add(EmulateNetworkConditionsParams::new(rules.offline, latency, download, upload))?;
         if rules.blocked.contains(&ResourceType::WebSocket) && !rules.offline {
             batch.add(without_sockets(rules.throttling, latency, download, upload))?;

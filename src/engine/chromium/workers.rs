@@ -1,13 +1,12 @@
-//! Workers: their requests are logged and follow the context's rules; nothing else of them concerns us.
+//! Attaches to workers, so that their requests are logged and follow the context's rules.
 //!
-//! Dedicated workers are children of a page's or frame's session (or of a worker's), shared and service
-//! workers of the browser's. All wait for us before they run.
+//! Dedicated workers are children of the CDP session of a page, a frame or another worker. Shared and service
+//! workers are children of the browser's session. All of them are paused until Troupe resumes them.
 
 use std::sync::{Arc, Weak};
 
 use chromiumoxide::cdp::{
-    browser_protocol::{network::EnableParams as NetworkEnable, target::SetAutoAttachParams},
-    js_protocol::runtime::RunIfWaitingForDebuggerParams,
+    browser_protocol::target::SetAutoAttachParams, js_protocol::runtime::RunIfWaitingForDebuggerParams,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -36,9 +35,11 @@ pub(super) fn kind(target: &str) -> Option<WorkerKind> {
     })
 }
 
-/// Takes over a worker that waits for us, and lets it run. `page` is whose it is; `None`: the context's.
+/// Sets up a worker that waits for it, and lets it run. `parent` is the session that reported it, `page` its page;
+/// a shared or service worker has neither.
 pub(super) fn attach(
     link: Link,
+    parent: Option<&Arc<str>>,
     kind: WorkerKind,
     Target { target_id, url }: Target,
     page: Option<Weak<ChromiumPage>>,
@@ -46,19 +47,21 @@ pub(super) fn attach(
 ) {
     let listener =
         WorkerListener { link: link.clone(), kind, url: url.clone(), page, network: network.clone() };
-    link.wire.listen(link.session.clone(), Arc::new(listener));
+    if let Some(session) = &link.session {
+        link.wire.listen_within(parent, session, Arc::new(listener));
+    }
     let shared = kind == WorkerKind::Shared;
     if kind != WorkerKind::Dedicated && !network.join(&link, Some(Worker { target: target_id, url, shared }))
     {
         return;
     }
-    // Its answers matter to nobody: a worker that cannot be set up is one that has gone.
+    // The answers are not needed: a worker that cannot be set up has ended.
     drop(initialise(&link));
 }
 
 fn initialise(link: &Link) -> EngineResult<()> {
     let mut batch = link.batch();
-    batch.add(NetworkEnable::default())?;
+    batch.add(requests::enable())?;
     let mut attach = SetAutoAttachParams::new(true, true);
     attach.flatten = Some(true);
     attach.filter = Some(only(&["worker"]));
@@ -89,7 +92,7 @@ struct Detached {
     session_id: Arc<str>,
 }
 
-/// A worker, as the browser tells of it.
+/// A worker in CDP's events.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Target {
@@ -121,7 +124,15 @@ impl Listener for WorkerListener {
             "Target.attachedToTarget" => {
                 if let Some(Attached { session_id, target_info }) = parse(method, params) {
                     let link = Link { wire: self.link.wire.clone(), session: Some(session_id) };
-                    attach(link, WorkerKind::Dedicated, target_info, self.page.clone(), &self.network);
+                    let parent = self.link.session.as_ref();
+                    attach(
+                        link,
+                        parent,
+                        WorkerKind::Dedicated,
+                        target_info,
+                        self.page.clone(),
+                        &self.network,
+                    );
                 }
             }
             "Target.detachedFromTarget" => {
@@ -130,7 +141,7 @@ impl Listener for WorkerListener {
                 }
             }
             _ => {
-                let Some(event) = requests::translate(method, params, Some(self.kind)) else { return };
+                let Some(event) = requests::translate(method, params, Some(self.kind)).logged else { return };
                 self.network.note(&event);
                 // The worker's own script was asked for by its page, which waits for the end of it.
                 if let RequestEvent::Finished { id, .. } | RequestEvent::Failed { id, .. } = &event {

@@ -1,4 +1,4 @@
-//! The browser: how it is greeted, and how user contexts are made in it.
+//! The browser: the start of the BiDi session, and the creation of user contexts.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -49,7 +49,7 @@ const TELLING: &str = "
   for (const event of ['hashchange', 'popstate']) addEventListener(event, () => tell(location.href), true);
 ";
 
-/// Hands our script over to what runs beside the document (`hands.js`), which no page hears of.
+/// Passes Troupe's script to `hands.js`, which runs outside of the document, so that pages do not notice it.
 const HANDING_OVER: &str = "
   if (window === top) window.dispatchEvent(new CustomEvent('troupe:script', {detail: {call: (name, given) => __troupe[name](JSON.parse(given))}}));
 ";
@@ -62,7 +62,7 @@ pub(super) struct FirefoxBrowser {
     config: Arc<Config>,
     windowed: bool,
     downloads: PathBuf,
-    /// What the browser itself is launched with, and its own context, where it may not go everywhere.
+    /// The proxy for the browser itself and its default context, if pages may not connect everywhere.
     gateway: Option<Arc<Gateway>>,
     startup: Option<Startup>,
     ending: Ending,
@@ -194,7 +194,7 @@ impl Browser for FirefoxBrowser {
             let _ = bidi.run("session.end", json!({})).await;
             bidi.wire.close();
         };
-        // What it would write down on its way out goes with its profile, unless that stays, or the next one wants it.
+        // Its files are deleted with the profile, unless the profile is kept or the next browser needs them.
         let is_wanted = self.startup.as_ref().is_some_and(Startup::is_wanted);
         let ask = || {
             if is_wanted || self.config.user_data_dir.is_some() {

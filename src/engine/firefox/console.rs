@@ -1,4 +1,4 @@
-//! BiDi's word for what a page logs: its own calls, and exceptions that nobody caught.
+//! Converts BiDi's log entries: the page's own console calls, and uncaught exceptions.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ struct Source {
 pub(super) fn translate(method: &str, params: &RawValue) -> Option<(Arc<str>, ConsoleMessage)> {
     let entry: Entry = parse(method, params)?;
     let text = match entry.method.as_deref() {
-        // What is not said to anybody.
+        // Console calls that print nothing.
         Some("clear" | "groupEnd" | "profile" | "profileEnd") => return None,
         Some(method) => {
             let words: Option<Vec<String>> = entry.args.iter().map(spoken).collect();

@@ -1,4 +1,4 @@
-//! A user context: what the [`Context`] trait asks of it.
+//! Implements the [`Context`] trait with a user context.
 
 use std::sync::{
     Arc,
@@ -83,13 +83,15 @@ impl Context for FirefoxContext {
             return Ok(());
         }
         let pages = self.shared.remove_context(&self.id);
-        self.shared.intercept.remove(&self.shared.bidi, &self.network).await?;
+        // Each step runs, also after one that failed: the pages and their data must go.
+        let mut outcome = self.shared.intercept.remove(&self.shared.bidi, &self.network).await;
         if &*self.id == DEFAULT {
             for page in pages {
-                page.close().await?;
+                outcome = outcome.and(page.close().await);
             }
-            return Ok(());
+            return outcome;
         }
-        self.shared.bidi.run("browser.removeUserContext", json!({"userContext": self.id})).await
+        let context = json!({"userContext": self.id});
+        outcome.and(self.shared.bidi.run("browser.removeUserContext", context).await)
     }
 }

@@ -54,6 +54,8 @@ globalThis.__troupeDrags ??= (() => {
       return true
     },
     end() {
+      if (source) fire('dragend', source, 0, 0)
+      source = null
       removeEventListener('dragstart', begins)
     }
   }

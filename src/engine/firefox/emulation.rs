@@ -1,4 +1,4 @@
-//! What a context pretends to be, as commands for its user context.
+//! The emulation settings of a context, as commands for its user context.
 
 use serde_json::{Value, json};
 
@@ -13,10 +13,10 @@ use crate::{
     },
 };
 
-/// The viewport where nothing else is asked for, in CSS pixels.
+/// The default viewport, in CSS pixels.
 const DEFAULT_VIEWPORT: Viewport = Viewport { width: 1280, height: 720 };
 
-/// How a user context is made: what it trusts and where its requests go.
+/// The parameters of a user context: its certificate checks and its proxy.
 pub(super) fn user_context(config: &ContextConfig, gateway: Option<&Gateway>) -> EngineResult<Value> {
     let mut params = json!({"acceptInsecureCerts": config.ignore_https_errors});
     let proxy = match gateway {
@@ -85,7 +85,7 @@ pub(super) enum Setting {
     Other,
 }
 
-/// What a refusal of a setting means.
+/// Converts the rejection of a setting.
 pub(super) fn refused(setting: Setting, error: WireError, config: &ContextConfig) -> EngineError {
     let (name, value) = match (setting, &error) {
         (Setting::Locale, WireError::Refused { .. }) => ("locale", &config.locale),

@@ -1,8 +1,8 @@
-//! BiDi's events of a page and its frames as [`PageEvent`]s.
+//! Converts BiDi's events of a page and its frames into [`PageEvent`]s.
 //!
-//! A document's name is that of the navigation that led to it. Firefox tells some things late or not at all: the
-//! load of a document may come before its commit, or under the name of the navigation that follows it; a
-//! navigation that comes to nothing is told of when the next one begins.
+//! A document is identified by the navigation that created it. Firefox reports some events late or not at all. The
+//! load of a document can come before its commit, or with the id of the navigation after it. A navigation that
+//! fails is reported only when the next one begins.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,7 +16,7 @@ const ERROR_PAGES: [&str; 2] = ["about:neterror", "about:certerror"];
 
 pub(super) const NAVIGATION_STARTED: &str = "browsingContext.navigationStarted";
 
-/// Reads `params`; what does not fit is told and passed over.
+/// Parses `params`. If they do not match, logs that and ignores the event.
 pub(super) fn parse<T: DeserializeOwned>(method: &str, params: &RawValue) -> Option<T> {
     read_json(params.get())
         .inspect_err(|error| tracing::warn!(method, %error, "an event of the browser could not be read"))
@@ -59,7 +59,7 @@ struct Frame {
     pending: Option<Arc<str>>,
     /// The last navigation that has begun, whatever it has come to.
     begun: Option<Arc<str>>,
-    /// What was told of the pending navigation's document before its commit: its name, URL, and whether it has
+    /// The document of the pending navigation, if it was reported before its commit: its id, URL, and whether it has
     /// loaded.
     early: Option<(Arc<str>, String, bool)>,
     /// The last navigation that stayed within its document.
@@ -68,7 +68,7 @@ struct Frame {
     downloaded: Option<Arc<str>>,
 }
 
-/// What a navigation has come to.
+/// The result of a navigation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Came {
     Document,
@@ -81,8 +81,8 @@ impl Frames {
         self.known.entry(frame.clone()).or_default().parent = parent;
     }
 
-    /// The URL of the document in `frame`; of one that has none of its own (`about:blank`, `data:`), that of the one
-    /// around it.
+    /// The URL of the document in `frame`. For a document without an origin in its URL (`about:blank`, `data:`), that
+    /// of the parent.
     pub fn place_of(&self, frame: &FrameId) -> Option<String> {
         let mut frame = self.known.get(frame);
         while let Some(inner) = frame {
@@ -125,7 +125,7 @@ impl Frames {
         self.known.get(frame).map(|frame| (frame.document.clone(), frame.begun.clone()))
     }
 
-    /// What `navigation` of `frame` has come to, as far as was told.
+    /// The result of `navigation` in `frame`, as far as it was reported.
     pub fn came_to(&self, frame: &str, navigation: &Arc<str>) -> Came {
         match self.known.get(frame) {
             Some(Frame { downloaded, .. }) if downloaded.as_ref() == Some(navigation) => Came::Download,

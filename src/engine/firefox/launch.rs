@@ -18,7 +18,7 @@ use crate::{
 
 /// How long a browser may take to say where it listens.
 const START_TIMEOUT: Duration = Duration::from_secs(45);
-/// What it says then.
+/// The line on stderr when it is ready.
 const LISTENING: &str = "WebDriver BiDi listening on ";
 
 /// A browser's connection and, where we started it, its process.
@@ -28,9 +28,9 @@ pub(super) struct Process {
     pub ending: Ending,
     /// Where it puts downloads.
     pub downloads: PathBuf,
-    /// What it is launched with, where pages may not go everywhere.
+    /// The proxy, if pages may not connect everywhere.
     pub gateway: Option<Arc<Gateway>>,
-    /// What the next one wants of it, where it ends in good order.
+    /// The cached files that the next browser needs, if this one ends normally.
     pub startup: Option<Startup>,
 }
 
@@ -66,7 +66,7 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
     }
     let found = install::find(config.browser, headless, config)
         .map_err(|error| failed(error.to_string(), error.suggestion().map(str::to_owned)))?;
-    let gateway = WayOut::of_browser(&config.security, &config.context).await?;
+    let gateway = WayOut::of_browser(config).await?;
     let settings = preferences::user_js(config, gateway.as_ref().map(|gateway| gateway.port()))
         .map_err(|value| EngineError::UnknownSetting { name: "permission", value })?;
     let no_folder = |error: io::Error| failed(format!("no folder for the browser's profile: {error}"), None);

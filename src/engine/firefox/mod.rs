@@ -1,13 +1,14 @@
-//! Firefox by WebDriver BiDi, on our own client: no crate for it is fit (one spins, one panics, one needs a
-//! second program).
+//! Firefox over WebDriver BiDi, with Troupe's own client. The existing crates are not suitable: one has a busy
+//! loop, one panics, one needs a second program.
 //!
-//! One BiDi session drives the whole browser, a user context is a session of ours. What BiDi has no words for
-//! (titles of pages that are held up, pages that think themselves in front) is asked of the browser's own
-//! window, by `system.js`; a Firefox that somebody else has started may not allow that.
+//! One BiDi session drives the whole browser, and each Troupe session has a user context. For features that BiDi
+//! lacks (titles of pages that a dialog blocks, pages that consider themselves focused), `system.js` runs in the
+//! browser's own window. A Firefox that somebody else has started may not allow that.
 //!
-//! `launch` starts and ends the process with `preferences` and what `startup` has kept for it, `browser`, `context` and `page` do what the traits ask,
-//! `routing` brings what the browser tells to the page that it is of, `events` and `requests` turn BiDi's events into [`PageEvent`](super::PageEvent)s, `network`
-//! keeps the rules of contexts; `value`, `emulation`, `cookies`, `reasons` translate.
+//! `launch` starts and ends the process with `preferences` and the cached files of `startup`. `browser`, `context`
+//! and `page` implement the traits. `routing` dispatches events to pages. `events` and `requests` convert BiDi's
+//! events into [`PageEvent`](super::PageEvent)s. `network` applies the rules of contexts. `value`, `emulation`,
+//! `cookies` and `reasons` translate data.
 
 mod browser;
 mod console;
@@ -88,7 +89,7 @@ impl Bidi {
     }
 }
 
-/// What a refusal means to the layers above.
+/// Converts an error for the layers above.
 fn meaning(error: WireError) -> EngineError {
     match error {
         WireError::Closed => EngineError::BrowserGone,

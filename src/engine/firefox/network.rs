@@ -1,5 +1,5 @@
-//! The network rules of contexts. Requests are stopped only while a context has rules that need it, and then
-//! those of all contexts: a popup's first request would slip past a rule that names pages.
+//! Applies the network rules of contexts. Requests are intercepted only while a context has rules that need it, and
+//! then in all contexts: an interception for single pages would miss the first request of a popup.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -96,7 +96,7 @@ impl ContextNetwork {
         let Some(gate) = self.gate() else { return true };
         let request = &step.request;
         let former = lock(&self.passed).note(&request.request, &request.url);
-        // Of a redirect: who sends it there, whoever began it.
+        // The initiator of a redirect is the server that redirects, not the initiator of the first request.
         let whose = former.map_or_else(whose, Whose::Documents);
         whose.may(gate, &request.url, || self.places())
     }
@@ -126,8 +126,7 @@ impl ContextNetwork {
         has_rules && !self.closed.load(Ordering::Acquire)
     }
 
-    /// Decides on a stopped request; `tell` takes what the log should know.
-    /// `whose` says whose it is.
+    /// Decides on an intercepted request. `tell` receives data for the log. `whose` returns its initiator.
     pub fn decide(
         &self,
         bidi: &Bidi,
@@ -161,7 +160,7 @@ fn go_on(bidi: &Bidi, step: &Step) {
 }
 
 impl Intercept {
-    /// Decides on a stopped request of nobody knows which context.
+    /// Decides on an intercepted request of an unknown context.
     pub fn decide(&self, bidi: &Bidi, step: &Step) {
         let contexts: Vec<_> = lock(&self.contexts).iter().filter_map(Weak::upgrade).collect();
         let url = &step.request.url;
@@ -217,7 +216,7 @@ impl Intercept {
                 let added: Added =
                     bidi.call("network.addIntercept", json!({"phases": ["beforeRequestSent"]})).await?;
                 *id = Some(added.intercept);
-                // What comes from the cache is not stopped.
+                // Responses from the cache are not intercepted.
                 bidi.run("network.setCacheBehavior", json!({"cacheBehavior": "bypass"})).await
             }
             (false, Some(intercept)) => {

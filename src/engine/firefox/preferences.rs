@@ -1,4 +1,4 @@
-//! What a Firefox for agents is set to, beside what its own remote agent sets.
+//! Firefox preferences for automation, in addition to those of its remote agent.
 
 use std::fmt::Write as _;
 
@@ -56,7 +56,7 @@ const PREFERENCES: &[(&str, &str)] = &[
     ("dom.ipc.reportProcessHangs", "true"),
     ("dom.max_script_run_time", "1"),
     ("dom.max_script_run_time.require_critical_input", "false"),
-    // What was cut off by the death of its page would be run again in the next: in the browser's own process.
+    // Otherwise a command that a crash of its page has interrupted would run again, in the browser's parent process.
     ("remote.retry-on-abort", "false"),
     ("signon.rememberSignons", "false"),
     ("widget.gtk.overlay-scrollbars.enabled", "true"),

@@ -1,4 +1,4 @@
-//! Why a request failed: Firefox's names in the words that the layers above know.
+//! Maps Firefox's names of network errors to those that the layers above use.
 
 /// `(Firefox's name, Chromium's)`
 const REASONS: &[(&str, &str)] = &[
@@ -30,7 +30,7 @@ const REASONS: &[(&str, &str)] = &[
     ("SSL_ERROR_BAD_CERT_DOMAIN", "net::ERR_CERT_COMMON_NAME_INVALID"),
 ];
 
-/// `name` as the layers above know it; what has no such word stays as it is.
+/// Returns the name that the layers above use for `name`, or `name` itself if there is none.
 pub(super) fn known(name: &str) -> String {
     let known = REASONS.iter().find(|(firefox, _)| *firefox == name).map(|(_, reason)| *reason);
     match known {

@@ -1,4 +1,4 @@
-//! BiDi's network events as steps in the lives of requests.
+//! Converts BiDi's network events into steps of requests.
 
 use std::sync::Arc;
 
@@ -70,9 +70,9 @@ impl Request {
         header(&self.headers, name)
     }
 
-    /// What it is for.
+    /// The type of the request.
     pub fn kind(&self) -> ResourceType {
-        // Its address is told as that of the request that it begins with.
+        // Its URL is reported as that of its HTTP request.
         if self.header("upgrade").is_some_and(|to| to.eq_ignore_ascii_case("websocket")) {
             return ResourceType::WebSocket;
         }
@@ -95,7 +95,7 @@ impl Request {
             _ if self.header("accept") == Some("text/event-stream") => ResourceType::EventSource,
             (_, "xmlhttprequest") => ResourceType::Xhr,
             (_, "fetch") => ResourceType::Fetch,
-            // What nobody reads the answer of: a beacon.
+            // A request whose response nobody reads: a beacon.
             _ if self.method == "POST" && self.header("sec-fetch-mode") == Some("no-cors") => {
                 ResourceType::Ping
             }
@@ -104,7 +104,7 @@ impl Request {
     }
 }
 
-/// The step that `method` tells of.
+/// The step of a request that `method` reports.
 pub(super) fn read(method: &str, params: &RawValue) -> Option<Step> {
     let step: Step = parse(method, params)?;
     // They cross no network.
@@ -120,7 +120,7 @@ impl Step {
         })
     }
 
-    /// What it is to whoever waits; `document` is the one in its frame.
+    /// Converts the event for waits; `document` is the document in its frame.
     pub fn waited_for(&self, method: &str, document: Option<Arc<str>>) -> Option<PageEvent> {
         let id = self.request.request.clone();
         Some(match method {
@@ -149,7 +149,7 @@ impl Step {
         })
     }
 
-    /// What the log keeps of it; `redirected` is the status of the redirect that led to it.
+    /// Converts the event for the log; `redirected` is the status of the redirect that led to it.
     pub fn logged(&self, method: &str, redirected: Option<u16>) -> Option<RequestEvent> {
         if !self.request.url.starts_with("http") {
             return None;
@@ -167,7 +167,7 @@ impl Step {
                 method: self.request.method.clone(),
                 kind: self.request.kind(),
                 at: self.timestamp,
-                clock,
+                clock: Some(clock),
                 frame: self.context.clone(),
                 worker: None,
                 redirected: redirected.filter(|_| self.redirect_count > 0),

@@ -1,4 +1,4 @@
-//! Which page belongs to whom, and who hears of what the browser tells.
+//! Assigns browsing contexts to pages, and dispatches the browser's events to them.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -28,7 +28,7 @@ pub(super) const CHANNEL: &str = "troupe";
 /// Tabs that BiDi has not told of yet.
 const MOST_EARLY: usize = 32;
 
-/// What the listener and the contexts share.
+/// State that the listener and the contexts share.
 pub(super) struct Shared {
     pub bidi: Bidi,
     pub system: System,
@@ -43,7 +43,7 @@ struct Targets {
     pages: Arrivals<FirefoxPage>,
     /// The pages of all frames, main frames included.
     frames: HashMap<Arc<str>, Arc<FirefoxPage>>,
-    /// The first navigations of tabs that links have opened: they are told of before their tabs.
+    /// The first navigations of tabs that links have opened, which are reported before their tabs.
     early: VecDeque<Happening>,
     /// Where tabs lead that BiDi has not told of yet, by their names.
     leads: VecDeque<(Arc<str>, String)>,
@@ -71,7 +71,7 @@ impl Shared {
         targets.pages.iter().filter(|page| page.user_context == *id).cloned().collect()
     }
 
-    /// The page `id`, which may not have been told of yet.
+    /// The page `id`, which may not be reported yet.
     pub fn arrival(&self, id: &Arc<str>) -> Arrival<FirefoxPage> {
         self.targets().pages.expect(id.clone())
     }
@@ -181,7 +181,7 @@ impl Listener for BrowserListener {
                 }
             }
             "script.message" => {
-                // Scripts of the page may send what they like over channels of their own.
+                // Scripts of the page can send anything over their own channels.
                 if let Ok(message) = read_json::<Message>(params.get()) {
                     heard(&shared, message);
                 }

@@ -1,5 +1,5 @@
-//! What Firefox compiles of its own scripts at its first start, which is the greater half of the work of one: kept from
-//! one browser of ours for the next, whose profile is as new. Nothing of a page or a session is in it.
+//! Caches the scripts that Firefox compiles at its first start, which is more than half of the work of a start. A
+//! later browser with a new profile gets a copy. The cache has no data of pages or sessions.
 
 use std::{
     fs, io,
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 /// Where a profile has it…
 const COMPILED: &str = "startupCache";
-/// …and the version that it is of: Firefox throws away what is of another.
+/// …and the version that they belong to: Firefox deletes those of another version.
 const VERSION: &str = "compatibility.ini";
 
 /// That of one program.
@@ -44,7 +44,7 @@ impl Startup {
         version(&self.kept).is_none_or(|kept| version(&self.profile) != Some(kept))
     }
 
-    /// Takes it out of the profile, whose browser has ended in good order.
+    /// Takes the cached files out of the profile, after the browser has ended normally.
     pub fn take(&self) {
         if let Err(error) = self.replace() {
             tracing::debug!(%error, "what the browser has compiled could not be kept");
@@ -77,7 +77,7 @@ fn name_of(program: &Path) -> String {
         .collect()
 }
 
-/// Copies both: what was compiled first, so that nothing of it is taken for whole without its version.
+/// Copies both, the compiled scripts first, so that incomplete ones are never used.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let compiled = fs::read_dir(from.join(COMPILED))?;
     fs::create_dir_all(to.join(COMPILED))?;

@@ -162,6 +162,13 @@
     // step of the `press`. Nothing is pressed once so many milliseconds are over.
     press: async (id, press, time, look, events, then) =>
       (await handle(id, 'troupe:press', { press, until: Date.now() + time, look, events, then }))?.answer,
+    // The outermost frame around the frame `id` that is in its process.
+    processRoot(id) {
+      const process = (context) => context.currentWindowGlobal?.osPid
+      let root = NavigableManager.getBrowsingContextById(id)
+      while (root?.parent && process(root.parent) === process(root)) root = root.parent
+      return root ? NavigableManager.getIdForBrowsingContext(root) : null
+    },
     // Bytes a second, 0 where there is no limit, and milliseconds.
     throttle(userContext, download, upload, latency) {
       const id = UserContextManager.getInternalIdById(userContext)

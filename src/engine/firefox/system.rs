@@ -1,4 +1,4 @@
-//! The browser's own window: a script in it, with the browser's rights.
+//! Runs a script in the browser's own window, with the browser's privileges.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use super::{Bidi, value::Outcome};
 use crate::engine::{EngineError, EngineResult, ScriptCall, wire::Sent};
 
 const SCRIPT: &str = include_str!("system.js");
-/// What it brings beside the documents of each tab.
+/// The script that it loads outside of the documents of each tab.
 const HANDS: &str = include_str!("hands.js");
 /// What to do where a browser that somebody else started does not let us in.
 pub(super) const LET_US_IN: &str = "start Firefox with --remote-allow-system-access";
@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The event by which the script tells us something.
 pub(super) const TOLD: &str = "troupe.told";
 
-/// What the script tells.
+/// A message of the script.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Told {
@@ -95,7 +95,7 @@ struct Window {
 }
 
 impl System {
-    /// Brings the script into the browser's window, which nobody sees where it is `headless`.
+    /// Loads the script into the browser's window, which is invisible if `headless`.
     pub async fn open(bidi: &Bidi, headless: bool) -> EngineResult<Self> {
         let tree = bidi.call("browsingContext.getTree", json!({"moz:scope": "chrome", "maxDepth": 0})).await;
         let tree: Tree = match tree {
@@ -169,8 +169,8 @@ impl System {
         ))
     }
 
-    /// Moves and presses the pointer in a page's main frame, there and back once; false where nobody is there for it.
-    /// With `focus` the page has the focus before.
+    /// Moves and presses the pointer in a page's main frame, in one round trip. Returns false if the script does not
+    /// run there. With `focus`, the page gets the focus before.
     pub async fn point(&self, page: &str, focus: bool, events: &Value) -> EngineResult<bool> {
         let call = format!("point({}, {focus}, {events})", json!(page));
         let Some(sent) = self.tell(&call)? else { return Ok(false) };

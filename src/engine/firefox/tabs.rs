@@ -1,4 +1,4 @@
-//! The tabs of a user context that are opening: the browser's window tells of one at once, BiDi a moment later.
+//! Tabs of a user context that are opening. The browser's window reports a tab at once, BiDi a moment later.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::watch;
 
-/// A tab that opens is told of within this time.
+/// An opening tab is reported within this time.
 const TOLD_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
@@ -47,12 +47,12 @@ impl Tabs {
         self.opening.send_modify(|opening| *opening -= 1);
     }
 
-    /// Where the last one goes is known: by then all have been told of.
+    /// The URL of the last one is known: by then all have been reported.
     pub fn all_known(&self) {
         self.opening.send_replace(0);
     }
 
-    /// Waits until all have been told of.
+    /// Waits until all have been reported.
     pub async fn all_told(&self) {
         let mut opening = self.opening.subscribe();
         let _ = tokio::time::timeout(TOLD_WITHIN, opening.wait_for(|opening| *opening <= 0)).await;

@@ -1,4 +1,4 @@
-//! BiDi's descriptions of JavaScript values as JSON, and of what was thrown as a [`ScriptFailure`].
+//! Converts BiDi's serialized JavaScript values into JSON, and exceptions into a [`ScriptFailure`].
 
 use std::collections::HashMap;
 
@@ -51,7 +51,7 @@ struct Stack {
 }
 
 impl Outcome {
-    /// What the script gave, undigested.
+    /// Returns the script's value, unconverted.
     pub fn remote(self) -> EngineResult<Remote> {
         match self {
             Self::Success { result } => Ok(result),
@@ -59,7 +59,7 @@ impl Outcome {
         }
     }
 
-    /// A copy of what the script gave.
+    /// Returns a copy of the script's value.
     pub fn value(self) -> EngineResult<Value> {
         self.remote()?.json()
     }
@@ -100,7 +100,7 @@ impl Remote {
         serde_json::from_value(self.value).unwrap_or_default()
     }
 
-    /// A copy as JSON; `undefined` is null. Numbers and BigInts that JSON has not are told by their source text.
+    /// A copy as JSON; `undefined` is null. Numbers and BigInts without a JSON form are returned as source text.
     pub fn json(&self) -> EngineResult<Value> {
         match self.kind.as_str() {
             "string" | "boolean" | "number" | "bigint" | "date" if self.internal_id.is_none() => {

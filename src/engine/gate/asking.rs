@@ -1,10 +1,10 @@
-//! Whose a request is that the browser has stopped, and whether it may go on.
+//! Finds the initiator of a request that the browser has paused, and decides whether the request may continue.
 
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{Asker, Closed, Gate, Gateway};
 use crate::{
-    config::SecurityConfig,
+    config::Config,
     engine::{ContextOptions, EngineResult},
 };
 
@@ -19,13 +19,11 @@ pub(in crate::engine) struct WayOut {
 }
 
 impl WayOut {
-    /// What a browser is launched with, where its pages may not go everywhere: it leads nowhere yet.
-    pub async fn of_browser(
-        security: &SecurityConfig,
-        config: &crate::config::ContextConfig,
-    ) -> EngineResult<Option<Arc<Gateway>>> {
-        match security.restricts_pages() {
-            true => Gateway::open(Closed::gate(), config).await.map(Some),
+    /// Opens the proxy that a browser is launched with if pages may not connect everywhere. At first it rejects all
+    /// connections.
+    pub async fn of_browser(config: &Config) -> EngineResult<Option<Arc<Gateway>>> {
+        match config.holds_pages() {
+            true => Gateway::open(Closed::gate(), &config.context).await.map(Some),
             false => Ok(None),
         }
     }

@@ -1,4 +1,4 @@
-//! Connections to the addresses that the gate has let through: the first that answers.
+//! Connects to the addresses that the gate allows, and uses the first connection that succeeds.
 
 use std::{
     io,

@@ -1,5 +1,5 @@
-//! The proxy of one context: a port of its own on this machine, so that each connection is known to be that
-//! context's. It ends with the context.
+//! The proxy of one context. Each context has its own port on this machine, so that the proxy knows the context of
+//! each connection. It ends with the context.
 
 use std::{
     io,
@@ -30,13 +30,13 @@ use crate::{
 const MOST: usize = 512;
 /// How long a browser may take to say where it wants to go: it does so at once.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long it may take to begin, where what it begins with is looked at.
+/// How long a connection may take to send its first bytes, if they are checked.
 const OPENING: Duration = Duration::from_secs(30);
-/// Bytes of a request's head that are looked at.
+/// Maximum bytes of a request's head that are read for the check.
 const LONGEST_OPENING: usize = 32 * 1024;
 /// Bytes that are on their way in each direction.
 const BUFFER: usize = 32 * 1024;
-/// Until the next attempt where no connection can be taken (no file descriptors are left).
+/// Pause before the next attempt if no connection can be accepted (no free file descriptors).
 const BREATH: Duration = Duration::from_millis(50);
 
 /// Has the browser put each request of a context to the gate.
@@ -72,7 +72,7 @@ impl Shared {
 }
 
 impl Gateway {
-    /// Takes a port. What is behind it may be a proxy of the user's own.
+    /// Opens a port. Behind it can be the user's own proxy.
     pub async fn open(gate: Arc<dyn Gate>, config: &ContextConfig) -> EngineResult<Arc<Self>> {
         let upstream = Upstream::configured(config)?;
         let no_port =
@@ -219,6 +219,10 @@ async fn connect(
             let asked = upstream.connect(&wanted.host, wanted.port);
             match tokio::time::timeout(HANDSHAKE, asked).await {
                 Ok(Ok(stream)) => Ok(Some(stream)),
+                Ok(Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    tracing::warn!("the proxy rejects the credentials of --proxy-server");
+                    Err("net::ERR_PROXY_AUTH_REQUESTED")
+                }
                 Ok(Err(_)) => Err("net::ERR_PROXY_CONNECTION_FAILED"),
                 Err(_) => Err("net::ERR_CONNECTION_TIMED_OUT"),
             }
@@ -239,7 +243,7 @@ async fn splice(mut browser: TcpStream, mut server: TcpStream, opening: &[u8]) -
     copied.map(drop)
 }
 
-/// What a connection begins with: the head of a request, or a TLS greeting.
+/// Reads the first bytes of a connection: the head of a request, or a TLS ClientHello.
 async fn read_opening(browser: &mut TcpStream, opening: &mut Vec<u8>) -> io::Result<()> {
     let mut chunk = vec![0; 4096];
     while !is_whole(opening) && opening.len() < LONGEST_OPENING {
@@ -263,9 +267,9 @@ fn is_whole(opening: &[u8]) -> bool {
     }
 }
 
-/// Whether a connection that begins so may go on to a private place, in a context that has been to public ones.
-/// Most requests of HTTP have been put to the gate by the browser, but no WebSockets, and not every worker's: what a
-/// connection is opened for tells by its headers whose it is.
+/// Whether a connection with these first bytes may go to a private host, in a context that has visited public ones.
+/// The browser has asked the gate about most HTTP requests, but not about WebSockets and not about every worker's
+/// requests. The headers show the initiator of these.
 fn may_open(gate: &dyn Gate, wanted: &Wanted, opening: &[u8]) -> bool {
     if opening.first() == Some(&TLS_HANDSHAKE) {
         // Browsers offer HTTP/2 for everything but WebSockets, and those do not say here whose they are.
@@ -291,7 +295,7 @@ fn may_open(gate: &dyn Gate, wanted: &Wanted, opening: &[u8]) -> bool {
 }
 
 impl Wanted {
-    /// As it stands in a URL.
+    /// The host as in a URL.
     pub fn place(&self) -> String {
         let Self { host, port, .. } = self;
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
@@ -352,7 +356,7 @@ mod tests {
 
     async fn connection(gateway: &Gateway, host: &str, port: u16) -> io::Result<TcpStream> {
         let mut stream = TcpStream::connect(gateway.address).await?;
-        socks::ask(&mut stream, host, port).await.map(|()| stream)
+        socks::ask(&mut stream, host, port, None).await.map(|()| stream)
     }
 
     #[tokio::test]

@@ -1,11 +1,11 @@
-//! The way out of a browser: every connection of a context goes through a gate of its own, which asks whoever made
-//! the context where it may lead. What is allowed is decided above; this is how it is held.
+//! The egress proxy of a browser. Every connection of a context goes through its own proxy, which asks the creator
+//! of the context whether the connection is allowed. The layers above decide; this module enforces.
 //!
-//! The browser is launched with a SOCKS proxy of ours (`gateway`), so that HTTP, WebSockets, prefetches and what
-//! else pages find to connect with go one way, by name: names are resolved here (`resolve`), and the connection is
-//! made to the very address that was looked at (`dial`), through the user's own proxy where there is one
-//! (`upstream`). SOCKS rather than HTTP: no request is parsed, nothing is copied but bytes, and the browser's own
-//! words for what servers do wrong stay as they are.
+//! The browser is launched with a SOCKS proxy (`gateway`), so that HTTP, WebSockets, prefetches and all other
+//! connections of pages arrive in one place, by name. Names are resolved here (`resolve`), and the connection goes
+//! to the address that was checked (`dial`), or through the user's own proxy (`upstream`). With SOCKS instead of
+//! HTTP, no request is parsed, only bytes are copied, and the browser's own error messages about servers remain
+//! unchanged.
 
 mod asking;
 mod dial;
@@ -47,7 +47,7 @@ pub struct Wanted {
 pub trait Gate: Send + Sync {
     /// A connection is wanted; `None` where its host may not be reached at all.
     fn wants(&self, host: &str, port: u16) -> Option<Wanted>;
-    /// Those of the addresses of a host that may be connected to; where it is none, that is told here.
+    /// Returns the addresses of a host that are allowed. If there are none, the implementation records that.
     fn addresses(&self, wanted: &Wanted, found: Vec<IpAddr>) -> Vec<IpAddr>;
     /// A connection leads through a proxy, to wherever that takes it.
     fn goes_abroad(&self);
@@ -63,7 +63,7 @@ pub trait Gate: Send + Sync {
     fn resolver(&self) -> &Resolver;
 }
 
-/// Stands where nothing may be connected to: for what the browser does that is no context's.
+/// Denies all traffic that belongs to no context.
 pub(super) struct Closed(Resolver);
 
 impl Closed {

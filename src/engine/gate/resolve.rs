@@ -1,4 +1,5 @@
-//! Names to addresses, remembered for a moment as browsers do: each connection would ask again.
+//! Resolves names to addresses, with a short-lived cache as in browsers. Otherwise each connection would cause a
+//! query.
 
 use std::{
     collections::HashMap,
@@ -29,7 +30,7 @@ impl Resolver {
         if let Ok(address) = host.parse() {
             return Ok(vec![address]);
         }
-        // What they mean is not for name servers to say (RFC 6761).
+        // These names are not resolved by DNS (RFC 6761).
         if host == "localhost" || host.ends_with(".localhost") {
             return Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]);
         }

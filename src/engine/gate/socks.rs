@@ -1,4 +1,5 @@
-//! SOCKS 5 (RFC 1928) as far as browsers speak it: no authentication, connections by name or address.
+//! SOCKS 5 (RFC 1928): connections by name or address. Browsers do not authenticate. For the user's proxy,
+//! authentication is supported (RFC 1929).
 
 use std::{
     io,
@@ -10,15 +11,20 @@ use tokio::{
     net::TcpStream,
 };
 
+use super::upstream::Credentials;
+
 const VERSION: u8 = 5;
 const NO_AUTHENTICATION: u8 = 0;
+/// User name and password (RFC 1929), and the version of its messages.
+const PASSWORD: u8 = 2;
+const PASSWORD_VERSION: u8 = 1;
 const NONE_ACCEPTABLE: u8 = 0xff;
 const CONNECT: u8 = 1;
 const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
 
-/// What a connection is told.
+/// The reply to a connection request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reply {
     Connected = 0,
@@ -27,7 +33,7 @@ pub(super) enum Reply {
     CommandUnknown = 7,
 }
 
-/// Reads what the browser wants: host and port.
+/// Reads the browser's request: host and port.
 pub(super) async fn read(stream: &mut TcpStream) -> io::Result<(String, u16)> {
     let mut head = [0; 2];
     stream.read_exact(&mut head).await?;
@@ -74,17 +80,39 @@ pub(super) async fn reply(stream: &mut TcpStream, reply: Reply) -> io::Result<()
     stream.write_all(&[VERSION, reply as u8, 0, IPV4, 0, 0, 0, 0, 0, 0]).await
 }
 
-/// Asks another proxy for a connection to `host`, as a client of it.
-pub(super) async fn ask(stream: &mut TcpStream, host: &str, port: u16) -> io::Result<()> {
+/// Asks another proxy for a connection to `host`, as its client.
+pub(super) async fn ask(
+    stream: &mut TcpStream,
+    host: &str,
+    port: u16,
+    credentials: Option<&Credentials>,
+) -> io::Result<()> {
     let length = u8::try_from(host.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let mut request = vec![VERSION, 1, NO_AUTHENTICATION, VERSION, CONNECT, 0, NAME, length];
+    let mut request = vec![VERSION, CONNECT, 0, NAME, length];
     request.extend_from_slice(host.as_bytes());
     request.extend_from_slice(&port.to_be_bytes());
-    stream.write_all(&request).await?;
-    let mut answer = [0; 2 + 4];
+    match credentials {
+        // Sent at once: there is only one method to choose.
+        None => {
+            stream.write_all(&[&[VERSION, 1, NO_AUTHENTICATION], &*request].concat()).await?;
+            if chosen_method(stream).await? != NO_AUTHENTICATION {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
+        }
+        Some(credentials) => {
+            stream.write_all(&[VERSION, 2, NO_AUTHENTICATION, PASSWORD]).await?;
+            match chosen_method(stream).await? {
+                NO_AUTHENTICATION => {}
+                PASSWORD => log_in(stream, credentials).await?,
+                _ => return Err(io::ErrorKind::PermissionDenied.into()),
+            }
+            stream.write_all(&request).await?;
+        }
+    }
+    let mut answer = [0; 4];
     stream.read_exact(&mut answer).await?;
-    let [_, method, _, outcome, _, kind] = answer;
-    if method != NO_AUTHENTICATION || outcome != Reply::Connected as u8 {
+    let [_, outcome, _, kind] = answer;
+    if outcome != Reply::Connected as u8 {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
     let bound = match kind {
@@ -95,4 +123,76 @@ pub(super) async fn ask(stream: &mut TcpStream, host: &str, port: u16) -> io::Re
     let mut rest = vec![0; bound + 2];
     stream.read_exact(&mut rest).await?;
     Ok(())
+}
+
+async fn chosen_method(stream: &mut TcpStream) -> io::Result<u8> {
+    let mut answer = [0; 2];
+    stream.read_exact(&mut answer).await?;
+    Ok(answer[1])
+}
+
+/// Sends user name and password (RFC 1929).
+async fn log_in(stream: &mut TcpStream, Credentials { user, password }: &Credentials) -> io::Result<()> {
+    let length = |text: &[u8]| u8::try_from(text.len()).map_err(|_| io::ErrorKind::InvalidInput);
+    let mut message = vec![PASSWORD_VERSION, length(user)?];
+    message.extend_from_slice(user);
+    message.push(length(password)?);
+    message.extend_from_slice(password);
+    stream.write_all(&message).await?;
+    let mut answer = [0; 2];
+    stream.read_exact(&mut answer).await?;
+    if answer[1] == 0 { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// A proxy that asks for `user` and `password`: how `ask` ends, and the host that the proxy was asked for.
+    async fn ask_with(password: &str) -> (io::Result<()>, Option<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let proxy = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut greeting = [0; 4];
+            stream.read_exact(&mut greeting).await.unwrap();
+            assert_eq!(greeting, [5, 2, NO_AUTHENTICATION, PASSWORD]);
+            stream.write_all(&[5, PASSWORD]).await.unwrap();
+            let mut sent = vec![0; 2 + "user".len()];
+            stream.read_exact(&mut sent).await.unwrap();
+            assert_eq!(sent, b"\x01\x04user");
+            let mut password = vec![0; stream.read_u8().await.unwrap().into()];
+            stream.read_exact(&mut password).await.unwrap();
+            let wrong = u8::from(password != b"p\xc3\xa4ss");
+            stream.write_all(&[PASSWORD_VERSION, wrong]).await.unwrap();
+            if wrong != 0 {
+                return None;
+            }
+            let mut request = [0; 5];
+            stream.read_exact(&mut request).await.unwrap();
+            let mut host = vec![0; request[4].into()];
+            stream.read_exact(&mut host).await.unwrap();
+            stream.read_u16().await.unwrap();
+            reply(&mut stream, Reply::Connected).await.unwrap();
+            Some(String::from_utf8(host).unwrap())
+        };
+        let client = async {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let credentials = Credentials { user: b"user".to_vec(), password: password.as_bytes().to_vec() };
+            ask(&mut stream, "example.test", 80, Some(&credentials)).await
+        };
+        tokio::join!(client, proxy)
+    }
+
+    #[tokio::test]
+    async fn logs_in_with_user_name_and_password() {
+        let (connected, host) = ask_with("päss").await;
+        connected.unwrap();
+        assert_eq!(host.as_deref(), Some("example.test"));
+        let (refused, host) = ask_with("wrong").await;
+        assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(host, None);
+    }
 }

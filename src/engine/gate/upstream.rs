@@ -1,4 +1,4 @@
-//! The user's own proxy, which stands behind the gate: what may go out goes through it, by name.
+//! Connects through the user's own proxy, by name, after the gate has allowed the connection.
 
 use std::io;
 
@@ -14,20 +14,45 @@ use url::Url;
 use super::socks;
 use crate::{
     config::ContextConfig,
-    engine::{EngineError, EngineResult},
+    engine::{EngineError, EngineResult, proxy},
 };
 
 /// A proxy's answer to CONNECT is no longer.
 const LONGEST_HEAD: usize = 16 * 1024;
 
+/// User name and password of a proxy, percent-decoded. Both have at most 255 bytes, as in SOCKS 5.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Credentials {
+    pub user: Vec<u8>,
+    pub password: Vec<u8>,
+}
+
+impl Credentials {
+    fn of(url: &Url) -> Result<Option<Self>, ()> {
+        if url.username().is_empty() && url.password().is_none() {
+            return Ok(None);
+        }
+        let part = |text| percent_decode_str(text).collect::<Vec<u8>>();
+        let (user, password) = (part(url.username()), part(url.password().unwrap_or_default()));
+        if user.len().max(password.len()) > 255 {
+            return Err(());
+        }
+        Ok(Some(Self { user, password }))
+    }
+
+    /// The value of `Proxy-Authorization`.
+    fn basic(&self) -> String {
+        format!("Basic {}", STANDARD.encode([&*self.user, b":", &*self.password].concat()))
+    }
+}
+
 /// Another proxy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Upstream {
     kind: Kind,
     host: String,
     port: u16,
-    /// As `Proxy-Authorization` has it.
-    credentials: Option<String>,
+    credentials: Option<Credentials>,
     bypass: Vec<Bypass>,
     /// Whether this machine is reached without it, as browsers do.
     spares_loopback: bool,
@@ -52,10 +77,8 @@ enum Bypass {
 impl Upstream {
     /// The proxy that `config` names, if it names one.
     pub fn configured(config: &ContextConfig) -> EngineResult<Option<Self>> {
-        let Some(server) = &config.proxy_server else { return Ok(None) };
-        let unknown = || EngineError::UnknownSetting { name: "proxy", value: server.clone() };
-        let with_scheme = if server.contains("://") { server.clone() } else { format!("http://{server}") };
-        let url = Url::parse(&with_scheme).map_err(|_| unknown())?;
+        let Some(url) = proxy::url(config)? else { return Ok(None) };
+        let unknown = || proxy::unknown(config);
         let (kind, usual) = match url.scheme() {
             "http" => (Kind::Http, 80),
             "socks5" | "socks" => (Kind::Socks5, 1080),
@@ -73,11 +96,7 @@ impl Upstream {
             kind,
             host: url.host_str().ok_or_else(unknown)?.trim_matches(['[', ']']).to_owned(),
             port: url.port().unwrap_or(usual),
-            credentials: (!url.username().is_empty()).then(|| {
-                let part = |text| percent_decode_str(text).decode_utf8_lossy().into_owned();
-                let pair = format!("{}:{}", part(url.username()), part(url.password().unwrap_or_default()));
-                format!("Basic {}", STANDARD.encode(pair))
-            }),
+            credentials: Credentials::of(&url).map_err(|()| unknown())?,
             spares_loopback: !entries.contains(&"<-loopback>"),
             bypass: entries.into_iter().filter_map(Bypass::read).collect(),
         }))
@@ -97,7 +116,7 @@ impl Upstream {
         let mut stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
         stream.set_nodelay(true)?;
         match self.kind {
-            Kind::Socks5 => socks::ask(&mut stream, host, port).await?,
+            Kind::Socks5 => socks::ask(&mut stream, host, port, self.credentials.as_ref()).await?,
             Kind::Http => self.tunnel(&mut stream, host, port).await?,
         }
         Ok(stream)
@@ -107,11 +126,11 @@ impl Upstream {
         let place = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
         let mut request = format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n");
         if let Some(credentials) = &self.credentials {
-            request.push_str(&format!("Proxy-Authorization: {credentials}\r\n"));
+            request.push_str(&format!("Proxy-Authorization: {}\r\n", credentials.basic()));
         }
         request.push_str("\r\n");
         stream.write_all(request.as_bytes()).await?;
-        // Byte by byte: what comes after the head is the server's already.
+        // Byte by byte, because the bytes after the head are already from the server.
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             if head.len() == LONGEST_HEAD {
@@ -122,6 +141,7 @@ impl Upstream {
         let status = head.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
         match status.first() {
             Some(b'2') => Ok(()),
+            _ if status == b"407" => Err(io::ErrorKind::PermissionDenied.into()),
             _ => Err(io::ErrorKind::ConnectionRefused.into()),
         }
     }
@@ -187,6 +207,9 @@ mod tests {
         assert!(upstream("https://proxy.test", "").is_err());
         assert!(upstream("http://", "").is_err());
         let signed = upstream("http://me:p%40ss@proxy.test", "").unwrap().unwrap();
-        assert_eq!(signed.credentials.as_deref(), Some("Basic bWU6cEBzcw=="));
+        assert_eq!(signed.credentials.unwrap().basic(), "Basic bWU6cEBzcw==");
+        let long = format!("socks5://{}:x@proxy.test", "u".repeat(256));
+        let error = upstream(&long, "").err().unwrap();
+        assert!(!format!("{error:?}").contains("uuu"), "{error:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! The second way: Chrome for Testing (the headless shell, or the whole browser for windows), by
-//! chromiumoxide's fetcher.
+//! The second installation method: Chrome for Testing (the headless shell, or the whole browser for visible
+//! windows), with chromiumoxide's fetcher.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use chromiumoxide::fetcher::{
 
 use super::Progress;
 
-/// The fetcher has no time limit of its own: a network that swallows packets would hold it for ever.
+/// The fetcher has no timeout, so a network that drops packets would block it for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -62,7 +62,7 @@ async fn watch(folder: &Path, progress: Progress<'_>) -> String {
     format!("no data for {} s", PATIENCE.as_secs())
 }
 
-/// What the fetcher is writing; it removes them when they are unpacked.
+/// The archives that the fetcher is writing; it removes them when they are unpacked.
 fn archives(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     entries

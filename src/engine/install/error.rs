@@ -1,4 +1,4 @@
-//! Why there is no browser.
+//! Errors of finding and installing a browser.
 
 use std::path::PathBuf;
 

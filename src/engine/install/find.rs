@@ -1,5 +1,5 @@
-//! Looks for an installed browser. Starts nothing and stays far below a millisecond: it is on the way
-//! of every start.
+//! Finds an installed browser. It starts no process and takes far less than a millisecond, because every start
+//! calls it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ fn channels(kind: BrowserKind, headless: bool) -> Result<&'static [Channel], Ins
     }
 }
 
-/// What the user named: what it is shows in its name only.
+/// The browser at the path that the user has set. Its kind is known only by its name.
 fn given(path: &Path) -> Result<Browser, InstallError> {
     // A bare name is looked up as a shell would do it.
     let path = which::which(path).map_err(|_| InstallError::ExecutableMissing { path: path.to_owned() })?;
@@ -126,7 +126,7 @@ fn numbers(name: &str) -> Vec<u64> {
     name.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
 }
 
-/// What was looked for and where, for the message.
+/// The names and places that were searched, for the message.
 fn looked(places: &Places, channels: &[Channel]) -> String {
     let names: Vec<_> =
         channels.iter().flat_map(|channel| channel.names()).map(|name| format!("`{name}`")).collect();

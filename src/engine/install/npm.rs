@@ -1,5 +1,5 @@
-//! The last way: the npm package `@sparticuz/chromium`, which carries a compressed headless shell with
-//! the libraries and fonts that a bare container misses. Reached where only an npm registry is.
+//! The last installation method: the npm package `@sparticuz/chromium`. It contains a compressed headless shell,
+//! and the libraries and fonts that minimal containers lack. It works if only an npm registry is reachable.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ const EXECUTABLE: &str = "chromium-headless-shell";
 /// The browser's name where a wrapper stands before it.
 const BEHIND_WRAPPER: &str = "chromium";
 
-/// Unpacks with what the package depends on anyway; arguments: its folder, the folder to fill.
+/// Unpacks with a dependency of the package; arguments: its folder, the target folder.
 const UNPACK: &str = r#"
 const [from, to] = process.argv.slice(1);
 const { createReadStream, createWriteStream, mkdirSync } = require("node:fs");
@@ -66,7 +66,7 @@ pub(super) async fn install(folder: &Path, headless: bool, progress: Progress<'_
 async fn fill(workshop: &Path, progress: Progress<'_>) -> Result<String, String> {
     let tell = |error: std::io::Error| error.to_string();
     std::fs::create_dir_all(workshop).map_err(tell)?;
-    // Without a package.json of its own, npm would install into the nearest folder above that has one.
+    // Without its own package.json, npm would install into the nearest parent folder that has one.
     std::fs::write(workshop.join("package.json"), "{}").map_err(tell)?;
     progress("  downloading about 68 MB…");
     let mut npm = Command::new("npm");

@@ -1,4 +1,4 @@
-//! The first way: Debian's packages, which bring every library along and are kept up to date.
+//! The first installation method: Debian's packages, which install all libraries and get updates.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Where browsers are: facts only.
+//! The paths of installed browsers.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ fn named(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty() && value != "0").map(PathBuf::from)
 }
 
-/// Our own folder, `~/.cache/troupe/browsers` on Linux: where `troupe install` puts what it downloads.
+/// Troupe's folder for downloaded browsers, `~/.cache/troupe/browsers` on Linux.
 pub fn browsers_folder() -> Option<PathBuf> {
     Some(ProjectDirs::from("", "", "troupe")?.cache_dir().join("browsers"))
 }

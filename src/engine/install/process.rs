@@ -1,4 +1,5 @@
-//! Running other programs while installing: their output becomes progress, their failure one line.
+//! Runs other programs during an installation. Their output becomes progress messages, their failure a message of
+//! one line.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -7,15 +8,17 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::Command;
 
+use crate::config::own_variables;
+
 const VERSION_PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the browser says of its version, or why it does not run.
+/// Returns the version that the browser prints, or why it does not run.
 pub async fn version(path: &Path) -> Result<String, String> {
     if cfg!(windows) {
         // There `--version` opens a window instead.
         return Ok("version not told on Windows".to_owned());
     }
-    // WebKit's driver knows no version, but runs to tell how it is used.
+    // WebKit's driver prints no version, but runs and prints its usage.
     let untold = path.file_stem().is_some_and(|name| name == "WebKitWebDriver");
     let mut command = Command::new(path);
     command.arg(if untold { "--help" } else { "--version" }).stdin(Stdio::null()).kill_on_drop(true);
@@ -34,10 +37,12 @@ pub async fn version(path: &Path) -> Result<String, String> {
     }
 }
 
-/// Runs a program to its end. Each line of its output goes to `line`; a failure is told by the last
-/// lines of its stderr.
+/// Runs a program to its end. Each line of its output goes to `line`. The error has the last lines of its stderr.
 pub(super) async fn run(command: &mut Command, line: &(dyn Fn(&str) + Send + Sync)) -> Result<(), String> {
     let name = command.as_std().get_program().to_string_lossy().into_owned();
+    for variable in own_variables() {
+        command.env_remove(variable);
+    }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| format!("`{name}` cannot be started ({error})"))?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());

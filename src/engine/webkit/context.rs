@@ -1,4 +1,4 @@
-//! A session: what the [`Context`] trait asks of it.
+//! Implements the [`Context`] trait for a session.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! Cookies as WebDriver has them: those of the document that is shown.
+//! Cookies over WebDriver, which has only those of the current document.
 
 use serde_json::Value;
 use thirtyfour::{Cookie as Stored, SameSite as StoredSameSite};
@@ -20,7 +20,7 @@ pub(super) fn read(answer: Value) -> Vec<Cookie> {
             Some(StoredSameSite::Strict) => Some(SameSite::Strict),
             Some(StoredSameSite::Lax) => Some(SameSite::Lax),
             Some(StoredSameSite::None) if stored.secure == Some(true) => Some(SameSite::None),
-            // So the driver tells of those that were set without a word about it, too.
+            // The driver also reports cookies that were set without this attribute in this way.
             Some(StoredSameSite::None | StoredSameSite::Default) | None => None,
         },
         partition_key: None,

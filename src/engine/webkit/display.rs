@@ -1,5 +1,5 @@
-//! The display that windows are on: the user's own, or headless one that we start (Xvfb) and that ends with us. A
-//! browser whose display is gone ends by itself.
+//! The display of the windows: the user's own, or without a window an Xvfb that Troupe starts and that ends with
+//! the server. A browser ends when its display is closed.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::{
 };
 
 const START_TIMEOUT: Duration = Duration::from_secs(20);
-/// Larger than any window that is asked for: what is outside is not painted.
+/// Larger than any requested window, because nothing outside of it is painted.
 const SCREEN: &str = "4096x4096x24";
 
 pub(super) struct Display {
@@ -79,7 +79,7 @@ impl Display {
         }
     }
 
-    /// Whether nobody sees it.
+    /// Whether it is an invisible display of Troupe's.
     pub fn is_ours(&self) -> bool {
         self.ending.is_some()
     }

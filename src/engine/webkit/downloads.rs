@@ -1,4 +1,4 @@
-//! What the browser downloads. The driver does not tell: a file that is whole appears in the folder that they go to.
+//! Detects downloads. The driver does not report them: a file appears in the download folder when it is complete.
 
 use std::{
     path::{Path, PathBuf},

@@ -1,5 +1,5 @@
-//! Commands to the driver, one after the other. It keeps a place (a window, a frame in it) that commands are for:
-//! whoever has the turn moves it where he wants it.
+//! Sends commands to the driver, one after the other. The driver has a current window and frame for commands, and
+//! the holder of the lock switches it as needed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -40,7 +40,7 @@ pub(super) struct Driver {
     session: WebDriver,
     pub version: String,
     place: tokio::sync::Mutex<Option<Place>>,
-    /// Held while the place is changed, also where nobody waits for that any more.
+    /// Held while the current window or frame changes, also if the caller has been dropped.
     switching: Arc<tokio::sync::Mutex<()>>,
     gone: CancellationToken,
 }
@@ -48,11 +48,11 @@ pub(super) struct Driver {
 /// What commands are for.
 struct Place {
     window: Arc<str>,
-    /// The iframes on the way to the frame; `None`: not known, after a command that was given up or has failed.
+    /// The iframes on the path to the frame; `None` if unknown, after a command that was dropped or has failed.
     frames: Option<Vec<Arc<str>>>,
 }
 
-/// Why a command did not do what it was for.
+/// Why a command has failed.
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// A dialog with this text is open.
@@ -69,7 +69,7 @@ impl From<EngineError> for Trouble {
 }
 
 impl Trouble {
-    /// As an error where a dialog or a script is not what was looked for.
+    /// Converts it into an error, for callers that expect neither a dialog nor a script's exception.
     pub fn error(self) -> EngineError {
         match self {
             Self::Dialog(text) => EngineError::Refused(format!("a dialog is open: {text}")),
@@ -98,15 +98,15 @@ impl Driver {
         self.gone.clone()
     }
 
-    /// Waits until nobody else sends commands.
+    /// Waits until no other caller sends commands.
     pub async fn turn(self: &Arc<Self>) -> Turn<'_> {
         let place = self.place.lock().await;
-        // Given up, it is done all the same: later it would lead whoever comes next somewhere else.
+        // Finishes even if the caller was dropped: otherwise it would change the window or frame of the next caller.
         drop(self.switching.lock().await);
         Turn { driver: self, place }
     }
 
-    /// Ends the browser in good order, if that can be had at once.
+    /// Ends the browser normally, if no command is pending.
     pub async fn quit(&self) {
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.session.handle().cmd(Command::DeleteSession)).await;
         self.gone.cancel();
@@ -122,7 +122,7 @@ impl Driver {
             () = tokio::time::sleep(ANSWER_TIMEOUT) => return Err(EngineError::TimedOut(ANSWER_TIMEOUT).into()),
         };
         let Err(error) = answer else { return answer.map_err(meaning) };
-        // What a browser that dies leaves unanswered is told in no words of its own.
+        // When the browser dies, the driver has no specific error for pending commands.
         let unknown = matches!(&*error, WebDriverErrorInner::UnknownError(_));
         let trouble =
             if unknown && !self.answers().await { EngineError::BrowserGone.into() } else { meaning(error) };
@@ -148,7 +148,7 @@ impl Driver {
         switched.await.unwrap_or_else(|_| Err(EngineError::BrowserGone.into()))
     }
 
-    /// Whether the browser answers what it answers at any time.
+    /// Whether the browser still answers a command that never blocks.
     async fn answers(&self) -> bool {
         self.windows().await.is_some()
     }
@@ -201,7 +201,7 @@ impl Turn<'_> {
     pub async fn at(&mut self, window: &Arc<str>, frames: &[Arc<str>]) -> Outcome<()> {
         self.window(window).await?;
         let Some(place) = self.place.as_mut() else { return Ok(()) };
-        // Until all is done it is nowhere: whoever waits for this may give up.
+        // Unknown until all commands have run, because the caller can be dropped.
         let before = place.frames.take();
         if before.as_deref() != Some(frames) {
             if before.is_none_or(|before| !before.is_empty()) {
@@ -265,7 +265,7 @@ impl Turn<'_> {
     }
 }
 
-/// What a refusal means to the layers above.
+/// Converts an error for the layers above.
 fn meaning(error: WebDriverError) -> Trouble {
     use WebDriverErrorInner as Inner;
     let failed = match error.into_inner() {
@@ -322,7 +322,7 @@ impl HttpClient for Connection {
     }
 }
 
-/// What a command of the page's is refused with where its window is gone.
+/// Converts the error of a page's command whose window is closed.
 pub(super) fn plain<T>(outcome: Outcome<T>) -> EngineResult<T> {
     outcome.map_err(Trouble::error)
 }

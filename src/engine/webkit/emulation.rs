@@ -1,5 +1,5 @@
-//! What a session pretends to be. A process of its own can be given a language and a time zone by its environment;
-//! what else the driver has no words for is refused.
+//! The emulation settings of a session. The language and the time zone are set in the environment of the session's
+//! process. Settings that the driver does not support are rejected.
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ use crate::{
     engine::{ContextOptions, EngineError, EngineResult, proxy},
 };
 
-/// The viewport where nothing else is asked for, in CSS pixels.
+/// The default viewport, in CSS pixels.
 const DEFAULT_VIEWPORT: Viewport = Viewport { width: 1280, height: 720 };
 /// Where the system keeps its time zones.
 const TIME_ZONES: &str = "/usr/share/zoneinfo";
 
-/// What a browser is started as.
+/// The parameters of a browser's start.
 pub(super) struct Wanted {
     pub viewport: Viewport,
     timezone: Option<String>,
@@ -75,7 +75,7 @@ impl Wanted {
         self.user_agent.iter().map(|agent| format!("--user-agent={agent}")).collect()
     }
 
-    /// What the driver is asked for; it is to wait for nothing, and to leave dialogs to us.
+    /// The capabilities for the driver: no waits, and no automatic handling of dialogs.
     pub fn capabilities(&self, browser: Value) -> serde_json::Map<String, Value> {
         let mut asked = serde_json::Map::new();
         asked.insert("pageLoadStrategy".into(), "none".into());

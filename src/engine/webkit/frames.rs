@@ -1,4 +1,4 @@
-//! The frames of a page as they were last seen, and what has happened since by what is seen now.
+//! The frames of a page at the last poll, and the events that follow from the differences to the current poll.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -15,7 +15,7 @@ use crate::engine::{
     network::{RequestEvent, ResourceType},
 };
 
-/// What a script that ran in a frame told of it.
+/// The document's state that a script in a frame has returned.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Where {
     pub document: DocumentId,
@@ -34,7 +34,7 @@ pub(super) struct Where {
     /// The link that was last clicked.
     #[serde(default)]
     link: Option<Link>,
-    /// What stands in a blank document.
+    /// The text of a blank document.
     #[serde(default)]
     blank: Option<String>,
 }
@@ -49,8 +49,8 @@ struct Link {
 }
 
 impl Where {
-    /// Why a document could not be had, where that is what stands here; its own words where there is no name for it. A
-    /// window that has just opened may have been written into: there words alone are none.
+    /// Why the document failed to load, if this is an error page; its own text if there is no name for it. Another
+    /// page can have written into a window that has just opened: there, text alone is not an error.
     fn reason(&self, is_first: bool) -> Option<String> {
         let told = self.blank.as_deref().filter(|_| self.ready == Ready::Complete)?.trim();
         let words = (!is_first && !told.is_empty()).then(|| told.to_owned());
@@ -206,14 +206,14 @@ impl Frames {
         loads || self.known.values().any(Frame::is_asking)
     }
 
-    /// Takes in what was seen of the page's main frame, and where the browser says that it is, or is on its way to.
+    /// Applies the state of the page's main frame, and the URL that the browser shows or is loading.
     pub fn seen_at_top(&mut self, seen: &Where, heading: Option<&str>) -> Vec<PageEvent> {
         let mut events = self.seen_by(&self.main.clone(), seen, heading);
         events.extend(heading.and_then(|url| self.heading(url)));
         events
     }
 
-    /// Takes in what was seen of a child frame.
+    /// Applies the state of a child frame.
     pub fn seen(&mut self, id: &FrameId, seen: &Where) -> Vec<PageEvent> {
         self.seen_by(id, seen, None)
     }
@@ -308,7 +308,7 @@ impl Frames {
         }
     }
 
-    /// The page was told to go to `url`.
+    /// A command has navigated the page to `url`.
     pub fn sent_to(&mut self, url: &str) {
         if let Some(frame) = self.known.get_mut(&self.main) {
             frame.target = Some(url.to_owned());
@@ -371,7 +371,7 @@ impl Frames {
     }
 }
 
-/// The request for a document that could not be had, which nobody has told of.
+/// The request for a document that failed to load, which the driver does not report.
 fn request_failed(frame: &FrameId, document: &DocumentId, url: &str, reason: &str) -> [PageEvent; 2] {
     let id: Arc<str> = format!("{document}/document").into();
     let now = now() * 1000.0;
@@ -381,7 +381,7 @@ fn request_failed(frame: &FrameId, document: &DocumentId, url: &str, reason: &st
         method: "GET".to_owned(),
         kind: ResourceType::Document,
         at: now,
-        clock: now,
+        clock: Some(now),
         frame: Some(frame.clone()),
         worker: None,
         redirected: None,

@@ -1,5 +1,5 @@
-//! The cookies of a session. WebDriver tells and takes those of the document that is shown. So what a page has had is
-//! remembered when it goes elsewhere, and to change a cookie that is one host's alone, a window of our own visits it.
+//! The cookies of a session. WebDriver reads and writes only those of the current document. So the cookies of a
+//! page are stored when the page navigates, and to change a host-only cookie, a separate window visits its host.
 
 use std::{
     collections::HashMap,
@@ -21,17 +21,17 @@ use super::{
 };
 use crate::engine::{EngineResult, network::Cookie};
 
-/// What is asked for there: any answer will do, and none.
+/// A path that is requested there; the response does not matter.
 const NOWHERE: &str = "/.well-known/troupe-nowhere";
-/// A window is on its way within this time.
+/// A window begins to navigate within this time.
 const LEAVES_WITHIN: Duration = Duration::from_secs(2);
-/// Between two looks whether it is.
+/// Polling interval for that.
 const PAUSE: Duration = Duration::from_millis(2);
 
 #[derive(Default)]
 pub(super) struct Jar(Mutex<Known>);
 
-/// What was last seen.
+/// The cookies at the last read.
 #[derive(Default)]
 struct Known {
     cookies: Vec<Cookie>,
@@ -79,7 +79,7 @@ impl Jar {
         known.cookies.clone()
     }
 
-    /// Where `cookie` can be told to be its host's alone. An address has no other hosts below it.
+    /// The URL where `cookie` can be set as host-only. An IP address has no subdomains.
     fn place(&self, cookie: &Cookie) -> Option<Url> {
         let host = &cookie.domain;
         if host.starts_with('.') || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {
@@ -130,7 +130,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes `url` what a window of our own is on its way to: then cookies are those of that place.
+    /// Navigates the separate window to `url`, so that the cookie commands apply to its host.
     async fn visit(&self, turn: &mut Turn<'_>, url: &Url) -> EngineResult<()> {
         let probe = self.probe(turn).await?;
         plain(turn.window(&probe).await)?;

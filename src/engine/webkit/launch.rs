@@ -1,7 +1,7 @@
-//! A driver and its browser: started for one session, ended with it.
+//! A driver and its browser, which start and end with one session.
 //!
-//! The browser is the driver's child, not ours: `setpriv` asks the kernel to end it with the driver, as we ask it to
-//! end the driver with us; what the browser has begun in its turn is on a leash.
+//! The browser is a child of the driver. `setpriv` makes the kernel end the browser with the driver, and the driver
+//! ends with this process in the same way. `leash` ends the processes that the browser has started.
 
 use std::{
     net::TcpListener,
@@ -36,7 +36,7 @@ const BROWSERS: &[&str] = &[
 ];
 const SETPRIV: &str = "/usr/bin/setpriv";
 
-/// What is started for a session.
+/// The paths of the programs that a session needs.
 pub(super) struct Programs {
     driver: PathBuf,
     /// `None`: the driver knows where its browser is.
@@ -48,7 +48,7 @@ pub(super) struct Process {
     pub driver: Arc<Driver>,
     pub pid: Option<u32>,
     pub ending: Ending,
-    /// Where the browser puts what it downloads.
+    /// The folder that the browser downloads to.
     pub downloads: PathBuf,
 }
 
@@ -152,12 +152,12 @@ fn write_settings(settings: &Path, folder: &Folder) -> std::io::Result<()> {
     std::fs::write(toolkit.join("settings.ini"), "[Settings]\ngtk-double-click-distance=1\n")
 }
 
-/// One that nobody has now. The driver does not tell the port where it is to choose one itself.
+/// Returns a free port. The driver does not report the port if it chooses one itself.
 fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-/// Ends a process that ends when it is told to, and waits until it is gone.
+/// Ends a process that handles SIGTERM, and waits until it has ended.
 pub(super) async fn close(ending: &Ending, pid: Option<u32>) {
     ending.close(|| process::end(pid, true), async {}).await;
 }

@@ -1,6 +1,7 @@
-//! What ends with a driver all that its browser has begun. The kernel ends the driver with us and the browser with the
-//! driver, but the process of a page that is busy notices none of it for ten seconds: a shell waits for the end of its
-//! input, which comes with our own end at the latest, and ends the group that they all are in.
+//! A process watchdog that ends everything a browser has started when its driver ends. The kernel ends the driver
+//! with this process and the browser with the driver, but a busy page process takes ten seconds to notice. So a
+//! shell waits for the end of its stdin, which is closed when this process ends at the latest, and then kills the
+//! process group.
 
 use std::{
     io::{self, Write},

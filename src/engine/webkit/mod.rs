@@ -1,16 +1,16 @@
-//! WebKit by WebKitWebDriver and its MiniBrowser: the classic protocol, through thirtyfour.
+//! WebKit over WebKitWebDriver and its MiniBrowser, with the classic protocol and thirtyfour.
 //!
-//! The driver allows no shared browser: a session is a driver and a browser of its own, and what stands for the
-//! browser here is the display that their windows are on. The protocol tells nothing by itself. What happens is seen
-//! by looking: every script that runs also says which document it ran in, and while something is under way or the
-//! session is in use the page is looked at again and again. Our script runs beside the page's own, which WebDriver
-//! has no world apart from.
+//! The driver does not support several sessions in one browser, so each session has its own driver and browser. The
+//! [`Browser`](super::Browser) here is the display of their windows. The protocol has no events, so changes are
+//! found by polling: every script also returns the document that it ran in, and the page is polled while an
+//! operation is pending or the session is in use. Troupe's script runs in the page's own world, because WebDriver
+//! has no isolated worlds.
 //!
-//! `display`, `launch`, `leash` and `pool` start and end processes, `driver` sends commands one after the other, `windows` keeps
-//! a session's windows and looks at them, `context` and `page` do what the traits ask, `frames` turns what was seen into
-//! [`PageEvent`](super::PageEvent)s, `jar` and `downloads` find out what the driver does not tell, `presses` keeps
-//! apart what it would count together; `cookies`, `emulation`, `reasons` translate. What classic WebDriver has no words for
-//! is told as such ([`EngineError::Unsupported`]), never left out silently.
+//! `display`, `launch`, `leash` and `pool` start and end processes. `driver` sends commands one after the other.
+//! `windows` holds a session's windows and polls them. `context` and `page` implement the traits. `frames` converts
+//! the results of polls into [`PageEvent`](super::PageEvent)s. `jar` and `downloads` find out what the driver does
+//! not report. `presses` keeps separate clicks from becoming a double click. `cookies`, `emulation` and `reasons`
+//! translate data. Features that classic WebDriver lacks fail with [`EngineError::Unsupported`].
 
 mod context;
 mod cookies;
@@ -81,7 +81,7 @@ fn unsupported(what: &'static str) -> EngineError {
     EngineError::Unsupported { what, instead: ELSEWHERE }
 }
 
-/// Fails: the driver tells of neither.
+/// Fails, because the driver reports neither log.
 pub(super) fn check_log(log: Log) -> EngineResult<()> {
     Err(match log {
         Log::Requests => EngineError::Unsupported {
@@ -92,7 +92,7 @@ pub(super) fn check_log(log: Log) -> EngineResult<()> {
     })
 }
 
-/// Where the browsers of the sessions are shown, and what they are started by.
+/// The display of the sessions' browsers, and the programs that start them.
 struct WebkitBrowser {
     version: String,
     pool: Arc<Pool>,

@@ -1,4 +1,4 @@
-//! Browsers that are started before a session wants one: a start takes a second or more.
+//! Browsers that are started in advance, because a start takes a second or more.
 
 use std::{
     collections::VecDeque,
@@ -92,7 +92,7 @@ impl Pool {
         Ok(process)
     }
 
-    /// What a session wants that asks for nothing of its own; nothing where that cannot be had.
+    /// The parameters of a session without options of its own; `None` if such a session cannot be started in advance.
     fn usual(&self) -> Option<Wanted> {
         let config = self.config.context.clone();
         emulation::read(&ContextOptions { config, ..ContextOptions::default() }).ok()
@@ -128,7 +128,7 @@ impl Pool {
         }
     }
 
-    /// Ends those that nobody has taken.
+    /// Ends the browsers that no session has taken.
     pub async fn close(&self) {
         self.stop.cancel();
         self.tasks.close();

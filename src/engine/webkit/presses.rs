@@ -1,5 +1,5 @@
-//! The driver counts clicks by itself: a press at the pixel of the last one, within GTK's time for it (0.4 s), is the second
-//! of a double click, whoever wanted it.
+//! Prevents unintended double clicks. The driver counts clicks itself: a press at the same pixel as the last one,
+//! within GTK's double-click time (0.4 s), becomes a double click.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},

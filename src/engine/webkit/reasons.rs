@@ -1,4 +1,4 @@
-//! Why a document could not be had: what WebKit's error page says, in the words that the layers above know.
+//! Maps WebKit's error pages to the names of network errors that the layers above use.
 
 /// `(in its text, Chromium's name)`
 const REASONS: &[(&str, &str)] = &[

@@ -1,5 +1,5 @@
-//! The windows of a session, and the eye that is kept on them. The driver tells nothing by itself, so the page that is
-//! in use is looked at while something is under way, and now and then while it may be waited for.
+//! The windows of a session, and how they are polled. The driver has no events, so the current page is polled while
+//! an operation is pending, and at intervals while a caller may wait for it.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
@@ -26,17 +26,17 @@ use crate::{
     engine::{ContextObserver, EngineError, EngineResult, Page, PageEvent},
 };
 
-/// Between two looks at a page that loads or goes elsewhere…
+/// Polling interval for a page that loads or navigates…
 const BUSY: Duration = Duration::from_millis(10);
-/// …at one that was used a moment ago, and may be waited for…
+/// …for one that was used recently, so that a caller may wait for it…
 const IN_USE: Duration = Duration::from_millis(100);
-/// …and at one that nobody has used for this long.
+/// …and for one that was not used for this long.
 const LONG: Duration = Duration::from_secs(30);
 const AT_REST: Duration = Duration::from_secs(1);
-/// A window has its size a moment after it was asked for it.
+/// A window gets its new size shortly after the request.
 const SIZE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the windows of a session have in common.
+/// State that the windows of a session share.
 pub(super) struct Shared {
     pub driver: Arc<Driver>,
     pub jar: Jar,
@@ -56,7 +56,7 @@ struct Windows {
     pages: Vec<Arc<WebkitPage>>,
     /// A window that is no page's: the browser would end with its last one.
     spare: Option<Arc<str>>,
-    /// A window of our own that goes where the cookies are that no page shows.
+    /// A separate window that visits hosts of cookies that no page shows.
     probe: Option<Arc<str>>,
     /// The page that was last used, and when.
     used: Option<(Arc<WebkitPage>, Instant)>,
@@ -202,7 +202,7 @@ impl Shared {
         }
     }
 
-    /// Tells the page in use of what has come into the folder for downloads; how many files have in all.
+    /// Reports new files in the download folder to the current page. Returns the number of all files so far.
     pub fn tell_downloads(&self) -> u64 {
         let page = {
             let windows = self.windows();
@@ -217,7 +217,7 @@ impl Shared {
         self.downloads.count()
     }
 
-    /// A window of our own, in which nothing is looked at.
+    /// Returns the separate window, which is not polled.
     pub async fn probe(&self, turn: &mut Turn<'_>) -> EngineResult<Arc<str>> {
         let known = self.windows().probe.clone();
         if let Some(probe) = known {
@@ -347,7 +347,7 @@ impl Shared {
                 tracing::warn!(width, height, "the window does not take the size that it is asked for");
                 return Ok(());
             }
-            // What was measured may be the size before.
+            // The measured size may be the former one.
             let rect = plain(turn.send(Command::GetWindowRect).await)?;
             if let (Some(outer_width), Some(outer_height)) = (rect["width"].as_i64(), rect["height"].as_i64())
             {
@@ -362,7 +362,7 @@ impl Shared {
     }
 }
 
-/// Windows in the order in which they were opened; the driver tells of them in none.
+/// The windows in the order in which they were opened; the driver lists them in no order.
 async fn in_order(turn: &mut Turn<'_>, handles: Vec<Arc<str>>) -> Vec<Arc<str>> {
     if handles.len() < 2 {
         return handles;

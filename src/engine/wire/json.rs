@@ -1,4 +1,4 @@
-//! Reading what a browser writes: its JSON may hold half a character, which serde refuses.
+//! Parses a browser's JSON, which can contain lone surrogates that serde rejects.
 
 use std::borrow::Cow;
 
@@ -11,6 +11,17 @@ pub fn read_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
         Cow::Borrowed(_) => Err(error),
         Cow::Owned(repaired) => serde_json::from_str(&repaired),
     })
+}
+
+/// `text`, which is JSON, with every lone surrogate replaced.
+pub fn repair_json(text: String) -> String {
+    if memchr::memmem::find(text.as_bytes(), br"\ud").is_none() {
+        return text;
+    }
+    match whole_characters(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(repaired) => repaired,
+    }
 }
 
 /// `text` with every lone surrogate escape replaced.

@@ -1,10 +1,9 @@
-//! JSON messages to and from a browser: ids, pending calls, events by session. Knows no browser: CDP and
-//! WebDriver BiDi share the envelope (`id`, `method`, `sessionId`, `params`, `result`, `error`).
+//! JSON messages to and from a browser: ids, pending calls, events by session. It is independent of the browser,
+//! because CDP and WebDriver BiDi share the envelope (`id`, `method`, `sessionId`, `params`, `result`, `error`).
 //!
-//! Only the envelope is parsed here; `params` and `result` stay raw until somebody wants them, so an unknown
-//! event or field costs nothing and breaks nothing. Events reach their [`Listener`] in the order in which
-//! they were read and before any later answer: who awaits an answer sees the state that all earlier events
-//! made.
+//! Only the envelope is parsed here. `params` and `result` stay raw until they are used, so an unknown event or
+//! field costs nothing and causes no error. Events reach their [`Listener`] in the order in which they were read
+//! and before any later answer. So a caller that awaits an answer sees the effects of all earlier events.
 
 mod json;
 mod pipe;
@@ -24,12 +23,14 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-pub use json::read_json;
+use crate::offload;
+
+pub use json::{read_json, repair_json};
 #[cfg(unix)]
 pub use pipe::PipeEnds;
 pub use websocket::debugger_url;
 
-/// Why a call over the wire has no answer.
+/// Why a call has no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum WireError {
     #[error("the connection to the browser is closed")]
@@ -65,6 +66,23 @@ struct Routes {
     pending: HashMap<u64, Pending>,
     /// By protocol session; `None` is the connection itself.
     listeners: HashMap<Option<Arc<str>>, Arc<dyn Listener>>,
+    /// The session that reported each nested session, which ends with it.
+    parents: HashMap<Arc<str>, Arc<str>>,
+}
+
+impl Routes {
+    /// `session` and all sessions nested in it.
+    fn tree(&self, session: &Arc<str>) -> Vec<Arc<str>> {
+        let mut tree = vec![session.clone()];
+        let mut next = 0;
+        while next < tree.len() {
+            let inside = self.parents.iter().filter(|(_, parent)| **parent == tree[next]);
+            let inside: Vec<_> = inside.map(|(child, _)| child.clone()).collect();
+            tree.extend(inside);
+            next += 1;
+        }
+        tree
+    }
 }
 
 struct Inner {
@@ -124,8 +142,12 @@ impl Sent {
     pub async fn read<T: DeserializeOwned>(self) -> Result<T, WireError> {
         let method = self.method;
         let raw = self.raw().await?;
-        read_json(raw.get())
-            .map_err(|source| WireError::Unreadable { method: method.to_owned(), source: Arc::new(source) })
+        offload::in_place(raw.get().len(), || {
+            read_json(raw.get()).map_err(|source| WireError::Unreadable {
+                method: method.to_owned(),
+                source: Arc::new(source),
+            })
+        })
     }
 }
 
@@ -134,22 +156,21 @@ pub struct Batch<'a> {
     wire: &'a Wire,
     session: Option<Arc<str>>,
     messages: Vec<Vec<u8>>,
-    sent: Vec<(u64, Sent)>,
+    calls: Vec<(u64, &'static str)>,
 }
 
 impl Batch<'_> {
-    /// Adds a call; nothing is written yet.
+    /// Adds a call. Nothing is written, and no answer is expected, before the batch is sent.
     pub fn add(&mut self, method: &'static str, params: impl Serialize) -> Result<(), WireError> {
         let (id, message) = self.wire.encode(method, params, self.session.as_deref())?;
         self.messages.push(message);
-        self.sent.push((id, self.wire.expect(id, method, self.session.clone())));
+        self.calls.push((id, method));
         Ok(())
     }
 
-    /// Writes all and gives the calls in their order.
+    /// Writes all calls, and returns them in their order.
     pub fn send(self) -> Result<Vec<Sent>, WireError> {
-        self.wire.push(&self.messages)?;
-        Ok(self.sent.into_iter().map(|(_, sent)| sent).collect())
+        self.wire.write(&self.messages, &self.calls, self.session.as_ref())
     }
 
     /// Writes all and waits for every answer; the first refusal is the result.
@@ -187,19 +208,35 @@ impl Wire {
         lock(&self.inner.routes).listeners.insert(session, listener);
     }
 
-    /// Stops the events of `session` and fails what still waits for it.
-    pub fn forget(&self, session: &Arc<str>) {
+    /// Routes the events of `session`, which `parent` has reported: it is forgotten with `parent`.
+    pub fn listen_within(&self, parent: Option<&Arc<str>>, session: &Arc<str>, listener: Arc<dyn Listener>) {
         let mut routes = lock(&self.inner.routes);
-        routes.listeners.remove(&Some(session.clone()));
-        let ids: Vec<u64> = routes
-            .pending
-            .iter()
-            .filter(|(_, pending)| pending.session.as_ref() == Some(session))
-            .map(|(id, _)| *id)
-            .collect();
-        for pending in ids.into_iter().filter_map(|id| routes.pending.remove(&id)) {
+        routes.listeners.insert(Some(session.clone()), listener);
+        if let Some(parent) = parent {
+            routes.parents.insert(session.clone(), parent.clone());
+        }
+    }
+
+    /// Stops the events of `session` and of the sessions nested in it, and fails their pending calls.
+    pub fn forget(&self, session: &Arc<str>) {
+        let (listeners, pending) = {
+            let mut routes = lock(&self.inner.routes);
+            let tree = routes.tree(session);
+            let mut listeners = Vec::with_capacity(tree.len());
+            for session in &tree {
+                routes.parents.remove(session);
+                listeners.extend(routes.listeners.remove(&Some(session.clone())));
+            }
+            let is_gone = |pending: &Pending| pending.session.as_ref().is_some_and(|of| tree.contains(of));
+            let ids: Vec<u64> =
+                routes.pending.iter().filter(|(_, pending)| is_gone(pending)).map(|(id, _)| *id).collect();
+            let pending: Vec<_> = ids.into_iter().filter_map(|id| routes.pending.remove(&id)).collect();
+            (listeners, pending)
+        };
+        for pending in pending {
             let _ = pending.answer.send(Err(WireError::TargetGone { method: pending.method.to_owned() }));
         }
+        drop(listeners);
     }
 
     /// Writes a call and waits for its answer.
@@ -220,9 +257,23 @@ impl Wire {
         params: impl Serialize,
     ) -> Result<Sent, WireError> {
         let (id, message) = self.encode(method, params, session.map(|s| &**s))?;
-        let sent = self.expect(id, method, session.cloned());
-        if let Err(error) = self.push(&[message]) {
-            lock(&self.inner.routes).pending.remove(&id);
+        let mut sent = self.write(&[message], &[(id, method)], session)?;
+        sent.pop().ok_or(WireError::Closed)
+    }
+
+    /// Expects the answers of `calls` and writes their messages. If they cannot be written, no answer is expected.
+    fn write(
+        &self,
+        messages: &[Vec<u8>],
+        calls: &[(u64, &'static str)],
+        session: Option<&Arc<str>>,
+    ) -> Result<Vec<Sent>, WireError> {
+        let sent = calls.iter().map(|(id, method)| self.expect(*id, method, session.cloned())).collect();
+        if let Err(error) = self.push(messages) {
+            let mut routes = lock(&self.inner.routes);
+            for (id, _) in calls {
+                routes.pending.remove(id);
+            }
             return Err(error);
         }
         Ok(sent)
@@ -230,7 +281,7 @@ impl Wire {
 
     /// Starts a batch of calls to `session`.
     pub fn batch(&self, session: Option<Arc<str>>) -> Batch<'_> {
-        Batch { wire: self, session, messages: Vec::new(), sent: Vec::new() }
+        Batch { wire: self, session, messages: Vec::new(), calls: Vec::new() }
     }
 
     fn encode(
@@ -249,7 +300,7 @@ impl Wire {
     fn expect(&self, id: u64, method: &'static str, session: Option<Arc<str>>) -> Sent {
         let (answer, receiver) = oneshot::channel();
         let mut routes = lock(&self.inner.routes);
-        // A session that is gone never answers; `forget` has run, so nobody would fail this call.
+        // A closed CDP session never answers; `forget` has run already, so that this call would not be failed.
         let gone = session.is_some() && !routes.listeners.contains_key(&session);
         if self.inner.closed.is_cancelled() {
             let _ = answer.send(Err(WireError::Closed));
@@ -269,6 +320,17 @@ impl Wire {
             tracing::trace!(target: "troupe::wire", message = %shown(message), "→");
         }
         lock(&self.inner.outgoing).push(messages)
+    }
+
+    /// Takes one message of the other side. A large answer is parsed on another thread, so that it does not delay what
+    /// follows; events stay in their order.
+    fn receive_owned(&self, message: Vec<u8>) {
+        if message.len() < offload::LARGE || !is_answer(&message) {
+            return self.receive(&message);
+        }
+        let wire = self.clone();
+        // Ends by itself: it waits for nothing.
+        tokio::task::spawn_blocking(move || wire.receive(&message));
     }
 
     /// Takes one message of the other side.
@@ -312,9 +374,15 @@ impl Wire {
         for (_, call) in pending {
             let _ = call.answer.send(Err(WireError::Closed));
         }
-        // Listeners hold the wire: without this the two would keep each other alive.
+        // Listeners hold the connection: without this the two would keep each other alive.
         drop(listeners);
     }
+}
+
+/// Whether `message` is the answer to a call, as far as its beginning shows it: browsers write the id (Chromium) or the
+/// type (Firefox) first.
+fn is_answer(message: &[u8]) -> bool {
+    message.starts_with(br#"{"id":"#) || message.starts_with(br#"{"type":"success""#)
 }
 
 /// The beginning of a message, for the log.
@@ -339,4 +407,64 @@ fn refusal(method: &str, error: &RawValue, message: Option<&str>) -> WireError {
         Err(_) => (String::new(), error.get().to_owned()),
     };
     WireError::Refused { method: method.to_owned(), code, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nowhere;
+
+    impl Outgoing for Nowhere {
+        fn push(&mut self, messages: &[Vec<u8>]) -> Result<(), WireError> {
+            Err(WireError::Overflow { pending: messages.len() })
+        }
+    }
+
+    #[test]
+    fn a_batch_that_is_not_written_leaves_no_pending_call() {
+        let wire = Wire::new(Box::new(Nowhere), CancellationToken::new());
+        let mut batch = wire.batch(None);
+        for _ in 0..3 {
+            batch.add("Page.enable", ()).unwrap();
+        }
+        assert!(batch.send().is_err());
+        let mut dropped = wire.batch(None);
+        dropped.add("Page.enable", ()).unwrap();
+        drop(dropped);
+        assert_eq!(lock(&wire.inner.routes).pending.len(), 0);
+    }
+
+    struct Accepting;
+
+    impl Outgoing for Accepting {
+        fn push(&mut self, _messages: &[Vec<u8>]) -> Result<(), WireError> {
+            Ok(())
+        }
+    }
+
+    struct Silent;
+
+    impl Listener for Silent {
+        fn event(&self, _method: &str, _params: &RawValue) {}
+    }
+
+    #[tokio::test]
+    async fn a_session_is_forgotten_with_the_sessions_nested_in_it() {
+        let wire = Wire::new(Box::new(Accepting), CancellationToken::new());
+        let [page, worker, nested, other]: [Arc<str>; 4] =
+            ["page", "worker", "nested", "other"].map(Arc::from);
+        let listener: Arc<dyn Listener> = Arc::new(Silent);
+        wire.listen(Some(page.clone()), listener.clone());
+        wire.listen_within(Some(&page), &worker, listener.clone());
+        wire.listen_within(Some(&worker), &nested, listener.clone());
+        wire.listen_within(Some(&page), &other, listener.clone());
+        let call = wire.send(Some(&nested), "Network.enable", ()).unwrap();
+        wire.forget(&worker);
+        assert!(matches!(call.raw().await, Err(WireError::TargetGone { .. })));
+        assert_eq!(Arc::strong_count(&listener), 3, "those of the page and the other worker are left");
+        wire.forget(&page);
+        assert_eq!(Arc::strong_count(&listener), 1);
+        assert!(lock(&wire.inner.routes).parents.is_empty());
+    }
 }

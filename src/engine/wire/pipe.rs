@@ -1,4 +1,4 @@
-//! The pipe: messages ended by NUL over two file descriptors (`--remote-debugging-pipe`).
+//! The pipe: messages that end with NUL, over two file descriptors (`--remote-debugging-pipe`).
 #![cfg(unix)]
 
 use std::{
@@ -11,6 +11,7 @@ use tokio::{io::AsyncReadExt, net::unix::pipe, sync::Notify};
 use tokio_util::sync::CancellationToken;
 
 use super::{Outgoing, Wire, WireError, lock};
+use crate::offload;
 
 /// More than this unread by the browser means that it hangs.
 const MAX_BACKLOG: usize = 256 << 20;
@@ -56,7 +57,7 @@ fn nonblocking(fd: OwnedFd) -> io::Result<OwnedFd> {
 
 struct Line {
     write: pipe::Sender,
-    /// What the pipe did not take at once.
+    /// The bytes that the pipe has not accepted yet.
     backlog: Mutex<Vec<u8>>,
     wake: Notify,
 }
@@ -137,8 +138,17 @@ async fn read(mut pipe: pipe::Receiver, wire: Wire, closed: CancellationToken) {
                 Ok(_) => {}
             }
             let mut start = 0;
-            while let Some(end) = buffer[searched..].iter().position(|byte| *byte == 0) {
+            while let Some(end) = memchr::memchr(0, &buffer[searched..]) {
                 let end = searched + end;
+                if start == 0 && end >= offload::LARGE {
+                    // Not copied: what follows it is shorter.
+                    let rest = buffer.split_off(end + 1);
+                    let mut message = std::mem::replace(&mut buffer, rest);
+                    message.truncate(end);
+                    wire.receive_owned(message);
+                    searched = 0;
+                    continue;
+                }
                 wire.receive(&buffer[start..end]);
                 start = end + 1;
                 searched = start;
@@ -171,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// What is no message, and what is nearly one.
+    /// Invalid messages, and almost valid ones.
     fn junk() -> impl Strategy<Value = Vec<u8>> {
         let answer = json!({"id": 1, "result": {"answered": true}}).to_string();
         let cut = (0..answer.len() - 1).prop_map(move |end| [&answer.as_bytes()[..end], &[0]].concat());
@@ -215,5 +225,35 @@ mod tests {
             });
             prop_assert_eq!(answer, json!({"answered": true}));
         }
+    }
+
+    #[test]
+    fn a_large_answer_arrives_whole_between_small_ones() {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (wire, _reads, writes) = PipeEnds::new().unwrap().into_wire();
+            let calls: Vec<_> =
+                (0..3).map(|_| wire.send(None, "Browser.getVersion", json!({})).unwrap()).collect();
+            let large = "x".repeat(3 * offload::LARGE);
+            let said: String = [json!("small"), json!(large), json!("last")]
+                .iter()
+                .zip(1..)
+                .map(|(result, id)| format!("{}\0", json!({"id": id, "result": result})))
+                .collect();
+            let writing = std::thread::spawn(move || {
+                let mut browser = File::from(writes);
+                browser.write_all(said.as_bytes()).map(|()| browser)
+            });
+            let mut answers = Vec::new();
+            for call in calls {
+                let answer =
+                    tokio::time::timeout(Duration::from_secs(5), call.read::<String>()).await.unwrap();
+                answers.push(answer.unwrap().len());
+            }
+            assert_eq!(answers, ["small".len(), large.len(), "last".len()]);
+            // Until here the browser must not seem to be gone.
+            drop(writing.join().unwrap().unwrap());
+        });
     }
 }

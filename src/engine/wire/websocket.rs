@@ -1,5 +1,5 @@
-//! The WebSocket, for browsers that somebody else started (`--browser-endpoint`), and for those that speak
-//! nothing else.
+//! The WebSocket, for browsers that somebody else started (`--browser-endpoint`), and for browsers that support
+//! only WebSockets.
 
 use std::{
     io,
@@ -26,8 +26,8 @@ use super::{Outgoing, Wire, WireError};
 const QUEUE: usize = 8192;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A connection that acknowledges what it has read at once. A browser that writes a message in several pieces
-/// waits for that (Nagle), and the system would hold it back for 40 ms.
+/// A connection that acknowledges data at once. A browser that writes a message in several pieces waits for that
+/// (Nagle), and the system would delay it by 40 ms.
 struct Prompt(TcpStream);
 
 impl AsyncRead for Prompt {
@@ -123,7 +123,9 @@ async fn carry(
     let reading = async {
         while let Some(message) = read.next().await {
             match message {
-                Ok(message @ (Message::Text(_) | Message::Binary(_))) => wire.receive(&message.into_data()),
+                Ok(message @ (Message::Text(_) | Message::Binary(_))) => {
+                    wire.receive_owned(message.into_data().into());
+                }
                 Ok(Message::Close(_)) | Err(_) => return,
                 Ok(_) => {}
             }

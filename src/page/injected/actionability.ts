@@ -1,13 +1,14 @@
-/** Whether an element can be acted on now, and waiting until it can. */
-import type { Action, ActionableArgument, ActionableResult, Box, ErrorCode, HitArgument, HitResult, Hosts, NotActionable, WaitActionableArgument } from "./api";
+/** Actionability checks, and the wait until they succeed. */
+import type { Action, ActionableArgument, ActionableResult, Box, ErrorCode, FrameMatrixResult, HitArgument, HitResult, Hosts, Point, RefArgument, WaitActionableArgument } from "./api";
 import { unknownHosts } from "./closed";
 import { attr, composedParent, elementClosest, hasAttr, isHtml, localName } from "./dom";
 import { Failure } from "./fail";
 import { takeFocus } from "./focus";
+import { bringPointIntoView, coefficients, contentMatrix } from "./geometry";
 import { guardPress } from "./guard";
-import { actsOn, boxOf, bringIntoView, coverName, elementAt, isAnimated, pointsOf, sameBox } from "./hit";
+import { actsOn, boxOf, bringIntoView, coverName, elementAt, isAnimated, isInViewport, pointsOf, sameBox } from "./hit";
 import { withMemo } from "./memo";
-import { onChange, mutations } from "./mutations";
+import { changeCounts, onChange } from "./mutations";
 import { labelsOf } from "./names";
 import { RefGiver } from "./refs";
 import { matchOf, notFound, requireRef, resolveMany } from "./resolve";
@@ -17,6 +18,16 @@ import { invisibleBecause, isVisible, notRendered } from "./visible";
 
 const entering = new Set<Action>(["type", "fill", "select", "upload"]);
 const pointing = new Set<Action>(["click", "hover", "check", "drag", "drop"]);
+
+/** What to do about each reason. */
+const advice: Record<string, string> = {
+  hidden: "Make the element visible first, or target a visible one: `snapshot` lists them.",
+  disabled: "Wait until it is enabled, or do first what enables it.",
+  moving: "Wait until the animation has ended, or pass `force`.",
+  covered: "Close what covers it, or pass `force`.",
+  "read-only": "Target a field that can be edited.",
+  ELEMENT_NOT_INTERACTIVE: "Target another element: `snapshot` with `interactive` lists those that can be used.",
+};
 
 type Attempt = { ok: true; element: Element; x: number; y: number; box: Box } | { ok: false; retry: boolean; failure: Failure; missing?: boolean; moving?: boolean; box?: Box };
 
@@ -36,21 +47,21 @@ class Attempts {
   }
 
   private attempt(refs: RefGiver, lastBox: Box | undefined): Attempt {
-    const { target, action, force, position } = this.argument;
+    const { target, action, force } = this.argument;
     let element: Element;
     try {
       element = this.subject(resolveMany(target, refs, this.argument.strict ?? true, true).element, action);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      return { ok: false, retry: error.code === "ELEMENT_NOT_FOUND" && error.details.reason !== "stale", failure: error, missing: error.code === "ELEMENT_NOT_FOUND" };
+      return { ok: false, retry: error.code === "ELEMENT_NOT_FOUND" && !["stale", "unknown"].includes(String(error.details.reason)), failure: error, missing: error.code === "ELEMENT_NOT_FOUND" };
     }
     const refuse = (reason: string, why: string, retry = true, more: { details?: object; suggestion?: string; box?: Box } = {}): Attempt => {
       const { description, ref } = matchOf(element, refs);
-      return { ok: false, retry, box: more.box, moving: reason === "moving", failure: new Failure(this.code, `${description} ${why}`, { reason, ref, ...more.details }, more.suggestion) };
+      return { ok: false, retry, box: more.box, moving: reason === "moving", failure: new Failure(this.code, `${description} ${why}`, { reason, ref, ...more.details }, more.suggestion ?? advice[reason]) };
     };
     if (force) {
-      bringIntoViewIfOut(element);
-      const point = pointsOf(element, position)[0];
+      this.bringIntoViewIfOut(element);
+      const point = this.points(element)[0];
       return point ? { ok: true, element, ...point, box: boxOf(element) } : refuse("hidden", "has no box in the viewport", false);
     }
     const invisible = action === "upload" ? null : invisibleBecause(element);
@@ -69,22 +80,42 @@ class Attempts {
     const box = boxOf(element);
     if (lastBox ? !sameBox(lastBox, box) || isAnimated(element, true) : isAnimated(element)) return refuse("moving", "is moving", true, { box });
     if (!pointing.has(action)) {
-      bringIntoViewIfOut(element);
-      const point = pointsOf(element, position)[0] ?? { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+      this.bringIntoViewIfOut(element);
+      const point = this.points(element)[0] ?? { x: box.x + box.width / 2, y: box.y + box.height / 2 };
       return { ok: true, element, ...point, box: boxOf(element) };
     }
-    let covered = this.hit(element, position);
+    let covered = this.hit(element);
     if ("x" in covered) return { ok: true, element, x: covered.x, y: covered.y, box };
-    bringIntoView(element, this.scrolls++);
-    covered = this.hit(element, position);
+    this.bringIntoView(element, this.scrolls++);
+    covered = this.hit(element);
     if ("x" in covered) return { ok: true, element, x: covered.x, y: covered.y, box: boxOf(element) };
-    if (covered.by === null) return refuse("outside", "is outside of the viewport and cannot be scrolled into it");
+    if (covered.by === null) return refuse("ELEMENT_NOT_INTERACTIVE", "is outside of the viewport and cannot be scrolled into it");
+    const deaf = ignoresPointer(element);
+    if (deaf !== null) return refuse("ELEMENT_NOT_INTERACTIVE", `takes no pointer events: ${deaf}`);
     return refuse("covered", `is covered by ${covered.by}`, true, { details: { covering: covered.by } });
   }
 
-  private hit(element: Element, position: { x: number; y: number } | undefined): { x: number; y: number } | { by: string | null } {
+  /** Where to point at the element, in the viewport. */
+  private points(element: Element): Point[] {
+    const { inside, position } = this.argument;
+    if (!inside) return pointsOf(element, position);
+    const { x, y } = contentMatrix(element).transformPoint(inside);
+    return [{ x, y }].filter(isInViewport);
+  }
+
+  private bringIntoView(element: Element, attempt: number): void {
+    const { inside } = this.argument;
+    if (inside) bringPointIntoView(element, inside, attempt);
+    else bringIntoView(element, attempt);
+  }
+
+  private bringIntoViewIfOut(element: Element): void {
+    if (this.points(element).length === 0) this.bringIntoView(element, 0);
+  }
+
+  private hit(element: Element): Point | { by: string | null } {
     let by: string | null = null;
-    for (const point of pointsOf(element, position)) {
+    for (const point of this.points(element)) {
       const hit = elementAt(point);
       if (hit && actsOn(hit, element)) return point;
       if (hit) by ??= coverName(hit, element);
@@ -107,8 +138,10 @@ class Attempts {
   }
 }
 
-function bringIntoViewIfOut(element: Element): void {
-  if (pointsOf(element, undefined).length === 0) bringIntoView(element, 0);
+/** Why the pointer passes through an element; null if it does not. */
+function ignoresPointer(element: Element): string | null {
+  for (let node: Element | null = element; node; node = composedParent(node)) if (hasAttr(node, "inert")) return node === element ? "it is inert" : `it is inert (by ${tagOf(node)})`;
+  return getComputedStyle(element).pointerEvents === "none" ? "it has pointer-events: none" : null;
 }
 
 /** The element that hides another, told where it is not the other itself. */
@@ -162,15 +195,7 @@ function success(attempt: Attempt & { ok: true }, refs: RefGiver): ActionableRes
   const { element, x, y, box } = attempt;
   const type = element instanceof HTMLInputElement ? element.type : "";
   const match = matchOf(element, refs);
-  return { ok: true, ...match, x, y, box, tag: localName(element), type, password: type === "password", mutations: mutations().count, next: refs.next };
-}
-
-export function actionable(argument: ActionableArgument): ActionableResult | NotActionable {
-  const refs = new RefGiver(argument.refs);
-  const attempt = new Attempts(argument).try(refs, argument.lastBox);
-  if (attempt.ok) return success(attempt, refs);
-  const failure = attempt.missing && attempt.retry ? notFound(argument.target, refs) : attempt.failure;
-  return { ok: false, retry: attempt.retry, error: failure.json, box: attempt.box, next: refs.next };
+  return { ok: true, ...match, x, y, box, tag: localName(element), type, password: type === "password", ...changeCounts(), next: refs.next };
 }
 
 /** ms between two looks at something that moves. */
@@ -199,6 +224,7 @@ export function nextChange(moving: boolean, until: number): Promise<void> {
 export async function waitActionable(argument: WaitActionableArgument): Promise<ActionableResult | Hosts> {
   const refs = new RefGiver(argument.refs);
   const until = performance.now() + argument.timeout - (argument.waited ?? 0);
+  let retried = false;
   const attempts = new Attempts(argument);
   let lastBox: Box | undefined;
   let boxTime = 0;
@@ -212,6 +238,8 @@ export async function waitActionable(argument: WaitActionableArgument): Promise<
       const found = success(attempt, refs);
       if (argument.guard) guardPress(attempt.element);
       if (found.mutations === argument.known) found.press = { x: found.x, y: found.y };
+      if (argument.inside) found.matrix = coefficients(contentMatrix(attempt.element));
+      if (retried) found.retried = true;
       return argument.focus ? { ...found, focused: takeFocus(attempt.element as HTMLElement, argument.focus.replace) } : found;
     }
     if (!attempt.retry) throw attempt.failure;
@@ -225,6 +253,7 @@ export async function waitActionable(argument: WaitActionableArgument): Promise<
       const failure = attempt.missing ? notFound(argument.target, refs) : attempt.failure;
       throw new Failure(failure.code, `${failure.message} (waited ${argument.timeout} ms)`, { ...failure.details, timeout: argument.timeout }, failure.suggestion);
     }
+    retried = true;
     await nextChange(attempt.moving ?? false, until);
   }
 }
@@ -234,4 +263,16 @@ export function hit(argument: HitArgument): HitResult {
   const found = elementAt(argument);
   if (found && actsOn(found, element)) return { ok: true };
   return found ? { ok: false, covered: coverName(found, element) } : { ok: false };
+}
+
+export function frameMatrix(argument: RefArgument): FrameMatrixResult {
+  return { matrix: coefficients(contentMatrix(requireRef(argument.ref))) };
+}
+
+export function frameAt(x: number, y: number): [] | [Window, number, number] {
+  const frame = elementAt({ x, y });
+  const { contentWindow = null } = (frame ?? {}) as Partial<HTMLIFrameElement>;
+  if (!frame || !contentWindow) return [];
+  const inside = contentMatrix(frame).inverse().transformPoint({ x, y });
+  return [contentWindow, inside.x, inside.y];
 }

@@ -1,12 +1,13 @@
-/** Where the refs of a snapshot stand, for drawing them on a picture. */
+/** Positions of the refs of a snapshot, for drawing them on a picture. */
 import type { AnnotationsArgument, AnnotationsResult, Box } from "./api";
+import { coefficients, contentMatrix } from "./geometry";
 import { boxOf } from "./hit";
 import { isNode, type TreeNode } from "./node";
 import { RefGiver } from "./refs";
 import { buildTree } from "./snapshot";
 import { isVisible } from "./visible";
 
-/** What an interactive snapshot shows for orientation, not for acting on it. */
+/** Elements that an interactive snapshot shows for orientation, not as targets. */
 const landmarks = new Set(["heading", "banner", "complementary", "contentinfo", "form", "main", "navigation", "region", "search", "article", "dialog", "alertdialog", "generic", "group"]);
 
 export function annotations(argument: AnnotationsArgument): AnnotationsResult {
@@ -20,7 +21,7 @@ export function annotations(argument: AnnotationsArgument): AnnotationsResult {
   const visit = (node: TreeNode): void => {
     const { element, role } = node;
     const box = boxOf(element);
-    if (role === "iframe" && wanted(box)) frames.push({ ref: refs.of(element), box: contentBoxOf(element, box) });
+    if (role === "iframe" && wanted(box)) frames.push(frameOf(element, refs));
     else if (node.wantsRef && wanted(box) && (!landmarks.has(role) || node.cursor !== "") && isVisible(element)) boxes.push({ ref: refs.of(element), role, box });
     for (const child of node.children) if (isNode(child)) visit(child);
   };
@@ -28,10 +29,9 @@ export function annotations(argument: AnnotationsArgument): AnnotationsResult {
   return { boxes, frames, width: innerWidth, height: innerHeight, scroll: { x: scrollX, y: scrollY }, pixelRatio: devicePixelRatio, next: refs.next };
 }
 
-/** A frame's own box without its border and padding. */
-function contentBoxOf(frame: Element, box: Box): Box {
+function frameOf(frame: Element, refs: RefGiver): AnnotationsResult["frames"][number] {
   const style = getComputedStyle(frame);
-  const inset = (side: string): number => parseFloat(style.getPropertyValue(`padding-${side}`)) || 0;
-  const [left, top] = [frame.clientLeft + inset("left"), frame.clientTop + inset("top")];
-  return { x: box.x + left, y: box.y + top, width: frame.clientWidth - inset("left") - inset("right"), height: frame.clientHeight - inset("top") - inset("bottom") };
+  const padding = (side: string): number => parseFloat(style.getPropertyValue(`padding-${side}`)) || 0;
+  const [width, height] = [frame.clientWidth - padding("left") - padding("right"), frame.clientHeight - padding("top") - padding("bottom")];
+  return { ref: refs.of(frame), width, height, matrix: coefficients(contentMatrix(frame)) };
 }

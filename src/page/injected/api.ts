@@ -1,7 +1,7 @@
 /**
- * The contract between Rust and the page. The bundle sets `globalThis.__troupe` to a {@link Troupe}; each
- * function takes one JSON argument and returns a JSON string: its result, or `{"error": …, "next": …}` ({@link ErrorAnswer}).
- * Nothing throws for bad input. Frames are each called in their own world; Rust stitches.
+ * The interface between Rust and the page. The bundle sets `globalThis.__troupe` to a {@link Troupe}; each function
+ * takes one JSON argument and returns a JSON string: its result, or `{"error": …, "next": …}` ({@link ErrorAnswer}).
+ * No function throws for invalid input. Each frame is called in its own world, and Rust joins the results.
  */
 
 /** Codes of spec.md section 6 that the page can give. */
@@ -18,7 +18,7 @@ export type ErrorCode =
 export interface ErrorAnswer {
   error: {
     code: ErrorCode;
-    /** Plain text: what was wanted and what was found instead. */
+    /** Plain text: the target and what was found instead. */
     message: string;
     /** `reason`, `matches` ({@link Match}[]), `suggestions` ({@link Match}[]), `selector`, `covering`… */
     details: Record<string, unknown>;
@@ -60,12 +60,10 @@ export interface SnapshotArgument extends WithRefs {
   ref?: string;
   /** Only what can be acted on, with headings and landmarks. */
   interactive?: boolean;
-  /** Levels of lines; what is deeper is told by `…`. */
+  /** Levels of lines; deeper ones are replaced by `…`. */
   depth?: number;
   /** Characters; cut at a line boundary. */
   budget?: number;
-  /** Adds `[box=x,y,width,height]` in CSS px of this frame's viewport. */
-  boxes?: boolean;
   /** Runs of more siblings of one role are folded. 20 for a document, none for a given root; 0 is none. */
   fold?: number;
   /** Tells `[cursor=pointer]` of links and buttons too, as Playwright does (for the Playwright set). */
@@ -80,11 +78,13 @@ export interface SnapshotResult {
   frames: { ref: string; line: number; indent: number }[];
   /** Something was folded. */
   folded: boolean;
-  /** The budget cut it; the last line says so. */
+  /** The budget, or the limit of a walk, cut it; the last line says so. */
   cut: boolean;
   lines: number;
   /** `count` of `mutations` when it was taken. */
   mutations: number;
+  /** The document, as {@link InnerCounts} names it. */
+  document: string;
 }
 
 // ---- targets
@@ -106,6 +106,12 @@ export interface ResolveResult extends Match {
 
 export type Action = "click" | "hover" | "type" | "fill" | "check" | "select" | "drag" | "drop" | "scroll" | "upload" | "focus" | "screenshot";
 
+/** CSS px */
+export interface Point {
+  x: number;
+  y: number;
+}
+
 export interface Box {
   x: number;
   y: number;
@@ -118,9 +124,9 @@ export interface ActionableArgument extends TargetArgument {
   /** Skips every check but that there is a box. */
   force?: boolean;
   /** Relative to the top left corner of the element's box. */
-  position?: { x: number; y: number };
-  /** The box of the attempt before: a box that differs is moving. */
-  lastBox?: Box;
+  position?: Point;
+  /** The target is a frame element: act on this point of its document, in CSS px of its viewport. */
+  inside?: Point;
 }
 
 export interface WaitActionableArgument extends ActionableArgument {
@@ -136,7 +142,8 @@ export interface WaitActionableArgument extends ActionableArgument {
   known?: number;
 }
 
-export interface ActionableResult extends Match {
+/** Its counts are those before the focus was given. */
+export interface ActionableResult extends Match, ChangeCounts {
   ok: true;
   /** Where to point, in CSS px of this frame's viewport. */
   x: number;
@@ -146,22 +153,15 @@ export interface ActionableResult extends Match {
   tag: string;
   type: string;
   password: boolean;
-  /** `count` of `mutations`, asked without a call of its own; before the focus was given. */
-  mutations: number;
   /** Whether the element took the focus that was to be given. */
   focused?: boolean;
   /** Whoever has asked is to press here now. */
   press?: { x: number; y: number };
+  /** The first attempt failed: the page may have changed meanwhile. */
+  retried?: boolean;
+  /** With `inside`: maps the viewport of the frame's document to this viewport, see {@link FrameMatrixResult}. */
+  matrix?: number[];
   next: number;
-}
-
-/** {@link Troupe.actionable} only; {@link Troupe.waitActionable} answers with an {@link ErrorAnswer}. */
-export interface NotActionable extends ErrorAnswer {
-  ok: false;
-  /** Whether time may heal it. */
-  retry: boolean;
-  next: number;
-  box?: Box;
 }
 
 export interface HitArgument {
@@ -174,6 +174,11 @@ export interface HitArgument {
 export interface HitResult {
   ok: boolean;
   covered?: string;
+}
+
+/** Maps the viewport of a frame's document to the viewport around it: `[a, b, c, d, e, f]` as in CSS `matrix()`. */
+export interface FrameMatrixResult {
+  matrix: number[];
 }
 
 // ---- entering
@@ -191,13 +196,30 @@ export interface FillResult {
   value: string;
 }
 
+export interface EnteredArgument extends WithRefs {
+  /** `index` is the caller's own. `typed`: the text was inserted at the caret, so that the value only contains it. */
+  fields: { index: number; ref: string; text: string; typed: boolean }[];
+}
+
+export interface EnteredResult {
+  /** The fields whose value is another than the text. */
+  different: {
+    index: number;
+    description: string;
+    /** Missing for passwords. */
+    value?: string;
+    maxLength?: number;
+  }[];
+  next: number;
+}
+
 export interface SelectArgument extends RefArgument {
   /** Each is compared with value, label and text of the options, then as an index (`#2`, or a number). */
   values: string[];
 }
 
 export interface SelectResult {
-  /** Values and labels of what is selected now. */
+  /** Values and labels of the selected options. */
   selected: { value: string; label: string }[];
 }
 
@@ -397,15 +419,15 @@ export interface DescribeResult extends Match {
 }
 
 export interface AnnotationsArgument extends WithRefs {
-  /** Also what is outside of the viewport. */
+  /** Includes the area outside of the viewport. */
   whole?: boolean;
 }
 
 export interface AnnotationsResult {
   /** Boxes of what can be acted on, in CSS px of this frame's viewport. */
   boxes: { ref: string; role: string; box: Box }[];
-  /** Where the content of each child frame stands in this one. */
-  frames: { ref: string; box: Box }[];
+  /** Each child frame: the size of its document's viewport, and where that is. */
+  frames: ({ ref: string; width: number; height: number } & FrameMatrixResult)[];
   width: number;
   height: number;
   scroll: { x: number; y: number };
@@ -462,7 +484,8 @@ export interface DatabaseState {
 export interface KeepArgument {
   /** `version` of the last answer for this document. */
   known?: string;
-  indexedDB?: boolean;
+  /** Reads the databases. `known`: their `databases` of the last answer for this origin. */
+  indexedDB?: { known: string | null };
 }
 
 export interface Whereabouts {
@@ -480,7 +503,10 @@ export interface Kept {
   document?: { place: number[]; scroll: { x: number; y: number }; scrolls: ScrollState[]; fields: FieldState[]; refs: RefState[] };
   localStorage?: Item[];
   sessionStorage?: Item[];
-  indexedDB?: DatabaseState[];
+  /** An array of `DatabaseState` as JSON; left out where `databases` is the version that is known. */
+  indexedDB?: string;
+  /** The version of the databases, if they were read. */
+  databases?: string;
   /** Databases that are too large to be kept, or did not answer. */
   left?: string[];
   /** How long the databases took, in ms. */
@@ -493,7 +519,7 @@ export interface BringBackArgument extends WithRefs {
   fields: FieldState[];
   /** Not `refs`: under that name every call is handed the counter. */
   named: RefState[];
-  /** ms that what is missing is waited for. */
+  /** How long to wait for missing elements, in ms. */
   patience: number;
 }
 
@@ -510,12 +536,25 @@ export interface BringBackResult {
 export interface WriteStorageArgument {
   /** `localStorage`, `sessionStorage`, `indexedDB` as {@link Kept} has them, as JSON. */
   state: string;
-  /** Also takes away what the state does not name. */
+  /** Also removes what the state does not contain. */
   replace?: boolean;
 }
 
 // ---- bookkeeping
 
+
+/** The mutation count of each document that this one can reach in its frames, by the document's name: those of its origin. */
+export type InnerCounts = Record<string, number>;
+
+/** What answers report about changes of the page. */
+export interface ChangeCounts {
+  /** `count` of `mutations`. */
+  mutations: number;
+  /** The name of this document. */
+  document: string;
+  /** Missing where there are none. */
+  inner?: InnerCounts;
+}
 
 export interface MutationsResult {
   /** Grows with every change of the document. */
@@ -524,6 +563,17 @@ export interface MutationsResult {
   mutations: number;
   /** Anything changed since the last snapshot of this frame. */
   changed: boolean;
+}
+
+export interface SnapshotIfChangedArgument extends WithRefs {
+  /** `known` is the mutation count of the snapshot that the caller has, and `document` the name of its document. */
+  look: Omit<SnapshotArgument, keyof WithRefs> & { known?: number; document?: string };
+}
+
+export interface SnapshotIfChangedResult extends ChangeCounts {
+  /** Missing if the mutation count is still `known`. */
+  snapshot?: SnapshotResult;
+  next?: number;
 }
 
 /** Any object that has nothing but success to tell. */
@@ -536,19 +586,17 @@ export interface TurnArgument extends WithRefs {
   releases?: number;
   /** Tasks that it lets pass before the last; one by default. */
   tasks?: number;
-  /** The snapshot that is wanted if `count` of `mutations` is no more this. */
-  look?: Omit<SnapshotArgument, keyof WithRefs> & { known: number };
+  /** The snapshot that is wanted if `count` of `mutations` is no more this, or the document is another. */
+  look?: Omit<SnapshotArgument, keyof WithRefs> & { known: number; document?: string };
 }
 
-export interface Turned extends Done {
+export interface Turned extends Done, ChangeCounts {
   /** A link with `download` has been clicked since the last turn. */
   download?: boolean;
   /** What the press that was guarded would have hit in place of its element: nothing in the page has heard of it. */
   covered?: string;
   /** What stands in the field for a password that has the focus; true where a frame has it that cannot be looked into. */
   password?: string | true;
-  /** `count` of `mutations`. */
-  mutations: number;
   /** What was wanted by `look`; missing where closed shadow roots have to be handed in first. */
   snapshot?: SnapshotResult;
   /** Told with `snapshot`. */
@@ -566,9 +614,11 @@ export interface Arrival {
   timing: { responseStart?: number; domContentLoaded?: number; load?: number };
   /** What was wanted by `look`; missing where closed shadow roots have to be handed in first. */
   snapshot?: SnapshotResult;
-  /** Told with `snapshot`, as is `mutations`. */
+  /** Told with `snapshot`, as are the counts. */
   next?: number;
   mutations?: number;
+  document?: string;
+  inner?: InnerCounts;
 }
 
 /** A function of the contract. */
@@ -578,12 +628,15 @@ export interface Troupe {
   version: 1;
   snapshot: Call<SnapshotArgument, SnapshotResult>;
   resolve: Call<TargetArgument, ResolveResult>;
-  actionable: Call<ActionableArgument, ActionableResult | NotActionable>;
-  /** Retries in the page until `timeout`; at once where nothing hinders. */
+  /** Retries in the page until `timeout`; returns at once if all checks succeed. */
   waitActionable: Call<WaitActionableArgument, Promise<ActionableResult>>;
-  /** Whether a point of this frame hits an element (an `iframe` that a child's point lies in). */
+  /** Whether a point of this frame hits an element. */
   hit: Call<HitArgument, HitResult>;
+  /** Where the document of a frame element is in this frame. */
+  frameMatrix: Call<RefArgument, FrameMatrixResult>;
   fill: Call<FillArgument, FillResult>;
+  /** Which fields do not have the text that was entered: cut off, or formatted by the page. */
+  entered: Call<EnteredArgument, EnteredResult>;
   select: Call<SelectArgument, SelectResult>;
   checkedState: Call<CheckedArgument, CheckedResult>;
   text: Call<TextArgument, TextResult>;
@@ -607,6 +660,7 @@ export interface Troupe {
   writeStorage: Call<WriteStorageArgument, Promise<Done>>;
   whereabouts: Call<void, Whereabouts>;
   mutations: Call<void, MutationsResult>;
+  snapshotIfChanged: Call<SnapshotIfChangedArgument, SnapshotIfChangedResult>;
   /** Where a navigation has led, with the page as it is then, which saves a call. */
   arrival: Call<ArrivalArgument, Promise<Arrival>>;
   /** Resolves after one turn of the event loop; with the page as it is then, which saves a call. */
@@ -614,14 +668,17 @@ export interface Troupe {
   /** Begins a turn that waits for releases: this document does not hear of them. */
   giveUpRelease: Call<object, Done>;
 
-  // Those below take and return real objects, not JSON; for use by object id.
+  // Those below take and return real objects, not JSON; for use by object id, or by the document around this one.
+
+  /** The counts of this document and of those in it, by their names. */
+  countsByDocument(): InnerCounts;
 
   /** Makes a closed shadow root known, as the protocol hands it in. */
   adoptShadowRoot(host: Element, root: ShadowRoot): void;
   /** Elements that may have a closed root, as far as the protocol has not looked at them as they are now. */
   closedCandidates(): Element[];
+  /** The window of the frame at a point of this viewport, and the point in that frame's viewport; empty where there is no frame. */
+  frameAt(x: number, y: number): [] | [Window, number, number];
   /** Null where the ref is stale. */
   element(ref: string): Element | null;
-  /** The ref of an element, given now if it has none; JSON `{"ref", "description", "next"}`. */
-  refOf(element: Element, refs: RefCounter): string;
 }

@@ -1,4 +1,4 @@
-/** What a navigation has led to. */
+/** The document that a navigation has loaded. */
 import type { Arrival, ArrivalArgument } from "./api";
 import { documentTitle } from "./dom";
 import { shown } from "./shown";

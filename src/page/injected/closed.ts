@@ -1,8 +1,9 @@
 /**
- * Which elements may have a closed shadow root. No script sees one; the protocol looks, and hands in what it finds.
+ * The elements that may have a closed shadow root. Scripts cannot see one; Rust checks over the protocol and passes in
+ * the roots.
  *
- * Possible hosts are custom elements, and plain ones that are shown with a size but hold nothing. A plain element that
- * holds something as well as a closed root passes for one without: only what it holds is seen.
+ * Possible hosts are custom elements, and visible plain ones with a size but without contents. A plain element that
+ * has contents as well as a closed root is treated as one without a root: only its contents are seen.
  */
 import type { Hosts } from "./api";
 import { elementMatches, firstChild, isConnected, isElement, isShadowRoot, localName, nextSibling, nodeType, plainHosts, queryAll, shadowRootOf, type Root } from "./dom";
@@ -37,7 +38,7 @@ function considerIn(root: Root | Element): void {
   for (let i = 0; i < elements.length; i++) consider(elements[i]);
 }
 
-/** Holds nothing but white space: that is what a `template` with a shadow root leaves behind. */
+/** Contains only white space, as a `template` with a shadow root leaves it. */
 function isBlank(element: Element): boolean {
   for (let child = firstChild(element); child !== null; child = nextSibling(child)) {
     const type = nodeType(child);
@@ -61,7 +62,7 @@ function isUnknown(element: Element): boolean {
   return sizeOf(element) !== look.size || (custom && !look.defined && elementMatches(element, ":defined"));
 }
 
-/** Only what has come or changed is gone through. */
+/** Visits only added or changed elements. */
 function refresh(): void {
   const grown = takeGrown();
   if (grown === null) {
@@ -76,14 +77,14 @@ function refresh(): void {
   if (grown.size > 0) for (const element of possible) if (!isConnected(element)) possible.delete(element);
 }
 
-/** Whether there are possible hosts that the protocol has not looked at as they are now. */
+/** Whether there are possible hosts that were not checked over the protocol in their current state. */
 function hasUnknownHosts(): boolean {
   refresh();
   for (const element of possible) if (isUnknown(element)) return true;
   return false;
 }
 
-/** Those hosts; they count as looked at from now on. */
+/** Returns those hosts, and marks them as checked. */
 export function closedCandidates(): Element[] {
   refresh();
   const unknown = [...possible].filter(isUnknown);
@@ -94,7 +95,7 @@ export function closedCandidates(): Element[] {
 /** Somebody hands in roots. */
 let looked = false;
 
-/** What a caller that can hand in roots gets in place of an answer while there are unknown hosts. */
+/** The answer for a caller that can pass in roots while there are unchecked hosts. */
 export function unknownHosts(argument: { hosts?: boolean }): Hosts | null {
   if (!argument.hosts) return null;
   looked = true;

@@ -1,5 +1,5 @@
 /**
- * CSS that sees through open shadow roots, with the pseudo-classes that agents bring along from elsewhere:
+ * CSS selectors that pierce open shadow roots, with pseudo-classes that agents know from other tools:
  * `:has-text("…")`, `:text("…")`, `:text-is("…")`, `:contains("…")`, `:visible`.
  */
 import { elementMatches, isShadowRoot, parentNode, previousElement, queryAll, rootOf, shadowRootOf, isElement, type Root } from "./dom";

@@ -36,7 +36,7 @@ function open(name: string, version?: number, upgrade?: (database: IDBDatabase) 
   return within(failed, `the database \`${name}\` did not open`, (late) => late.close());
 }
 
-/** The outcome of `work`, if it comes in time; what comes later goes to `late`. */
+/** Returns the result of `work` if it is ready in time; a later one goes to `late`. */
 function within<Result>(work: Promise<Result>, what: string, late: (result: Result) => void = () => {}): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {

@@ -1,7 +1,7 @@
 /**
- * Values of structured clones as JSON, in the form that Playwright's storage state has them: what JSON can say is
- * said plainly; the rest is tagged (`{d}` a date, `{ta}` a typed array…), objects are numbered so that cycles can be told.
- * `{bl}` (a blob or a file) and `{dv}` (a data view) are ours: a reader that does not know them finds plain objects.
+ * Values of structured clones as JSON, in the form of Playwright's storage state. JSON values are written
+ * unchanged. Others are tagged (`{d}` a date, `{ta}` a typed array…), and objects are numbered to represent cycles.
+ * `{bl}` (a blob or a file) and `{dv}` (a data view) are Troupe's extensions: other readers find plain objects.
  */
 import { realm } from "./realm";
 
@@ -102,7 +102,7 @@ export class Encoder {
   }
 }
 
-/** Characters of the databases of one origin: what is larger is left where it is. */
+/** Maximum characters of the databases of one origin; larger ones are not saved. */
 export const maxSize = 16 << 20;
 
 interface Pair {

@@ -1,4 +1,4 @@
-/** What is read out of a page as data: links, tables, metadata. */
+/** Reads a page as data: links, tables, metadata. */
 import type { LinksArgument, LinksResult, MetadataResult, TableResult, TargetArgument } from "./api";
 import { attr, bodyOf, documentElement, documentTitle, elementClosest, localName, normalize, queryAll, textContent } from "./dom";
 import { shadowRoots } from "./css";
@@ -49,7 +49,7 @@ export function table(argument: TargetArgument): TableResult {
   return name === "" ? result : { caption: name, ...result };
 }
 
-/** Fills the grid as the HTML table model does: a cell stands in each place that it spans. */
+/** Fills the grid like the HTML table model: a cell is in each slot that it spans. */
 function nativeGrid(element: HTMLTableElement): { grid: Cell[][]; headRows: number } {
   const rows = Array.from(element.rows).filter(isShown);
   const grid: Cell[][] = rows.map(() => []);

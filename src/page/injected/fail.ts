@@ -1,4 +1,4 @@
-/** The known ways in which a call fails, and the JSON that tells them. */
+/** The errors of calls, and their JSON. */
 import type { ErrorCode } from "./api";
 import { withMemo } from "./memo";
 import { nextRef } from "./refs";

@@ -1,11 +1,11 @@
-/** Entering: text, options, checks. */
-import type { CheckedArgument, CheckedResult, FillArgument, FillResult, SelectArgument, SelectResult } from "./api";
+/** Form input: text, options, checkboxes. */
+import type { CheckedArgument, CheckedResult, EnteredArgument, EnteredResult, FillArgument, FillResult, SelectArgument, SelectResult } from "./api";
 import { editProblem } from "./actionability";
 import { attr, elementClosest, isHtml, localName, normalize, textContent } from "./dom";
 import { Failure } from "./fail";
 import { placeCaret } from "./focus";
 import { guardPress } from "./guard";
-import { RefGiver } from "./refs";
+import { elementByRef, RefGiver } from "./refs";
 import { matchOf, requireRef } from "./resolve";
 import { roleOf } from "./roles";
 import { checkedOf } from "./states";
@@ -14,7 +14,7 @@ function controlOf(element: Element): Element {
   return localName(element) === "label" ? ((element as HTMLLabelElement).control ?? element) : element;
 }
 
-const describe = (element: Element): string => matchOf(element, new RefGiver({ prefix: "e", next: 1 })).description;
+const describe = (element: Element, refs = new RefGiver({ prefix: "e", next: 1 })): string => matchOf(element, refs).description;
 
 function refuse(element: Element, reason: string, why: string, details: object = {}, suggestion?: string): Failure {
   return new Failure("ELEMENT_NOT_EDITABLE", `${describe(element)} ${why}`, { reason, ...details }, suggestion);
@@ -63,6 +63,38 @@ const examples: Record<string, string> = {
 
 const sameNumber = (type: string, left: string, right: string): boolean =>
   type === "color" ? left === right.toLowerCase() : type === "datetime-local" || type === "time" ? left.length > 0 && right.startsWith(left) : (type === "number" || type === "range") && left !== "" && right !== "" && Number(left) === Number(right);
+
+/** Whether a field has the text that was entered. */
+function hasText(field: HTMLElement, value: string, text: string, typed: boolean): boolean {
+  const lines = text.replace(/\r\n?/g, "\n");
+  if (typed) return /[\t\n]/.test(lines) || value.includes(lines) || normalize(value).includes(normalize(lines));
+  const type = field instanceof HTMLInputElement ? field.type : "";
+  if (strictTypes.test(type)) return value === lines.trim() || sameNumber(type, value, lines.trim());
+  return value === lines || (isHtml(field) && field.isContentEditable && normalize(value) === normalize(lines));
+}
+
+/** Compares the value after the page's handlers have run, because they may have changed it. */
+export function entered({ refs: counter, fields }: EnteredArgument): EnteredResult {
+  const refs = new RefGiver(counter);
+  const different: EnteredResult["different"] = [];
+  for (const { index, ref, text, typed } of fields) {
+    // An element that is gone has no value.
+    const element = elementByRef(ref);
+    const field = element && controlOf(element);
+    if (!(field instanceof HTMLElement)) continue;
+    const isInput = field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement;
+    if (!isInput && !field.isContentEditable) continue;
+    const value = isInput ? field.value : field.innerText;
+    if (hasText(field, value, text, typed)) continue;
+    different.push({
+      index,
+      description: describe(field, refs),
+      ...(field instanceof HTMLInputElement && field.type === "password" ? {} : { value }),
+      ...(isInput && field.maxLength >= 0 ? { maxLength: field.maxLength } : {}),
+    });
+  }
+  return { different, next: refs.next };
+}
 
 export function select(argument: SelectArgument): SelectResult {
   let element = controlOf(requireRef(argument.ref));
@@ -117,7 +149,7 @@ export function checkedState(argument: CheckedArgument): CheckedResult {
   const role = roleOf(element);
   const pressed = role === "button" ? attr(element, "aria-pressed") : null;
   const checked = pressed !== null ? pressed === "true" : checkedOf(element, role);
-  if (checked === null) throw new Failure("ELEMENT_NOT_CLICKABLE", `${describe(element)} can be neither checked nor unchecked: its role is ${role}`, { reason: "not-checkable" }, "Use click for it.");
+  if (checked === null) throw new Failure("ELEMENT_NOT_CLICKABLE", `${describe(element)} can be neither checked nor unchecked: its role is ${role}`, { reason: "ELEMENT_NOT_INTERACTIVE" }, "Use click for it.");
   if (argument.wanted === !checked) guardPress(pressable);
   return { checked, radio: role === "radio" || role === "menuitemradio", native: isHtml(element) && localName(element) === "input" };
 }

@@ -1,21 +1,21 @@
-/** `find`: the lines of the whole snapshot that match, under those that hold them. */
+/** `find`: the matching lines of the whole snapshot, with their ancestors. */
 import type { FindArgument, FindResult } from "./api";
 import { Failure } from "./fail";
 import { parseRegex } from "./matcher";
 import { normalize } from "./dom";
 import { RefGiver } from "./refs";
 import { Writer } from "./render";
-import { buildTree } from "./snapshot";
+import { buildTree, tooLarge } from "./snapshot";
 import { isNode, type TreeNode } from "./node";
 
-/** What is short enough to be told whole where something in it matches. */
+/** Maximum size of a subtree that is shown completely if a line in it matches. */
 const units = new Set(["row", "listitem", "option", "treeitem", "article", "paragraph", "menuitem"]);
 const mostLines = 12;
 
 export function find(argument: FindArgument): FindResult {
   const refs = new RefGiver(argument.refs);
   const test = testOf(argument);
-  const { tree } = buildTree(null, { fold: 0 });
+  const { tree, stoppedIn } = buildTree(null, { fold: 0 });
   const marked = new Set<TreeNode>();
   const whole = new Set<TreeNode>();
   const limit = argument.limit ?? 50;
@@ -40,8 +40,9 @@ export function find(argument: FindArgument): FindResult {
     for (const child of node.children) if (isNode(child)) visit(child, path);
   };
   visit(tree, []);
-  const writer = new Writer(refs, Infinity, false);
+  const writer = new Writer(refs, Infinity);
   writer.parts(tree, "", marked, whole, test);
+  if (stoppedIn !== null) writer.lines.push(`- … ${tooLarge(stoppedIn, refs)}`);
   return { text: writer.lines.join("\n"), count, next: refs.next };
 }
 

@@ -1,4 +1,4 @@
-/** Giving an element the focus, with the caret where a user would have it. */
+/** Focuses an element and puts the caret where a user would have it. */
 import { activeElement, composedContains } from "./dom";
 
 /** Puts the caret behind the contents, or selects them all. */

@@ -1,6 +1,6 @@
 /**
- * Guards a press: between the look at an element and the press something may move over it, or take its place. What
- * would be pressed instead never hears of it, and the press is told to have missed.
+ * Guards a press: between the check of an element and the press, another element may move over it or replace it. The
+ * press is then canceled before that element receives it, and reported as missed.
  */
 import type { Done } from "./api";
 import { actsOn, coverName, elementAt } from "./hit";
@@ -18,7 +18,7 @@ interface Guard {
 }
 
 let guard: Guard | null = null;
-/** Who waits until the button has been let go so many times. */
+/** Callers that wait until the button was released a number of times. */
 let awaiting: { releases: number; go: () => void } | null = null;
 
 /** ms from the look to the press; more only where the machine is busy. */

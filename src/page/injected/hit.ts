@@ -1,5 +1,5 @@
-/** Where to point at an element, and what the pointer would hit there. */
-import type { Box } from "./api";
+/** Action points of elements, and their hit targets. */
+import type { Box, Point } from "./api";
 import { composedContains, composedParent, elementClosest, localName, shadowRootOf } from "./dom";
 import { tagOf } from "./snapshot";
 
@@ -10,12 +10,7 @@ export const boxOf = (element: Element): Box => {
 
 export const sameBox = (left: Box, right: Box): boolean => left.x === right.x && left.y === right.y && left.width === right.width && left.height === right.height;
 
-export interface Point {
-  x: number;
-  y: number;
-}
-
-/** The part of a rectangle that is inside the viewport; null where none is. */
+/** Returns the part of a rectangle inside the viewport, or null. */
 function insideViewport(rect: DOMRect): Box | null {
   const right = Math.min(rect.right, window.innerWidth);
   const bottom = Math.min(rect.bottom, window.innerHeight);
@@ -24,7 +19,7 @@ function insideViewport(rect: DOMRect): Box | null {
   return right - x >= 1 && bottom - y >= 1 ? { x, y, width: right - x, height: bottom - y } : null;
 }
 
-/** The rectangles of what is drawn of an element; of its children where it has `display: contents`. */
+/** Returns the rectangles of an element, or of its children if it has `display: contents`. */
 function rectsOf(element: Element): DOMRect[] {
   const rects = Array.from(element.getClientRects()).filter((rect) => rect.width > 0 && rect.height > 0);
   if (rects.length > 0) return rects;
@@ -33,12 +28,14 @@ function rectsOf(element: Element): DOMRect[] {
   return Array.from(range.getClientRects()).filter((rect) => rect.width > 0 && rect.height > 0);
 }
 
+export const isInViewport = ({ x, y }: Point): boolean => x >= 0 && y >= 0 && x < window.innerWidth && y < window.innerHeight;
+
 /** The centres of the visible parts of an element, or the one point that `position` names. */
 export function pointsOf(element: Element, position: Point | undefined): Point[] {
   if (position) {
     const { x, y } = element.getBoundingClientRect();
     const point = { x: x + position.x, y: y + position.y };
-    return point.x >= 0 && point.y >= 0 && point.x < window.innerWidth && point.y < window.innerHeight ? [point] : [];
+    return isInViewport(point) ? [point] : [];
   }
   const points: Point[] = [];
   for (const rect of rectsOf(element)) {
@@ -71,7 +68,7 @@ export function actsOn(hit: Element, target: Element): boolean {
   return localName(target) === "option" && elementClosest(target, "select") === hit;
 }
 
-/** The outermost element that covers the target and does not hold it: what a reader would call the cover. */
+/** Returns the outermost element that covers the target and does not contain it. */
 export function coverName(hit: Element, target: Element): string {
   let cover = hit;
   for (let parent = composedParent(cover); parent && !composedContains(parent, target); parent = composedParent(parent)) {

@@ -1,4 +1,4 @@
-/** HTML for the Markdown conversion: what is rendered, shadow roots in place, URLs absolute. */
+/** HTML for the Markdown conversion: rendered elements only, with shadow roots and absolute URLs. */
 import type { HtmlArgument, HtmlResult } from "./api";
 import { attr, bodyOf, documentElement, documentTitle, eachComposedChild, isElement, localName, nodeType } from "./dom";
 import { RefGiver } from "./refs";
@@ -9,7 +9,7 @@ const dropped = new Set(["script", "style", "noscript", "template", "link", "met
 const empty = new Set(["img", "br", "hr", "wbr", "source", "area", "col"]);
 const kept = new Set(["href", "src", "alt", "title", "class", "id", "lang", "role", "colspan", "rowspan", "start", "cite", "datetime", "itemprop", "rel", "align", "headers", "scope", "aria-label"]);
 
-/** Deeper elements are told without their tags: what reads this recurses, and a page must not overflow its stack. */
+/** Deeper elements are written without their tags, because the reader is recursive and must not overflow its stack. */
 const deepest = 200;
 
 const escape = (text: string): string => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");

@@ -1,5 +1,5 @@
-/** Wires the contract of `api.ts` to `globalThis.__troupe`. Evaluated again, it leaves the one that is there. */
-import { actionable, hit, waitActionable } from "./actionability";
+/** Sets `globalThis.__troupe` to the functions of `api.ts`, unless it is set already. */
+import { frameAt, frameMatrix, hit, waitActionable } from "./actionability";
 import { annotations } from "./annotations";
 import type { Troupe } from "./api";
 import { arrival } from "./arrival";
@@ -7,17 +7,18 @@ import { closedCandidates, known } from "./closed";
 import { adoptShadowRoot } from "./dom";
 import { links, metadata, table } from "./extract";
 import { answer, answerLater, answerRead } from "./fail";
-import { checkedState, fill, select } from "./fill";
+import { checkedState, entered, fill, select } from "./fill";
 import { find } from "./find";
 import { giveUpRelease } from "./guard";
 import { html } from "./html";
 import { bringBack, keep, watchScrolls, whereabouts } from "./keep";
 import { listenTo } from "./listening";
-import { mutations, rootCame, startWatching } from "./mutations";
+import { countsByDocument, mutations, rootCame, startWatching } from "./mutations";
 import { pressListener, pressTypes } from "./presses";
-import { attribute, describe, list, refOf, state, text, value } from "./reads";
+import { attribute, describe, list, state, text, value } from "./reads";
 import { elementByRef } from "./refs";
 import { resolve } from "./resolve";
+import { snapshotIfChanged } from "./shown";
 import { snapshot } from "./snapshot";
 import { writeStorage } from "./storage";
 import { turn, watchDownloads } from "./turn";
@@ -34,10 +35,11 @@ function wire(): Outside {
     version: 1,
     snapshot: read(snapshot),
     resolve: read(resolve),
-    actionable: answer(actionable),
     waitActionable: answerLater(waitActionable),
     hit: answer(hit),
+    frameMatrix: answer(frameMatrix),
     fill: answer(fill),
+    entered: answer(entered),
     select: answer(select),
     checkedState: answer(checkedState),
     text: read(text),
@@ -59,6 +61,7 @@ function wire(): Outside {
     writeStorage: answerLater(writeStorage),
     whereabouts: answer(whereabouts),
     mutations: answer(mutations),
+    snapshotIfChanged: read(snapshotIfChanged),
     arrival: answerLater(arrival),
     turn: answerLater(turn),
     giveUpRelease: answer(giveUpRelease),
@@ -67,8 +70,9 @@ function wire(): Outside {
       rootCame(root);
     },
     closedCandidates,
+    countsByDocument,
+    frameAt,
     element: elementByRef,
-    refOf,
   } as Outside;
 }
 

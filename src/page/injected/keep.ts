@@ -1,9 +1,10 @@
-/** What a document is to be resumed with: fields that were filled and not sent, scroll positions, refs, storage. */
+/** The state that a document is resumed with: unsent form data, scroll positions, refs, storage. */
 import type { BringBackArgument, BringBackResult, FieldState, Hosts, KeepArgument, Kept, RefState, ScrollState, Whereabouts } from "./api";
 import { nextChange } from "./actionability";
 import { unknownHosts } from "./closed";
 import { shadowRoots } from "./css";
 import { readDatabases } from "./databases";
+import { hash } from "./hash";
 import { attr, isConnected, isElement, queryAll } from "./dom";
 import { listenTo } from "./listening";
 import { withMemo } from "./memo";
@@ -48,7 +49,7 @@ function fieldsNow(paths: Paths): FieldState[] {
   return fields;
 }
 
-/** What has been scrolled since we look, besides the document. */
+/** Elements that were scrolled, besides the document. */
 const scrolled = new Set<WeakRef<Element>>();
 
 export function watchScrolls(): void {
@@ -104,7 +105,7 @@ function place(): number[] {
 
 export const whereabouts = (): Whereabouts => ({ url: location.href, place: place() });
 
-/** Every part but the storage is left out where nothing has changed since `known`. */
+/** Omits every part except the storage if nothing has changed since `known`. */
 export async function keep(argument: KeepArgument): Promise<Kept> {
   const version = `${mutations().count} ${nextRef()} ${scrollX} ${scrollY}`;
   const kept: Kept = { url: location.href, origin: location.origin, version };
@@ -120,7 +121,9 @@ export async function keep(argument: KeepArgument): Promise<Kept> {
     // Where IndexedDB is switched off there is nothing to keep.
     const read = await readDatabases().catch(() => null);
     if (read) {
-      kept.indexedDB = read.databases;
+      const text = JSON.stringify(read.databases);
+      kept.databases = await hash(text);
+      if (kept.databases !== argument.indexedDB.known) kept.indexedDB = text;
       if (read.left.length > 0) kept.left = read.left;
     }
     kept.reading = performance.now() - begun;
@@ -150,7 +153,7 @@ function restoreField(saved: FieldState): boolean {
   return true;
 }
 
-/** A ref comes back where exactly one element of its role and name stands at its path. */
+/** Restores a ref if exactly one element with its role and name is at its path. */
 function restoreRef({ ref, role, name, path }: RefState): boolean {
   const element = findPath(path);
   return element !== null && roleOf(element) === role && nameOf(element, role) === name && claimRef(ref, element);
@@ -162,7 +165,7 @@ function restoreScroll({ path, x, y }: ScrollState): boolean {
   return element !== null;
 }
 
-/** Puts back what can be; what is missing is looked for until `patience` is over, since pages build themselves. */
+/** Restores the state. Searches for missing elements until `patience` has passed, because pages build themselves. */
 export async function bringBack(argument: BringBackArgument): Promise<BringBackResult | Hosts> {
   const hosts = unknownHosts(argument);
   if (hosts) return hosts;

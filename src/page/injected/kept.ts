@@ -1,8 +1,8 @@
 /**
- * What of a walk the next one needs not do again: lines that follow from nothing but what is in their element and
- * above it, as long as nothing has happened there. Which elements are such is decided while they are walked; what
- * happens, the observer of mutations tells. Everything else (fields, labels, what a style rule or a script may change
- * without a trace, shadow trees) is walked each time.
+ * A cache of lines from one walk to the next: lines that depend only on their element's contents and ancestors, as
+ * long as these have not changed. The walk decides which elements are cached, and a mutation observer reports changes.
+ * Everything else (fields, labels, shadow trees, and effects of style rules or scripts that the observer does not
+ * report) is walked each time.
  */
 import { byTag, HAS_FIELD_STATE, HAS_HIDING, HAS_REFERENCE, isElement, parentNode, plainHosts, shadowRootOf } from "./dom";
 import type { TreeNode } from "./node";
@@ -13,6 +13,8 @@ export interface KeptLine {
   bits: number;
   /** Whether it has to be asked each time if it is shown. */
   asks: boolean;
+  /** How many elements it stands for. */
+  elements: number;
   at: number;
 }
 
@@ -106,7 +108,7 @@ export const turnedAt = (element: Element): number => turned.get(element) ?? 0;
 
 export const keptLine = (element: Element): KeptLine | undefined => lines.get(element);
 
-export function keepLine(element: Element, node: TreeNode, bits: number, asks: boolean): void {
+export function keepLine(element: Element, node: TreeNode, line: Omit<KeptLine, "node" | "at">): void {
   node.kept = true;
-  lines.set(element, { node, bits, asks, at: clock });
+  lines.set(element, { node, ...line, at: clock });
 }

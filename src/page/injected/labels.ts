@@ -6,7 +6,7 @@ export function labellers(element: Element): Element[] {
   return byIds(element, hasAttr(element, "aria-labelledby") ? "aria-labelledby" : "aria-labeledby");
 }
 
-/** Whether the element has a name of its author's own, not one from what it contains. */
+/** Whether the author has named the element, so that its name is not from its contents. */
 export function hasExplicitName(element: Element): boolean {
   if (hasAttr(element, "aria-label") && (attr(element, "aria-label") as string).trim() !== "") return true;
   if (labellers(element).length > 0) return true;

@@ -1,11 +1,11 @@
-/** Our listeners on the window: heard before the page's own, and there for as long as the document is. */
+/** Troupe's listeners on the window. They run before the page's own, and exist as long as the document. */
 import { documentElement } from "./dom";
 
 const listeners: { types: string[]; listener: (event: Event) => void; passive: boolean }[] = [];
 /** The root element that they were added beside. */
 let root: Element | null = null;
 
-/** Has `listener` hear of events of these types first; a passive one prevents nothing. */
+/** Adds `listener` for these event types in front of the page's own; a passive one cannot cancel events. */
 export function listenTo(types: string[], listener: (event: Event) => void, passive: boolean): void {
   listeners.push({ types, listener, passive });
   root = documentElement();

@@ -1,6 +1,6 @@
 /**
- * Facts kept while one call runs: within it the page's scripts don't, so nothing changes. Nothing here outlives
- * the call.
+ * A cache for one call. The page's scripts do not run during the call, so nothing changes. The cache ends with the
+ * call.
  */
 import type { Root } from "./dom";
 

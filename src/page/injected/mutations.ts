@@ -1,5 +1,5 @@
 /** A cheap answer to "did anything change since the last snapshot?". */
-import type { MutationsResult } from "./api";
+import type { ChangeCounts, InnerCounts, MutationsResult } from "./api";
 import { mayHaveNewRoots } from "./closed";
 import { activeElement, byTag } from "./dom";
 import { noteRecords } from "./kept";
@@ -41,7 +41,7 @@ function changed(by: number): void {
   for (const notify of watchers) notify();
 }
 
-/** Takes in what has happened up to now. */
+/** Processes the pending mutation records. */
 export const catchUp = (): void => seen(observer.takeRecords());
 
 /** What has come since this was last called, with all that is in it (true), or has got or lost children (false); null: everything. */
@@ -52,7 +52,7 @@ export function takeGrown(): Grown {
   return taken;
 }
 
-/** A shadow root has become known: what is in it is new. */
+/** Adds a shadow root: its contents are new. */
 export function rootCame(root: Node): void {
   watchRoot(root);
   grown?.set(root, true);
@@ -112,6 +112,35 @@ function quietState(): number {
 export function mutations(): MutationsResult {
   if (memo()?.counted !== true) countUp();
   return { count, mutations: count, changed: count !== atSnapshot };
+}
+
+/** Names this document among those of the page. */
+export const documentName = Array.from(crypto.getRandomValues(new Uint32Array(2)), (part) => part.toString(36)).join("");
+
+/** Frames of one document that are asked; the others are asked one by one from outside. */
+const mostFrames = 200;
+
+/** The counts of the documents in the frames of this one. A frame of another origin cannot be asked from here. */
+function innerCounts(): InnerCounts {
+  const counts: InnerCounts = {};
+  for (let i = 0; i < window.length && i < mostFrames; i++) {
+    try {
+      Object.assign(counts, (window[i] as Window & { __troupe?: { countsByDocument(): InnerCounts } }).__troupe?.countsByDocument());
+    } catch {
+      // Of another origin.
+    }
+  }
+  return counts;
+}
+
+export const countsByDocument = (): InnerCounts => ({ [documentName]: mutations().count, ...innerCounts() });
+
+/** The counter, with those of the documents in this one: whoever asks here need not ask there. */
+export function changeCounts(): ChangeCounts {
+  const counted = { mutations: mutations().count, document: documentName };
+  if (window.length === 0) return counted;
+  const inner = innerCounts();
+  return Object.keys(inner).length > 0 ? { ...counted, inner } : counted;
 }
 
 function countUp(): void {

@@ -24,7 +24,7 @@ export function nameOf(element: Element, role: string = roleOf(element)): string
   return normalize(alternative(element, role, { via: "itself", referenced: false, hidden: false, item: role === "treeitem", visited: new Set() }));
 }
 
-/** The name that the author gave (labels, attributes, captions), without what the element contains. */
+/** The name by the author (labels, attributes, captions), without the element's contents. */
 export function givenName(element: Element, role: string): string {
   const traversal: Traversal = { via: "itself", referenced: false, hidden: false, visited: new Set([element]) };
   return normalize(labelled(element, traversal) || native(element, role, traversal) || tooltip(element));
@@ -126,7 +126,7 @@ function isField(element: Element): boolean {
 
 const labelable = new Set(["input", "select", "textarea", "button", "meter", "progress", "output"]);
 
-/** What the HTML mappings say of an element's own markup. */
+/** The name of an element by the HTML mappings of its own markup. */
 function native(element: Element, role: string, traversal: Traversal): string {
   const tag = localName(element);
   if (tag === "div" || tag === "span" || role === "presentation") return "";
@@ -281,7 +281,7 @@ function childAlternative(child: Element, traversal: Traversal): string {
   return traversal.item && (role === "group" || role === "treeitem") ? "" : alternative(child, role, traversal);
 }
 
-/** What is visible inside something with `visibility: hidden`. */
+/** Visible descendants of an element with `visibility: hidden`. */
 function visibleParts(element: Element, traversal: Traversal): string {
   let text = "";
   eachComposedChild(element, (child) => {

@@ -1,4 +1,4 @@
-/** One line of a snapshot before it is written, and what is done to lines. */
+/** A line of a snapshot before it is written, and operations on lines. */
 import { normalize } from "./dom";
 import { widgetRoles } from "./roles";
 
@@ -23,7 +23,7 @@ export interface TreeNode {
   properties: string[];
   value: string | null;
   children: TreeChild[];
-  /** Some children are told by a line that counts them. */
+  /** Some children are replaced by a line with their number. */
   folds: boolean;
   /** Children were left out because of the depth asked for. */
   cut: boolean;

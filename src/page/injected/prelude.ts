@@ -1,6 +1,6 @@
 /**
- * Runs in our world of each document before the page's own scripts. The rest of our script comes with it (`build.rs`), as a
- * getter that nobody has asked yet: a browser keeps what it has compiled of it from one document to the next.
+ * Runs in Troupe's world of each document before the page's own scripts. The rest of the script is added by `build.rs`
+ * as a getter, which runs at its first use. The browser caches the compiled script from one document to the next.
  */
 import { pressListener, pressTypes } from "./presses";
 

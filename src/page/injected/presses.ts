@@ -1,4 +1,4 @@
-/** Hears of the presses of the pointer before the page does; what is done about them is `guard`'s. */
+/** Receives pointer events before the page does; `guard` handles them. */
 
 export const presses = ["pointerdown", "mousedown"];
 export const pressTypes = [...presses, "pointerup", "mouseup", "click", "auxclick", "dblclick", "contextmenu"];

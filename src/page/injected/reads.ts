@@ -1,12 +1,12 @@
 /** Reads of single elements: text, attributes, values, states, descriptions. */
-import type { AttributeArgument, AttributeResult, DescribeResult, ListArgument, ListResult, RefArgument, RefCounter, StateResult, TargetArgument, TextArgument, TextResult, ValueResult } from "./api";
+import type { AttributeArgument, AttributeResult, DescribeResult, ListArgument, ListResult, RefArgument, StateResult, TargetArgument, TextArgument, TextResult, ValueResult } from "./api";
 import { editProblem, disabledBy } from "./actionability";
 import { attr, bodyOf, documentElement, factsOf, localName } from "./dom";
 import { boxOf } from "./hit";
 import { fieldValue, nameOf } from "./names";
 import { pathOf } from "./path";
 import { isRef, RefGiver, elementByRef } from "./refs";
-import { matchOf, notFound, requireRef, resolveMany } from "./resolve";
+import { matchOf, requireRef, resolveMany } from "./resolve";
 import { roleOf } from "./roles";
 import { checkedOf } from "./states";
 import { findAll } from "./targets";
@@ -34,7 +34,6 @@ export function text(argument: TextArgument): TextResult {
   }
   if (argument.all) {
     const found = isRef(argument.target.trim()) ? [requireRef(argument.target)] : findAll(argument.target);
-    if (found.length === 0) throw notFound(argument.target, refs);
     const texts = found.map(visibleText);
     return { text: texts.join("\n"), texts, count: found.length, next: refs.next };
   }
@@ -109,11 +108,4 @@ export function describe(argument: RefArgument): DescribeResult {
   const checked = checkedOf(element, role);
   if (checked !== null) result.checked = checked;
   return result;
-}
-
-/** For the protocol, which has the element itself. */
-export function refOf(element: Element, counter: RefCounter): string {
-  const refs = new RefGiver(counter);
-  const match = matchOf(element, refs);
-  return JSON.stringify({ ...match, next: refs.next });
 }

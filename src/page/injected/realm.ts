@@ -1,7 +1,7 @@
 /**
- * The page's own objects where values of its pass through our hands: a sandbox of Firefox has a `Date`, a `Map` and so on of
- * its own, which none of the page's is an instance of, and shows the page's objects only as far as the browser made them.
- * Elsewhere our world's are as good.
+ * The page's own constructors, for values of the page. A Firefox sandbox has its own `Date`, `Map` and so on, so that
+ * the page's objects are not instances of them, and it shows only the built-in properties of the page's objects. In
+ * other browsers, the constructors of Troupe's world are used.
  */
 export const realm: typeof globalThis = (window as Window & { wrappedJSObject?: typeof globalThis }).wrappedJSObject ?? globalThis;
 

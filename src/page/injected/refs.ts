@@ -1,6 +1,6 @@
 /**
- * Refs: short names of elements. A ref is never given twice, names its element for as long as that lives, and
- * keeps it alive no longer. Prefix and counter come from the caller, who knows all frames of the session.
+ * Refs: short ids of elements. A ref is never reused, refers to its element as long as that exists, and does not keep
+ * it alive. The caller passes prefix and counter, because it knows all frames of the session.
  */
 import { isConnected } from "./dom";
 import type { RefCounter } from "./api";

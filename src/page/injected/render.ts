@@ -1,4 +1,4 @@
-/** Writes a tree as lines of YAML. Refs are given here, so that only what is shown takes one. */
+/** Writes a tree as lines of YAML. Refs are assigned here, so that only visible lines get one. */
 import type { RefGiver } from "./refs";
 import { isNode, scalar, type Fold, type TreeChild, type TreeNode } from "./node";
 
@@ -22,11 +22,6 @@ const key = (head: string): string => (/: | #/.test(head) ? `'${head.replace(/'/
 const quoted = (text: string): string => (/["\\\u0000-\u001f]/.test(text) ? JSON.stringify(text) : `"${text}"`);
 const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}…` : text);
 
-function box(element: Element): string {
-  const rect = element.getBoundingClientRect();
-  return ` [box=${Math.round(rect.x)},${Math.round(rect.y)},${Math.round(rect.width)},${Math.round(rect.height)}]`;
-}
-
 export class Writer {
   readonly lines: string[] = [];
   readonly frames: FrameLine[] = [];
@@ -35,16 +30,14 @@ export class Writer {
   private length = 0;
   private readonly refs: RefGiver;
   private readonly budget: number;
-  private readonly boxes: boolean;
   /** Every line is written, each as it was before. */
   private readonly whole: boolean;
   private readonly containers: string[] = [];
 
-  constructor(refs: RefGiver, budget: number, boxes: boolean) {
+  constructor(refs: RefGiver, budget: number) {
     this.refs = refs;
     this.budget = budget;
-    this.boxes = boxes;
-    this.whole = budget === Infinity && !boxes;
+    this.whole = budget === Infinity;
   }
 
   /** The line of one element, without its children: `button "Send" [ref=e5]`. */
@@ -56,7 +49,6 @@ export class Writer {
       text += ` [ref=${this.refs.of(node.element)}]`;
       if (node.cursor !== "") text += ` [cursor=${node.cursor}]`;
     }
-    if (this.boxes) text += box(node.element);
     return text;
   }
 

@@ -1,7 +1,7 @@
-/** From a target to the one element that is meant, or to the error that helps to mean another. */
+/** Resolves a target to one element, or to an error that helps to correct it. */
 import type { Match, ResolveResult, TargetArgument } from "./api";
 import { Failure } from "./fail";
-import { elementByRef, isRef, RefGiver } from "./refs";
+import { elementByRef, isRef, nextRef, RefGiver } from "./refs";
 import { describeElement } from "./snapshot";
 import { nearMatches } from "./suggest";
 import { findAll } from "./targets";
@@ -9,10 +9,13 @@ import { isVisible } from "./visible";
 
 export const matchOf = (element: Element, refs: RefGiver): Match => ({ ref: refs.of(element), description: describeElement(element, refs) });
 
-/** The element of a ref; a stale or unknown one fails. */
+/** Returns the element of a ref. Fails if the element has left the page, or if no element ever had this ref. */
 export function requireRef(ref: string): Element {
   const element = elementByRef(ref.trim());
   if (element) return element;
+  if (Number(/\d+$/.exec(ref.trim())?.[0]) >= nextRef()) {
+    throw new Failure("ELEMENT_NOT_FOUND", `no element has had the ref \`${ref}\``, { reason: "unknown", ref }, "Call `snapshot`: it shows the refs of the page's elements.");
+  }
   throw new Failure("ELEMENT_NOT_FOUND", `the element of ref \`${ref}\` is no longer in the page`, { reason: "stale", ref }, "Take a new snapshot: it has the refs of what is there now.");
 }
 

@@ -11,14 +11,14 @@ export const knownRoles = words(
     "doc-abstract doc-acknowledgments doc-afterword doc-appendix doc-backlink doc-biblioentry doc-bibliography doc-biblioref doc-chapter doc-colophon doc-conclusion doc-cover doc-credit doc-credits doc-dedication doc-endnote doc-endnotes doc-epigraph doc-epilogue doc-errata doc-example doc-footnote doc-foreword doc-glossary doc-glossref doc-index doc-introduction doc-noteref doc-notice doc-pagebreak doc-pagelist doc-part doc-preface doc-prologue doc-pullquote doc-qna doc-subtitle doc-tip doc-toc graphics-document graphics-object graphics-symbol",
 );
 
-/** What a user acts on. */
+/** Roles of interactive elements. */
 export const widgetRoles = words(
   "button checkbox combobox gridcell link listbox menuitem menuitemcheckbox menuitemradio option radio scrollbar searchbox slider spinbutton switch tab textbox treeitem",
 );
 
 export const landmarkRoles = words("banner complementary contentinfo form main navigation region search");
 
-/** Roles whose name may come from what they contain. */
+/** Roles whose name can come from their contents. */
 export const namedByContent = words(
   "button cell checkbox columnheader comment gridcell heading link menuitem menuitemcheckbox menuitemradio option radio row rowheader switch tab term tooltip treeitem doc-backlink doc-biblioref doc-glossref doc-noteref sectionfootnote",
 );
@@ -200,7 +200,7 @@ export function explicitRole(element: Element): string | null {
   return null;
 }
 
-/** The role of an element: "generic" where nothing says more, "presentation" where it is only a wrapper. */
+/** The role of an element: "generic" by default, "presentation" for a wrapper. */
 export function roleOf(element: Element, mayBeExplicit = true, tag = localName(element)): string {
   if (mayBeExplicit) {
     const explicit = explicitRole(element);

@@ -2,7 +2,7 @@
 import type { SnapshotArgument, SnapshotResult } from "./api";
 import { attr, bodyOf, documentElement, localName } from "./dom";
 import { contentName, nameOf } from "./names";
-import { noteSnapshot } from "./mutations";
+import { documentName, noteSnapshot } from "./mutations";
 import type { TreeNode } from "./node";
 import { RefGiver } from "./refs";
 import { Writer } from "./render";
@@ -14,7 +14,7 @@ import { invisibleBecause } from "./visible";
 
 const defaultFold = 20;
 
-export function buildTree(root: Element | null, options: { interactive?: boolean; depth?: number; fold?: number; cursors?: boolean }): { tree: TreeNode; folded: boolean } {
+export function buildTree(root: Element | null, options: { interactive?: boolean; depth?: number; fold?: number; cursors?: boolean }): { tree: TreeNode; folded: boolean; stoppedIn: TreeNode | null } {
   const walk = new Walk({
     interactive: options.interactive ?? false,
     depth: options.depth ?? Infinity,
@@ -23,16 +23,16 @@ export function buildTree(root: Element | null, options: { interactive?: boolean
   });
   const start = root ?? bodyOf() ?? documentElement();
   if (!start) throw new Error("the document is empty");
-  return { tree: walk.run(start, root === null), folded: walk.folded };
+  return { tree: walk.run(start, root === null), folded: walk.folded, stoppedIn: walk.stoppedIn };
 }
 
 export function snapshot(argument: SnapshotArgument): SnapshotResult {
   const refs = new RefGiver(argument.refs);
   const target = argument.ref ?? argument.selector;
   const root = target === undefined ? null : resolveOne(target, refs, false);
-  if (!bodyOf() && !documentElement()) return { text: "", next: refs.next, frames: [], folded: false, cut: false, lines: 0, mutations: noteSnapshot() };
-  const { tree, folded } = buildTree(root, argument);
-  const writer = new Writer(refs, argument.budget ?? Infinity, argument.boxes ?? false);
+  if (!bodyOf() && !documentElement()) return { text: "", next: refs.next, frames: [], folded: false, cut: false, lines: 0, mutations: noteSnapshot(), document: documentName };
+  const { tree, folded, stoppedIn } = buildTree(root, argument);
+  const writer = new Writer(refs, argument.budget ?? Infinity);
   writer.children(tree.children, "", null);
   if (root && writer.lines.length === 0) writer.lines.push(`- … ${describeElement(root, refs)} shows nothing: ${invisibleBecause(root) ?? "it is hidden from assistive technology or empty"}`);
   const cut = writer.cutAt !== null;
@@ -41,10 +41,17 @@ export function snapshot(argument: SnapshotArgument): SnapshotResult {
     const part = writer.cutAt && writer.cutAt !== whole ? `snapshot {selector: "${writer.cutAt}"} shows this part whole` : "snapshot {budget} with a higher budget shows more";
     writer.lines.push(`- … cut at ${argument.budget} characters: ${part}, {interactive: true} shows less of everything`);
   }
-  return { text: writer.lines.join("\n"), next: refs.next, frames: writer.frames, folded, cut, lines: writer.lines.length, mutations: noteSnapshot() };
+  if (stoppedIn !== null && !cut) writer.lines.push(`- … ${tooLarge(stoppedIn, refs)}`);
+  return { text: writer.lines.join("\n"), next: refs.next, frames: writer.frames, folded, cut: cut || stoppedIn !== null, lines: writer.lines.length, mutations: noteSnapshot(), document: documentName };
 }
 
-/** One line for one element: `button "Send" [ref=e5]`; a plain element is told by its tag. */
+/** Says where a walk has stopped, and how the rest can be read. */
+export function tooLarge(stoppedIn: TreeNode, refs: RefGiver): string {
+  const place = stoppedIn.role === "document" ? "" : `, in ${describeElement(stoppedIn.element, refs)}`;
+  return `cut here${place}: the page has too many elements. snapshot {selector} shows any other part of it, for example {selector: "tr:nth-child(5000)"}`;
+}
+
+/** One line for one element: `button "Send" [ref=e5]`; a generic element is described by its tag. */
 export function describeElement(element: Element, refs: RefGiver): string {
   const role = roleOf(element);
   const name = nameOf(element, role);

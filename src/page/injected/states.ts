@@ -1,4 +1,4 @@
-/** States as the snapshot tells them. */
+/** ARIA states, as a snapshot shows them. */
 import { attr, hasAttr, isHtml, localName, elementMatches } from "./dom";
 
 const checkable = new Set(["checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio", "option", "treeitem"]);

@@ -1,4 +1,4 @@
-/** What an origin keeps: local and session storage, and databases. */
+/** The storage of an origin: local and session storage, and databases. */
 import type { Done, Item, WriteStorageArgument } from "./api";
 import { writeDatabases } from "./databases";
 import { Failure } from "./fail";

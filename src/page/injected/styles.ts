@@ -1,8 +1,8 @@
 /**
- * Styles, read as seldom as possible. `getComputedStyle` costs a microsecond for every property, so a walk asks
- * it only about elements that a style rule may concern: the rules of the page are read once and reduced to
- * the classes, ids, tags and attributes that they key on (as the browser's own rule buckets do). A sheet that
- * cannot be read counts as concerning every element.
+ * Computed styles, read as rarely as possible. `getComputedStyle` takes a microsecond for every property, so a walk
+ * calls it only for elements that a style rule may match. The rules of the page are read once and indexed by the
+ * classes, ids, tags and attributes of their selectors (like the browser's own rule buckets). A style sheet that
+ * cannot be read is treated as matching every element.
  */
 import { attr, byTag, composedParent, HAS_CLASS, HAS_ID, HAS_STYLE, hasAttr, localName, namespaceOf, parentNode, queryAll, type Root } from "./dom";
 import { memo } from "./memo";
@@ -285,7 +285,7 @@ export function pseudoText(element: Element, pseudo: "::before" | "::after"): st
   return text && style.display !== "inline" ? ` ${text} ` : text;
 }
 
-/** Whether an element that no walk led to is rendered and visible. */
+/** Whether an element is rendered and visible, without a walk. */
 export function isShown(element: Element): boolean {
   const shown = shownOf(element, true);
   if (shown === Shown.None || shown === Shown.Invisible) return false;

@@ -1,4 +1,4 @@
-/** Near matches for a target that names nothing: what the user may have meant. */
+/** Suggestions for a target without a match. */
 import type { Match } from "./api";
 import { attr, normalize, queryAll } from "./dom";
 import { shadowRoots } from "./css";

@@ -1,4 +1,4 @@
-/** Reads a target and finds the elements that it names. */
+/** Parses a target and finds its elements. */
 import { attr, elementMatches, isShadowRoot, normalize, queryAll, type Root } from "./dom";
 import { Failure } from "./fail";
 import { isBelow, queryCss, shadowRoots } from "./css";

@@ -4,7 +4,7 @@ const waiting: (() => void)[] = [];
 /** Each message to it is a task. */
 let port: MessagePort | null = null;
 
-/** Waits for a task of its own, queued behind those that wait; a frame would cost 16 ms. */
+/** Waits for a new task behind the queued ones; a frame would take 16 ms. */
 export function nextTask(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve);

@@ -1,7 +1,7 @@
 /**
  * The walk of the composed tree that a snapshot is written from: which elements become lines, what they are
- * called and in which state they are. Everything is asked once, from the top down, and nothing about what is
- * folded away.
+ * called and in which state they are. Everything is computed once, from the top down, and nothing for
+ * folded elements.
  */
 import { activeElement, attr, byIds, composedContains, eachComposedChild, factsOf, firstElementChild, HAS_ACTION, HAS_ARIA, HAS_FIELD_STATE, HAS_INERT, HAS_OTHER, HAS_ROLE, HAS_STYLE, HAS_TITLE, hasAttr, localName, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent } from "./dom";
 import { beginKeeping, keepLine, keptLine, speaksForItself, turnedAt } from "./kept";
@@ -21,11 +21,11 @@ export interface WalkOptions {
   cursors: boolean;
 }
 
-// What a child inherits from above.
+// State that a child inherits from its ancestors.
 const INVISIBLE = 1;
 const DISABLED = 2;
 const POINTER = 4;
-/** The text is told already by the name of something above. */
+/** The name of an ancestor already contains the text. */
 const QUIET = 8;
 /** Inside `details`: whether a bare element is shown has to be asked. */
 const ASK = 32;
@@ -49,8 +49,19 @@ const captions = new Set(["caption", "legend", "figcaption"]);
 const soonFolded = new Set(["row", "listitem", "option", "treeitem", "article", "menuitem", "menuitemcheckbox", "menuitemradio", "gridcell", "cell", "columnheader", "generic", "img", "radio"]);
 const telling = /pointer|grab|move|resize|crosshair|zoom|copy/;
 
+/** A larger page is shown in part. */
+const mostElements = 50_000;
+/** ms; the page's own scripts wait meanwhile. */
+const longestWalk = 1500;
+/** How many elements a walk of this document takes in that time, once one has run out of it: later walks end at the same place. */
+let affordable = mostElements;
+
 export class Walk {
   private readonly options: WalkOptions;
+  private readonly until = performance.now() + longestWalk;
+  private visited = 0;
+  /** The node that was being filled when the walk reached its limit; null if it took in everything. */
+  stoppedIn: TreeNode | null = null;
   private readonly active = activeElement();
   private readonly animated = animationsRun();
   private readonly owned = new Set<Element>();
@@ -142,6 +153,11 @@ export class Walk {
   private element(element: Element, parent: TreeNode, inherited: number): void {
     const tag = localName(element);
     if (skippedTags.has(tag)) return;
+    if (this.stoppedIn !== null) {
+      // Folded elements are only counted.
+      if (parent.skipped.length > 0 && localName(parent.skipped[0][0]) === tag) parent.skipped.push([element, inherited]);
+      return;
+    }
     if (tag === "br") {
       if (!(inherited & (QUIET | INVISIBLE))) parent.children.push("\n");
       return;
@@ -149,9 +165,10 @@ export class Walk {
     const { since } = this;
     if (this.keeps) {
       const kept = keptLine(element);
-      if (kept && kept.bits === inherited && kept.at > since && (!kept.asks || shownOf(element, false) === Shown.Visible)) {
+      if (kept && kept.bits === inherited && kept.at > since && this.visited + kept.elements <= affordable && (!kept.asks || shownOf(element, false) === Shown.Visible)) {
         parent.boundary = null;
         parent.children.push(kept.node);
+        this.visited += kept.elements;
         return;
       }
       this.since = Math.max(since, turnedAt(element));
@@ -161,6 +178,11 @@ export class Walk {
   }
 
   private walked(element: Element, tag: string, parent: TreeNode, inherited: number): void {
+    const before = this.visited;
+    if (this.mustStop()) {
+      this.stoppedIn = parent;
+      return;
+    }
     let bits = inherited;
     const facts = factsOf(element);
     const effects = this.keys.of(element, facts, tag);
@@ -211,7 +233,15 @@ export class Walk {
     }
     if (this.isSkipped(element, role, parent, inherited)) return;
     const line = this.node(element, parent, role, tag, facts, acting, cursor, effects, bits);
-    if (line && this.keeps && this.unkept + blockQuestions === unkept) keepLine(element, line, inherited, !plain);
+    if (line && this.keeps && this.stoppedIn === null && this.unkept + blockQuestions === unkept) keepLine(element, line, { bits: inherited, asks: !plain, elements: this.visited - before });
+  }
+
+  /** Counts an element; true once the limit of elements or of time is reached. */
+  private mustStop(): boolean {
+    if (++this.visited > affordable) return true;
+    if (this.visited % 256 !== 0 || performance.now() < this.until) return false;
+    affordable = this.visited - 1;
+    return true;
   }
 
   private isTransparent(element: Element, role: string, tag: string, acting: boolean, facts: number, bits: number): boolean {

@@ -1,10 +1,10 @@
-/** One turn of the page's event loop. */
+/** An event loop tick of the page. */
 import type { TurnArgument, Turned } from "./api";
 import { focusedPassword } from "./dom";
 import { guardedFrom, released } from "./guard";
 import { listenTo } from "./listening";
 import { withMemo } from "./memo";
-import { mutations } from "./mutations";
+import { changeCounts } from "./mutations";
 import { shown } from "./shown";
 import { nextTask } from "./task";
 
@@ -38,12 +38,12 @@ export async function turn(argument: TurnArgument): Promise<Turned> {
 }
 
 function turned({ look, refs, hosts }: TurnArgument): Turned {
-  const told: Turned = { done: true, mutations: mutations().count };
+  const told: Turned = { done: true, ...changeCounts() };
   const covered = guardedFrom();
   if (covered !== undefined) told.covered = covered;
   const password = focusedPassword();
   if (password !== null) told.password = password;
   if (asked !== null && !asked.defaultPrevented) told.download = true;
   asked = null;
-  return look && look.known !== told.mutations ? { ...told, ...shown(look, { refs, hosts }) } : told;
+  return look && (look.known !== told.mutations || look.document !== told.document) ? { ...told, ...shown(look, { refs, hosts }) } : told;
 }

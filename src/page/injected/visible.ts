@@ -1,8 +1,8 @@
-/** Visible as a user means it: it has a box, and style lets it be seen. */
+/** Visibility for users: the element has a box, and its style does not hide it. */
 import { eachComposedChild, isElement, localName, nodeType } from "./dom";
 import { Shown, shownOf } from "./styles";
 
-/** What hides it stands above it. */
+/** An ancestor hides it. */
 export const notRendered = "it is not rendered";
 
 export function isVisible(element: Element): boolean {

@@ -1,4 +1,4 @@
-/** Waiting for an element's state or for text, and scrolling. */
+/** Waits for an element's state or for text, and scrolls. */
 import type { Hosts, ScrollArgument, ScrollResult, WaitForArgument, WaitForResult } from "./api";
 import { nextChange } from "./actionability";
 import { unknownHosts } from "./closed";

@@ -1,4 +1,4 @@
-//! Pictures as bytes and as pixels.
+//! Encodes and decodes pictures.
 
 use std::io::Cursor;
 
@@ -12,9 +12,9 @@ use image::{
 
 use crate::engine::ImageFormat;
 
-/// A picture that needs more memory than this to be looked at is none of ours.
+/// Maximum memory for decoding an image.
 const MOST_MEMORY: u64 = 512 * 1024 * 1024;
-/// What browsers use where nothing is said.
+/// The default of browsers.
 const JPEG_QUALITY: u8 = 80;
 
 /// Reads a PNG or JPEG.

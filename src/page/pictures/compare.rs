@@ -1,8 +1,8 @@
-//! How two pictures differ: how much, where, and drawn.
+//! Compares two pictures: how many pixels differ, where, and a picture with the differences marked.
 //!
-//! A pixel counts as changed where its colour is visibly another one, as pixelmatch has it (YIQ distance over
-//! a tenth), unless it belongs to a smoothed edge: letters are smoothed anew wherever a line moves by part of
-//! a pixel. <https://github.com/mapbox/pixelmatch>
+//! A pixel counts as changed if its color differs visibly, as in pixelmatch (YIQ distance over a tenth), unless it
+//! belongs to an anti-aliased edge: letters are anti-aliased differently when a line moves by a fraction of a
+//! pixel. <https://github.com/mapbox/pixelmatch>
 
 use image::{Rgba, RgbaImage};
 use schemars::JsonSchema;

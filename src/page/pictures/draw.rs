@@ -1,4 +1,4 @@
-//! Drawing on pictures: boxes, and the refs of a snapshot.
+//! Draws boxes and the refs of a snapshot on pictures.
 
 use font8x8::{BASIC_FONTS, UnicodeFonts};
 use image::{Rgba, RgbaImage};
@@ -61,7 +61,7 @@ pub fn annotate(picture: &mut RgbaImage, annotations: &Annotations) {
     }
 }
 
-/// Above the box, in it, below it or beside it: where no other label is.
+/// Returns a place above, in, below or next to the box where there is no other label.
 fn label_place(
     picture: &RgbaImage,
     name: &str,

@@ -1,7 +1,7 @@
-//! Pictures of a page: of an element, with the refs drawn on it, or compared with an earlier one.
+//! Screenshots: of a page, of an element, with the refs drawn on them, or compared with an earlier one.
 //!
-//! Here is what the page is asked for (where an element is in the document, where the refs stand); `codec`,
-//! `draw` and `compare` know pixels only.
+//! This file queries the page (the positions of elements and refs). `codec`, `draw` and `compare` work on pixels
+//! only.
 
 mod codec;
 mod compare;
@@ -9,13 +9,14 @@ mod draw;
 
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::{
     Page,
-    frames::{MAX_DEPTH, Owner},
+    action::{Sought, place_in},
+    frame_transform::FrameTransform,
+    frames::MAX_DEPTH,
 };
 use crate::{
     engine::{Area, FrameId, Shot, World},
@@ -26,7 +27,7 @@ pub use codec::{decode, dimensions, encode};
 pub use compare::{Difference, Region, compare, mark};
 pub use draw::annotate;
 
-/// Where the refs of a page stand on a picture of it.
+/// The positions of a page's refs on a picture.
 #[derive(Debug, Clone, Default)]
 pub struct Annotations {
     /// CSS pixels from the top left corner of the picture.
@@ -35,11 +36,12 @@ pub struct Annotations {
     pub pixel_ratio: f64,
 }
 
-/// The part of a frame that can be seen, and where the frame's content begins, in the main frame's viewport.
-#[derive(Clone, Copy)]
+/// A frame as it is drawn in the picture.
+#[derive(Clone, Copy, Default)]
 struct Pane {
-    x: f64,
-    y: f64,
+    /// Maps the frame's viewport to the picture.
+    transform: FrameTransform,
+    /// The visible part, in the picture; `None`: all of it.
     seen: Option<Area>,
 }
 
@@ -56,8 +58,8 @@ impl Page {
 
     /// Brings the element that `target` means into view and takes a picture of it.
     pub async fn screenshot_of(&self, target: &str, shot: Shot, timeout: Duration) -> Result<String> {
-        let deadline = Instant::now() + timeout;
-        let looking = self.in_one_document(|| Box::pin(self.area_of(target, deadline)));
+        let sought = Sought::new(target, json!({"action": "screenshot", "strict": false}), timeout);
+        let looking = self.in_one_document(|| Box::pin(self.area_of(target, &sought)));
         let (clip, outside) =
             self.within(timeout + Duration::from_secs(2), looking).await.ok_or_else(|| {
                 self.timed_out(
@@ -69,25 +71,21 @@ impl Page {
     }
 
     /// The element's box in the main document, and whether part of it is outside of the viewport.
-    async fn area_of(&self, target: &str, deadline: Instant) -> Result<(Area, bool)> {
+    async fn area_of(&self, target: &str, sought: &Sought) -> Result<(Area, bool)> {
         let place = self.locate(target).await?;
-        let left = deadline.saturating_duration_since(Instant::now());
-        let arguments = json!({
-            "target": place.target, "action": "screenshot", "strict": false,
-            "timeout": u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
-        });
+        let mut arguments = sought.arguments();
+        arguments["target"] = place.target.into();
         let answer = self.inject_in(&place.frame, "waitActionable", arguments).await?;
-        let found = area(&answer["box"]);
-        let (x, y) = self.to_viewport(&place.owners, found.x, found.y, true).await?;
+        let reached = self.reach_through(&place.owners, sought, place_in(&answer)).await?;
+        let Area { x, y, width, height } = reached.transform.bounds(area(&answer["box"]));
         let view = "[scrollX, scrollY, innerWidth, innerHeight]";
         let view = self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, view)).await?;
         let view = |index: usize| view[index].as_f64().unwrap_or_default();
-        let outside =
-            x < 0.0 || y < 0.0 || x + found.width > view(2) + 0.5 || y + found.height > view(3) + 0.5;
+        let outside = x < 0.0 || y < 0.0 || x + width > view(2) + 0.5 || y + height > view(3) + 0.5;
         // Whole pixels, so that nothing is blurred; the document begins at 0.
         let (left, top) = ((x + view(0)).floor().max(0.0), (y + view(1)).floor().max(0.0));
-        let width = ((x + view(0) + found.width).ceil() - left).max(1.0);
-        let height = ((y + view(1) + found.height).ceil() - top).max(1.0);
+        let width = ((x + view(0) + width).ceil() - left).max(1.0);
+        let height = ((y + view(1) + height).ceil() - top).max(1.0);
         Ok((Area { x: left, y: top, width, height }, outside))
     }
 
@@ -95,11 +93,7 @@ impl Page {
     pub async fn annotations(&self, whole: bool) -> Result<Annotations> {
         self.in_one_document(|| {
             Box::pin(async move {
-                let mut found = Annotations { boxes: Vec::new(), pixel_ratio: 1.0 };
-                let pane = Pane { x: 0.0, y: 0.0, seen: None };
-                let main = self.main_frame().clone();
-                self.annotate_frame(main, pane, whole, 0, &mut found).await?;
-                Ok(found)
+                self.annotate_frame(self.main_frame().clone(), Pane::default(), whole, 0).await
             })
         })
         .await
@@ -111,61 +105,49 @@ impl Page {
         mut pane: Pane,
         whole: bool,
         depth: usize,
-        found: &'a mut Annotations,
-    ) -> BoxFuture<'a, Result<()>> {
+    ) -> BoxFuture<'a, Result<Annotations>> {
         Box::pin(async move {
-            let answer = self.inject_in(&frame, "annotations", json!({"whole": whole && depth == 0})).await?;
-            if depth == 0 {
-                found.pixel_ratio = answer["pixelRatio"].as_f64().unwrap_or(1.0);
-                if whole {
-                    pane.x = answer["scroll"]["x"].as_f64().unwrap_or_default();
-                    pane.y = answer["scroll"]["y"].as_f64().unwrap_or_default();
-                }
+            let answer = self.ask_frame(&frame, "annotations", json!({"whole": whole && depth == 0})).await?;
+            let pixel_ratio = answer["pixelRatio"].as_f64().unwrap_or(1.0);
+            if depth == 0 && whole {
+                let (x, y) = place_in(&answer["scroll"]);
+                pane.transform = FrameTransform::translation(x, y);
             }
+            let mut found = Annotations { boxes: Vec::new(), pixel_ratio };
             for entry in answer["boxes"].as_array().into_iter().flatten() {
                 let reference = entry["ref"].as_str().unwrap_or_default().to_owned();
                 found.boxes.extend(pane.place(area(&entry["box"])).map(|area| (reference, area)));
             }
             if depth == MAX_DEPTH {
-                return Ok(());
+                return Ok(found);
             }
-            for entry in answer["frames"].as_array().into_iter().flatten() {
-                let reference = entry["ref"].as_str().unwrap_or_default();
-                let Some(seen) = pane.place(area(&entry["box"])) else { continue };
-                // A frame that goes away meanwhile has no refs.
-                if let Ok(Some(child)) = self.content_frame(&frame, reference).await {
-                    let inner = area(&entry["box"]);
-                    let pane = Pane { x: pane.x + inner.x, y: pane.y + inner.y, seen: Some(seen) };
-                    let _ = self.annotate_frame(child, pane, whole, depth + 1, found).await;
-                }
+            let frames = answer["frames"].as_array().into_iter().flatten().filter_map(|entry| {
+                let inner = Pane {
+                    transform: FrameTransform::read(&entry["matrix"]).then(pane.transform),
+                    seen: pane.seen,
+                };
+                let seen = inner.place(Area { x: 0.0, y: 0.0, ..area(entry) })?;
+                Some((entry["ref"].as_str().unwrap_or_default(), Pane { seen: Some(seen), ..inner }))
+            });
+            let inner = join_all(frames.map(async |(reference, pane)| {
+                let child = self.content_frame(&frame, reference).await.ok()??;
+                self.annotate_frame(child, pane, whole, depth + 1).await.ok()
+            }));
+            // A frame that goes away meanwhile has no refs.
+            for annotations in inner.await.into_iter().flatten() {
+                found.boxes.extend(annotations.boxes);
             }
-            Ok(())
+            Ok(found)
         })
-    }
-
-    /// Where the content of the innermost of `owners` begins in the viewport; nothing is scrolled.
-    pub(super) async fn offset(&self, owners: &[Owner]) -> Result<(f64, f64)> {
-        let (mut x, mut y) = (0.0, 0.0);
-        for owner in owners {
-            let script = format!(
-                "(() => {{ const frame = __troupe.element({}), box = frame.getBoundingClientRect(), \
-                 style = getComputedStyle(frame); return [box.left + frame.clientLeft + parseFloat(style.paddingLeft), \
-                 box.top + frame.clientTop + parseFloat(style.paddingTop)]; }})()",
-                json!(owner.reference)
-            );
-            let offset = self.alive(self.engine.evaluate(&owner.frame, World::Isolated, &script)).await?;
-            x += offset[0].as_f64().unwrap_or_default();
-            y += offset[1].as_f64().unwrap_or_default();
-        }
-        Ok((x, y))
     }
 }
 
 impl Pane {
-    /// A box of the frame as it is seen from outside; `None` where nothing of it is.
-    fn place(&self, Area { x, y, width, height }: Area) -> Option<Area> {
-        let (left, top) = (x + self.x, y + self.y);
-        let Some(seen) = self.seen else { return Some(Area { x: left, y: top, width, height }) };
+    /// Maps a box of the frame to the outer viewport; `None` if it is not visible.
+    fn place(&self, area: Area) -> Option<Area> {
+        let bounds = self.transform.bounds(area);
+        let Some(seen) = self.seen else { return Some(bounds) };
+        let Area { x: left, y: top, width, height } = bounds;
         let (right, bottom) =
             ((left + width).min(seen.x + seen.width), (top + height).min(seen.y + seen.height));
         let (left, top) = (left.max(seen.x), top.max(seen.y));
@@ -190,7 +172,7 @@ mod tests {
     #[test]
     fn a_box_in_a_frame_is_cut_to_what_the_frame_shows() {
         let seen = Area { x: 10.0, y: 10.0, width: 100.0, height: 50.0 };
-        let pane = Pane { x: 10.0, y: 10.0, seen: Some(seen) };
+        let pane = Pane { transform: FrameTransform::translation(10.0, 10.0), seen: Some(seen) };
         let placed = pane.place(Area { x: 90.0, y: -5.0, width: 40.0, height: 20.0 });
         assert_eq!(placed, Some(Area { x: 100.0, y: 10.0, width: 10.0, height: 15.0 }));
         assert_eq!(pane.place(Area { x: 0.0, y: 60.0, width: 40.0, height: 20.0 }), None);

@@ -1,4 +1,4 @@
-//! A prompt as it is written down: YAML in the form of seed 004, the template in Handlebars.
+//! The file format of a prompt: YAML in the form of seed 004, with a Handlebars template.
 
 use std::collections::HashSet;
 
@@ -56,14 +56,14 @@ pub struct Argument {
 }
 
 impl Argument {
-    /// A password is known to whoever asks for the prompt; it does not go into the text.
+    /// The caller knows the password; it is not inserted into the text.
     pub(super) fn is_secret(&self) -> bool {
         let name = self.name.to_lowercase();
         ["password", "passphrase", "secret"].iter().any(|word| name.ends_with(word))
     }
 }
 
-/// What is wrong in a file, and in which line.
+/// An error in a file, and its line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{problem}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct FileError {
@@ -100,7 +100,7 @@ impl Prompt {
         for argument in &written.arguments {
             let name = argument.name.value.as_str();
             let at = line(&argument.name.referenced);
-            // What a template can refer to.
+            // A name that a template can refer to.
             if !is_name(name) || !name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-') {
                 return Err(FileError::at(at, format!("`{name}` cannot be the name of an argument")));
             }
@@ -113,7 +113,7 @@ impl Prompt {
             let begin = line(&written.template.referenced);
             let is_block =
                 text.lines().nth(usize::try_from(begin).unwrap_or(1) - 1).is_some_and(ends_in_block);
-            // What is not closed is missed at the end.
+            // An unclosed block is reported at the end.
             let lines = written.template.value.lines().count().max(1);
             let inside = error.pos().map_or(1, |(line, _)| line.min(lines)) as u64;
             let reason = error.reason().to_string();
@@ -146,7 +146,7 @@ impl Prompt {
     }
 }
 
-/// Whether a line of YAML ends with the mark of a block (`|`, `>-`): what it begins stands in the next one.
+/// Whether a line of YAML ends with a block indicator (`|`, `>-`): the block begins in the next line.
 fn ends_in_block(line: &str) -> bool {
     let mark = line.trim_end().rsplit([' ', ':']).next().unwrap_or_default();
     mark.starts_with(['|', '>'])
@@ -167,7 +167,7 @@ fn iterated(template: &Template) -> HashSet<String> {
         .collect()
 }
 
-/// The words of a parser's error, without the place that is told before them.
+/// The message of a parser's error, without the position in front of it.
 fn yaml_problem(error: &str) -> String {
     let line = error.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     line.split(" at line ").next().unwrap_or_default().to_owned()

@@ -1,5 +1,5 @@
-//! Prompts: patterns of automation that a client offers its user (seed 004, section 4). Five are built in,
-//! written in the same YAML as those that `--prompts` adds.
+//! Prompts: templates for common tasks that a client offers its user (seed 004, section 4). Five are built in. They
+//! have the same YAML format as those that `--prompts` adds.
 
 mod file;
 mod print;
@@ -28,7 +28,7 @@ const BUILT_IN: &[&str] = &[
     include_str!("built_in/e2e_test.yaml"),
 ];
 
-/// What stands for a password in a rendered prompt.
+/// Replaces a password in a rendered prompt.
 const REDACTED: &str = "[REDACTED]";
 /// A folder with more files is not one of prompts.
 const MOST_FILES: usize = 1000;
@@ -125,8 +125,8 @@ impl Prompt {
         TroupeError::new(ErrorCode::InvalidParameters, format!("prompt `{}`: {problem}", self.name))
     }
 
-    /// What the template is filled in with: checked, with defaults, without passwords. And of arguments that were given
-    /// as texts what they said.
+    /// The data for the template: checked, with defaults, without passwords. Also returns the original texts of
+    /// parsed arguments.
     fn data(&self, mut given: Map<String, Value>) -> Result<(Map<String, Value>, HashMap<String, String>)> {
         // A form that a user leaves empty sends an empty text.
         given.retain(|_, value| !value.is_null() && value.as_str() != Some(""));
@@ -160,7 +160,7 @@ impl Prompt {
         Err(self.refusal(&format!("the {word} {} {verb} missing", missing.join(", "))))
     }
 
-    /// A protocol's arguments are texts: one that is JSON is taken as what it says.
+    /// In the protocol, arguments are strings: a string that is valid JSON is parsed.
     fn value(&self, argument: &Argument, value: Value) -> Result<Value> {
         let Value::String(text) = value else { return Ok(value) };
         let looks_like_json = text.trim_start().starts_with(['{', '[']);

@@ -1,4 +1,4 @@
-//! How a template prints a value. Handlebars itself writes `[object]` for one with entries, which helps no reader.
+//! Prints a value in a template. Handlebars itself prints `[object]` for an object.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,8 @@ use handlebars::{
 };
 use serde_json::Value;
 
-/// No argument can have this name, and nobody calls it: `{{value}}` is made `{{(print) value}}` when it is read.
+/// No argument can have this name, and templates do not call it: `{{value}}` becomes `{{(print) value}}` when it is
+/// parsed.
 const NAME: &str = "(print)";
 
 /// Lets each `{{value}}` of `template` be printed by us.

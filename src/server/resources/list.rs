@@ -1,17 +1,17 @@
-//! The resources that a connection sees: those of the sessions that it has made or named.
+//! Lists the resources of a connection: those of the sessions that it has created or used.
 
 use std::sync::Arc;
 
 use rmcp::model::{Resource, ResourceTemplate};
 use serde_json::Value;
 
-use super::{
-    read::{about, screenshot_uri},
-    uri::{ResourceKind, ResourceUri, TEMPLATES},
+use super::read::{about, screenshot_uri};
+use crate::{
+    session::{Connection, Session, SessionManager},
+    tools::{ResourceKind, ResourceUri, TEMPLATES},
 };
-use crate::session::{Connection, Session, SessionManager};
 
-/// A list that is longer helps nobody; the newest are at its end and are kept.
+/// Maximum length of the list. The newest entries are at its end and are kept.
 const MOST: usize = 1000;
 
 /// All of them, the oldest session first.

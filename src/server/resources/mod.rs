@@ -1,10 +1,10 @@
-//! Resources: what is in the sessions of a client, to be listed, read and watched (seed 004, section 3).
+//! Resources: the contents of a client's sessions, to list, read and subscribe to (seed 004, section 3).
 //!
-//! `uri` is how they are called, `list` what a client sees, `read` what one says, `watch` tells of changes.
+//! `list` lists them, `read` reads one, `watch` sends notifications of changes. `tools::ResourceUri` has their
+//! URIs.
 
 mod list;
 mod read;
-pub(super) mod uri;
 mod watch;
 
 use std::{
@@ -23,13 +23,13 @@ use serde_json::{Value, json};
 
 use self::{
     read::Content,
-    uri::ResourceUri,
     watch::{Outlet, State, state, watch},
 };
 use crate::{
     error::{ErrorCode, TroupeError},
     page::Revision,
     session::{Connection, SessionManager},
+    tools::ResourceUri,
 };
 
 /// A client watches no more than this at once.
@@ -71,7 +71,7 @@ fn not_found(uri: &str, problem: &str) -> ErrorData {
     ErrorData::resource_not_found(problem.to_owned(), Some(json!({"uri": uri})))
 }
 
-/// What is not there, and what cannot be read now.
+/// The error for a resource that does not exist or cannot be read now.
 fn refusal(uri: &str, error: &TroupeError) -> ErrorData {
     let data = json!({"uri": uri, "error": error});
     match error.code {
@@ -87,7 +87,7 @@ fn refusal(uri: &str, error: &TroupeError) -> ErrorData {
     }
 }
 
-/// What the client of a connection has subscribed to (until 2025-11-25).
+/// The subscriptions of a connection's client (until 2025-11-25).
 #[derive(Default)]
 pub(super) struct Subscriptions {
     watched: Mutex<HashMap<String, State>>,
@@ -125,7 +125,7 @@ impl Subscriptions {
     }
 }
 
-/// A client of the era of `initialize`, which is told of list changes unasked.
+/// A client that uses `initialize`, which gets list changes without a subscription.
 struct Subscriber<'a> {
     peer: Peer<RoleServer>,
     subscriptions: &'a Subscriptions,
@@ -174,7 +174,7 @@ pub(super) fn granted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     granted
 }
 
-/// A client of 2026-07-28, which names what it wants to be told.
+/// A client of 2026-07-28, which names the notifications that it wants.
 struct Listener<'a> {
     context: &'a SubscriptionContext,
     watched: HashMap<String, State>,

@@ -1,22 +1,22 @@
-//! What a resource says when it is read. A read waits for no call: it tells what is there now.
+//! Reads a resource. A read does not wait for calls: it returns the current state.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::uri::{ResourceKind, ResourceUri, timestamp};
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::{Logged, Page},
     session::{Screenshot, Session},
+    tools::{ResourceKind, ResourceUri, screenshot_at, timestamp},
 };
 
-/// What is listed of the elements of a page where no selector says which.
+/// The elements of a page that are listed without a selector.
 const ACTIONABLE: &str = "a[href], button, input:not([type=hidden]), select, textarea, summary, \
 [contenteditable]:not([contenteditable=false]), [role=button], [role=link], [role=checkbox], [role=tab], \
 [role=menuitem], [role=option]";
 
-/// What was read.
+/// The contents of a resource.
 pub(super) enum Content {
     Json(Value),
     Picture(Arc<Screenshot>),
@@ -24,7 +24,7 @@ pub(super) enum Content {
 
 /// Reads `uri`, which is in `session`.
 pub(super) async fn read(session: &Arc<Session>, uri: &ResourceUri) -> Result<Content> {
-    // Ready before it is looked at, and no longer than it lives.
+    // Waits until the session is ready, and stops when the session ends.
     let mut content = session.run(contents(session, uri)).await?;
     if let Content::Json(json) = &mut content {
         session.secrets.mask_json(json);
@@ -58,7 +58,9 @@ async fn contents(session: &Session, uri: &ResourceUri) -> Result<Content> {
                 session.screenshots().iter().map(|taken| listed(session, taken)).collect();
             json!({"uri": uri.to_string(), "screenshots": taken})
         }
-        ResourceKind::Screenshot { page, at } => return screenshot(session, page, at).map(Content::Picture),
+        ResourceKind::Screenshot { page, at } => {
+            return screenshot_at(session, page, at).map(Content::Picture);
+        }
         ResourceKind::NetworkLog(id) => network_log(uri, &*open_page(session, id)?)?,
     };
     Ok(Content::Json(json))
@@ -157,7 +159,7 @@ pub(super) fn screenshot_uri(session: &Session, taken: &Screenshot) -> ResourceU
     ResourceUri::new(&session.id, kind)
 }
 
-/// What is told of a picture beside itself.
+/// The fields of a screenshot besides the picture.
 pub(super) fn about(taken: &Screenshot) -> Value {
     json!({
         "width": taken.width,
@@ -170,24 +172,6 @@ pub(super) fn about(taken: &Screenshot) -> Value {
 fn listed(session: &Session, taken: &Screenshot) -> Value {
     let uri = screenshot_uri(session, taken).to_string();
     json!({"uri": uri, "mimeType": taken.mime_type, "metadata": about(taken)})
-}
-
-/// The picture of `page` that was taken at `at`, which may leave out the milliseconds.
-fn screenshot(session: &Session, page: &str, at: &str) -> Result<Arc<Screenshot>> {
-    let taken = session.screenshots();
-    let second = at.strip_suffix('Z').map(|at| format!("{at}."));
-    let is_meant = |taken: &Screenshot| {
-        let name = timestamp(taken.captured_at);
-        taken.page_id == page
-            && (name == at || second.as_ref().is_some_and(|second| name.starts_with(second.as_str())))
-    };
-    taken.iter().find(|taken| is_meant(taken)).cloned().ok_or_else(|| {
-        TroupeError::new(
-            ErrorCode::RecordNotFound,
-            format!("no screenshot of `{page}` at `{at}` is kept: only the last ones of a session are"),
-        )
-        .suggestion("list the resources, or take another with the tool screenshot")
-    })
 }
 
 fn network_log(uri: &ResourceUri, page: &Page) -> Result<Value> {

@@ -1,27 +1,25 @@
-//! Tells a client what has changed: that the list is another, that a resource it has subscribed to is.
+//! Notifies a client when the list of resources or a resource that it has subscribed to has changed.
 //!
-//! Nothing is queued: the watch compares what is there with what it told last, so a client that reads slowly
-//! gets one notification for many changes.
+//! Nothing is queued: the watch compares the current state with the state of its last notification. So a client
+//! that reads slowly gets one notification for many changes.
 
 use std::{collections::HashMap, sync::Arc};
 
 use futures_util::future::select_all;
 
-use super::{
-    list,
-    uri::{ResourceKind, ResourceUri},
-};
+use super::list;
 use crate::{
     page::Revision,
     session::{Connection, SessionManager},
+    tools::{ResourceKind, ResourceUri},
 };
 
-/// What a resource was when it was last looked at; `None` where it is not there.
+/// The revision of a resource at the last check; `None` if it does not exist.
 pub(super) type State = Option<u64>;
 
 /// Where notifications go.
 pub(super) trait Outlet: Send + Sync {
-    /// What the client has subscribed to now, and what that was when it did.
+    /// The current subscriptions of the client, with the state of each resource when it was subscribed to.
     fn subscribed(&self) -> HashMap<String, State>;
     /// Advanced when that has become something else.
     fn resubscribed(&self) -> &Revision;

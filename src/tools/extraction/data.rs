@@ -1,4 +1,4 @@
-//! What a page says, as data.
+//! Tools that read a page as data.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -5,17 +5,28 @@ mod pdf;
 mod pictures;
 mod text;
 
+use std::{fs::File, io::Write, path::PathBuf, sync::Arc};
+
+use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
     answer::Text,
-    tool::{Group, PageCall, Tool, tool},
+    tool::{Group, PageCall, Switch, Tool, tool},
 };
 use crate::{
+    config::option_of_flag,
     error::{ErrorCode, Result, TroupeError},
-    page::SnapshotOptions,
+    page::{Page, SnapshotOptions},
+    session::Session,
+};
+
+const SCRIPTS: Switch = Switch {
+    option: "enable-script-evaluation",
+    is_on: |security| security.enable_script_evaluation != Some(false),
+    suggestion: "read the page with `snapshot`, or start the server with --enable-script-evaluation true",
 };
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -23,6 +34,7 @@ pub(super) fn tools() -> Vec<Tool> {
     vec![
         tool("snapshot", "See the page as text: roles, names, states, and a ref (e12) for each element to act on.")
             .read_only()
+            .snapshot()
             .page(snapshot),
         tool("find", "Find lines of the whole page, with refs, where a snapshot is long or folded.")
             .read_only()
@@ -34,20 +46,21 @@ pub(super) fn tools() -> Vec<Tool> {
         tool("get_value", "Read a field's value and checked state.").read_only().page(text::get_value),
         tool("screenshot", "Take a picture of the page. To act on it, use snapshot.").read_only().page(pictures::screenshot),
         tool("screenshot_element", "Take a picture of one element.").read_only().page(pictures::screenshot_element),
-        tool("compare_screenshots", "Compare with an earlier picture: percentage, and a picture with the changes boxed.")
+        tool("compare_screenshots", "Compare with an earlier screenshot: percentage, and a picture with the changes boxed.")
             .read_only()
             .page(pictures::compare_screenshots),
         tool("extract_table", "Read a table as headers and rows.").read_only().page(data::extract_table),
         tool("extract_links", "List links with text, URL and ref.").read_only().page(data::extract_links),
         tool("get_page_metadata", "Read title, description, meta tags, JSON-LD and headings.").read_only().page(data::get_page_metadata),
-        tool("evaluate", "Run JavaScript in the page: an expression, or a function called with args. Promises are awaited.")
+        tool("evaluate", "Run JavaScript: an expression that can use args, or a function called with them. Promises are awaited.")
             .destructive()
+            .switched_by(SCRIPTS)
             .page(evaluate),
-        tool("save_pdf", "Save the page as a PDF file.").page(pdf::save_pdf),
+        tool("save_pdf", "Save the page as a PDF file.").harmless().page(pdf::save_pdf),
     ]
 }
 
-/// So many times the result budget is made of a snapshot where nothing else is asked for: `get_content` reads on in it.
+/// The default size of a snapshot as a multiple of the result budget: `get_content` reads the rest.
 const READ_ON: usize = 40;
 
 #[derive(Deserialize, JsonSchema)]
@@ -88,18 +101,52 @@ struct Evaluated {
 }
 
 async fn evaluate(call: PageCall, given: EvaluateParameters) -> Result<Evaluated> {
-    if !call.config.security.enable_script_evaluation {
-        return Err(TroupeError::new(ErrorCode::BlockedByPolicy, "scripts are switched off on this server")
-            .detail("rule", "enableScriptEvaluation")
-            .suggestion(
-                "read the page with snapshot, or start the server with --enable-script-evaluation true",
-            ));
+    if call.config.security.enable_script_evaluation.is_none()
+        && let Some(page_id) = page_with_secret(&call.session, &call.page).await
+    {
+        return Err(holds_secret(&page_id));
     }
     let value = call.page.evaluate(&given.script, &given.args.unwrap_or_default()).await?;
     Ok(Evaluated { success: true, value })
 }
 
-/// Does what takes its time on a thread that nobody waits for.
+/// Returns the id of a page of `session` that holds a typed secret: `page`, or another one. A script in one page can read
+/// another page of the same origin, for example through `opener`.
+async fn page_with_secret(session: &Session, page: &Arc<Page>) -> Option<String> {
+    let vault = session.secrets.vault();
+    if vault.is_empty() {
+        return None;
+    }
+    let mut pages = session.open_pages();
+    pages.retain(|other| other.id != page.id);
+    pages.insert(0, page.clone());
+    let holding = pages
+        .into_iter()
+        .map(|page| async move { if page.holds_secret(vault).await { Some(page.id.clone()) } else { None } });
+    join_all(holding).await.into_iter().flatten().next()
+}
+
+/// Writes `bytes` to a new file, and returns its path.
+fn write_file((path, mut file): (PathBuf, File), bytes: &[u8]) -> Result<String> {
+    file.write_all(bytes).map_err(|error| {
+        TroupeError::new(ErrorCode::BrowserError, format!("`{}` cannot be written: {error}", path.display()))
+    })?;
+    Ok(path.display().to_string())
+}
+
+/// The error of a script in a session whose page `page_id` holds a secret: it could return the secret in a form that is
+/// not masked.
+fn holds_secret(page_id: &str) -> TroupeError {
+    let rule = option_of_flag(SCRIPTS.option).map(|(option, _)| option.key());
+    let message =
+        format!("`evaluate` cannot be used while page `{page_id}` holds a secret that was typed by its name");
+    TroupeError::new(ErrorCode::BlockedByPolicy, message).detail("rule", rule).suggestion(format!(
+        "read the page with `snapshot`, close page `{page_id}` or navigate it to another document, or start the server with \
+         --enable-script-evaluation true"
+    ))
+}
+
+/// Runs long work on a thread of the blocking pool.
 pub(super) async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {
         TroupeError::new(ErrorCode::InternalError, format!("the work was not done: {error}"))

@@ -1,12 +1,12 @@
-//! The page as a file for printing.
+//! Saves the page as a PDF file.
 
-use std::{io::Write, path::Path};
+use std::path::Path;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::aside;
+use super::{aside, write_file};
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     policy::files,
@@ -22,13 +22,14 @@ pub(super) struct PdfParameters {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Saved {
+pub(super) struct SavedPdf {
     success: bool,
     path: String,
     bytes: u64,
 }
 
-pub(super) async fn save_pdf(call: PageCall, given: PdfParameters) -> Result<Saved> {
+pub(super) async fn save_pdf(call: PageCall, given: PdfParameters) -> Result<SavedPdf> {
+    let is_named = given.path.is_some();
     let mut name = match given.path {
         Some(path) => path,
         None => named_after(&call.page.title().await.unwrap_or_default()),
@@ -36,7 +37,7 @@ pub(super) async fn save_pdf(call: PageCall, given: PdfParameters) -> Result<Sav
     if Path::new(&name).extension().is_none() {
         name.push_str(".pdf");
     }
-    // A path that is out of reach is told before the page is printed.
+    // A path outside of the allowed folders is reported before the page is printed.
     let config = call.config.clone();
     let wanted = name.clone();
     aside(move || files::resolve_output(&config, &wanted)).await?;
@@ -46,14 +47,9 @@ pub(super) async fn save_pdf(call: PageCall, given: PdfParameters) -> Result<Sav
         let bytes = STANDARD
             .decode(printed)
             .map_err(|error| TroupeError::new(ErrorCode::InternalError, format!("no base64: {error}")))?;
-        let (path, mut file) = files::create_output(&config, &name)?;
-        file.write_all(&bytes).map_err(|error| {
-            TroupeError::new(
-                ErrorCode::BrowserError,
-                format!("`{}` cannot be written: {error}", path.display()),
-            )
-        })?;
-        Ok(Saved { success: true, path: path.display().to_string(), bytes: bytes.len() as u64 })
+        let create = if is_named { files::create_new } else { files::create_output };
+        let path = write_file(create(&config, &name)?, &bytes)?;
+        Ok(SavedPdf { success: true, path, bytes: bytes.len() as u64 })
     })
     .await
 }

@@ -1,13 +1,13 @@
-//! Pictures of a page: whole, of an element, with refs on it, compared with an earlier one.
+//! Screenshots: of a page, of an element, with refs drawn on them, compared with an earlier one.
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::Path;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use image::RgbaImage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::aside;
+use super::{aside, write_file};
 use crate::{
     config::Config,
     engine::{ImageFormat, Shot},
@@ -17,6 +17,7 @@ use crate::{
     session::Screenshot,
     tools::{
         answer::{Picture, Pictured},
+        screenshots::EarlierScreenshot,
         tool::PageCall,
     },
 };
@@ -41,6 +42,32 @@ impl PictureType {
     }
 }
 
+/// File extensions, and the type of picture that each means.
+const EXTENSIONS: &[(&str, PictureType)] =
+    &[("png", PictureType::Png), ("jpg", PictureType::Jpeg), ("jpeg", PictureType::Jpeg)];
+
+/// Returns the type of a picture, and the path of its file with an extension. As in Playwright, the extension of `path`
+/// decides if no type is given.
+fn type_and_path(given: Option<PictureType>, path: Option<String>) -> Result<(PictureType, Option<String>)> {
+    let Some(path) = path else { return Ok((given.unwrap_or(PictureType::Png), None)) };
+    let Some(extension) = Path::new(&path).extension().map(|it| it.to_string_lossy().to_lowercase()) else {
+        let kind = given.unwrap_or(PictureType::Png);
+        let extension = if kind == PictureType::Png { "png" } else { "jpg" };
+        return Ok((kind, Some(format!("{path}.{extension}"))));
+    };
+    let meant = EXTENSIONS.iter().find(|(known, _)| *known == extension).map(|(_, kind)| *kind);
+    match meant.filter(|meant| given.is_none_or(|given| given == *meant)) {
+        Some(kind) => Ok((kind, Some(path))),
+        None => {
+            let problem = match (meant, given) {
+                (Some(_), Some(_)) => format!("`path` ends in .{extension}, which is another `type`"),
+                _ => format!("`path` must end in .png, .jpg or .jpeg, not .{extension}"),
+            };
+            Err(TroupeError::new(ErrorCode::InvalidParameters, problem).detail("path", path))
+        }
+    }
+}
+
 fn mime_type(format: ImageFormat) -> &'static str {
     match format {
         ImageFormat::Png => "image/png",
@@ -58,23 +85,31 @@ pub(super) struct ScreenshotParameters {
     /// jpeg only
     #[schemars(range(min = 0, max = 100))]
     quality: Option<u8>,
-    /// Draw the refs of what can be acted on
+    /// Draw refs
     annotate: Option<bool>,
+    /// New PNG or JPEG file
+    path: Option<String>,
 }
 
 pub(super) async fn screenshot(call: PageCall, given: ScreenshotParameters) -> Result<Picture> {
-    let format = given.r#type.map_or(ImageFormat::Png, PictureType::format);
+    let (kind, path) = type_and_path(given.r#type, given.path)?;
+    let format = kind.format();
     if format == ImageFormat::Png && given.quality.is_some() {
         return Err(TroupeError::new(
             ErrorCode::InvalidParameters,
             "`quality` goes with `type: \"jpeg\"` only",
         ));
     }
+    if let Some(path) = path.clone() {
+        // A path that is out of reach is an error before the picture is taken.
+        let config = call.config.clone();
+        aside(move || files::resolve_output(&config, &path)).await?;
+    }
     let full_page = given.full_page.unwrap_or(false);
     let shot = Shot { format, quality: given.quality, full_page, clip: None };
     if given.annotate != Some(true) {
         let data = call.page.screenshot(shot).await?;
-        return kept(&call, data, format, full_page);
+        return kept(&call, data, format, full_page, path).await;
     }
     let annotations = call.page.annotations(full_page).await?;
     let data = call.page.screenshot(Shot { format: ImageFormat::Png, quality: None, ..shot }).await?;
@@ -84,7 +119,7 @@ pub(super) async fn screenshot(call: PageCall, given: ScreenshotParameters) -> R
         encoded(&picture, format, given.quality)
     })
     .await?;
-    kept(&call, drawn, format, full_page)
+    kept(&call, drawn, format, full_page, path).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -95,14 +130,14 @@ pub(super) struct ElementParameters {
 
 pub(super) async fn screenshot_element(call: PageCall, given: ElementParameters) -> Result<Picture> {
     let format = given.r#type.map_or(ImageFormat::Png, PictureType::format);
-    let timeout = call.config.timeout_action;
+    let timeout = call.action_timeout(None);
     let data = call.page.screenshot_of(&given.selector, Shot { format, ..VIEWPORT }, timeout).await?;
-    kept(&call, data, format, false)
+    kept(&call, data, format, false, None).await
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct CompareParameters {
-    /// Path or base64 of a PNG or JPEG
+    /// Path, base64, or refId or URI of a screenshot
     baseline: String,
     selector: Option<String>,
 }
@@ -137,9 +172,8 @@ pub(super) async fn compare_screenshots(
     call: PageCall,
     given: CompareParameters,
 ) -> Result<Pictured<Comparison>> {
-    let config = call.config.clone();
-    let baseline = aside(move || baseline(&config, &given.baseline)).await?;
-    let (page, timeout) = (&call.page, call.config.timeout_action);
+    let baseline = baseline(&call, given.baseline).await?;
+    let (page, timeout) = (&call.page, call.action_timeout(None));
     let data = match &given.selector {
         Some(selector) => page.screenshot_of(selector, VIEWPORT, timeout).await?,
         None => page.screenshot(VIEWPORT).await?,
@@ -170,33 +204,44 @@ pub(super) async fn compare_screenshots(
     Ok(Pictured { facts, picture: checked(&call.config, data, ImageFormat::Png)? })
 }
 
-/// The picture that a client gives: a file in reach, base64, or a data URL.
-fn baseline(config: &Arc<Config>, given: &str) -> Result<RgbaImage> {
-    let bytes = match written_out(given) {
-        Some(data) => STANDARD.decode(data.trim()).map_err(|error| {
-            TroupeError::new(ErrorCode::InvalidParameters, format!("the baseline is no base64: {error}"))
-        })?,
-        None => {
-            let path: PathBuf = files::resolve_input(config, given)?;
-            let unreadable = |error: std::io::Error| {
-                TroupeError::new(
-                    ErrorCode::InvalidParameters,
-                    format!("`{}` cannot be read: {error}", path.display()),
-                )
-            };
-            if std::fs::metadata(&path).map_err(unreadable)?.len() > LARGEST_BASELINE {
-                return Err(TroupeError::new(
-                    ErrorCode::InvalidParameters,
-                    format!("`{}` is too large for a picture of a page", path.display()),
-                ));
-            }
-            std::fs::read(&path).map_err(unreadable)?
-        }
+/// Reads the picture that a client names: an earlier screenshot, a file in reach, base64, or a data URL.
+async fn baseline(call: &PageCall, given: String) -> Result<RgbaImage> {
+    let earlier = match EarlierScreenshot::parse(&given)? {
+        Some(earlier) => Some(earlier.find(&call.server).await?.data),
+        None => None,
     };
-    decode(&bytes).map_err(|error| {
-        TroupeError::new(ErrorCode::InvalidParameters, format!("the baseline is no PNG or JPEG: {error}"))
-            .suggestion("give the path or the base64 of a picture that screenshot has taken")
+    let config = call.config.clone();
+    aside(move || {
+        let written_out = earlier.as_deref().or_else(|| written_out(&given));
+        let bytes = match written_out {
+            Some(data) => STANDARD.decode(data.trim()).map_err(|error| {
+                TroupeError::new(ErrorCode::InvalidParameters, format!("the baseline is no base64: {error}"))
+            })?,
+            None => baseline_file(&config, &given)?,
+        };
+        decode(&bytes).map_err(|error| {
+            TroupeError::new(ErrorCode::InvalidParameters, format!("the baseline is no PNG or JPEG: {error}"))
+                .suggestion("give the path or the base64 of a picture that screenshot has taken")
+        })
     })
+    .await
+}
+
+fn baseline_file(config: &Config, given: &str) -> Result<Vec<u8>> {
+    let path = files::resolve_input(config, given)?;
+    let unreadable = |error: std::io::Error| {
+        TroupeError::new(
+            ErrorCode::InvalidParameters,
+            format!("`{}` cannot be read: {error}", path.display()),
+        )
+    };
+    if std::fs::metadata(&path).map_err(unreadable)?.len() > LARGEST_BASELINE {
+        return Err(TroupeError::new(
+            ErrorCode::InvalidParameters,
+            format!("`{}` is too large for a picture of a page", path.display()),
+        ));
+    }
+    std::fs::read(&path).map_err(unreadable)
 }
 
 /// The base64 in a baseline, where it is no path: what PNGs and JPEGs begin with is no usual name of a file.
@@ -220,16 +265,36 @@ fn encoded(picture: &RgbaImage, format: ImageFormat, quality: Option<u8>) -> Res
     Ok(STANDARD.encode(bytes))
 }
 
-/// The picture, if it is not larger than the configuration allows.
-/// As `checked`; the session keeps the picture, so that it can be looked at again.
-fn kept(call: &PageCall, data: String, format: ImageFormat, full_page: bool) -> Result<Picture> {
+/// Returns the picture and keeps it in the session, so that it can be read again. Writes it to `path`, if given.
+async fn kept(
+    call: &PageCall,
+    data: String,
+    format: ImageFormat,
+    full_page: bool,
+    path: Option<String>,
+) -> Result<Picture> {
     let picture = checked(&call.config, data, format)?;
-    let size = STANDARD.decode(&picture.data).ok().and_then(|bytes| dimensions(&bytes).ok());
+    let config = call.config.clone();
+    let (picture, size) = aside(move || {
+        let bytes = STANDARD.decode(&picture.data).map_err(|error| {
+            TroupeError::new(
+                ErrorCode::InternalError,
+                format!("the browser's picture is not base64: {error}"),
+            )
+        })?;
+        let path = match path {
+            Some(path) => Some(write_file(files::create_new(&config, &path)?, &bytes)?),
+            None => None,
+        };
+        Ok((Picture { path, ..picture }, dimensions(&bytes).ok()))
+    })
+    .await?;
     if let Some((width, height)) = size {
         call.session.keep_screenshot(Screenshot {
             page_id: call.page.id.clone(),
+            ref_id: call.ref_id.clone(),
             captured_at: 0,
-            mime_type: picture.mime_type,
+            mime_type: mime_type(format),
             data: picture.data.clone(),
             width,
             height,
@@ -239,6 +304,7 @@ fn kept(call: &PageCall, data: String, format: ImageFormat, full_page: bool) -> 
     Ok(picture)
 }
 
+/// The picture, if it is not larger than the configuration allows.
 fn checked(config: &Config, data: String, format: ImageFormat) -> Result<Picture> {
     let bytes = data.len() as u64 / 4 * 3;
     let limit = config.security.max_screenshot_size;
@@ -252,5 +318,5 @@ fn checked(config: &Config, data: String, format: ImageFormat) -> Result<Picture
             "take the viewport only, use type jpeg with a lower quality, or raise --max-screenshot-size",
         ));
     }
-    Ok(Picture { data, mime_type: mime_type(format) })
+    Ok(Picture { data, mime_type: mime_type(format).into(), path: None })
 }

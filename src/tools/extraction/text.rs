@@ -1,4 +1,4 @@
-//! What a page says, as text.
+//! Tools that read a page as text.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,17 +1,19 @@
-//! The WebSocket of a face to its server.
+//! The WebSocket from `--connect` to the server.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
+pub(super) use tokio_tungstenite::tungstenite::Error as SocketError;
 use tokio_tungstenite::{
     MaybeTlsStream, WebSocketStream, connect_async_with_config,
     tungstenite::{
         Error, Message,
         client::IntoClientRequest,
+        error::ProtocolError,
         handshake::client::Request,
-        http::{HeaderMap, HeaderName, HeaderValue, header},
+        http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header},
         protocol::WebSocketConfig,
     },
 };
@@ -24,20 +26,25 @@ use super::{
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
-    transport::network::{MESSAGES_READ, OWN_SESSION, Token},
+    transport::{
+        Token, keep_alive,
+        network::{MESSAGES_READ, OWN_SESSION},
+    },
 };
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Results with pictures of whole pages are long.
 const LONGEST_ANSWER: usize = 64 << 20;
-/// How long connecting and shaking hands may take before it is tried again.
+/// How long one attempt to connect and shake hands may take.
 const ATTEMPT: Duration = Duration::from_secs(10);
 /// The first pause between two attempts; each is twice the one before, up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
-/// What saying goodbye may take.
+/// The longest pause that the server can ask for.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// Timeout for closing the connection.
 const GOODBYE: Duration = Duration::from_millis(500);
-/// So many requests of our own are under way at once: a server that waits for us to read does not read.
+/// Maximum number of own in-flight requests: a server that waits for this side to read does not read.
 const AT_ONCE: usize = 64;
 /// Ids of our own requests; a client would have to mean it.
 const OUR_IDS: &str = "troupe-connect-";
@@ -46,7 +53,12 @@ const OUR_IDS: &str = "troupe-connect-";
 #[derive(Clone)]
 pub(super) struct Target {
     url: Url,
+    /// The URL as it was given, for messages. It has no password.
+    pub shown: String,
     headers: HeaderMap,
+    /// Whether each attempt reads the user's token file: the server is on this machine, and no token is configured. The
+    /// server may create the file later.
+    reads_token_file: bool,
 }
 
 impl Target {
@@ -55,6 +67,8 @@ impl Target {
         let wrong =
             |why: &str| TroupeError::new(ErrorCode::InvalidParameters, format!("`--connect {given}`: {why}"));
         let mut url = Url::parse(given).map_err(|error| wrong(&error.to_string()))?;
+        let mut shown = url.clone();
+        let _ = (shown.set_username(""), shown.set_password(None));
         let scheme = match url.scheme() {
             "http" | "ws" => "ws",
             "https" | "wss" => {
@@ -65,7 +79,7 @@ impl Target {
             _ => return Err(wrong("a server is reached by http:, https:, ws: or wss:")),
         };
         url.set_scheme(scheme).map_err(|()| wrong("another scheme was expected"))?;
-        // The WebSocket stands beside Streamable HTTP.
+        // The path of the WebSocket, next to that of Streamable HTTP.
         let path = url.path().trim_end_matches('/');
         let path = match path.strip_suffix("/mcp").unwrap_or(path) {
             path if path.ends_with("/ws") => Cow::from(path.to_owned()),
@@ -74,18 +88,20 @@ impl Target {
         url.set_path(&path);
         let mut headers = HeaderMap::new();
         headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static("mcp"));
-        if let Some(token) = Token::configured(config).await? {
-            headers.insert(
-                header::AUTHORIZATION,
-                token.header().ok_or_else(|| wrong("the token is no header"))?,
-            );
-        }
-        Ok(Self { url, headers })
+        let token = Token::configured(config).await?;
+        let reads_token_file = token.is_none() && config.auth && is_loopback(&url);
+        headers.extend(token.and_then(|token| Some((header::AUTHORIZATION, token.header()?))));
+        Ok(Self { url, shown: shown.into(), headers, reads_token_file })
     }
 
-    fn request(&self, name: Option<&str>, own: Option<&str>) -> Result<Request, Error> {
+    async fn request(&self, name: Option<&str>, own: Option<&str>) -> Result<Request, Error> {
         let mut request = self.url.as_str().into_client_request()?;
         request.headers_mut().extend(self.headers.clone());
+        if self.reads_token_file
+            && let Some(token) = Token::of_this_user().await
+        {
+            request.headers_mut().extend(token.header().map(|value| (header::AUTHORIZATION, value)));
+        }
         let named = [(SESSION_ID, name), (OWN_SESSION, own)].into_iter();
         let named = named.filter_map(|(header, id)| Some((header, HeaderValue::from_str(id?).ok()?)));
         request.headers_mut().extend(named);
@@ -93,7 +109,17 @@ impl Target {
     }
 }
 
-/// A link that is ready, and what the server has said meanwhile that is the client's.
+/// Whether `url` names this machine. The user's token is sent nowhere else.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// An established connection, and the messages for the client that the server has sent meanwhile.
 pub(super) struct Established {
     pub link: Box<Link>,
     pub early: Vec<String>,
@@ -103,7 +129,7 @@ pub(super) struct Link {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     /// The client's name there.
     name: Option<String>,
-    /// Whether it is the server that the link before led to.
+    /// Whether it is the same server as before.
     known: bool,
     /// How many messages it had read of the client before.
     read: u64,
@@ -111,61 +137,156 @@ pub(super) struct Link {
     sent: u64,
 }
 
-/// Connects and greets, again and again until it succeeds. An error is one that trying again cannot mend.
+/// Why an attempt to connect failed.
+pub(super) enum Failure {
+    Connection(Error),
+    /// Something else than Troupe serves there.
+    NotTroupe(String),
+    TimedOut,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Connection(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connection(error) => error.fmt(out),
+            Self::NotTroupe(found) => out.write_str(found),
+            Self::TimedOut => write!(out, "no answer within {} s", ATTEMPT.as_secs()),
+        }
+    }
+}
+
+impl Failure {
+    /// Returns the error where another attempt would fail in the same way.
+    pub fn final_error(&self, target: &Target) -> Option<TroupeError> {
+        let invalid = |message| TroupeError::new(ErrorCode::InvalidParameters, message);
+        let not_troupe = |found: &str| {
+            let message = format!("there is no Troupe server at {}: {found}", target.shown);
+            invalid(message).suggestion("give the URL that the server prints at its start")
+        };
+        match self {
+            Self::NotTroupe(found) => Some(not_troupe(found)),
+            Self::TimedOut => None,
+            Self::Connection(Error::Http(response)) => match response.status() {
+                StatusCode::UNAUTHORIZED => Some(
+                    invalid(refusal(target, response))
+                        .suggestion("name the file with the token of that server: --auth-token-file PATH"),
+                ),
+                StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST => Some(invalid(refusal(target, response))),
+                StatusCode::TOO_MANY_REQUESTS => None,
+                status if status.is_server_error() => None,
+                status => Some(not_troupe(&format!("it answers {status}"))),
+            },
+            Self::Connection(Error::Protocol(error)) => match error {
+                // The server ended in the middle of it.
+                ProtocolError::HandshakeIncomplete
+                | ProtocolError::ResetWithoutClosingHandshake
+                | ProtocolError::SendAfterClosing
+                | ProtocolError::ReceivedAfterClosing => None,
+                error => Some(not_troupe(&error.to_string())),
+            },
+            Self::Connection(Error::Io(error)) => {
+                let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>())?;
+                Some(match tls {
+                    rustls::Error::InvalidCertificate(_) => {
+                        invalid(format!("{} is not trusted: {tls}", target.shown)).suggestion(
+                            "SSL_CERT_FILE names a file with the certificates of an own authority",
+                        )
+                    }
+                    tls => not_troupe(&format!("it does not speak TLS ({tls})")),
+                })
+            }
+            Self::Connection(_) => None,
+        }
+    }
+}
+
+/// Connects and greets, again and again until it succeeds. An error is one that trying again cannot mend. The first
+/// failure is logged.
 pub(super) async fn open(target: Target, greeting: Greeting) -> Result<Established> {
     let mut pause = FIRST_PAUSE;
     // An attempt that fails half-way has a name there already, to which the client's own session belongs.
     let mut name = greeting.name.clone();
+    let mut is_logged = false;
     loop {
-        match tokio::time::timeout(ATTEMPT, attempt(&target, &greeting, &mut name)).await {
-            Ok(Ok(established)) => return Ok(established),
-            Ok(Err(Error::Http(response))) if response.status().is_client_error() => {
-                let body = response.body().as_deref().unwrap_or_default();
-                return Err(TroupeError::new(
-                    ErrorCode::InvalidParameters,
-                    format!(
-                        "{} refused: {} {}",
-                        target.url,
-                        response.status(),
-                        String::from_utf8_lossy(body)
-                    ),
-                ));
-            }
-            Ok(Err(error)) if is_untrusted(&error) => {
-                return Err(TroupeError::new(
-                    ErrorCode::InvalidParameters,
-                    format!("{} is not trusted: {error}", target.url),
-                )
-                .suggestion("SSL_CERT_FILE names a file with the certificates of an own authority"));
-            }
-            Ok(Err(error)) => tracing::debug!(%error, "no connection yet"),
-            Err(_) => tracing::debug!("the server did not answer in time"),
+        let failure = match attempt(&target, &greeting, &mut name).await {
+            Ok(established) => return Ok(established),
+            Err(failure) => failure,
+        };
+        if let Some(error) = failure.final_error(&target) {
+            return Err(error);
+        }
+        if let Failure::Connection(Error::Http(response)) = &failure {
+            // The limit of connections or of the rate: there is a place again later.
+            pause = pause.max(retry_after(response.headers()));
+        }
+        if is_logged {
+            tracing::debug!(%failure, "no connection yet");
+        } else {
+            tracing::warn!("cannot connect to {}: {failure}; trying again", target.shown);
+            is_logged = true;
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LAST_PAUSE);
     }
 }
 
-/// Whether the certificate is why it failed.
-fn is_untrusted(error: &Error) -> bool {
-    let Error::Io(error) = error else { return false };
-    let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
+/// Connects to `target` for the first time, in one attempt.
+pub(super) async fn open_once(target: &Target) -> Result<Link> {
+    match attempt(target, &Greeting::default(), &mut None).await {
+        Ok(Established { link, .. }) => Ok(*link),
+        Err(failure) => Err(failure.final_error(target).unwrap_or_else(|| {
+            let message = format!("cannot connect to {}: {failure}", target.shown);
+            TroupeError::new(ErrorCode::ServerUnavailable, message)
+        })),
+    }
+}
+
+/// The message of the server's rejection.
+fn refusal(target: &Target, response: &Response<Option<Vec<u8>>>) -> String {
+    let body = String::from_utf8_lossy(response.body().as_deref().unwrap_or_default());
+    format!("{} refused: {} {body}", target.shown, response.status())
+}
+
+/// How long the server asks to wait, at most `LONGEST_WAIT`.
+fn retry_after(headers: &HeaderMap) -> Duration {
+    let seconds = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    seconds.map_or(Duration::ZERO, Duration::from_secs).min(LONGEST_WAIT)
 }
 
 async fn attempt(
     target: &Target,
     greeting: &Greeting,
     name: &mut Option<String>,
-) -> Result<Established, Error> {
+) -> Result<Established, Failure> {
+    let attempt = attempt_in_time(target, greeting, name);
+    tokio::time::timeout(ATTEMPT, attempt).await.unwrap_or(Err(Failure::TimedOut))
+}
+
+async fn attempt_in_time(
+    target: &Target,
+    greeting: &Greeting,
+    name: &mut Option<String>,
+) -> Result<Established, Failure> {
     let config = WebSocketConfig::default()
         .max_message_size(Some(LONGEST_ANSWER))
         .max_frame_size(Some(LONGEST_ANSWER));
-    let request = target.request(name.as_deref(), greeting.standing.own())?;
+    let request = target.request(name.as_deref(), greeting.standing.own()).await?;
     let (socket, response) = connect_async_with_config(request, Some(config), true).await?;
+    if let Some(stream) = tcp_stream(socket.get_ref()) {
+        keep_alive::watch(stream);
+    }
     *name = response.headers().get(SESSION_ID).and_then(|name| name.to_str().ok()).map(str::to_owned);
     let known = name.is_some() && *name == greeting.name;
-    let read = response.headers().get(MESSAGES_READ).and_then(|read| read.to_str().ok()?.parse().ok());
+    let Some(read) = response.headers().get(MESSAGES_READ) else {
+        return Err(Failure::NotTroupe("another server answers there".to_owned()));
+    };
+    let read = read.to_str().ok().and_then(|read| read.parse().ok());
     let mut link =
         Box::new(Link { socket, name: name.clone(), known, read: read.unwrap_or_default(), sent: 0 });
     let mut early = Vec::new();
@@ -193,6 +314,15 @@ async fn attempt(
     Ok(Established { link, early })
 }
 
+/// The connection below TLS.
+fn tcp_stream(stream: &MaybeTlsStream<TcpStream>) -> Option<&TcpStream> {
+    match stream {
+        MaybeTlsStream::Plain(stream) => Some(stream),
+        MaybeTlsStream::Rustls(stream) => Some(stream.get_ref().0),
+        _ => None,
+    }
+}
+
 impl Link {
     pub fn linked(&self) -> Linked<'_> {
         Linked { name: self.name.as_deref(), known: self.known, read: self.read, sent: self.sent }
@@ -214,7 +344,7 @@ impl Link {
         }
     }
 
-    /// Sends; that it cannot is told by `receive`.
+    /// Sends a message. A failure is reported by `receive`.
     pub async fn send(&mut self, text: String) {
         self.sent += 1;
         if let Err(error) = self.socket.send(Message::text(text)).await {
@@ -223,7 +353,7 @@ impl Link {
     }
 
     /// Sends requests of our own and waits for their answers; what else comes goes to `early`.
-    async fn ask(&mut self, messages: &[Value], early: &mut Vec<String>) -> Result<Vec<Value>, Error> {
+    pub async fn ask(&mut self, messages: &[Value], early: &mut Vec<String>) -> Result<Vec<Value>, Error> {
         for message in messages {
             self.send(message.to_string()).await;
         }
@@ -241,12 +371,51 @@ impl Link {
     }
 
     /// Leaves in order, so that the server ends what ends with the client.
-    pub async fn close(mut self: Box<Self>) {
+    pub async fn close(mut self) {
         let goodbye = async {
             self.socket.close(None).await?;
             while let Some(Ok(_)) = self.socket.next().await {}
             Ok::<(), Error>(())
         };
         let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_token_file_of_the_user_is_read_for_this_machine_only() {
+        for (url, reads) in [
+            ("http://127.0.0.1:4000", true),
+            ("ws://localhost:4000/ws", true),
+            ("http://[::1]:4000/mcp", true),
+            ("http://192.0.2.1:4000", false),
+            ("https://localhost.example", false),
+            ("http://127.0.0.1.example", false),
+        ] {
+            let config = Config { connect: Some(url.to_owned()), ..Config::default() };
+            assert_eq!(Target::new(&config).await.unwrap().reads_token_file, reads, "{url}");
+        }
+        let config = Config {
+            connect: Some("http://localhost:1".to_owned()),
+            auth_token: Some(crate::config::Masked("given".to_owned())),
+            ..Config::default()
+        };
+        let target = Target::new(&config).await.unwrap();
+        assert!(!target.reads_token_file);
+        assert_eq!(target.headers[header::AUTHORIZATION], "Bearer given");
+    }
+
+    #[test]
+    fn the_server_sets_the_pause_within_a_limit() {
+        let after = |text: &'static str| {
+            retry_after(&HeaderMap::from_iter([(header::RETRY_AFTER, HeaderValue::from_static(text))]))
+        };
+        assert_eq!(after("2"), Duration::from_secs(2));
+        assert_eq!(after("86400"), LONGEST_WAIT);
+        assert_eq!(after("Wed, 21 Oct 2026 07:28:00 GMT"), Duration::ZERO);
+        assert_eq!(retry_after(&HeaderMap::new()), Duration::ZERO);
     }
 }

@@ -1,4 +1,4 @@
-//! What a face remembers: the handshake, the requests that wait for answers; what follows from those is in `standing`.
+//! The handshake and the requests that wait for answers. `standing` has the state that results from them.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,9 +14,9 @@ use crate::tools::{Group, Registry};
 
 /// How long a call waits to hear whether it has arrived.
 const DOUBT: Duration = Duration::from_secs(1);
-const UNKNOWN: &str = "the server went away during the call: whether it was done is not known";
+const UNKNOWN: &str = "went away during the call: whether it was done is not known";
 
-/// The parts of a message that a face looks at.
+/// The parts of a message that `--connect` reads.
 #[derive(Deserialize)]
 struct Shape<'a> {
     #[serde(borrow)]
@@ -64,12 +64,12 @@ struct Waiting {
     due: Instant,
 }
 
-/// What has to be said to a new server before the client's messages.
+/// The messages for a new server before the client's messages.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Greeting {
     /// The client's `initialize`, once it has been answered.
     pub initialize: Option<String>,
-    /// What the client has there.
+    /// The state of the client at the server.
     pub standing: Standing,
     /// The name of the client at the server.
     pub name: Option<String>,
@@ -79,7 +79,7 @@ pub(super) struct Greeting {
 pub(super) struct Linked<'a> {
     /// How the server calls the client.
     pub name: Option<&'a str>,
-    /// Whether it is the server that the link before led to.
+    /// Whether it is the same server as before.
     pub known: bool,
     /// How many messages it had read of the client before.
     pub read: u64,
@@ -87,9 +87,11 @@ pub(super) struct Linked<'a> {
     pub sent: u64,
 }
 
-/// The state of a face.
+/// The state of a `--connect` process.
 #[derive(Default)]
 pub(super) struct Memory {
+    /// The URL of the server, for messages.
+    server: String,
     initialize: Option<(String, String)>,
     greeted: bool,
     /// How many messages the server has got of this client, if all have arrived.
@@ -102,6 +104,11 @@ pub(super) struct Memory {
 }
 
 impl Memory {
+    /// Creates the memory of a client of the server at this URL.
+    pub fn of(server: String) -> Self {
+        Self { server, ..Self::default() }
+    }
+
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -114,8 +121,8 @@ impl Memory {
         }
     }
 
-    /// Takes note of a new link. Tells what to answer to the calls that had arrived, or may have; those that had not are
-    /// sent again. And that what the client watches may have changed.
+    /// Handles a new connection. Returns the answers to calls that had arrived or may have arrived; the others are
+    /// sent again. Also returns notifications that subscribed resources may have changed.
     pub fn linked(&mut self, link: Linked<'_>) -> Vec<Value> {
         self.name = link.name.map(str::to_owned);
         self.sent = link.read + link.sent;
@@ -169,7 +176,7 @@ impl Memory {
         open
     }
 
-    /// Takes note of what the server says.
+    /// Handles a message of the server.
     pub fn hears(&mut self, text: &str) {
         let Ok(shape) = serde_json::from_str::<Shape<'_>>(text) else { return };
         let (Some(id), None) = (shape.id, shape.method) else { return };
@@ -202,17 +209,18 @@ impl Memory {
         let now = Instant::now();
         let mut told =
             self.give_up(UNKNOWN, |waiting| matches!(waiting.way, Way::Doubtful(_)) && waiting.due <= now);
-        told.extend(self.give_up("the server did not come back in time", |waiting| {
+        told.extend(self.give_up("could not be reached in time", |waiting| {
             waiting.way == Way::Unsent && waiting.due <= now
         }));
         told
     }
 
     fn give_up(&mut self, message: &str, which: impl Fn(&Waiting) -> bool) -> Vec<Value> {
+        let message = format!("the server at {} {message}", self.server);
         let given_up = self.waiting.extract_if(.., |_, (_, waiting)| which(waiting));
         given_up
             .map(|(_, (id, waiting))| {
-                unavailable(&serde_json::from_str(&id).unwrap_or_default(), waiting.is_call, message)
+                unavailable(&serde_json::from_str(&id).unwrap_or_default(), waiting.is_call, &message)
             })
             .collect()
     }
@@ -234,7 +242,7 @@ impl Memory {
 /// Whether calling the tool `name` twice is as good as once. What reads the record moves on in it.
 fn is_repeatable(name: &str) -> bool {
     let rows = Registry::all().iter().filter(|tool| tool.name == name);
-    rows.filter(|tool| tool.group != Group::Record).any(|tool| tool.hints.read_only)
+    rows.filter(|tool| tool.group != Group::Record).any(|tool| tool.properties.hints.read_only)
 }
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
-//! `--connect`: the stdio face of a server that runs elsewhere. Messages go through unread but for what is
-//! needed to survive that server's restart.
+//! `--connect`: a stdio proxy for a server that runs elsewhere. It reads messages only as far as necessary to
+//! survive a restart of that server.
 //!
-//! `link` is the WebSocket to the server, and makes a new one when it breaks; `memory` knows what the client
-//! waits for, `standing` which sessions it has and what it is told unasked. While there is no link, what the client asks waits, for so long; then
-//! it gets an error that says that it may try again. A call that was under way when the link broke is sent again
-//! where that does no harm: it only reads, or the server says that it has not arrived. Else it may have been done or
-//! not, and gets that error soon.
+//! `link` is the WebSocket to the server, and reconnects when the connection breaks. `memory` has the client's
+//! pending requests, `standing` its sessions and subscriptions. While there is no connection, requests wait for a
+//! limited time and then fail with a retryable error. A call that was running when the connection broke is sent
+//! again if that is safe: it only reads, or the server reports that it has not received the call. Otherwise the
+//! call may have run, and it soon fails with that error.
 
 mod link;
 mod memory;
+mod once;
 mod standing;
 
 use std::{pin::Pin, time::Duration};
@@ -20,6 +21,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+pub use self::once::call_connected;
 use self::{
     link::{Established, Link, Target},
     memory::Memory,
@@ -33,7 +35,7 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// What a server on a port takes.
+/// The longest message that a server on a port accepts.
 const LONGEST: usize = 4 << 20;
 /// So many requests may wait for their answers; with more the client is not read on.
 const MOST_WAITING: usize = 1024;
@@ -44,8 +46,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) async fn serve_connected(config: Config, stop: CancellationToken) -> Result<()> {
     let target = Target::new(&config).await?;
     let (read, write) = super::stdio::streams();
-    let mut face =
-        Face { lines: LineReader::new(read, LONGEST), write: Mutex::new(write), memory: Memory::default() };
+    let memory = Memory::of(target.shown.clone());
+    let mut face = Face { lines: LineReader::new(read, LONGEST), write: Mutex::new(write), memory };
     tokio::select! {
         ended = face.run(&target) => ended,
         () = stop.cancelled() => Ok(()),
@@ -165,7 +167,7 @@ impl Way {
         }
     }
 
-    /// What cannot be sent any more is told by the link's end.
+    /// If a message cannot be sent, the end of the connection reports it.
     async fn send(&mut self, text: String) {
         if let Self::Open(link) = self {
             link.send(text).await;
@@ -182,8 +184,7 @@ async fn until(due: Option<tokio::time::Instant>) {
 
 /// An answer that says that the same may work later.
 fn unavailable(id: &Value, is_call: bool, message: &str) -> Value {
-    let error = TroupeError::new(ErrorCode::UpstreamUnavailable, message)
-        .suggestion("try again: the server may be back by then");
+    let error = TroupeError::new(ErrorCode::ServerUnavailable, message);
     let error = serde_json::to_value(error).unwrap_or_default();
     if is_call {
         let content = serde_json::json!([{"type": "text", "text": error.to_string()}]);

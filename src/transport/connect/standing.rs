@@ -1,18 +1,20 @@
-//! What a client has at its server, and is given again by the next one: its sessions, what it is told unasked.
+//! The state of a client that the next server gets again: its sessions, its subscriptions and its log level.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
-/// So many sessions that the client has made are brought back, the newest.
+use crate::tools::{Lifecycle, Registry};
+
+/// Maximum number of the client's sessions that are resumed, the newest first.
 const MOST_SESSIONS: usize = 1000;
 /// As many as a server lets a client watch.
 const MOST_SUBSCRIPTIONS: usize = 500;
-/// What a request of 2026-07-28 says of its client itself.
+/// The prefix of the fields in which a request of 2026-07-28 describes its client.
 const ERA: &str = "io.modelcontextprotocol/";
 
-/// The parts of a request's parameters that tell what it does.
+/// The parts of a request's parameters that determine its effect.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Params<'a> {
@@ -32,7 +34,7 @@ struct Arguments {
     session: Option<String>,
 }
 
-/// What a request changes of it once it is answered.
+/// The change of the state after a request was answered.
 pub(super) enum Effect {
     Creates,
     Closes(String),
@@ -40,7 +42,7 @@ pub(super) enum Effect {
     Implicit,
     Subscribes(String),
     Unsubscribes(String),
-    /// What the server logs to it.
+    /// The log level of the client.
     SetsLevel(Value),
     None,
 }
@@ -51,9 +53,10 @@ impl Effect {
         match (method, params.uri, params.level) {
             ("tools/call", ..) => {
                 let session = params.arguments.and_then(|arguments| arguments.session);
-                match (params.name.as_deref(), session) {
-                    (Some("create_session" | "create_new_session" | "session_resume"), _) => Self::Creates,
-                    (Some("close_session"), Some(session)) => Self::Closes(session),
+                let tool = params.name.as_deref().and_then(Registry::row);
+                match (tool.and_then(|tool| tool.properties.lifecycle), session) {
+                    (Some(Lifecycle::Create | Lifecycle::Resume), _) => Self::Creates,
+                    (Some(Lifecycle::Close), Some(session)) => Self::Closes(session),
                     (_, Some(_)) => Self::None,
                     (_, None) => Self::Implicit,
                 }
@@ -89,7 +92,7 @@ pub(super) struct Standing {
     subscriptions: BTreeMap<String, u64>,
     subscribed: u64,
     level: Option<Value>,
-    /// Of a client that does not shake hands.
+    /// The metadata of a client that does not shake hands.
     meta: Option<Value>,
 }
 
@@ -148,8 +151,9 @@ impl Standing {
         self.own.as_deref()
     }
 
-    /// What a link begins with, step by step: each begins when the one before has been answered. A server that still
-    /// `known` the client has its sessions, but what it is told unasked ended with the link.
+    /// The requests that restore the state on a new connection, in two steps: each begins when the one before has
+    /// been answered. A server that still has the client (`known`) has its sessions, but its subscriptions ended with
+    /// the connection.
     pub fn wishes(&self, known: bool, shakes_hands: bool) -> [Vec<Wish>; 2] {
         let wish = |method, mut params: Value| {
             if let Some(meta) = self.meta.as_ref().filter(|_| !shakes_hands) {
@@ -158,7 +162,8 @@ impl Standing {
             Wish { method, params }
         };
         let resumed = |session: &String| {
-            wish("tools/call", json!({"name": "session_resume", "arguments": {"sessionId": session}}))
+            let resume = Registry::of_lifecycle(Lifecycle::Resume);
+            wish("tools/call", json!({"name": resume, "arguments": {"sessionId": session}}))
         };
         let sessions = self.created.iter().chain(&self.own).filter(|_| !known).map(resumed);
         let level = self.level.iter().map(|level| wish("logging/setLevel", json!({"level": level})));
@@ -167,7 +172,7 @@ impl Standing {
         [sessions.collect(), level.chain(subscriptions).collect()]
     }
 
-    /// What the client is told of a new link: nobody has seen what it watches meanwhile.
+    /// Notifications for the client after a reconnect, because changes in between were not reported.
     pub fn news(&self) -> impl Iterator<Item = Value> {
         let told = |uri| json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}});
         self.subscriptions.keys().map(told)

@@ -1,9 +1,9 @@
-//! Who is attached, by the id that the client sends with each request: an `Mcp-Session-Id`, or a WebSocket
-//! that may come back.
+//! The attached clients, by the id that the client sends with each request: an `Mcp-Session-Id`, or the id of a
+//! WebSocket that can reconnect.
 //!
-//! The browser session of a client that is away for `--idle-timeout` with nothing running is put to rest; the client
-//! keeps its id, and its next call brings the session back. Only when there are too many are those forgotten that are away
-//! longest.
+//! The browser session of a client that is idle for `--idle-timeout` with no running call is suspended. The client
+//! keeps its id, and its next call resumes the session. Clients are forgotten only when there are too many, those
+//! that are idle longest first.
 
 use std::{
     collections::HashMap,
@@ -35,7 +35,7 @@ pub(super) struct Client {
     pub closed: CancellationToken,
     /// Answers that are on their way.
     pub answers: TaskTracker,
-    /// Messages that were read from its WebSockets: one that comes back learns what has arrived.
+    /// Number of messages read from its WebSockets, which a reconnecting client gets.
     pub read: AtomicU64,
     socket: Mutex<Option<Socket>>,
 }
@@ -233,7 +233,7 @@ mod tests {
         }
     }
 
-    /// Lets what is ready run.
+    /// Lets other ready tasks run.
     async fn turn() {
         for _ in 0..50 {
             tokio::task::yield_now().await;

@@ -1,14 +1,16 @@
-//! What streams have told, kept for a while: a client whose connection broke asks for the rest (`Last-Event-ID`), also
-//! where the call has been answered meanwhile.
+//! The events of recent SSE streams. A client whose connection broke requests the missing events with
+//! `Last-Event-ID`, also after the call has been answered. rmcp's own cache drops a stream with its answer, when it
+//! is needed most.
 //!
-//! rmcp's own cache forgets a stream with its answer, which is when it is wanted most.
+//! Each client has its own buffer, so that none evicts the events of another. There is also a total limit: beyond
+//! it, the client with the largest buffer loses events first.
 
 use std::{
     collections::{HashMap, VecDeque},
     io,
     pin::pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -26,27 +28,49 @@ use tokio::{sync::Notify, time::Instant};
 
 /// How long the answer of a call is kept.
 const KEPT: Duration = Duration::from_secs(60);
-/// Of one stream the newest; of all streams so many and so many bytes: the one goes that has been quiet longest.
+/// How many events of a stream are kept, and how many streams of a client: the newest.
 const MOST_EVENTS: usize = 256;
-const MOST_STREAMS: usize = 4096;
-const MOST_BYTES: usize = 16 << 20;
+const MOST_STREAMS: usize = 256;
+
+/// How many bytes are kept.
+struct Limits {
+    client: usize,
+    all: usize,
+}
+
+/// One answer with a large screenshot fits into the buffer of a client.
+const LIMITS: Limits = Limits { client: 16 << 20, all: 128 << 20 };
 
 /// How rmcp ends the name of a stream of no call.
 const BESIDE: &str = ":common";
 
-/// The events of all streams.
+/// The events of all clients.
 #[derive(Default)]
 pub(super) struct Events {
     /// Every event has a number of its own.
     told: AtomicU64,
-    streams: Mutex<Streams>,
+    kept: Mutex<Kept>,
 }
 
+struct Kept {
+    limits: Limits,
+    /// By protocol session.
+    clients: HashMap<Arc<str>, Streams>,
+    /// Streams whose calls have been answered, in order: when, of which client, which one.
+    over: VecDeque<(Instant, Arc<str>, Arc<str>)>,
+    bytes: usize,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { limits: LIMITS, clients: HashMap::new(), over: VecDeque::new(), bytes: 0 }
+    }
+}
+
+/// The streams of one client.
 #[derive(Default)]
 struct Streams {
     by_id: HashMap<Arc<str>, Told>,
-    /// Those whose calls have been answered, in order.
-    over: VecDeque<(Instant, Arc<str>)>,
     bytes: usize,
 }
 
@@ -57,7 +81,7 @@ struct Told {
     /// The call has been answered: nothing follows.
     over: bool,
     news: Arc<Notify>,
-    /// Counts those that have asked for the rest: only the last of them is told.
+    /// Counts the requests for the rest of the stream: only the latest one gets the events.
     followers: u64,
 }
 
@@ -73,31 +97,60 @@ impl Default for Told {
     }
 }
 
-impl Streams {
-    fn remove(&mut self, id: &str) {
-        if let Some(told) = self.by_id.remove(id) {
-            self.bytes -= told.events.iter().map(|event| event.bytes).sum::<usize>();
+impl Kept {
+    fn stream(&self, session: &str, id: &str) -> Option<&Told> {
+        self.clients.get(session)?.by_id.get(id)
+    }
+
+    fn remove(&mut self, session: &str, id: &str) {
+        let Some(client) = self.clients.get_mut(session) else { return };
+        if let Some(told) = client.by_id.remove(id) {
+            let bytes = told.events.iter().map(|event| event.bytes).sum::<usize>();
+            client.bytes -= bytes;
+            self.bytes -= bytes;
             told.news.notify_waiters();
+        }
+        if client.by_id.is_empty() {
+            self.clients.remove(session);
         }
     }
 
-    fn make_room(&mut self, now: Instant) {
-        let full = |streams: &Self| streams.by_id.len() > MOST_STREAMS || streams.bytes > MOST_BYTES;
-        while let Some((at, id)) = self.over.front().cloned()
-            && (at + KEPT < now || full(self))
+    /// Removes the stream of a client that is missed least: an answered one if there is one, and the oldest of them.
+    /// False if the client has none.
+    fn remove_one(&mut self, session: &str) -> bool {
+        let streams = self.clients.get(session).into_iter().flat_map(|client| &client.by_id);
+        let oldest = streams.min_by_key(|(_, told)| (!told.over, told.at)).map(|(id, _)| id.clone());
+        match oldest {
+            Some(id) => {
+                self.remove(session, &id);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Holds all limits again after `session` has got an event.
+    fn make_room(&mut self, session: &str, now: Instant) {
+        while let Some((at, session, id)) = self.over.front().cloned()
+            && at + KEPT < now
         {
             self.over.pop_front();
-            self.remove(&id);
+            self.remove(&session, &id);
         }
-        while full(self) {
-            let quiet = self.by_id.iter().min_by_key(|(_, told)| told.at).map(|(id, _)| id.clone());
-            let Some(quiet) = quiet else { return };
-            self.remove(&quiet);
+        let most = self.limits.client;
+        let is_full = |client: &Streams| client.by_id.len() > MOST_STREAMS || client.bytes > most;
+        while self.clients.get(session).is_some_and(is_full) && self.remove_one(session) {}
+        while self.bytes > self.limits.all {
+            let largest = self.clients.iter().max_by_key(|(_, client)| client.bytes);
+            let Some(largest) = largest.map(|(session, _)| session.clone()) else { return };
+            if !self.remove_one(&largest) {
+                return;
+            }
         }
     }
 }
 
-/// What comes next in a stream.
+/// The next item of a stream.
 enum Next {
     Event(u64, ServerSseMessage),
     Wait(Arc<Notify>),
@@ -112,21 +165,24 @@ fn standalone(session: &str) -> String {
 }
 
 impl Events {
-    fn streams(&self) -> MutexGuard<'_, Streams> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a session is told beside its calls' answers, from now on and what is kept of it.
+    /// The notifications of a session outside of its calls' answers: the stored ones and those that follow.
     pub fn beside(
         self: &Arc<Self>,
         session: &str,
     ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + use<> {
         let id = standalone(session);
-        self.streams().by_id.entry(id.as_str().into()).or_default();
-        self.follow(id, 0)
+        let mut kept = self.kept();
+        kept.clients.entry(session.into()).or_default().by_id.entry(id.as_str().into()).or_default();
+        drop(kept);
+        self.follow(session, id, 0)
     }
 
-    /// What came after the event `last`, and what comes; `None` where nothing is kept of its stream.
+    /// The events after the event `last` of this client, and those that follow; `None` if nothing of its stream is
+    /// stored.
     pub fn after(
         self: &Arc<Self>,
         session: &str,
@@ -138,29 +194,36 @@ impl Events {
             None => (last, standalone(session)),
         };
         let number = number.parse().ok()?;
-        let kept = self.streams().by_id.contains_key(id.as_str());
-        kept.then(|| self.follow(id, number))
+        let is_kept = self.kept().stream(session, &id).is_some();
+        is_kept.then(|| self.follow(session, id, number))
     }
 
-    /// Forgets what concerned no call: the session is over.
+    /// Removes the events of a client that has ended.
     pub fn forget(&self, session: &str) {
-        self.streams().remove(&standalone(session));
+        let mut kept = self.kept();
+        while kept.remove_one(session) {}
     }
 
     fn follow(
         self: &Arc<Self>,
+        session: &str,
         id: String,
         last: u64,
     ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + use<> {
-        let follower = self.streams().by_id.get_mut(id.as_str()).map_or(0, |told| {
-            told.followers += 1;
-            told.news.notify_waiters();
-            told.followers
-        });
-        stream::unfold((self.clone(), id, last), move |(events, id, last)| async move {
+        let session: Arc<str> = session.into();
+        let follower = {
+            let mut kept = self.kept();
+            let client = kept.clients.get_mut(&session);
+            client.and_then(|client| client.by_id.get_mut(id.as_str())).map_or(0, |told| {
+                told.followers += 1;
+                told.news.notify_waiters();
+                told.followers
+            })
+        };
+        stream::unfold((self.clone(), session, id, last), move |(events, session, id, last)| async move {
             loop {
-                let news = match events.next(&id, last, follower) {
-                    Next::Event(number, message) => return Some((message, (events, id, number))),
+                let news = match events.next(&session, &id, last, follower) {
+                    Next::Event(number, message) => return Some((message, (events, session, id, number))),
                     Next::Wait(news) => news,
                     Next::Quiet => std::future::pending().await,
                     Next::Over => return None,
@@ -168,16 +231,16 @@ impl Events {
                 let mut told = pin!(news.notified());
                 told.as_mut().enable();
                 // Whatever came before it listened is there now.
-                if matches!(events.next(&id, last, follower), Next::Wait(_)) {
+                if matches!(events.next(&session, &id, last, follower), Next::Wait(_)) {
                     told.await;
                 }
             }
         })
     }
 
-    fn next(&self, id: &str, last: u64, follower: u64) -> Next {
-        let streams = self.streams();
-        let Some(told) = streams.by_id.get(id) else { return Next::Over };
+    fn next(&self, session: &str, id: &str, last: u64, follower: u64) -> Next {
+        let kept = self.kept();
+        let Some(told) = kept.stream(session, id) else { return Next::Over };
         if told.followers != follower {
             return Next::Quiet;
         }
@@ -188,31 +251,32 @@ impl Events {
         }
     }
 
-    /// Keeps an event, and gives it its id.
-    fn keep(&self, stream: &str, event: &ServerSseMessage) -> String {
+    /// Keeps an event of a client, and gives it its id.
+    fn keep(&self, session: &Arc<str>, stream: &str, event: &ServerSseMessage) -> String {
         let number = self.told.fetch_add(1, Ordering::Relaxed) + 1;
         let event_id = format!("{number}/{stream}");
         let mut message = event.clone();
         message.event_id = Some(event_id.clone());
-        let bytes = message.message.as_deref().map_or(0, length) + event_id.len();
+        let bytes = message.message.as_deref().map_or(0, length) + 2 * event_id.len() + size_of::<Event>();
         let answers =
             matches!(event.message.as_deref(), Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)));
         let over = answers && !stream.ends_with(BESIDE);
         let now = Instant::now();
-        let mut streams = self.streams();
-        streams.bytes += bytes;
-        let told = streams.by_id.entry(stream.into()).or_default();
+        let mut kept = self.kept();
+        let client = kept.clients.entry(session.clone()).or_default();
+        let told = client.by_id.entry(stream.into()).or_default();
         told.events.push(Event { number, bytes, message });
         told.at = now;
         told.over = over;
         let surplus = told.events.len().saturating_sub(MOST_EVENTS);
         let gone: usize = told.events.drain(..surplus).map(|event| event.bytes).sum();
         told.news.notify_waiters();
-        streams.bytes -= gone;
+        client.bytes = client.bytes + bytes - gone;
+        kept.bytes = kept.bytes + bytes - gone;
         if over {
-            streams.over.push_back((now, stream.into()));
+            kept.over.push_back((now, session.clone(), stream.into()));
         }
-        streams.make_room(now);
+        kept.make_room(session, now);
         event_id
     }
 }
@@ -235,13 +299,32 @@ fn length(message: &ServerJsonRpcMessage) -> usize {
     count.0
 }
 
-#[async_trait]
-impl EventStore for Events {
-    async fn store_event(&self, stream: &str, event: &ServerSseMessage) -> Result<EventId, EventStoreError> {
-        Ok(self.keep(stream, event))
+/// Where rmcp stores the events of one client.
+pub(super) struct ClientEvents {
+    events: Arc<Events>,
+    /// Set before the first event.
+    session: OnceLock<Arc<str>>,
+}
+
+impl ClientEvents {
+    pub fn new(events: Arc<Events>) -> Self {
+        Self { events, session: OnceLock::new() }
     }
 
-    /// Who asks is known by its session only: see `after`.
+    /// Sets the protocol session of the client.
+    pub fn belong_to(&self, session: Arc<str>) {
+        let _ = self.session.set(session);
+    }
+}
+
+#[async_trait]
+impl EventStore for ClientEvents {
+    async fn store_event(&self, stream: &str, event: &ServerSseMessage) -> Result<EventId, EventStoreError> {
+        let session = self.session.get().ok_or("the session has no id yet")?;
+        Ok(self.events.keep(session, stream, event))
+    }
+
+    /// Not used: see [`Events::after`], which knows the client.
     async fn replay_events_after(&self, _last: &str) -> Result<EventStream, EventStoreError> {
         Ok(Box::pin(stream::empty()))
     }
@@ -268,60 +351,97 @@ mod tests {
         ids.collect().await
     }
 
+    const SMALL: Limits = Limits { client: 160_000, all: 1_280_000 };
+
+    /// With limits that a test reaches soon.
+    fn small() -> Arc<Events> {
+        let kept = Kept { limits: SMALL, ..Kept::default() };
+        Arc::new(Events { kept: Mutex::new(kept), ..Events::default() })
+    }
+
+    fn session(name: &str) -> Arc<str> {
+        name.into()
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn an_answer_is_there_for_a_minute_after_it_was_given() {
+    async fn an_answer_is_kept_for_a_minute() {
         let events = Arc::new(Events::default());
-        let first = events.keep("a", &priming());
-        events.keep("other", &answer("no"));
-        let second = events.keep("a", &answer("yes"));
+        let s = session("s");
+        let first = events.keep(&s, "a", &priming());
+        events.keep(&s, "other", &answer("no"));
+        let second = events.keep(&s, "a", &answer("yes"));
         assert_eq!(all(events.after("s", &first).unwrap()).await, std::slice::from_ref(&second));
         assert_eq!(all(events.after("s", &second).unwrap()).await, Vec::<String>::new());
         assert!(events.after("s", "1/unknown").is_none() && events.after("s", "junk").is_none());
+        assert!(events.after("stranger", &first).is_none(), "another client gets nothing of it");
         tokio::time::advance(KEPT * 2).await;
-        events.keep("other", &priming());
+        events.keep(&session("another"), "other", &priming());
         assert!(events.after("s", &first).is_none());
     }
 
     #[tokio::test]
-    async fn what_is_still_to_come_is_waited_for_by_the_last_who_asks() {
+    async fn only_the_last_follower_of_a_stream_gets_its_events() {
         let events = Arc::new(Events::default());
-        let first = events.keep("a", &priming());
+        let s = session("s");
+        let first = events.keep(&s, "a", &priming());
         let mut replaced = std::pin::pin!(events.after("s", &first).unwrap());
         let waiting = tokio::spawn(all(events.after("s", &first).unwrap()));
         tokio::task::yield_now().await;
-        let second = events.keep("a", &answer("yes"));
+        let second = events.keep(&s, "a", &answer("yes"));
         assert_eq!(waiting.await.unwrap(), [second]);
         assert!(futures_util::poll!(replaced.next()).is_pending());
     }
 
     #[tokio::test]
-    async fn a_session_is_told_what_came_before_it_listened_until_it_is_over() {
+    async fn the_standalone_stream_begins_with_earlier_events_and_ends_with_the_session() {
         let events = Arc::new(Events::default());
-        let id = events.keep(&standalone("s"), &priming());
+        let id = events.keep(&session("s"), &standalone("s"), &priming());
         let mut beside = std::pin::pin!(events.beside("s"));
         assert_eq!(beside.next().await.unwrap().event_id, Some(id));
         events.forget("s");
         assert!(beside.next().await.is_none());
+        assert!(events.kept().clients.is_empty());
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
-        let events = Arc::new(Events::default());
-        let large = "x".repeat(MOST_BYTES / 3);
+    fn a_client_with_many_events_displaces_none_of_another() {
+        let events = small();
+        let (quiet, busy) = (session("quiet"), session("busy"));
+        let first = events.keep(&quiet, "call", &priming());
+        events.keep(&quiet, "call", &answer("kept"));
+        let large = "x".repeat(SMALL.client / 3);
         for number in 0..8 {
-            events.keep(&format!("large-{number}"), &answer(&large));
+            events.keep(&busy, &format!("large-{number}"), &answer(&large));
         }
         for number in 0..MOST_STREAMS * 2 {
-            events.keep(&format!("small-{number}"), &priming());
+            events.keep(&busy, &format!("small-{number}"), &priming());
         }
         for _ in 0..MOST_EVENTS * 2 {
-            events.keep("one", &priming());
+            events.keep(&busy, "one", &priming());
         }
-        let streams = events.streams();
-        assert!(streams.bytes <= MOST_BYTES && streams.by_id.len() <= MOST_STREAMS);
-        assert_eq!(streams.by_id["one"].events.len(), MOST_EVENTS);
-        let counted: usize =
-            streams.by_id.values().flat_map(|told| &told.events).map(|event| event.bytes).sum();
-        assert_eq!(counted, streams.bytes);
+        assert!(events.after("quiet", &first).is_some());
+        let kept = events.kept();
+        let client = &kept.clients["busy"];
+        assert!(client.bytes <= SMALL.client && client.by_id.len() <= MOST_STREAMS);
+        assert_eq!(client.by_id["one"].events.len(), MOST_EVENTS);
+    }
+
+    #[test]
+    fn beyond_the_limit_of_all_the_largest_client_loses_events() {
+        let events = small();
+        let quiet = events.keep(&session("quiet"), "call", &answer("kept"));
+        let large = "x".repeat(SMALL.client / 4);
+        for client in 0..2 * SMALL.all / SMALL.client {
+            for number in 0..3 {
+                events.keep(&session(&format!("busy-{client}")), &number.to_string(), &answer(&large));
+            }
+        }
+        assert!(events.after("quiet", &quiet).is_some());
+        let kept = events.kept();
+        assert!(kept.bytes <= SMALL.all);
+        let streams = kept.clients.values().flat_map(|client| client.by_id.values());
+        let counted: usize = streams.flat_map(|told| &told.events).map(|event| event.bytes).sum();
+        assert_eq!(counted, kept.bytes);
+        assert_eq!(kept.clients.values().map(|client| client.bytes).sum::<usize>(), kept.bytes);
     }
 }

@@ -1,22 +1,30 @@
-//! Who may ask: the right `Host`, no foreign `Origin`, not too often, with the token.
+//! Checks each request: `Host`, `Origin`, rate limit, token. Rejected requests are logged with the address of the
+//! client and the path.
 //!
-//! A page in the user's own browser can reach 127.0.0.1. It cannot forge `Origin`, and where it has its name
-//! point to us (DNS rebinding), `Host` tells.
+//! A page in the user's own browser can reach 127.0.0.1. It cannot forge `Origin`, and with DNS rebinding, `Host`
+//! has the page's own name.
 
 use std::{net::IpAddr, sync::Arc};
 
 use axum::{
-    extract::{Request, State},
+    extract::{OriginalUri, Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header, uri::Authority},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use super::{listen::Caller, problem, rate::RateLimit, token::Token};
+use super::{
+    forwarded::{ClientAddress, TrustedProxies},
+    listen::Caller,
+    problem,
+    rate::RateLimit,
+    refusals::RefusalLog,
+};
 use crate::{
-    config::{Config, Transport},
+    config::{Config, Transport, one_line},
     error::Result,
+    transport::Token,
 };
 
 /// What answers carry, so that no browser makes anything else of them.
@@ -27,7 +35,7 @@ const SECURITY_HEADERS: &[(HeaderName, &str)] = &[
     (header::REFERRER_POLICY, "no-referrer"),
     (header::CACHE_CONTROL, "no-store"),
 ];
-/// What a page may send and read, beside what any page may.
+/// The headers that pages of allowed origins can send and read in addition to the safelisted ones.
 const HEADERS: &[&str] = &[
     "authorization",
     "content-type",
@@ -42,30 +50,58 @@ const HEADERS: &[&str] = &[
 pub(super) struct Guard {
     hosts: Hosts,
     origins: Vec<String>,
+    /// `None` with `--no-auth`.
     token: Option<Token>,
-    /// What programs send to the JSON API, which shows the sessions of all; `None` where there could be none.
+    /// The token for the JSON API, which shows the sessions of all clients. It is required with `--no-auth` too; `None`
+    /// closes the API.
     programs: Option<Token>,
     rate: RateLimit,
+    refusals: Arc<RefusalLog>,
+    proxies: TrustedProxies,
+    health: String,
+    metrics: String,
 }
 
 impl Guard {
-    /// Reads the token's file, if there is one.
+    /// Reads the token, or creates its file.
     pub async fn new(config: &Config) -> Result<Self> {
-        let token = Token::configured(config).await?;
+        let token = if config.auth { Some(Token::of_server(config).await?) } else { None };
         Ok(Self {
             hosts: Hosts::new(config),
             origins: config.allowed_origins.iter().map(|origin| normal_origin(origin)).collect(),
             programs: match (&token, config.transport) {
                 (Some(token), _) => Some(token.clone()),
-                (None, Transport::Http) => Token::made(),
+                (None, Transport::Http) => match Token::of_server(config).await {
+                    Ok(token) => {
+                        let file = token.file().unwrap_or(std::path::Path::new("the configuration"));
+                        tracing::info!("the JSON API requires the token in {}", file.display());
+                        Some(token)
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "the JSON API at /api is closed");
+                        None
+                    }
+                },
                 (None, _) => None,
             },
             token,
             rate: RateLimit::new(config.rate_limit),
+            refusals: Arc::default(),
+            proxies: TrustedProxies::new(&config.trusted_proxies),
+            health: format!("{}/health", config.base_path),
+            metrics: format!("{}/metrics", config.base_path),
         })
     }
 
-    /// Tells browsers what the allowed origins' pages may do.
+    pub fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
+    }
+
+    pub fn refusals(&self) -> &Arc<RefusalLog> {
+        &self.refusals
+    }
+
+    /// The CORS headers for pages of the allowed origins.
     pub fn cors(&self) -> CorsLayer {
         let origins = self.origins.clone();
         let allowed = AllowOrigin::predicate(move |origin: &HeaderValue, _| {
@@ -79,34 +115,54 @@ impl Guard {
             .max_age(std::time::Duration::from_secs(600))
     }
 
+    /// Whether a request has the token that MCP and the metrics require, if they do.
+    fn has_token(&self, headers: &HeaderMap) -> bool {
+        self.token.as_ref().is_none_or(|token| token.is_in(headers))
+    }
+
     fn check(&self, uri: &Uri, headers: &HeaderMap, caller: Option<IpAddr>) -> Result<(), Refusal> {
-        let host = host(uri, headers).ok_or(Refusal::NoHost)?;
-        if !self.hosts.contain(&host) {
-            return Err(Refusal::ForeignHost(host.to_string()));
+        let host = host(uri, headers);
+        // Load balancers ask for the health by the address of the machine, or with no `Host` at all. They and Prometheus ask
+        // at their own pace. A request for the metrics with a wrong token counts: it may be a guess.
+        let is_health = uri.path() == self.health;
+        if !is_health {
+            match &host {
+                None => return Err(Refusal::NoHost),
+                Some(host) if !self.hosts.contain(host) => {
+                    return Err(Refusal::ForeignHost(host.to_string()));
+                }
+                Some(_) => {}
+            }
         }
         for origin in headers.get_all(header::ORIGIN) {
             let origin = normal_origin(origin.to_str().unwrap_or("null"));
-            let own =
-                ["http", "https"].iter().any(|scheme| origin == normal_origin(&format!("{scheme}://{host}")));
+            let own = host.as_ref().is_some_and(|host| {
+                ["http", "https"].iter().any(|scheme| origin == normal_origin(&format!("{scheme}://{host}")))
+            });
             if !own && !self.origins.contains(&origin) {
                 return Err(Refusal::ForeignOrigin(origin));
             }
         }
-        if !self.rate.admits(caller) {
+        let is_exempt = is_health || uri.path() == self.metrics && self.has_token(headers);
+        if !is_exempt && !self.rate.admits(caller) {
             return Err(Refusal::TooOften);
         }
         Ok(())
     }
 }
 
-/// Why a request is not looked at.
+/// Marks a request for the health whose `Host` is not a name of this server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ForeignHost;
+
+/// Why a request was rejected.
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
     #[error("the request names no host")]
     NoHost,
-    #[error("this server is not called `{0}`; --allowed-hosts adds names")]
+    #[error("this server is not called `{}`; --allowed-hosts adds names", one_line(.0))]
     ForeignHost(String),
-    #[error("pages of `{0}` may not use this server; --allowed-origins adds origins")]
+    #[error("pages of `{}` may not use this server; --allowed-origins adds origins", one_line(.0))]
     ForeignOrigin(String),
     #[error("too many requests; --rate-limit sets how many a second are taken")]
     TooOften,
@@ -115,10 +171,10 @@ enum Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let (status, error) = match self {
-            Self::NoHost => (StatusCode::BAD_REQUEST, "no_host"),
-            Self::ForeignHost(_) => (StatusCode::FORBIDDEN, "foreign_host"),
-            Self::ForeignOrigin(_) => (StatusCode::FORBIDDEN, "foreign_origin"),
-            Self::TooOften => (StatusCode::TOO_MANY_REQUESTS, "too_many_requests"),
+            Self::NoHost => (StatusCode::BAD_REQUEST, "NO_HOST"),
+            Self::ForeignHost(_) => (StatusCode::FORBIDDEN, "FOREIGN_HOST"),
+            Self::ForeignOrigin(_) => (StatusCode::FORBIDDEN, "FOREIGN_ORIGIN"),
+            Self::TooOften => (StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS"),
         };
         let response = problem(status, error, self.to_string());
         if status == StatusCode::TOO_MANY_REQUESTS {
@@ -128,13 +184,20 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Lets pass what comes from where it may come from.
-pub(super) async fn admit(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    let caller = request.extensions().get::<Caller>().map(|caller| caller.0.ip());
-    let mut response = match guard.check(request.uri(), request.headers(), caller) {
+/// Passes on requests that the guard allows.
+pub(super) async fn admit(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
+    let peer = request.extensions().get::<Caller>().map(|caller| caller.0.ip());
+    let client = peer.map(|peer| guard.proxies.client(peer, request.headers()));
+    if let Some(address) = client {
+        request.extensions_mut().insert(ClientAddress(address));
+    }
+    if host(request.uri(), request.headers()).is_none_or(|host| !guard.hosts.contain(&host)) {
+        request.extensions_mut().insert(ForeignHost);
+    }
+    let mut response = match guard.check(request.uri(), request.headers(), client) {
         Ok(()) => next.run(request).await,
         Err(refusal) => {
-            tracing::warn!(%refusal, "a request was refused");
+            log_refusal(&guard, &request, &refusal);
             refusal.into_response()
         }
     };
@@ -144,24 +207,33 @@ pub(super) async fn admit(State(guard): State<Arc<Guard>>, request: Request, nex
     response
 }
 
-/// Lets pass what has the token, where there is one.
+/// Rejects requests without the token, unless the server runs with `--no-auth`.
 pub(super) async fn authenticate(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    if guard.token.as_ref().is_none_or(|token| token.is_in(request.headers())) {
+    if guard.has_token(request.headers()) {
         return next.run(request).await;
     }
-    unauthorized()
+    unauthorized(&guard, &request)
 }
 
-fn unauthorized() -> Response {
+/// Writes a refused request to the log. The query may contain a secret.
+fn log_refusal(guard: &Guard, request: &Request, reason: &dyn std::fmt::Display) {
+    let address = request.extensions().get::<ClientAddress>().map(|client| client.0);
+    // Below `--base-path`, the routes see the rest of the path only.
+    let uri = request.extensions().get::<OriginalUri>().map_or(request.uri(), |original| &original.0);
+    guard.refusals.write(address, request.method().as_str(), uri.path(), reason);
+}
+
+fn unauthorized(guard: &Guard, request: &Request) -> Response {
+    log_refusal(guard, request, &"the token is missing or wrong");
     let refused = problem(
         StatusCode::UNAUTHORIZED,
-        "unauthorized",
-        "the token is missing or another: send `Authorization: Bearer TOKEN`",
+        "UNAUTHORIZED",
+        "the token is missing or wrong: send `Authorization: Bearer TOKEN`; `troupe config CLIENT --http` prints a client's configuration",
     );
     ([(header::WWW_AUTHENTICATE, "Bearer")], refused).into_response()
 }
 
-/// Lets a program pass that has the token, its own where the server has none for everybody.
+/// Rejects requests to the JSON API without the token.
 pub(super) async fn authenticate_program(
     State(guard): State<Arc<Guard>>,
     request: Request,
@@ -170,7 +242,7 @@ pub(super) async fn authenticate_program(
     if guard.programs.as_ref().is_some_and(|token| token.is_in(request.headers())) {
         return next.run(request).await;
     }
-    unauthorized()
+    unauthorized(&guard, &request)
 }
 
 /// The host that the request is for. Two of them are none: a proxy before us may have taken the other.
@@ -240,6 +312,10 @@ mod tests {
             token: None,
             programs: None,
             rate: RateLimit::new(0),
+            refusals: Arc::default(),
+            proxies: TrustedProxies::new(&[]),
+            health: "/health".to_owned(),
+            metrics: "/metrics".to_owned(),
         }
     }
 
@@ -281,6 +357,11 @@ mod tests {
         let mut two = headers(Some("localhost"), None);
         two.append(header::HOST, HeaderValue::from_static("evil.example"));
         assert!(matches!(guard.check(&path, &two, None), Err(Refusal::NoHost)));
+        let health = Uri::from_static("/health");
+        assert!(guard.check(&health, &headers(None, None), None).is_ok());
+        assert!(guard.check(&health, &headers(Some("10.1.2.3:4000"), None), None).is_ok());
+        let foreign = headers(None, Some("https://evil.example"));
+        assert!(matches!(guard.check(&health, &foreign, None), Err(Refusal::ForeignOrigin(_))));
     }
 
     #[test]

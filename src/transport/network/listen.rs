@@ -1,4 +1,4 @@
-//! Takes connections: so many at once, each with so much time for the head of a request.
+//! Accepts connections. Their number is limited, and so is the time for the head of a request.
 
 use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
@@ -10,7 +10,6 @@ use axum::{
 };
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use socket2::{SockRef, TcpKeepalive};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Notify, OwnedSemaphorePermit, Semaphore},
@@ -18,18 +17,17 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt;
 
-use super::problem;
+use super::{problem, refusals::RefusalLog};
+use crate::transport::keep_alive;
 
-/// Connections over the limit that are told so; more are cut without a word.
+/// Number of connections over the limit that get an error; further ones are closed without an answer.
 const TOLD: usize = 64;
 /// What telling them may take.
 const TELLING: Duration = Duration::from_secs(2);
 /// How long to wait for a connection to end before another is tried to be taken.
 const PAUSE: Duration = Duration::from_secs(1);
-/// A client whose machine has gone is noticed by the system after about a minute.
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// What a client may take.
+/// The limits for a client.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub connections: usize,
@@ -41,11 +39,12 @@ pub(super) struct Limits {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Caller(pub SocketAddr);
 
-/// Serves what comes to `listener` until `stop`; the connections go on until `end`.
+/// Serves connections to `listener` until `stop`; open connections go on until `end`.
 pub(super) async fn accept(
     listener: TcpListener,
     routes: Router,
     limits: Limits,
+    log: Arc<RefusalLog>,
     connections: &TaskTracker,
     stop: &CancellationToken,
     end: &CancellationToken,
@@ -77,8 +76,9 @@ pub(super) async fn accept(
                 ended.notify_one();
             });
         } else if let Ok(place) = refusals.clone().try_acquire_owned() {
+            let log = log.clone();
             connections.spawn(async move {
-                let _ = tokio::time::timeout(TELLING, turn_away(stream, place)).await;
+                let _ = tokio::time::timeout(TELLING, turn_away(stream, address, place, log)).await;
             });
         }
     }
@@ -87,8 +87,7 @@ pub(super) async fn accept(
 fn prepare(stream: &TcpStream) {
     // Small answers must not wait for the client's acknowledgement of the ones before.
     let _ = stream.set_nodelay(true);
-    let keep_alive = TcpKeepalive::new().with_time(KEEP_ALIVE);
-    let _ = SockRef::from(stream).set_tcp_keepalive(&keep_alive);
+    keep_alive::watch(stream);
 }
 
 async fn serve(
@@ -121,11 +120,19 @@ async fn serve(
 }
 
 /// Answers one request with 429.
-async fn turn_away(stream: TcpStream, _place: OwnedSemaphorePermit) {
-    let service = service_fn(|_request: Request<Incoming>| async {
+async fn turn_away(
+    stream: TcpStream,
+    address: SocketAddr,
+    _place: OwnedSemaphorePermit,
+    log: Arc<RefusalLog>,
+) {
+    let log = &*log;
+    let service = service_fn(move |request: Request<Incoming>| async move {
+        let (method, path) = (request.method().as_str(), request.uri().path());
+        log.write(Some(address.ip()), method, path, &"all connections are in use");
         let told = problem(
             StatusCode::TOO_MANY_REQUESTS,
-            "too_many_connections",
+            "TOO_MANY_CONNECTIONS",
             "all connections are in use; --max-connections sets how many there are",
         );
         Ok::<Response, Infallible>(

@@ -1,8 +1,8 @@
-//! What Prometheus reads at `/metrics`: clients, sessions, requests, and the calls of each tool.
+//! The Prometheus metrics at `/metrics`: clients, sessions, browsers, memory, requests, and the calls of each tool.
 
 use std::{
     fmt,
-    sync::{Arc, atomic::AtomicU64},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
 };
 
 use axum::{
@@ -14,12 +14,19 @@ use axum::{
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text::encode},
-    metrics::{counter::Counter, family::Family, gauge::ConstGauge},
+    metrics::{
+        counter::{ConstCounter, Counter},
+        family::Family,
+        gauge::ConstGauge,
+    },
     registry::Registry as Exposition,
 };
 
 use super::{Shared, clients::Clients, problem};
-use crate::server::Server;
+use crate::{
+    server::Server,
+    session::{BrowserCounts, ResidentMemory, available_memory},
+};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Asked {
@@ -31,6 +38,15 @@ struct Asked {
 pub(super) struct Metrics {
     exposition: Exposition,
     requests: Family<Asked, Counter<u64, AtomicU64>>,
+    measured: Arc<Mutex<Measured>>,
+}
+
+/// What must be awaited, or is slow to read: measured before the rest is collected.
+#[derive(Debug, Clone, Copy, Default)]
+struct Measured {
+    browsers: BrowserCounts,
+    resident: Option<ResidentMemory>,
+    available: Option<u64>,
 }
 
 impl Metrics {
@@ -41,16 +57,18 @@ impl Metrics {
         let calls = server.registry().calls();
         exposition.register("calls", "Calls, by tool and outcome", calls.counts.clone());
         exposition.register("call_seconds", "How long calls took, by tool", calls.seconds.clone());
-        let now = Now { server: server.clone(), clients: clients.clone() };
+        let measured = Arc::<Mutex<Measured>>::default();
+        let now = Now { server: server.clone(), clients: clients.clone(), measured: measured.clone() };
         exposition.register_collector(Box::new(now));
-        Self { exposition, requests }
+        Self { exposition, requests, measured }
     }
 }
 
-/// What is counted when it is asked for.
+/// Values that are counted on request.
 struct Now {
     server: Arc<Server>,
     clients: Arc<Clients>,
+    measured: Arc<Mutex<Measured>>,
 }
 
 impl fmt::Debug for Now {
@@ -61,18 +79,36 @@ impl fmt::Debug for Now {
 
 impl Collector for Now {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        for (name, help, count) in [
-            ("sessions", "Browser sessions that live", self.server.registry().manager().list().len()),
-            ("clients", "Clients that are attached over HTTP and WebSocket", self.clients.count()),
+        let manager = self.server.registry().manager();
+        let Measured { browsers, resident, available } =
+            *self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = |count: usize| u64::try_from(count).ok();
+        for (name, help, value) in [
+            ("sessions", "Browser sessions that live", count(manager.list().len())),
+            ("session_limit", "Browser sessions at most", count(manager.limit().count)),
+            ("session_queue", "Calls that wait until a session may be opened", count(manager.waiting())),
+            ("clients", "Clients that are attached over HTTP and WebSocket", count(self.clients.count())),
+            ("browsers", "Browsers that run", count(browsers.running)),
+            ("memory_available_bytes", "Memory that can be used without swapping", available),
+            ("server_memory_bytes", "Resident memory of the server", resident.map(|memory| memory.server)),
+            (
+                "child_memory_bytes",
+                "Resident memory of the browsers and of the other child processes, shared pages counted for each",
+                resident.map(|memory| memory.descendants),
+            ),
         ] {
-            let gauge = ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX));
+            let Some(value) = value else { continue };
+            let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
         }
+        let (name, help) = ("browser_restarts", "Browsers that were started in place of one that died");
+        let restarts = ConstCounter::new(browsers.restarts);
+        restarts.encode(encoder.encode_descriptor(name, help, None, restarts.metric_type())?)?;
         Ok(())
     }
 }
 
-/// Counts a request by its route (a path may be anything) and what was answered.
+/// Counts a request by its route (a path can be anything) and status.
 pub(super) async fn count(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
     let response = next.run(request).await;
@@ -82,6 +118,11 @@ pub(super) async fn count(State(shared): State<Shared>, request: Request, next: 
 }
 
 pub(super) async fn show(State(shared): State<Shared>) -> Response {
+    let browsers = shared.server.registry().manager().browser_counts();
+    let memory = tokio::task::spawn_blocking(|| (ResidentMemory::read(), available_memory()));
+    let (resident, available) = memory.await.unwrap_or_default();
+    *shared.metrics.measured.lock().unwrap_or_else(PoisonError::into_inner) =
+        Measured { browsers, resident, available };
     let mut text = String::new();
     match encode(&mut text, &shared.metrics.exposition) {
         Ok(()) => {
@@ -90,7 +131,7 @@ pub(super) async fn show(State(shared): State<Shared>) -> Response {
         }
         Err(error) => problem(
             axum::http::StatusCode::INTERNAL_SERVER_ERROR,
-            "internal_error",
+            "INTERNAL_ERROR",
             format!("the metrics could not be written: {error}"),
         ),
     }

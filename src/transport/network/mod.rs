@@ -1,27 +1,28 @@
-//! The server on a port: Streamable HTTP at `/mcp`, the WebSocket at `/ws`, the JSON API at `/api`, and what
-//! watches it, all behind one guard.
+//! The server on a port: Streamable HTTP at `/mcp`, the WebSocket at `/ws`, the JSON API at `/api`, and the
+//! endpoints for monitoring, all behind one guard.
 //!
-//! `listen` takes connections, `guard` decides who may ask, `clients` knows who is attached by which id,
-//! `streamable` and `websocket` speak MCP with them, `api` serves programs that speak none.
+//! `listen` accepts connections, `guard` checks requests, `clients` maps ids to attached clients. `streamable` and
+//! `websocket` speak MCP, `api` serves programs without an MCP client.
 
 mod api;
 mod batch;
 mod clients;
 mod events;
+mod forwarded;
 mod guard;
 mod listen;
 mod metrics;
 mod problems;
 mod rate;
+mod refusals;
 mod request;
 mod streamable;
-mod token;
 mod websocket;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
-    Json, Router,
+    Extension, Json, Router,
     extract::State,
     http::StatusCode,
     middleware,
@@ -33,11 +34,16 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::{clients::Clients, events::Events, guard::Guard, metrics::Metrics, problems::problem};
-pub(super) use self::{
-    token::Token,
-    websocket::{MESSAGES_READ, OWN_SESSION},
+pub(super) use self::websocket::{MESSAGES_READ, OWN_SESSION};
+use self::{
+    clients::Clients,
+    events::Events,
+    guard::{ForeignHost, Guard},
+    metrics::Metrics,
+    problems::problem,
+    refusals::RefusalLog,
 };
+use super::{LoggedLife, Token};
 use crate::{
     config::{Config, Transport},
     error::{ErrorCode, Result, TroupeError},
@@ -56,9 +62,11 @@ struct Shared {
     protocol: Arc<LocalSessionManager>,
     events: Arc<Events>,
     metrics: Arc<Metrics>,
-    /// Cancelled when the server is to end: calls stop.
+    /// Cancelled when the server is to end: running calls may finish.
+    draining: CancellationToken,
+    /// Cancelled when they have finished, or have had their time: calls stop.
     stop: CancellationToken,
-    /// Cancelled when what they were answered may have been sent.
+    /// Canceled when the answers of the connections should have been sent.
     end: CancellationToken,
     request_timeout: Duration,
 }
@@ -68,7 +76,10 @@ pub struct NetworkServer {
     listener: TcpListener,
     address: SocketAddr,
     transport: Transport,
+    base_path: String,
+    token: Option<Token>,
     routes: Router,
+    refusals: Arc<RefusalLog>,
     shared: Shared,
     tasks: TaskTracker,
 }
@@ -96,34 +107,45 @@ impl NetworkServer {
             metrics: Arc::new(Metrics::new(&server, &clients)),
             server,
             clients,
-            protocol: Arc::new(streamable::protocol(events.clone())),
+            protocol: Arc::default(),
             events,
+            draining: CancellationToken::new(),
             stop,
             end: CancellationToken::new(),
             request_timeout: config.request_timeout,
         };
-        let routes = routes(config.transport, Arc::new(guard), shared.clone());
-        Ok(Self { listener, address, transport: config.transport, routes, shared, tasks })
+        let (token, refusals) = (guard.token().cloned(), guard.refusals().clone());
+        let routes = routes(&config, Arc::new(guard), shared.clone());
+        let (transport, base_path) = (config.transport, config.base_path.clone());
+        Ok(Self { listener, address, transport, base_path, token, routes, refusals, shared, tasks })
+    }
+
+    /// The token that clients must send; `None` with `--no-auth`.
+    pub fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
     }
 
     /// Where clients find it.
     pub fn url(&self) -> String {
         match self.transport {
-            Transport::Websocket => format!("ws://{}/ws", self.address),
-            _ => format!("http://{}/mcp", self.address),
+            Transport::Websocket => format!("ws://{}{}/ws", self.address, self.base_path),
+            _ => format!("http://{}{}/mcp", self.address, self.base_path),
         }
     }
 
     /// Serves until `stop` is cancelled, then ends everything.
     pub async fn run(self, stop: CancellationToken) -> Result<()> {
-        let Self { listener, routes, shared, tasks, .. } = self;
+        let _life = LoggedLife::begin(Some(&self.url()));
+        let Self { listener, routes, refusals, shared, tasks, .. } = self;
         let manager = shared.server.registry().manager().clone();
         manager.prepare();
         let connections = TaskTracker::new();
         let limits =
             listen::Limits { connections: manager.config().max_connections, head: shared.request_timeout };
-        listen::accept(listener, routes, limits, &connections, &stop, &shared.stop).await;
-        // Calls are told why they end before their sessions do.
+        listen::accept(listener, routes, limits, refusals, &connections, &stop, &shared.stop).await;
+        shared.draining.cancel();
+        shared.server.registry().drain().await;
+        // Calls get the reason for their end before their sessions end.
         shared.clients.cancel_calls().await;
         let others = async {
             shared.stop.cancel();
@@ -143,31 +165,34 @@ impl NetworkServer {
     }
 }
 
-fn routes(transport: Transport, guard: Arc<Guard>, shared: Shared) -> Router {
+fn routes(config: &Config, guard: Arc<Guard>, shared: Shared) -> Router {
     let mut routes = Router::new().route("/ws", get(websocket::upgrade));
     let mut api = Router::new();
-    if transport == Transport::Http {
+    if config.transport == Transport::Http {
         routes = routes.route("/mcp", any(streamable::serve)).route("/metrics", get(metrics::show));
         api = api::routes(&shared);
     }
     let cors = guard.cors();
-    routes
+    let routes = routes
         .layer(middleware::from_fn_with_state(guard.clone(), guard::authenticate))
         .merge(api.layer(middleware::from_fn_with_state(guard.clone(), guard::authenticate_program)))
-        // Whoever watches over the server need not have its token.
-        .route("/health", get(health))
-        .fallback(async || problem(StatusCode::NOT_FOUND, "not_found", "nothing is served at this path"))
+        // Load balancers need no token.
+        .route("/health", get(health));
+    let routes =
+        if config.base_path.is_empty() { routes } else { Router::new().nest(&config.base_path, routes) };
+    routes
+        .fallback(async || problem(StatusCode::NOT_FOUND, "NOT_FOUND", "nothing is served at this path"))
         .layer(cors)
         .layer(middleware::from_fn_with_state(guard, guard::admit))
         .layer(middleware::from_fn_with_state(shared.clone(), metrics::count))
         .with_state(shared)
 }
 
-/// Whether the server can serve a session.
-async fn health(State(shared): State<Shared>) -> Response {
+/// Whether the server can serve a session. A client that asks by a foreign `Host` learns nothing else: it may be a web page.
+async fn health(State(shared): State<Shared>, foreign: Option<Extension<ForeignHost>>) -> Response {
     let manager = shared.server.registry().manager();
     let sessions = manager.list().len();
-    let failure = if shared.stop.is_cancelled() {
+    let failure = if shared.draining.is_cancelled() {
         Some("the server is stopping".to_owned())
     } else {
         manager.browser_failure().map(|error| error.message)
@@ -184,7 +209,13 @@ async fn health(State(shared): State<Shared>) -> Response {
             body["status"] = "degraded".into();
         }
     }
+    if foreign.is_some() {
+        body = json!({"status": body["status"]});
+    }
     match failure {
+        Some(_) if foreign.is_some() => {
+            (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "unavailable"}))).into_response()
+        }
         None => Json(body).into_response(),
         Some(reason) => {
             body["status"] = "unavailable".into();

@@ -1,4 +1,4 @@
-//! Errors of HTTP itself, in seed 002's form.
+//! HTTP errors, in seed 002's form.
 
 use axum::{
     Json,
@@ -28,5 +28,9 @@ pub(super) fn problem_with(
     message: impl Into<String>,
     details: Map<String, Value>,
 ) -> Response {
+    debug_assert!(
+        error.chars().all(|c| c.is_ascii_uppercase() || c == '_'),
+        "`{error}` is not written like the other codes"
+    );
     (status, Json(Problem { error: error.to_owned(), message: message.into(), details })).into_response()
 }

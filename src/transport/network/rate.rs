@@ -1,4 +1,4 @@
-//! How often an address may ask: a bucket for each that fills by so many a second.
+//! Rate limits: a token bucket for each address.
 
 use std::{
     collections::HashMap,

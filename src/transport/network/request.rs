@@ -1,4 +1,4 @@
-//! Takes in the body of a request: so many bytes, within so much time.
+//! Reads the body of a request, with limits for its size and time.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::problem;
 
 /// Larger ones get 413.
 pub(super) const MAX_BODY: usize = 4 << 20;
-/// So much more is read of one that is too large and thrown away, so that its sender is there to be told.
+/// Number of further bytes that are read and discarded if a body is too large, so that its sender gets the answer.
 const MAX_PASSED_OVER: usize = 16 << 20;
 
 /// Why a body was not taken.
@@ -30,9 +30,9 @@ pub(super) enum Untaken {
 impl IntoResponse for Untaken {
     fn into_response(self) -> Response {
         let (status, error) = match self {
-            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
-            Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "request_timeout"),
-            Self::BrokenOff => (StatusCode::BAD_REQUEST, "body_broken_off"),
+            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE"),
+            Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "REQUEST_TIMEOUT"),
+            Self::BrokenOff => (StatusCode::BAD_REQUEST, "BODY_BROKEN_OFF"),
         };
         ([(header::CONNECTION, "close")], problem(status, error, self.to_string())).into_response()
     }

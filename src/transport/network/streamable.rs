@@ -1,8 +1,8 @@
-//! Streamable HTTP at `/mcp`: rmcp's service, with what it lacks around it.
+//! Streamable HTTP at `/mcp`: rmcp's service, and what it lacks.
 //!
-//! rmcp makes a client's handler before it knows which client it is for. So each request gets a service of its
-//! own (a few pointers), which knows the client: found by its `Mcp-Session-Id`, or new. rmcp's clock for idle
-//! sessions is off, since it also ends those in a long quiet call: `clients` has ours.
+//! rmcp creates a client's handler before it knows the client. So each request gets its own service (a few
+//! pointers), which knows the client: found by its `Mcp-Session-Id`, or new. rmcp's timer for idle sessions is
+//! disabled, because it also ends sessions in a long call without output. `clients` has Troupe's own timer.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -33,17 +33,18 @@ use serde_json::Value;
 use super::{
     Shared, batch,
     clients::{Client, Clients, TooMany},
-    events::Events,
+    events::{ClientEvents, Events},
     problem, request,
 };
 use crate::{server::Handler, session::Connection, transport::messages};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-/// So often something is written to a quiet stream: whoever stands between may cut what is silent.
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+/// Interval of writes to a quiet stream: intermediaries may close silent connections.
 const STREAM_KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// What is told so soon goes out with the head of the response, in one piece: most calls are answered by then.
+/// Events within this time are sent together with the head of the response: most calls are answered by then.
 const SOON: Duration = Duration::from_millis(10);
-/// More than so many events do not wait for it.
+/// Maximum number of events that are gathered for this.
 const MOST_SOON: usize = 16;
 
 /// A request to `/mcp`.
@@ -53,7 +54,7 @@ pub(super) async fn serve(State(shared): State<Shared>, request: Request) -> Res
     let id = parts.headers.get(SESSION_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
     let known = id.as_deref().and_then(|id| shared.clients.get(id));
     if id.is_some() && known.is_none() {
-        return problem(StatusCode::NOT_FOUND, "session_not_found", "there is no such Mcp-Session-Id");
+        return problem(StatusCode::NOT_FOUND, "SESSION_NOT_FOUND", "there is no such Mcp-Session-Id");
     }
     if let (&Method::DELETE, Some(id)) = (&parts.method, &id) {
         // To its end, also where the client does not wait for it.
@@ -82,12 +83,21 @@ pub(super) async fn serve(State(shared): State<Shared>, request: Request) -> Res
         None => handle(&shared, client, parts, body).await,
     };
     let answer = known.filter(|_| posts).map(|client| client.answers.token());
-    response.map(|body| {
+    unbuffered(response).map(|body| {
         Body::new(body.map_frame(move |frame| {
             let _until_sent = (&hold, &answer);
             frame
         }))
     })
+}
+
+/// Asks NGINX, and the proxies that know its header, to pass each event of a stream on at once.
+fn unbuffered(mut response: Response) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+        response.headers_mut().insert(ACCEL_BUFFERING, HeaderValue::from_static("no"));
+    }
+    response
 }
 
 /// Answers one message of `client`.
@@ -96,7 +106,7 @@ async fn handle(shared: &Shared, client: Arc<Client>, parts: Parts, body: Bytes)
     let service = service(shared, sessions.clone());
     let response = service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
     if let Some(too_many) = sessions.refused.get() {
-        return problem(StatusCode::TOO_MANY_REQUESTS, "too_many_clients", too_many.to_string());
+        return problem(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_CLIENTS", too_many.to_string());
     }
     if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
         && let Some(refusal) = unreadable(&body)
@@ -118,7 +128,7 @@ fn name_session(parts: &mut Parts) {
     parts.headers.extend(named.map(|id| (SESSION_ID, id)));
 }
 
-/// What is answered to a body that holds no message, or several.
+/// The answer to a body that is no message, or several.
 fn unreadable(body: &[u8]) -> Option<Response> {
     let refusal = match &messages::read(body, &Connection::default())[..] {
         [Err(refusal)] => refusal.clone(),
@@ -143,8 +153,8 @@ fn service(shared: &Shared, sessions: Arc<Sessions>) -> StreamableHttpService<Ha
     StreamableHttpService::new(move || Ok(handler.clone()), sessions, config)
 }
 
-/// The protocol's own part of all sessions.
-pub(super) fn protocol(events: Arc<Events>) -> LocalSessionManager {
+/// The protocol's part of sessions, whose events go to `events`.
+fn protocol(events: Arc<ClientEvents>) -> LocalSessionManager {
     let mut sessions = LocalSessionManager::default().with_event_store(events);
     sessions.session_config.keep_alive = None;
     // `events` keeps the answers: rmcp would go through all of them with each message.
@@ -152,7 +162,7 @@ pub(super) fn protocol(events: Arc<Events>) -> LocalSessionManager {
     sessions
 }
 
-/// The stream, ready with what it tells soon.
+/// The stream, with its first events already gathered.
 async fn in_one_piece<Told: Send + Sync + 'static>(
     told: impl Stream<Item = Told> + Send + Sync + 'static,
 ) -> impl Stream<Item = Told> + Send + Sync + 'static {
@@ -165,7 +175,7 @@ async fn in_one_piece<Told: Send + Sync + 'static>(
             soon.push(event);
         }
     };
-    // What is told later is told as it comes.
+    // Later events are sent as they come.
     let _ = tokio::time::timeout(SOON, gathering).await;
     stream::iter(soon).chain(told)
 }
@@ -208,7 +218,13 @@ impl SessionManager for Sessions {
     type Transport = WorkerTransport<LocalSessionWorker>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionsError> {
-        let (id, transport) = self.protocol.create_session().await?;
+        // rmcp's event store does not know which session an event belongs to. So each session is created by a manager
+        // with its own store, and then moved to the manager that all share.
+        let events = Arc::new(ClientEvents::new(self.events.clone()));
+        let creator = protocol(events.clone());
+        let (id, transport) = creator.create_session().await?;
+        events.belong_to(id.clone());
+        self.protocol.sessions.write().await.extend(creator.sessions.write().await.drain());
         if let Err(too_many) = self.clients.attach(&id, self.client.clone()) {
             self.protocol.close_session(&id).await?;
             let _ = self.refused.set(too_many.clone());
@@ -229,7 +245,7 @@ impl SessionManager for Sessions {
         Ok(self.protocol.has_session(id).await?)
     }
 
-    /// Called when the protocol's part has ended, whoever ended it.
+    /// Called when the session of the protocol has ended, for whatever reason.
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
         self.clients.detach(id).await;
         self.events.forget(id);

@@ -1,17 +1,19 @@
-//! The WebSocket at `/ws`: one message a frame, as rmcp's `Transport`.
+//! The WebSocket at `/ws`: one message for each frame, as rmcp's `Transport`.
 //!
-//! The answer to the upgrade names the client (`Mcp-Session-Id`). One that is cut off may come back with that name
-//! and finds its session; it is told how many of its messages have arrived (`Troupe-Messages-Read`), so that it can
-//! repeat what has not. One that says goodbye takes the session along. One that comes back to another server than it had
-//! tells which session was its own (`Troupe-Own-Session`).
+//! The response to the upgrade has the client's id (`Mcp-Session-Id`). A disconnected client can reconnect with
+//! this id and finds its session. The response then has the number of its messages that have arrived
+//! (`Troupe-Messages-Read`), so that it can repeat the others. If a client closes the WebSocket, its session is
+//! released. A client that reconnects to another server sends the id of its implicit session
+//! (`Troupe-Own-Session`).
 
 use std::{
     collections::VecDeque,
     io,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use axum::{
@@ -45,8 +47,14 @@ const PROTOCOL: &str = "mcp";
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(in crate::transport) const MESSAGES_READ: HeaderName = HeaderName::from_static("troupe-messages-read");
 pub(in crate::transport) const OWN_SESSION: HeaderName = HeaderName::from_static("troupe-own-session");
-/// Messages that wait to be written; with so many the client is not read any further.
+/// Maximum number of unwritten messages; beyond it, the client's messages are not read.
 const UNWRITTEN: usize = 256;
+/// A client is pinged when nothing has come from it for this time,
+const PING_INTERVAL: Duration = Duration::from_secs(15);
+/// and is gone when nothing comes within this time after the ping.
+const PONG_TIMEOUT: Duration = Duration::from_secs(30);
+/// The limit for the closing frame: a client that does not read never takes it.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A request to `/ws`.
 pub(super) async fn upgrade(
@@ -62,7 +70,7 @@ pub(super) async fn upgrade(
             let id: Arc<str> = uuid::Uuid::new_v4().to_string().into();
             let client = Client::new(Connection::stateless(), &shared.stop, &shared.end);
             if let Err(too_many) = shared.clients.attach(&id, client.clone()) {
-                return problem(StatusCode::TOO_MANY_REQUESTS, "too_many_clients", too_many.to_string());
+                return problem(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_CLIENTS", too_many.to_string());
             }
             let own = headers.get(OWN_SESSION).and_then(|own| uuid::Uuid::parse_str(own.to_str().ok()?).ok());
             if let Some(own) = own {
@@ -73,7 +81,7 @@ pub(super) async fn upgrade(
     };
     let Some(socket) = client.new_socket().await else {
         let message = "the WebSocket that the client had before is still read; try again";
-        return problem(StatusCode::SERVICE_UNAVAILABLE, "still_read", message);
+        return problem(StatusCode::SERVICE_UNAVAILABLE, "STILL_READ", message);
     };
     // A socket that no upgrade makes is not read either.
     let unread = socket.unread.clone().drop_guard();
@@ -101,6 +109,12 @@ async fn serve(
     let _present = client.connection.hold();
     let goodbye = Arc::new(AtomicBool::new(false));
     let frames = Frames::new(stream, client.clone(), over.clone(), unread, goodbye.clone());
+    let ping = {
+        let writer = frames.writer.clone();
+        move || writer.clone().write(Frame::Ping(Default::default()))
+    };
+    // Ends with the socket.
+    tokio::spawn(over.clone().run_until_cancelled_owned(watch(ping, frames.heard.clone(), over.clone())));
     let handler = shared.server.handler(client.connection.clone(), over.clone());
     match Box::pin(handler.serve_with_ct(frames, client.closed.child_token())).await {
         Ok(running) => {
@@ -115,14 +129,70 @@ async fn serve(
     }
 }
 
+/// Pings a silent client, and cancels `over` if it stays silent. `heard` counts the frames that have come from it.
+async fn watch<Written: Future<Output = io::Result<()>>>(
+    ping: impl Fn() -> Written,
+    heard: Arc<AtomicU64>,
+    over: CancellationToken,
+) {
+    loop {
+        let before = heard.load(Ordering::Acquire);
+        let is_silent = || heard.load(Ordering::Acquire) == before;
+        tokio::time::sleep(PING_INTERVAL).await;
+        if !is_silent() {
+            continue;
+        }
+        // A slow client may still be reading earlier messages. The system closes a connection that does not
+        // acknowledge data.
+        if ping().await.is_err() {
+            return;
+        }
+        tokio::time::sleep(PONG_TIMEOUT).await;
+        if is_silent() {
+            tracing::debug!("a WebSocket client does not answer pings");
+            return over.cancel();
+        }
+    }
+}
+
+/// The writing half of a socket.
+#[derive(Clone)]
+struct Writer {
+    sink: Arc<Mutex<SplitSink<WebSocket, Frame>>>,
+    unwritten: Arc<Semaphore>,
+    over: CancellationToken,
+}
+
+impl Writer {
+    /// Writes `frame` after those before it. Until then it counts as unwritten.
+    async fn write(self, frame: Frame) -> io::Result<()> {
+        let _place = self.unwritten.acquire().await.map_err(io::Error::other)?;
+        let writing = async { self.sink.lock().await.send(frame).await.map_err(io::Error::other) };
+        tokio::select! {
+            written = writing => written,
+            // A client that does not read must not delay its own end.
+            () = self.over.cancelled() => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// Writes the closing frame, unless the client does not read.
+    async fn close(&self, frame: CloseFrame) {
+        let closing = async { self.sink.lock().await.send(Frame::Close(Some(frame))).await };
+        if tokio::time::timeout(CLOSE_TIMEOUT, closing).await.is_err() {
+            tracing::debug!("a WebSocket was closed without a closing frame: its client does not read");
+        }
+    }
+}
+
 /// Frames from and to a socket.
 struct Frames {
     read: SplitStream<WebSocket>,
-    write: Arc<Mutex<SplitSink<WebSocket, Frame>>>,
-    unwritten: Arc<Semaphore>,
+    writer: Writer,
     /// Messages of one frame that wait to be taken.
     waiting: VecDeque<Message>,
     client: Arc<Client>,
+    /// Counts the frames that have come from the client.
+    heard: Arc<AtomicU64>,
     /// Of this socket; the client itself may come back on another.
     over: CancellationToken,
     /// Held as long as it is read from.
@@ -139,34 +209,25 @@ impl Frames {
         unread: DropGuard,
         goodbye: Arc<AtomicBool>,
     ) -> Self {
-        let (write, read) = socket.split();
+        let (sink, read) = socket.split();
+        let writer = Writer {
+            sink: Arc::new(Mutex::new(sink)),
+            unwritten: Arc::new(Semaphore::new(UNWRITTEN)),
+            over: over.clone(),
+        };
         Self {
             read,
-            write: Arc::new(Mutex::new(write)),
-            unwritten: Arc::new(Semaphore::new(UNWRITTEN)),
+            writer,
             waiting: VecDeque::new(),
             client,
+            heard: Arc::default(),
             over,
             unread: Some(unread),
             goodbye,
         }
     }
 
-    /// Writes `frame` when its turn comes. Until then it counts as unwritten.
-    fn write(&self, frame: Frame) -> impl Future<Output = io::Result<()>> + Send + use<> {
-        let (write, unwritten, over) = (self.write.clone(), self.unwritten.clone(), self.over.clone());
-        async move {
-            let _place = unwritten.acquire().await.map_err(io::Error::other)?;
-            let writing = async { write.lock().await.send(frame).await.map_err(io::Error::other) };
-            tokio::select! {
-                written = writing => written,
-                // A client that reads no more must not hold up its own end.
-                () = over.cancelled() => Err(io::ErrorKind::BrokenPipe.into()),
-            }
-        }
-    }
-
-    /// Takes in what a frame holds.
+    /// Handles the contents of a frame.
     fn take(&mut self, text: &[u8]) {
         self.client.read.fetch_add(1, Ordering::AcqRel);
         for message in messages::read(text, &self.client.connection) {
@@ -175,7 +236,7 @@ impl Frames {
                 Err(answer) => {
                     tracing::debug!(%answer, "a message was refused");
                     // Not awaited here: `receive` may be dropped at any await.
-                    tokio::spawn(self.write(Frame::text(answer.to_string())));
+                    tokio::spawn(self.writer.clone().write(Frame::text(answer.to_string())));
                 }
             }
         }
@@ -190,7 +251,7 @@ impl Transport<RoleServer> for Frames {
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         let text = serde_json::to_string(&item).map_err(io::Error::from);
-        let writing = text.map(|text| self.write(Frame::text(text)));
+        let writing = text.map(|text| self.writer.clone().write(Frame::text(text)));
         async move { writing?.await }
     }
 
@@ -200,13 +261,14 @@ impl Transport<RoleServer> for Frames {
                 return Some(message);
             }
             // A client that sends without reading is not read either.
-            let room = self.unwritten.clone();
+            let room = self.writer.unwritten.clone();
             drop(room.acquire().await);
             let frame = tokio::select! {
                 biased;
                 () = self.over.cancelled() => break,
                 frame = self.read.next() => frame,
             };
+            self.heard.fetch_add(1, Ordering::AcqRel);
             match frame {
                 Some(Ok(Frame::Text(text))) => self.take(text.as_bytes()),
                 Some(Ok(Frame::Binary(bytes))) => self.take(&bytes),
@@ -219,7 +281,8 @@ impl Transport<RoleServer> for Frames {
                     tracing::debug!(%error, "a WebSocket broke off");
                     let reason = "the frame could not be read, or it has more than 4 MiB";
                     let close = CloseFrame { code: close_code::SIZE, reason: reason.into() };
-                    tokio::spawn(self.write(Frame::Close(Some(close))));
+                    let writer = self.writer.clone();
+                    tokio::spawn(async move { writer.close(close).await });
                     break;
                 }
                 None => break,
@@ -232,8 +295,40 @@ impl Transport<RoleServer> for Frames {
     }
 
     async fn close(&mut self) -> Result<(), io::Error> {
-        let close = CloseFrame { code: close_code::AWAY, reason: "the server has ended the session".into() };
-        let _ = self.write.lock().await.send(Frame::Close(Some(close))).await;
+        let reason = "the server has ended the session";
+        self.writer.close(CloseFrame { code: close_code::AWAY, reason: reason.into() }).await;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lets a client live for a while that answers the first `answers` pings: how many it got, and whether it is gone.
+    async fn pinged(answers: u64, time: Duration) -> (u64, bool) {
+        let (heard, pings) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
+        let over = CancellationToken::new();
+        let ping = {
+            let (heard, pings) = (heard.clone(), pings.clone());
+            move || {
+                if pings.fetch_add(1, Ordering::AcqRel) < answers {
+                    heard.fetch_add(1, Ordering::AcqRel);
+                }
+                std::future::ready(Ok(()))
+            }
+        };
+        let watching = tokio::spawn(watch(ping, heard, over.clone()));
+        let is_gone = tokio::time::timeout(time, over.cancelled()).await.is_ok();
+        watching.abort();
+        (pings.load(Ordering::Acquire), is_gone)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_answers_no_ping_is_gone_within_a_minute() {
+        assert_eq!(pinged(0, Duration::from_secs(60)).await, (1, true));
+        assert_eq!(pinged(2, Duration::from_secs(600)).await, (3, true));
+        let (pings, is_gone) = pinged(u64::MAX, Duration::from_secs(600)).await;
+        assert!(pings > 5 && !is_gone);
     }
 }

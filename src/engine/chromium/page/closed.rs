@@ -1,15 +1,26 @@
-//! Closed shadow roots: no script sees them, the protocol does.
+//! Closed shadow roots: no script can read them, but the protocol reports them.
+//!
+//! The nodes of a few hosts are serialized with their shadow roots. This takes 80 µs per host, so for many hosts one
+//! snapshot of the DOM (4 µs per node) is cheaper: it marks the nodes inside closed roots, and their parents are described.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use chromiumoxide::cdp::{
-    browser_protocol::dom::{BackendNodeId, DescribeNodeParams, ResolveNodeParams},
+    browser_protocol::{
+        dom::{BackendNodeId, DescribeNodeParams, ResolveNodeParams},
+        dom_snapshot::CaptureSnapshotParams,
+    },
     js_protocol::runtime::{
-        CallArgument, CallFunctionOnParams, GetPropertiesParams, ReleaseObjectGroupParams, RemoteObjectId,
+        CallArgument, CallFunctionOnParams, EvaluateParams, ReleaseObjectGroupParams, RemoteObjectId,
+        SerializationOptions, SerializationOptionsSerialization,
     },
 };
 use futures_util::future::join_all;
 use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
 
 use super::{ChromiumPage, Described, script::Evaluated};
 use crate::engine::{
@@ -18,18 +29,63 @@ use crate::engine::{
     wire::{Sent, WireError},
 };
 
+/// More hosts than this are looked up in a snapshot of the DOM.
+const MOST_SERIALIZED: usize = 64;
+
 /// Numbers for the groups that the handles of one look are released with.
 static GROUPS: AtomicU64 = AtomicU64::new(0);
 
+/// A host and its closed root, by their backend node ids.
+type Pair = [i64; 2];
+
 #[derive(Deserialize)]
-struct Properties {
-    result: Vec<Property>,
+struct Serialized {
+    result: SerializedObject,
 }
 
 #[derive(Deserialize)]
-struct Property {
-    name: String,
-    value: Option<Object>,
+#[serde(rename_all = "camelCase")]
+struct SerializedObject {
+    deep_serialized_value: Option<DeepValue>,
+}
+
+#[derive(Deserialize)]
+struct DeepValue {
+    #[serde(default)]
+    value: Value,
+}
+
+#[derive(Deserialize)]
+struct DomSnapshot {
+    documents: Vec<DocumentSnapshot>,
+    strings: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DocumentSnapshot {
+    frame_id: usize,
+    nodes: NodeTree,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeTree {
+    parent_index: Vec<i64>,
+    backend_node_id: Vec<i64>,
+    #[serde(default)]
+    shadow_root_type: RareStrings,
+}
+
+#[derive(Default, Deserialize)]
+struct RareStrings {
+    index: Vec<usize>,
+    value: Vec<usize>,
+}
+
+#[derive(Deserialize)]
+struct Resolved {
+    object: Object,
 }
 
 #[derive(Deserialize)]
@@ -38,91 +94,122 @@ struct Object {
     object_id: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct Resolved {
-    object: Object,
-}
-
 /// See [`crate::engine::Page::hand_over_roots`].
 pub(super) async fn hand_over(
     page: &ChromiumPage,
     frame: &FrameId,
     hosts: &str,
     take: &str,
-) -> EngineResult<()> {
+) -> EngineResult<bool> {
+    let link = page.link_of(frame);
     let group = format!("closed-{}", GROUPS.fetch_add(1, Ordering::Relaxed));
-    let (link, array) = page.object_in(frame, hosts, Some(&group)).await?;
-    let outcome = look_into(page, &link, frame, array, take, &group).await;
-    drop(link.post(ReleaseObjectGroupParams::new(group)));
-    outcome
+    let outcome = look_into(page, &link, frame, hosts, take, &group).await;
+    // The serialized array and all nodes are held by the group.
+    if !matches!(outcome, Ok(None)) {
+        drop(link.post(ReleaseObjectGroupParams::new(group)));
+    }
+    outcome.map(|found| found.unwrap_or_default())
 }
 
+/// Returns whether it found closed roots; `None` if there were no hosts, and no handle was made.
 async fn look_into(
     page: &ChromiumPage,
     link: &Link,
     frame: &FrameId,
-    array: String,
+    hosts: &str,
     take: &str,
     group: &str,
-) -> EngineResult<()> {
-    let mut params = GetPropertiesParams::new(array);
-    params.own_properties = Some(true);
-    let elements: Properties = link.execute(params).await?;
-    let hosts: Vec<String> = elements
-        .result
-        .into_iter()
-        .filter(|property| property.name.parse::<usize>().is_ok())
-        .filter_map(|property| property.value?.object_id)
-        .collect();
-    let descriptions = together(hosts.iter().map(|host| {
-        link.post(DescribeNodeParams {
-            object_id: Some(host.clone().into()),
-            depth: Some(0),
-            ..DescribeNodeParams::default()
-        })
-    }))
-    .await?;
-    let closed: Vec<(String, i64)> = hosts
-        .into_iter()
-        .zip(descriptions)
-        .filter_map(|(host, described)| {
-            let Described { node } = described?;
-            let closed =
-                node.shadow_roots.iter().find(|root| root.shadow_root_type.as_deref() == Some("closed"))?;
-            Some((host, closed.backend_node_id))
-        })
-        .collect();
-    if closed.is_empty() {
-        return Ok(());
-    }
+) -> EngineResult<Option<bool>> {
     let context = page.context_of(link, frame, World::Isolated).await?;
-    let roots = together(closed.iter().map(|(_, root)| {
+    let expression = format!(
+        "(hosts => hosts.length === 0 ? null : hosts.length > {MOST_SERIALIZED} ? [] : hosts)({hosts} ?? [])"
+    );
+    let mut params = EvaluateParams::new(expression);
+    params.context_id = context;
+    params.object_group = Some(group.to_owned());
+    let mut deep = SerializationOptions::new(SerializationOptionsSerialization::Deep);
+    deep.max_depth = Some(2);
+    deep.additional_parameters = Some(json!({"maxNodeDepth": 0, "includeShadowTree": "all"}));
+    params.serialization_options = Some(deep);
+    let Serialized { result } = link.execute(params).await?;
+    let pairs = match result.deep_serialized_value.map(|deep| deep.value) {
+        Some(Value::Array(nodes)) if nodes.is_empty() => in_snapshot(link, frame).await?,
+        Some(Value::Array(nodes)) => nodes.iter().filter_map(closed_root).collect(),
+        _ => return Ok(None),
+    };
+    if pairs.is_empty() {
+        return Ok(Some(false));
+    }
+    let resolved = together(pairs.iter().flatten().map(|node| {
         link.post(ResolveNodeParams {
-            backend_node_id: Some(BackendNodeId::new(*root)),
+            backend_node_id: Some(BackendNodeId::new(*node)),
             object_group: Some(group.to_owned()),
             execution_context_id: context,
             ..ResolveNodeParams::default()
         })
     }))
     .await?;
-    let pairs = closed.into_iter().zip(roots).filter_map(|((host, _), root)| {
-        let Resolved { object } = root?;
-        Some([host, object.object_id?])
-    });
+    let ids: Vec<Option<String>> = resolved
+        .into_iter()
+        .map(|node: Option<Resolved>| node.and_then(|node| node.object.object_id))
+        .collect();
+    let present = ids.chunks_exact(2).filter(|pair| pair.iter().all(Option::is_some));
     let mut call = CallFunctionOnParams::new(format!(
         "function (...pairs) {{ for (let at = 0; at < pairs.length; at += 2) {take}(pairs[at], pairs[at + 1]); }}"
     ));
     call.execution_context_id = context;
     call.arguments = Some(
-        pairs
+        present
             .flatten()
-            .map(|id| CallArgument { object_id: Some(RemoteObjectId::from(id)), ..CallArgument::default() })
+            .flatten()
+            .map(|id| CallArgument {
+                object_id: Some(RemoteObjectId::from(id.clone())),
+                ..CallArgument::default()
+            })
             .collect(),
     );
-    link.execute::<Evaluated>(call).await?.outcome().map(drop)
+    link.execute::<Evaluated>(call).await?.outcome()?;
+    Ok(Some(true))
 }
 
-/// The answers to commands that were written together; `None` for what is gone meanwhile.
+/// The ids of a serialized host and its root, if that is closed.
+fn closed_root(node: &Value) -> Option<Pair> {
+    let host = &node["value"];
+    let root = &host["shadowRoot"]["value"];
+    (root["mode"] == "closed").then_some(())?;
+    Some([host["backendNodeId"].as_i64()?, root["backendNodeId"].as_i64()?])
+}
+
+/// All closed roots in the document of `frame`.
+async fn in_snapshot(link: &Link, frame: &FrameId) -> EngineResult<Vec<Pair>> {
+    // The parameter is mandatory, and an empty list would not be sent.
+    let styles = vec!["display".to_owned()];
+    let DomSnapshot { documents, strings } = link.execute(CaptureSnapshotParams::new(styles)).await?;
+    let string = |index: usize| strings.get(index).map(String::as_str);
+    let document = documents.into_iter().find(|document| string(document.frame_id) == Some(&**frame));
+    let Some(DocumentSnapshot { nodes, .. }) = document else { return Ok(Vec::new()) };
+    let NodeTree { parent_index, backend_node_id, shadow_root_type: RareStrings { index, value } } = nodes;
+    // Shadow roots are no nodes there: the parent of a node in one is another such node, or the host.
+    let inside = index.into_iter().zip(value).filter(|(_, kind)| string(*kind) == Some("closed"));
+    let parent = |node: usize| backend_node_id.get(usize::try_from(*parent_index.get(node)?).ok()?).copied();
+    let parents: BTreeSet<i64> = inside.filter_map(|(node, _)| parent(node)).collect();
+    let described = together(parents.iter().map(|node| {
+        link.post(DescribeNodeParams {
+            backend_node_id: Some(BackendNodeId::new(*node)),
+            depth: Some(0),
+            ..DescribeNodeParams::default()
+        })
+    }))
+    .await?;
+    let pair = |(host, described): (i64, Option<Described>)| {
+        let roots = described?.node.shadow_roots;
+        let root = roots.into_iter().find(|root| root.shadow_root_type.as_deref() == Some("closed"))?;
+        Some([host, root.backend_node_id])
+    };
+    Ok(parents.into_iter().zip(described).filter_map(pair).collect())
+}
+
+/// Sends several commands as one batch and returns their answers; `None` for nodes that were removed meanwhile.
 async fn together<T: DeserializeOwned>(
     sent: impl Iterator<Item = EngineResult<Sent>>,
 ) -> EngineResult<Vec<Option<T>>> {

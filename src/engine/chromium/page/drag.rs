@@ -1,28 +1,31 @@
-//! Drags of the browser's own that are handed to us in place of the desktop.
+//! Drags that the browser hands to Troupe instead of the desktop (drag interception).
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use chromiumoxide::cdp::browser_protocol::input::{DispatchDragEventType, SetInterceptDragsParams};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::{runtime::Handle, sync::watch};
 
 use crate::engine::{
     EngineError, EngineResult,
     chromium::{Link, RawCommand},
+    wire::Sent,
 };
 
 /// A drag that the browser has begun is handed over at once, or never.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the last intercepted drag holds, and the news of one.
+/// The data of the last intercepted drag, and a notification of a new one.
 #[derive(Default)]
 pub(super) struct Drag {
     data: Mutex<Option<Value>>,
     news: watch::Sender<()>,
+    /// How many cancellations run.
+    canceling: watch::Sender<usize>,
 }
 
 /// What `Input.dragIntercepted` tells.
@@ -37,8 +40,42 @@ impl Drag {
     }
 
     pub async fn intercept(&self, link: &Link, on: bool) -> EngineResult<()> {
+        self.canceled().await;
         *self.data() = None;
         link.run(SetInterceptDragsParams::new(on)).await
+    }
+
+    /// Cancels the drag that was intercepted, if any, and stops the interception, once `release` is answered: a move before it
+    /// may have started a drag. Nothing is awaited here; later input waits for it by [`Drag::canceled`].
+    pub fn cancel(self: &Arc<Self>, link: &Link, release: Vec<Sent>) {
+        // Without a runtime the process ends, and the browser with it.
+        let Ok(runtime) = Handle::try_current() else { return };
+        let (drag, link) = (self.clone(), link.clone());
+        self.canceling.send_modify(|running| *running += 1);
+        runtime.spawn(async move {
+            let released = async {
+                for answer in release {
+                    // Fails where the page is gone, which ends the drag.
+                    drop(answer.raw().await);
+                }
+            };
+            // A dialog of the page may keep the release from being answered.
+            drop(tokio::time::timeout(TIMEOUT, released).await);
+            let data = drag.data().take();
+            if let Some(data) = data {
+                let kind = DispatchDragEventType::DragCancel;
+                let params = json!({"type": kind.as_ref(), "x": 0, "y": 0, "data": data});
+                drop(link.post(RawCommand { method: "Input.dispatchDragEvent", params }));
+            }
+            drop(link.post(SetInterceptDragsParams::new(false)));
+            drag.canceling.send_modify(|running| *running -= 1);
+        });
+    }
+
+    /// Waits until canceled drags are over.
+    pub async fn canceled(&self) {
+        // The sender lives as long as the page.
+        drop(self.canceling.subscribe().wait_for(|running| *running == 0).await);
     }
 
     pub fn intercepted(&self, drag: Intercepted) {
@@ -59,7 +96,7 @@ impl Drag {
         link.run(RawCommand { method: "Input.dispatchDragEvent", params }).await
     }
 
-    /// What the drag holds, once the browser has handed it over.
+    /// Returns the data of the drag when the browser has reported it.
     async fn handed_over(&self) -> EngineResult<Value> {
         let mut news = self.news.subscribe();
         let handed = tokio::time::timeout(TIMEOUT, async {

@@ -1,4 +1,4 @@
-//! Which CDP session tells of each frame of a page, and the execution contexts of its worlds there.
+//! The CDP session of each frame of a page, and the execution contexts of its worlds.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ pub(super) struct Frames(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    /// Frames of the page's own process are told by the page's session, others by one of their own.
+    /// Frames in the page's process belong to the page's CDP session, out-of-process iframes have their own.
     frames: HashMap<FrameId, Frame>,
     contexts: HashMap<Context, i64>,
 }
@@ -33,7 +33,7 @@ struct Context {
 }
 
 impl Known {
-    /// Forgets what is inside of `frame`.
+    /// Removes the frames inside `frame`.
     fn forget_inside(&mut self, frame: &FrameId) {
         let inside = self.frames.iter().filter(|(_, inner)| inner.parent.as_ref() == Some(frame));
         for inner in inside.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
@@ -56,7 +56,8 @@ impl Frames {
         self.lock().frames.contains_key(frame)
     }
 
-    /// `session` tells of a frame; the first to do so is the frame's own, unless it has one already.
+    /// `session` has reported a frame. The first session that does so becomes the frame's session, unless it has one
+    /// already.
     pub fn attached(&self, frame: &FrameId, parent: Option<&FrameId>, session: &Arc<str>) {
         let mut known = self.lock();
         let frame = known.frames.entry(frame.clone()).or_insert_with(|| Frame {
@@ -64,7 +65,7 @@ impl Frames {
             parent: None,
             url: "".into(),
         });
-        // A frame that has moved to another process is told there without its parent.
+        // In its new process, a frame is reported without its parent.
         if let Some(parent) = parent {
             frame.parent = Some(parent.clone());
         }
@@ -79,7 +80,7 @@ impl Frames {
         known.frames.insert(frame.clone(), Frame { session: session.clone(), parent, url });
     }
 
-    /// A new document is in `frame`; those of the former one's frames are told of no more.
+    /// A new document was committed in `frame`. The child frames of the former document are not reported as removed.
     pub fn committed(&self, frame: &FrameId, session: &Arc<str>, url: &str) {
         self.moved(frame, session);
         let mut known = self.lock();
@@ -89,8 +90,13 @@ impl Frames {
         }
     }
 
-    /// The URL of the document in `frame`; of one that has none of its own (`about:blank`, `data:`), that of the one
-    /// around it.
+    /// Whether a document of `frame` was reported: the empty one that it begins with never is.
+    pub fn has_document(&self, frame: &FrameId) -> bool {
+        self.lock().frames.get(frame).is_some_and(|frame| !frame.url.is_empty())
+    }
+
+    /// The URL of the document in `frame`. For a document without an origin in its URL (`about:blank`, `data:`), that
+    /// of the parent.
     pub fn place_of(&self, frame: &FrameId) -> Option<String> {
         let known = self.lock();
         let mut frame = known.frames.get(frame);

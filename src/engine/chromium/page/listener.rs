@@ -1,4 +1,4 @@
-//! What is heard from the CDP sessions of a page: its own, and those of frames in other processes.
+//! Handles events from the CDP sessions of a page: its own, and those of out-of-process iframes.
 
 use std::sync::{Arc, Weak};
 
@@ -6,7 +6,6 @@ use chromiumoxide::cdp::{
     browser_protocol::{
         inspector::EnableParams as InspectorEnable,
         log::EnableParams as LogEnable,
-        network::EnableParams as NetworkEnable,
         page::{
             AddScriptToEvaluateOnNewDocumentParams, EnableParams as PageEnable,
             SetInterceptFileChooserDialogParams, SetLifecycleEventsEnabledParams,
@@ -19,23 +18,27 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{ChromiumPage, script::WORLD};
-use crate::engine::{
-    ContextOptions, EngineResult, FrameId, PageEvent, World,
-    chromium::{
-        Link,
-        browser::{only, parse},
-        console, emulation, events,
-        network::Paused,
-        requests, workers,
+use crate::{
+    config::Viewport,
+    engine::{
+        ContextOptions, EngineResult, FrameId, PageEvent, World,
+        chromium::{
+            Link,
+            browser::{only, parse},
+            console, emulation, events,
+            launch::Windows,
+            network::Paused,
+            requests, workers,
+        },
+        wire::{Listener, Sent},
     },
-    wire::{Listener, Sent},
 };
 
-/// Writes what every page and out-of-process frame is set up with. `windowed` is told for pages only.
+/// Writes the commands that set up a page (`shown`: how) or an out-of-process frame.
 pub(super) fn initialise(
     link: &Link,
     options: &ContextOptions,
-    windowed: Option<bool>,
+    shown: Option<(Windows, Option<Viewport>)>,
 ) -> EngineResult<Vec<Sent>> {
     let mut batch = link.batch();
     batch.add(PageEnable::default())?;
@@ -48,16 +51,16 @@ pub(super) fn initialise(
     }
     batch.add(RuntimeEnable::default())?;
     batch.add(LogEnable::default())?;
-    batch.add(NetworkEnable::default())?;
+    batch.add(requests::enable())?;
     let mut attach = SetAutoAttachParams::new(true, true);
     attach.flatten = Some(true);
     attach.filter = Some(only(&["iframe", "worker"]));
     batch.add(attach)?;
-    if let Some(windowed) = windowed {
+    // Each renderer process intercepts its own choosers: a page's session does not cover its out-of-process iframes.
+    batch.add(SetInterceptFileChooserDialogParams::new(true))?;
+    if let Some((windows, popup)) = shown {
         batch.add(InspectorEnable::default())?;
-        // No chooser is shown to anybody: the page's wish for files is told instead.
-        batch.add(SetInterceptFileChooserDialogParams::new(true))?;
-        emulation::apply_to_page(&mut batch, options, windowed)?;
+        emulation::apply_to_page(&mut batch, options, windows, popup)?;
     }
     emulation::apply_to_frames(&mut batch, options)?;
     batch.add(RunIfWaitingForDebuggerParams {})?;
@@ -119,6 +122,13 @@ struct Detached {
     session_id: String,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WindowOpen {
+    #[serde(default)]
+    window_features: Vec<String>,
+}
+
 impl From<Target> for workers::Target {
     fn from(Target { target_id, url, .. }: Target) -> Self {
         Self { target_id, url }
@@ -156,7 +166,8 @@ impl Listener for TargetListener {
                     match workers::kind(&target_info.kind) {
                         Some(kind) => {
                             let target = target_info.into();
-                            workers::attach(link, kind, target, Some(self.page.clone()), &page.network);
+                            let (parent, page_of) = (self.link.session.as_ref(), Some(self.page.clone()));
+                            workers::attach(link, parent, kind, target, page_of, &page.network);
                         }
                         None => self.frame_process(&page, &target_info.target_id.into(), link),
                     }
@@ -174,27 +185,30 @@ impl Listener for TargetListener {
                 let whose = |paused: &Paused| page.whose(paused);
                 page.network.paused(&self.link, params, whose, |event| page.emit(PageEvent::Request(event)));
             }
-            _ => {
-                if let Some(event) = requests::translate(method, params, None) {
+            _ if method.starts_with("Network.") => {
+                let step = requests::translate(method, params, None);
+                if let Some(event) = step.logged {
                     page.network.note(&event);
                     page.emit(PageEvent::Request(event));
                 }
+                if let Some(event) = step.page {
+                    page.emit(event);
+                }
+            }
+            _ if method.starts_with("Page.") || method.starts_with("Inspector.") => {
+                if method == "Page.windowOpen"
+                    && let Some(WindowOpen { window_features }) = parse(method, params)
+                {
+                    page.popups.requested(&window_features);
+                }
+                let _ordered = page.order();
+                for event in events::translate(method, params) {
+                    page.report(event, &session);
+                }
+            }
+            _ => {
                 if let Some(message) = console::translate(method, params) {
                     page.emit(PageEvent::Console(message));
-                }
-                for event in events::translate(method, params) {
-                    match &event {
-                        PageEvent::FrameAttached { frame, parent } => {
-                            page.frames.attached(frame, parent.as_ref(), &session);
-                        }
-                        PageEvent::Committed { frame, url, .. } => {
-                            page.frames.committed(frame, &session, url);
-                            page.arrived(frame);
-                        }
-                        PageEvent::FrameDetached { frame } => page.frames.detached(frame),
-                        _ => {}
-                    }
-                    page.emit(event);
                 }
             }
         }
@@ -204,13 +218,13 @@ impl Listener for TargetListener {
 impl TargetListener {
     /// `frame` moves to a process of its own.
     fn frame_process(&self, page: &Arc<ChromiumPage>, frame: &FrameId, link: Link) {
+        let listener = Arc::new(TargetListener { page: self.page.clone(), link: link.clone() });
         if let Some(session) = &link.session {
             page.frames.moved(frame, session);
+            link.wire.listen_within(self.link.session.as_ref(), session, listener);
         }
-        let listener = TargetListener { page: self.page.clone(), link: link.clone() };
-        link.wire.listen(link.session.clone(), Arc::new(listener));
         page.network.join(&link, None);
-        // Its answers matter to nobody: a frame that cannot be set up is one that cannot be read.
+        // The answers are not needed: a frame that cannot be set up cannot be read either.
         drop(initialise(&link, &page.options, None));
     }
 }

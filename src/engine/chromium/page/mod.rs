@@ -1,16 +1,17 @@
-//! A page: what the [`Page`] trait asks of it. `listener` hears what happens in it, `frames` keeps who tells of
-//! which frame, `script` evaluates, `closed` looks into closed shadow roots, `drag` holds what the browser would
-//! drag.
+//! Implements the [`Page`] trait. `listener` handles events, `frames` maps frames to CDP sessions, `script`
+//! evaluates, `closed` reads closed shadow roots, `drag` holds the data of an intercepted drag, and `popups` has
+//! the sizes of requested windows.
 
 mod closed;
 mod drag;
 mod frames;
 mod listener;
+mod popups;
 mod script;
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -21,9 +22,10 @@ use chromiumoxide::cdp::{
         dom::{BackendNodeId, DescribeNodeParams, SetFileInputFilesParams},
         input::DispatchDragEventType,
         page::{
-            CaptureScreenshotFormat, CaptureScreenshotParams, GetNavigationHistoryParams,
+            CaptureScreenshotFormat, CaptureScreenshotParams, GetFrameTreeParams, GetNavigationHistoryParams,
             HandleJavaScriptDialogParams, NavigateParams, NavigateToHistoryEntryParams, PrintToPdfParams,
-            ReloadParams, ResetNavigationHistoryParams, StopLoadingParams, Viewport,
+            ReloadParams, ResetNavigationHistoryParams, SetLifecycleEventsEnabledParams, StopLoadingParams,
+            Viewport as Clip,
         },
         target::CloseTargetParams,
     },
@@ -33,15 +35,20 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use self::{drag::Drag, frames::Frames, listener::TargetListener};
+use self::{drag::Drag, frames::Frames, listener::TargetListener, popups::Popups};
 use super::{
-    Link, emulation, input,
+    Link, emulation, events, input,
+    launch::Windows,
     network::{ContextNetwork, Paused},
 };
-use crate::engine::{
-    Area, ContextOptions, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
-    NavigationStart, Page, PageEvent, PageObserver, Shot, World,
-    gate::{Going, Whose},
+use crate::{
+    config::Viewport,
+    engine::{
+        Area, ContextOptions, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent,
+        MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot, World,
+        gate::{Going, Whose},
+        wire::Sent,
+    },
 };
 
 /// A page that does not come up in this time never will.
@@ -50,12 +57,20 @@ const READY_TIMEOUT: Duration = Duration::from_secs(30);
 const SHOT_TIMEOUT: Duration = Duration::from_secs(20);
 const PRINT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a new page is made of.
+/// Why files cannot be given to a chooser of the File System Access API.
+const FILE_SYSTEM_ACCESS: EngineError = EngineError::Unsupported {
+    what: "giving files to a chooser of the File System Access API (`showOpenFilePicker()` and its like)",
+    instead: "use a file input of the page, or drop the files on it, if it offers that",
+};
+
+/// The parameters of a new page.
 pub(super) struct PageSetup {
     pub id: Arc<str>,
     pub link: Link,
     pub options: ContextOptions,
-    pub windowed: bool,
+    pub windows: Windows,
+    /// The size that its opener asked for.
+    pub popup: Option<Viewport>,
     pub network: Arc<ContextNetwork>,
 }
 
@@ -63,14 +78,16 @@ pub(super) struct ChromiumPage {
     id: Arc<str>,
     link: Link,
     observer: OnceLock<Arc<dyn PageObserver>>,
-    /// What it is set up with, and its frames in other processes.
+    /// The options for its setup and for that of its out-of-process iframes.
     options: ContextOptions,
     frames: Frames,
     /// Mouse buttons that are down, as CDP's bit field.
     held: Mutex<i64>,
-    drag: Drag,
+    drag: Arc<Drag>,
+    popups: Popups,
+    reporting: Mutex<()>,
     network: Arc<ContextNetwork>,
-    /// What the client has its main frame go to.
+    /// The client's own navigation of the main frame.
     going: Mutex<Option<Going>>,
     /// `None` while the page is being set up.
     state: watch::Sender<Option<Result<(), EngineError>>>,
@@ -89,7 +106,9 @@ impl ChromiumPage {
             options: setup.options,
             frames: Frames::default(),
             held: Mutex::new(0),
-            drag: Drag::default(),
+            drag: Arc::default(),
+            popups: Popups::default(),
+            reporting: Mutex::default(),
             network: setup.network,
             going: Mutex::default(),
             state: watch::Sender::new(None),
@@ -104,9 +123,10 @@ impl ChromiumPage {
         page.link.wire.listen(page.link.session.clone(), listener);
         page.network.add_page(&page);
         page.network.join(&page.link, None);
-        match listener::initialise(&page.link, &page.options, Some(setup.windowed)) {
+        match listener::initialise(&page.link, &page.options, Some((setup.windows, setup.popup))) {
             Ok(answers) => {
                 let page = page.clone();
+                let document = page.link.post(GetFrameTreeParams::default());
                 // Ends with the last answer; each is answered or fails with the target.
                 tokio::spawn(async move {
                     let mut outcome = Ok(());
@@ -116,11 +136,53 @@ impl ChromiumPage {
                         }
                     }
                     page.state.send_replace(Some(outcome));
+                    // A popup that opens a dialog at once answers this only when the dialog is closed.
+                    if let Ok(document) = document {
+                        page.report_first_document(document).await;
+                    }
                 });
             }
             Err(error) => drop(page.state.send_replace(Some(Err(error)))),
         }
         page
+    }
+
+    /// Reports the documents of `tree`, unless a navigation was reported before: a tab that a link opens in the background
+    /// may commit before `Page.enable` reaches its renderer.
+    async fn report_first_document(&self, tree: Sent) {
+        let Ok(tree) = tree.read().await else { return };
+        let Some(session) = &self.link.session else { return };
+        let ordered = self.order();
+        if self.frames.has_document(&self.id) {
+            return;
+        }
+        for event in events::documents(tree) {
+            self.report(event, session);
+        }
+        drop(ordered);
+        // Sends the lifecycle events again that came before the document was known.
+        drop(self.link.post(SetLifecycleEventsEnabledParams::new(true)));
+    }
+
+    /// Held while the events of one message are reported: a late report never follows a newer one.
+    fn order(&self) -> MutexGuard<'_, ()> {
+        self.reporting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports `event`, which `session` sent.
+    fn report(&self, event: PageEvent, session: &Arc<str>) {
+        match &event {
+            PageEvent::FrameAttached { frame, parent } => {
+                self.frames.attached(frame, parent.as_ref(), session);
+            }
+            PageEvent::Committed { frame, url, .. } => {
+                self.frames.committed(frame, session, url);
+                self.arrived(frame);
+            }
+            PageEvent::FrameDetached { frame } => self.frames.detached(frame),
+            _ => {}
+        }
+        self.emit(event);
     }
 
     /// Waits until the page is set up.
@@ -135,6 +197,11 @@ impl ChromiumPage {
 
     pub fn has_frame(&self, frame: &FrameId) -> bool {
         self.frames.has(frame)
+    }
+
+    /// The size that the page asked for the popup that arrives now.
+    pub fn popup_size(&self) -> Option<Viewport> {
+        self.popups.next()
     }
 
     pub fn emit(&self, event: PageEvent) {
@@ -208,7 +275,7 @@ fn names(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(|file| file.display().to_string()).collect()
 }
 
-/// What the browser knows of a node.
+/// CDP's description of a node.
 #[derive(Deserialize)]
 struct Described {
     node: Node,
@@ -266,6 +333,10 @@ impl Page for ChromiumPage {
         self.value(frame, world, expression).await
     }
 
+    async fn call_script(&self, frame: &FrameId, name: &str, arguments: &str) -> EngineResult<Value> {
+        self.call(frame, name, arguments).await
+    }
+
     async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>> {
         let (link, object) = self.object(frame, expression).await?;
         let node: Described = link
@@ -282,7 +353,7 @@ impl Page for ChromiumPage {
         true
     }
 
-    async fn hand_over_roots(&self, frame: &FrameId, hosts: &str, take: &str) -> EngineResult<()> {
+    async fn hand_over_roots(&self, frame: &FrameId, hosts: &str, take: &str) -> EngineResult<bool> {
         closed::hand_over(self, frame, hosts, take).await
     }
 
@@ -312,6 +383,7 @@ impl Page for ChromiumPage {
     }
 
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()> {
+        self.drag.canceled().await;
         let batch = {
             let mut batch = self.link.batch();
             input::mouse(&mut batch, events, &mut self.held.lock().unwrap_or_else(PoisonError::into_inner))?;
@@ -345,6 +417,20 @@ impl Page for ChromiumPage {
         self.drag.dispatch(&self.link, DispatchDragEventType::Drop, x, y).await
     }
 
+    fn give_up_drag(&self, x: f64, y: f64) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut batch = self.link.batch();
+        if *held & 1 != 0 {
+            let release = [
+                MouseEvent::Move { x, y, modifiers: 0 },
+                MouseEvent::Up { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 },
+            ];
+            // A page that is gone holds no button.
+            let _ = input::mouse(&mut batch, &release, &mut held);
+        }
+        self.drag.cancel(&self.link, batch.send().unwrap_or_default());
+    }
+
     async fn set_files(&self, frame: &FrameId, expression: &str, files: &[PathBuf]) -> EngineResult<()> {
         let (link, object) = self.object(frame, expression).await?;
         let mut params = SetFileInputFilesParams::new(names(files));
@@ -356,7 +442,7 @@ impl Page for ChromiumPage {
 
     async fn choose_files(&self, chooser: &FileChooser, files: &[PathBuf]) -> EngineResult<()> {
         let mut params = SetFileInputFilesParams::new(names(files));
-        params.backend_node_id = Some(BackendNodeId::new(chooser.input));
+        params.backend_node_id = Some(BackendNodeId::new(chooser.input.ok_or(FILE_SYSTEM_ACCESS)?));
         self.link_of(&chooser.frame).run(params).await
     }
 
@@ -383,7 +469,7 @@ impl Page for ChromiumPage {
                 ImageFormat::Jpeg => CaptureScreenshotFormat::Jpeg,
             }),
             quality: shot.quality.map(Into::into),
-            clip: shot.clip.map(|Area { x, y, width, height }| Viewport { x, y, width, height, scale: 1.0 }),
+            clip: shot.clip.map(|Area { x, y, width, height }| Clip { x, y, width, height, scale: 1.0 }),
             capture_beyond_viewport: Some(shot.full_page),
             optimize_for_speed: Some(true),
             ..CaptureScreenshotParams::default()

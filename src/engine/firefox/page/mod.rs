@@ -1,11 +1,11 @@
-//! A page: what the [`Page`] trait asks of it, in BiDi's words. `script` evaluates and looks into closed shadow
-//! roots, `pointing` brings input to the frame that it is for.
+//! Implements the [`Page`] trait over BiDi. `script` evaluates and reads closed shadow roots, `pointing` dispatches
+//! input to the right frame.
 
 mod pointing;
 mod script;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
@@ -30,7 +30,7 @@ use super::{
     value::Outcome,
 };
 use crate::engine::{
-    Area, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseEvent,
+    Area, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseButton, MouseEvent,
     NavigationStart, Page, PageEvent, PageObserver, Pressing, ResourceKind, ScriptCall, Shot, World,
     actions::{self, Typed},
     gate::{Going, Kind, Stopped, Whose},
@@ -44,7 +44,7 @@ const PRINT_TIMEOUT: Duration = Duration::from_secs(60);
 /// A dialog that opens is drawn within this time.
 const DIALOG_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a new page is made of.
+/// The parameters of a new page.
 pub(super) struct PageSetup {
     pub id: Arc<str>,
     pub user_context: Arc<str>,
@@ -63,7 +63,7 @@ pub(super) struct FirefoxPage {
     network: Arc<ContextNetwork>,
     tabs: Arc<Tabs>,
     state: Mutex<State>,
-    /// Whether a dialog is about to be told of.
+    /// Whether a dialog is about to be reported.
     dialog: watch::Sender<bool>,
     presses: Mutex<Presses>,
     /// The pages that may have opened it, until it is known where it goes.
@@ -73,17 +73,43 @@ pub(super) struct FirefoxPage {
 #[derive(Default)]
 struct State {
     frames: Frames,
-    /// The inputs whose choosers have opened; their numbers are our ids.
-    choosers: Vec<String>,
+    choosers: Choosers,
     /// Statuses of redirects by request, until the request that follows.
     redirects: HashMap<Arc<str>, u16>,
     closed: bool,
-    /// What the client has its main frame go to.
+    /// The client's own navigation of the main frame.
     going: Option<Going>,
     /// Since it last began to go somewhere.
     crashed: bool,
     /// The buttons of the pointer that are held down.
     held: u8,
+}
+
+/// Maximum number of file choosers of a page whose inputs are kept.
+const MOST_CHOOSERS: usize = 16;
+
+/// The inputs whose file choosers opened last, each with a number that is never reused.
+#[derive(Default)]
+struct Choosers {
+    last: i64,
+    inputs: VecDeque<(i64, String)>,
+}
+
+impl Choosers {
+    /// Keeps the shared id of an input; its number.
+    fn opened(&mut self, input: String) -> i64 {
+        self.last += 1;
+        if self.inputs.len() == MOST_CHOOSERS {
+            self.inputs.pop_front();
+        }
+        self.inputs.push_back((self.last, input));
+        self.last
+    }
+
+    /// The shared id of the input with this number.
+    fn input(&self, number: i64) -> Option<String> {
+        self.inputs.iter().find(|(known, _)| *known == number).map(|(_, input)| input.clone())
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -197,7 +223,7 @@ impl FirefoxPage {
             }
             state.crashed &= method != NAVIGATION_STARTED || happening.context != self.id;
             if state.crashed {
-                // An empty document comes in the place of what has crashed.
+                // An empty document replaces the crashed one.
                 return;
             }
             state.frames.apply(method, happening)
@@ -216,13 +242,13 @@ impl FirefoxPage {
         self.dialog.send_replace(true);
     }
 
-    /// Waits until a dialog that is being drawn has been told of: what has opened it is answered before.
+    /// Waits until an opening dialog was reported, because the command that opened it is answered earlier.
     async fn dialog_drawn(&self) {
         let mut drawn = self.dialog.subscribe();
         let _ = tokio::time::timeout(DIALOG_TIMEOUT, drawn.wait_for(|opens| !opens)).await;
     }
 
-    /// A document asks for something; BiDi tells of it later, and of its end before the document has heard it.
+    /// A document sends a request. BiDi reports it later, and reports its end before the document gets the response.
     pub fn asks(&self, frame: &Arc<str>, channel: u64, kind: AskedFor) {
         let document = lock(&self.state).frames.document(frame);
         self.emit(PageEvent::RequestStarted {
@@ -307,13 +333,9 @@ impl FirefoxPage {
             return;
         };
         let Some(node) = opened.element.and_then(|node| node.shared_id) else { return };
-        let input = {
-            let mut state = lock(&self.state);
-            state.choosers.push(node);
-            i64::try_from(state.choosers.len() - 1).unwrap_or_default()
-        };
+        let input = lock(&self.state).choosers.opened(node);
         let ChooserOpened { context: frame, multiple, .. } = opened;
-        self.emit(PageEvent::FileChooserOpened(FileChooser { frame, input, multiple }));
+        self.emit(PageEvent::FileChooserOpened(FileChooser { frame, input: Some(input), multiple }));
     }
 
     /// A frame tells where it is after it has moved within its document.
@@ -324,7 +346,7 @@ impl FirefoxPage {
         }
     }
 
-    /// What a refusal means here: whose frame is gone may be gone itself.
+    /// Converts an error: if the frame is gone, the page may be gone, too.
     fn meaning(&self, error: EngineError) -> EngineError {
         match error {
             EngineError::DocumentGone => {
@@ -339,7 +361,7 @@ impl FirefoxPage {
         }
     }
 
-    /// The same of what ran in a document: that it died is told a moment after what it has not answered.
+    /// Converts an error of a script: a crash is reported shortly after the failed script.
     async fn end_of(&self, error: EngineError) -> EngineError {
         if matches!(error, EngineError::DocumentGone) {
             let _ = self.system.ask("catching up", LET_US_IN, "caughtUp()").await;
@@ -365,7 +387,7 @@ impl FirefoxPage {
     }
 }
 
-/// What a document asks for, beside BiDi's name for it.
+/// The id of a document's request, in addition to BiDi's.
 fn asked_for(channel: u64) -> Arc<str> {
     format!("asked for {channel}").into()
 }
@@ -428,7 +450,7 @@ impl Page for FirefoxPage {
         true
     }
 
-    async fn hand_over_roots(&self, frame: &FrameId, hosts: &str, take: &str) -> EngineResult<()> {
+    async fn hand_over_roots(&self, frame: &FrameId, hosts: &str, take: &str) -> EngineResult<bool> {
         self.look_into_roots(frame, hosts, take).await
     }
 
@@ -459,11 +481,11 @@ impl Page for FirefoxPage {
         let mut rest = events;
         while let Some(first) = rest.first() {
             let place = actions::place(first);
-            let (frame, corner) = self.frame_at(place).await?;
+            let (frame, (x, y)) = self.input_frame_at(place).await?;
             let here = if frame == self.id && !lock(&self.state).frames.are_several() {
                 rest.len()
             } else {
-                // What is done at one place is done in one frame.
+                // Events at the same point are for the same frame.
                 rest.iter().take_while(|event| actions::place(event) == place).count()
             };
             let (now, later) = rest.split_at(here);
@@ -471,6 +493,7 @@ impl Page for FirefoxPage {
                 self.point(now, &focused).await?;
             } else {
                 self.focus(&focused);
+                let corner = (place.0 - x, place.1 - y);
                 self.perform(&frame, actions::mouse(now, corner)).await?;
             }
             rest = later;
@@ -528,6 +551,28 @@ impl Page for FirefoxPage {
         self.drag("drop", x, y).await
     }
 
+    fn give_up_drag(&self, x: f64, y: f64) {
+        let (frames, held) = {
+            let state = lock(&self.state);
+            (state.frames.all(), state.held)
+        };
+        // A frame that is gone has no drag, and a page that is gone holds no button.
+        for frame in &frames {
+            let _ = self.post_script(frame, World::Isolated, "void globalThis.__troupeDrags?.end()");
+        }
+        if held & 1 != 0 {
+            let button = MouseButton::Left;
+            self.release_at_once(&[
+                MouseEvent::Move { x, y, modifiers: 0 },
+                MouseEvent::Up { x, y, button, clicks: 1, modifiers: 0 },
+            ]);
+        }
+        // Buttons that BiDi holds: it knows whether it does.
+        for frame in &frames {
+            let _ = self.bidi.post("input.releaseActions", json!({"context": frame}));
+        }
+    }
+
     async fn set_files(&self, frame: &FrameId, expression: &str, files: &[PathBuf]) -> EngineResult<()> {
         let node = self.node(frame, expression).await?;
         let params = json!({"context": frame, "element": {"sharedId": node}, "files": names(files)});
@@ -535,8 +580,7 @@ impl Page for FirefoxPage {
     }
 
     async fn choose_files(&self, chooser: &FileChooser, files: &[PathBuf]) -> EngineResult<()> {
-        let node = usize::try_from(chooser.input).ok();
-        let node = node.and_then(|number| lock(&self.state).choosers.get(number).cloned());
+        let node = chooser.input.and_then(|number| lock(&self.state).choosers.input(number));
         let node = node.ok_or(EngineError::DocumentGone)?;
         let params = json!({"context": chooser.frame, "element": {"sharedId": node}, "files": names(files)});
         self.run("input.setFiles", params).await
@@ -553,7 +597,7 @@ impl Page for FirefoxPage {
         }
         let params = json!({"context": self.id, "wait": "none"});
         match self.bidi.post("browsingContext.reload", params)?.raw().await {
-            // Where it leads is told by its events.
+            // Events report the document that it navigates to.
             Err(error) => failed(error).map(drop).map_err(|error| self.meaning(error)),
             Ok(_) => Ok(()),
         }
@@ -568,8 +612,8 @@ impl Page for FirefoxPage {
             Err(error) => drop(failed(error).map_err(|error| self.meaning(error))?),
             Ok(_) => {}
         }
-        // Within a document this is not always told. The page that Firefox shows for one that it could not load has the
-        // URL of that, and is there before it is told of.
+        // Navigations within a document are not always reported. Firefox's error page has the URL of the failed
+        // document, and exists before it is reported.
         if lock(&self.state).frames.standing(&self.id) == before
             && let Ok(Value::String(url)) = self.evaluate(&self.id, World::Isolated, "location.href").await
         {
@@ -625,5 +669,19 @@ impl Page for FirefoxPage {
             Err(EngineError::PageGone | EngineError::DocumentGone) | Ok(()) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_inputs_of_the_last_file_choosers_are_kept() {
+        let mut choosers = Choosers::default();
+        let numbers: Vec<i64> = (0..1000).map(|number| choosers.opened(format!("input {number}"))).collect();
+        assert_eq!(choosers.inputs.len(), MOST_CHOOSERS);
+        assert_eq!(choosers.input(numbers[999]).as_deref(), Some("input 999"));
+        assert_eq!(choosers.input(numbers[0]), None);
     }
 }

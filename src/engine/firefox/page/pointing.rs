@@ -1,4 +1,4 @@
-//! Input goes to one frame: that at its place, or that with the focus.
+//! Dispatches input to one frame: the frame at the action point, or the focused one.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -22,20 +22,6 @@ const MAX_DEPTH: usize = 8;
 /// HTML's drag events, which the browser would give to the desktop.
 pub(super) const DRAG: &str = include_str!("../drag.js");
 
-/// The window of the frame at a point, and where its corner is; nothing where there is no frame.
-const FRAME_AT: &str = "(x, y) => {
-  let element = document.elementFromPoint(x, y);
-  while (element?.shadowRoot) {
-    const inner = element.shadowRoot.elementFromPoint(x, y);
-    if (!inner || inner === element) break;
-    element = inner;
-  }
-  if (!element?.contentWindow) return [];
-  const box = element.getBoundingClientRect(), style = getComputedStyle(element);
-  return [element.contentWindow, box.left + element.clientLeft + parseFloat(style.paddingLeft),
-    box.top + element.clientTop + parseFloat(style.paddingTop)];
-}";
-
 /// The window of the frame that has the focus within this one.
 const FOCUSED_FRAME: &str = "(() => {
   let element = document.activeElement;
@@ -55,7 +41,7 @@ struct UnderWay {
     pressed: oneshot::Sender<()>,
 }
 
-/// Forgets a press when nobody waits for it any more.
+/// Removes a press when no caller waits for it any more.
 struct Awaited<'a> {
     page: &'a FirefoxPage,
     number: u64,
@@ -75,7 +61,7 @@ impl FirefoxPage {
         (clicks, time): (u32, Duration),
         then: &ScriptCall,
     ) -> EngineResult<Option<Pressing<'_>>> {
-        // Another frame may be what is at the place, or have the focus.
+        // Another frame may be at the point, or have the focus.
         if lock(&self.state).frames.are_several() {
             return Ok(None);
         }
@@ -139,7 +125,7 @@ impl FirefoxPage {
         Ok(Some(Pressing { looked, press: Some(press) }))
     }
 
-    /// What is told of a press between two calls.
+    /// Handles a report about a press between two calls.
     pub fn press_goes_on(&self, number: u64, step: Step) {
         let mut presses = lock(&self.presses);
         match step {
@@ -157,23 +143,39 @@ impl FirefoxPage {
         }
     }
 
-    /// The innermost frame at a point of the viewport, and where its corner is: input does not find its way into
-    /// frames of other processes.
-    pub(super) async fn frame_at(&self, (x, y): (f64, f64)) -> EngineResult<(FrameId, (f64, f64))> {
-        let (mut frame, mut corner) = (self.id.clone(), (0.0, 0.0));
-        for _ in 0..MAX_DEPTH {
-            if !lock(&self.state).frames.are_several() {
-                break;
-            }
-            let look = format!("({FRAME_AT})({}, {})", x - corner.0, y - corner.1);
-            let found = self.script(&frame, World::Isolated, &look).await?.items();
-            let [window, left, top] = found.as_slice() else { break };
+    /// The frames at a point of the viewport, from the main frame inwards, each with the point in its own viewport. They
+    /// are found by our script, which runs in each document.
+    async fn frames_at(&self, point: (f64, f64)) -> EngineResult<Vec<(FrameId, (f64, f64))>> {
+        let mut frames = vec![(self.id.clone(), point)];
+        while let Some((frame, (x, y))) = frames.last()
+            && frames.len() <= MAX_DEPTH
+            && lock(&self.state).frames.are_several()
+        {
+            let look = format!("globalThis.__troupe?.frameAt({x}, {y}) ?? []");
+            let found = self.script(frame, World::Isolated, &look).await?.items();
+            let [window, x, y] = found.as_slice() else { break };
             let Some(inner) = window.window() else { break };
             let number = |remote: &Remote| remote.json().map(|number| number.as_f64().unwrap_or_default());
-            corner = (corner.0 + number(left)?, corner.1 + number(top)?);
-            frame = inner.into();
+            frames.push((inner.into(), (number(x)?, number(y)?)));
         }
-        Ok((frame, corner))
+        Ok(frames)
+    }
+
+    /// The frame that input at a point of the viewport is sent to, and the point in its viewport: the outermost frame of the
+    /// process that has the innermost one. Input does not find its way into frames of other processes, and within a process
+    /// only that frame's coordinates are free of transforms.
+    pub(super) async fn input_frame_at(&self, point: (f64, f64)) -> EngineResult<(FrameId, (f64, f64))> {
+        let mut frames = self.frames_at(point).await?;
+        let Some(innermost) = frames.pop() else { return Ok((self.id.clone(), point)) };
+        if frames.is_empty() {
+            return Ok(innermost);
+        }
+        let Some(sent) = self.system.tell(&format!("processRoot({})", json!(innermost.0)))? else {
+            return Ok(innermost);
+        };
+        let root = sent.read::<Outcome>().await.map_err(meaning)?.value()?;
+        let root = frames.into_iter().find(|(frame, _)| root.as_str() == Some(frame));
+        Ok(root.unwrap_or(innermost))
     }
 
     /// The innermost frame that has the focus.
@@ -190,17 +192,18 @@ impl FirefoxPage {
         Ok(frame)
     }
 
-    /// Makes the page think itself in front: another one of its process may have done so since. The focus stays in
-    /// `focused`, the frame that has it. What is written is not awaited.
+    /// Makes the page consider itself active, because another page in its process may have become active since. The
+    /// focus stays in `focused`, the frame that has it. The command is not awaited.
     pub(super) fn focus(&self, focused: &FrameId) {
         let _ = self.post_script(focused, World::Isolated, "document.hasFocus() || void window.focus()");
     }
 
-    /// Moves what the page has begun to drag, or drops it. It stays in the frame where it began.
+    /// Moves or drops the dragged data of the page. The drag stays in the frame where it began.
     pub(super) async fn drag(&self, step: &str, x: f64, y: f64) -> EngineResult<()> {
-        let (frame, corner) = self.frame_at((x, y)).await?;
-        let call = format!("__troupeDrags.{step}({}, {})", x - corner.0, y - corner.1);
-        match self.script(&frame, World::Isolated, &call).await?.json()? {
+        let frames = self.frames_at((x, y)).await?;
+        let Some((frame, (x, y))) = frames.last() else { return Err(EngineError::DocumentGone) };
+        let call = format!("__troupeDrags.{step}({x}, {y})");
+        match self.script(frame, World::Isolated, &call).await?.json()? {
             Value::Bool(true) => Ok(()),
             _ => Err(EngineError::Unsupported {
                 what: "dragging from one frame into another with HTML's drag events",
@@ -227,7 +230,14 @@ impl FirefoxPage {
         self.perform(&self.id, actions::mouse(events, (0.0, 0.0))).await
     }
 
-    /// The events as the browser has them, where no keys are held meanwhile.
+    /// Sends input to the main frame without waiting for it.
+    pub(super) fn release_at_once(&self, events: &[MouseEvent]) {
+        if let Some(seen) = self.as_seen_there(events) {
+            let _ = self.system.tell(&format!("point({}, false, {seen})", json!(self.id)));
+        }
+    }
+
+    /// The events in the browser's form, if no keys are held meanwhile.
     fn as_seen_there(&self, events: &[MouseEvent]) -> Option<Value> {
         let mut held = lock(&self.state).held;
         let mut seen = Vec::with_capacity(events.len());
@@ -263,7 +273,7 @@ impl FirefoxPage {
         self.all_told().await
     }
 
-    /// Waits until what input has opened was told of.
+    /// Waits until everything that input has opened was reported.
     async fn all_told(&self) -> EngineResult<()> {
         self.dialog_drawn().await;
         self.tabs.all_told().await;

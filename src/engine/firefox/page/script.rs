@@ -60,7 +60,12 @@ impl FirefoxPage {
     }
 
     /// See [`crate::engine::Page::hand_over_roots`].
-    pub(super) async fn look_into_roots(&self, frame: &FrameId, hosts: &str, take: &str) -> EngineResult<()> {
+    pub(super) async fn look_into_roots(
+        &self,
+        frame: &FrameId,
+        hosts: &str,
+        take: &str,
+    ) -> EngineResult<bool> {
         let look = json!({
             "expression": hosts,
             "target": target(frame, World::Isolated),
@@ -77,7 +82,7 @@ impl FirefoxPage {
             .flat_map(|[host, root]| [json!({"sharedId": host}), json!({"sharedId": root})])
             .collect();
         if pairs.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let call = json!({
             "functionDeclaration": format!(
@@ -89,6 +94,6 @@ impl FirefoxPage {
         });
         let sent = self.bidi.post("script.callFunction", call)?;
         let outcome: Outcome = sent.read().await.map_err(meaning).map_err(|error| self.meaning(error))?;
-        outcome.remote().map(drop)
+        outcome.remote().map(|_| true)
     }
 }

@@ -1,4 +1,4 @@
-//! Going elsewhere. The driver says at once that it has gone; where it came to is seen by looking.
+//! Navigation. The driver's answer comes at once; polling finds out which document was loaded.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ struct Here {
     url: String,
     /// Whether the browser says that it is there, and not on its way elsewhere.
     at_rest: bool,
-    /// Why what it stands for could not be had.
+    /// Why the document failed to load.
     failure: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl WebkitPage {
         let before = {
             let mut turn = shared.free_turn().await;
             let before = self.here(&mut turn).await?;
-            // What it has here is not told elsewhere.
+            // The cookies of this document are not readable from another one.
             shared.note_cookies(&mut turn, self).await;
             plain(self.at_top(&mut turn).await)?;
             lock(&self.frames).sent_to(url);
@@ -107,7 +107,7 @@ impl WebkitPage {
         tokio::time::timeout(LOST, self.here(turn)).await.unwrap_or(Ok(None))
     }
 
-    /// Loads the document again; what comes of it is followed.
+    /// Reloads the document. Polling follows the result.
     pub(super) async fn load_again(&self) -> EngineResult<()> {
         let shared = self.shared()?;
         shared.used(&self.handle);
@@ -121,8 +121,8 @@ impl WebkitPage {
         Ok(())
     }
 
-    /// Goes so many entries forward in the history, or back: by script, since the driver's own commands wait for an end of the
-    /// navigation that they sometimes miss.
+    /// Moves by the given number of entries in the history. It uses a script, because the driver's own commands wait
+    /// for an end of the navigation that they sometimes miss.
     pub(super) async fn go_through_history(&self, entries: i64) -> EngineResult<bool> {
         let shared = self.shared()?;
         shared.used(&self.handle);

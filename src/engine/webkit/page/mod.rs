@@ -1,5 +1,5 @@
-//! A page: what the [`Page`] trait asks of it, in WebDriver's words. `script` runs scripts and takes in what they
-//! tell, `going` goes elsewhere, `picture` takes pictures.
+//! Implements the [`Page`] trait over WebDriver. `script` runs scripts and processes their results, `going`
+//! navigates, `picture` takes screenshots.
 
 mod going;
 mod picture;
@@ -42,7 +42,7 @@ use url::Url;
 const LOST: Duration = Duration::from_secs(1);
 /// A window that says that it is closed, and whose document has gone, is gone within this time.
 const CLOSING: Duration = Duration::from_secs(5);
-/// Under this name the driver tells of an element.
+/// The key of an element's id in the driver's JSON.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 pub(super) struct WebkitPage {
@@ -56,8 +56,10 @@ pub(super) struct WebkitPage {
     title: Mutex<String>,
     /// Counts the scripts that were run.
     slots: AtomicU64,
-    /// Whether it is to give up what it loads.
+    /// Whether it has to stop loading.
     stops: AtomicBool,
+    /// The point at which the left button must be released after a failed drag.
+    released: Mutex<Option<(f64, f64)>>,
     closed: AtomicBool,
 }
 
@@ -81,6 +83,7 @@ impl WebkitPage {
             title: Mutex::default(),
             slots: AtomicU64::new(0),
             stops: AtomicBool::new(false),
+            released: Mutex::default(),
             closed: AtomicBool::new(false),
         });
         let observer = introduce(page.clone());
@@ -95,9 +98,9 @@ impl WebkitPage {
         }
     }
 
-    /// Whether something is under way that only looking tells of.
+    /// Whether an operation is pending whose result only polling shows.
     pub fn wants_a_look(&self) -> bool {
-        lock(&self.frames).is_busy() || self.stops.load(Ordering::Acquire)
+        lock(&self.frames).is_busy() || self.stops.load(Ordering::Acquire) || lock(&self.released).is_some()
     }
 
     /// Where it is, or is on its way to.
@@ -105,12 +108,12 @@ impl WebkitPage {
         lock(&self.frames).target()
     }
 
-    /// What it shows, as far as that is known.
+    /// The URL of the page, if known.
     pub fn url(&self) -> Option<Url> {
         Url::parse(&lock(&self.frames).target()).ok()
     }
 
-    /// A file has come that it began to download, or another page: nobody tells.
+    /// A download of this page has appeared as a file. The driver does not report it.
     pub fn downloaded(&self, file: PathBuf) {
         let id: Arc<str> = file.display().to_string().into();
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -141,8 +144,11 @@ impl WebkitPage {
         turn.at(&self.handle, &[]).await
     }
 
-    /// Looks at what it does now.
+    /// Polls the state of the page.
     pub async fn look(&self, turn: &mut Turn<'_>) {
+        if let Err(trouble) = self.release(turn).await {
+            tracing::debug!(error = %trouble.error(), "the button of a drag that was given up is still down");
+        }
         let body = if self.stops.swap(false, Ordering::AcqRel) { "window.stop();" } else { "" };
         let look = format!("{body}{LOOK}");
         match tokio::time::timeout(LOST, self.ask(turn, &self.handle, &look)).await {
@@ -159,7 +165,7 @@ impl WebkitPage {
         }
     }
 
-    /// Looks at what has come of input: what it has begun shows after a turn or two of the page's event loop.
+    /// Polls the effects of input, which show after one or two event loop ticks.
     async fn look_after(&self, shared: &Arc<Shared>, turn: &mut Turn<'_>) -> EngineResult<()> {
         // Without a document it has closed, or goes on in another one. Which windows are left tells.
         let mut closing = match self.note_focus(turn).await {
@@ -191,7 +197,7 @@ impl WebkitPage {
         Ok(())
     }
 
-    /// A dialog holds it up. WebDriver does not tell of which kind.
+    /// A dialog blocks the page. WebDriver does not report its type.
     fn dialog_opened(&self, message: &str) {
         let is_new = self.shared.upgrade().is_some_and(|shared| shared.dialog_opened(&self.handle));
         if is_new {
@@ -204,12 +210,23 @@ impl WebkitPage {
         }
     }
 
+    /// Releases the button of a drag that failed.
+    async fn release(&self, turn: &mut Turn<'_>) -> Outcome<()> {
+        let Some((x, y)) = lock(&self.released).take() else { return Ok(()) };
+        let up = MouseEvent::Up { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 };
+        let mut actions = actions::mouse(&[MouseEvent::Move { x, y, modifiers: 0 }, up], (0.0, 0.0));
+        in_whole_pixels(&mut actions);
+        self.at_top(turn).await?;
+        turn.send(Command::PerformActions(Actions::from(actions))).await.map(drop)
+    }
+
     async fn perform(&self, mut actions: Value) -> EngineResult<()> {
         in_whole_pixels(&mut actions);
         let shared = self.shared()?;
         shared.used(&self.handle);
         let mut turn = shared.free_turn().await;
         let done = async {
+            self.release(&mut turn).await?;
             self.at_top(&mut turn).await?;
             turn.send(Command::PerformActions(Actions::from(actions))).await
         };
@@ -381,6 +398,13 @@ impl Page for WebkitPage {
 
     async fn drop_at(&self, _x: f64, _y: f64) -> EngineResult<()> {
         Err(unsupported("dropping with HTML's drag events"))
+    }
+
+    fn give_up_drag(&self, x: f64, y: f64) {
+        *lock(&self.released) = Some((x, y));
+        if let Some(shared) = self.shared.upgrade() {
+            shared.wake();
+        }
     }
 
     async fn set_files(&self, frame: &FrameId, expression: &str, files: &[PathBuf]) -> EngineResult<()> {

@@ -1,5 +1,5 @@
-//! Pictures. WebDriver takes them of what is in view, as PNG: for more the window is made larger for a moment, less
-//! is cut out.
+//! Screenshots. WebDriver captures the viewport as PNG. For a larger area the window is temporarily enlarged, and
+//! for a smaller one the picture is cropped.
 
 use std::io::Cursor;
 
@@ -8,15 +8,18 @@ use image::{DynamicImage, ImageFormat as Format, codecs::jpeg::JpegEncoder};
 use thirtyfour::common::command::Command;
 
 use super::WebkitPage;
-use crate::engine::{
-    Area, EngineError, EngineResult, ImageFormat, Shot,
-    webkit::driver::{Turn, plain},
+use crate::{
+    engine::{
+        Area, EngineError, EngineResult, ImageFormat, Shot,
+        webkit::driver::{Turn, plain},
+    },
+    offload,
 };
 
 /// No window is larger.
 const LARGEST: f64 = 4000.0;
 const JPEG_QUALITY: u8 = 80;
-/// What is scrolled to, and how large the document is.
+/// Reads the scroll position and the size of the document.
 const MEASURE: &str = "const root = document.scrollingElement ?? document.documentElement; \
                        return [scrollX, scrollY, Math.max(root.scrollWidth, innerWidth), Math.max(root.scrollHeight, innerHeight)];";
 
@@ -59,10 +62,13 @@ impl WebkitPage {
 
 async fn taken(turn: &mut Turn<'_>) -> EngineResult<DynamicImage> {
     let taken = plain(turn.send(Command::TakeScreenshot).await)?;
+    let data = taken.as_str().unwrap_or_default();
     let unreadable = |error: String| EngineError::Refused(format!("the picture cannot be read: {error}"));
-    let bytes =
-        STANDARD.decode(taken.as_str().unwrap_or_default()).map_err(|error| unreadable(error.to_string()))?;
-    image::load_from_memory_with_format(&bytes, Format::Png).map_err(|error| unreadable(error.to_string()))
+    offload::in_place(data.len(), || {
+        let bytes = STANDARD.decode(data).map_err(|error| unreadable(error.to_string()))?;
+        image::load_from_memory_with_format(&bytes, Format::Png)
+            .map_err(|error| unreadable(error.to_string()))
+    })
 }
 
 /// `area` of a document out of a picture whose corner is at `corner` of it.
@@ -73,6 +79,10 @@ fn cut(picture: DynamicImage, area: Area, corner: (f64, f64)) -> DynamicImage {
 }
 
 fn encode(picture: DynamicImage, shot: &Shot) -> EngineResult<String> {
+    offload::in_place(picture.as_bytes().len(), || encode_here(picture, shot))
+}
+
+fn encode_here(picture: DynamicImage, shot: &Shot) -> EngineResult<String> {
     let mut bytes = Cursor::new(Vec::new());
     let written = match shot.format {
         ImageFormat::Png => picture.write_to(&mut bytes, Format::Png),

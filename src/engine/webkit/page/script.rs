@@ -1,6 +1,7 @@
-//! Scripts in a page's frames. Each also tells where it ran: that is how anything is heard of the page.
+//! Runs scripts in a page's frames. Each script also returns the document that it ran in, which is the only source
+//! of events.
 //!
-//! A script that waits (a promise) is left in the page and asked for again and again, so that others get their turn.
+//! A script that waits for a promise stays in the page and is polled, so that other commands can run.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -33,7 +34,7 @@ const LINES_BEFORE: u64 = 2;
 /// Frames within frames deeper than this are not looked into.
 const MAX_DEPTH: usize = 6;
 
-/// What a script has told.
+/// The result of a script.
 #[derive(Deserialize)]
 pub(super) struct Answer {
     #[serde(rename = "where")]
@@ -66,7 +67,7 @@ impl Answer {
     }
 }
 
-/// What came of asking.
+/// The outcome of a script call.
 pub(super) enum Asked {
     Told(Box<Answer>),
     /// A dialog was open already: nothing ran.
@@ -128,7 +129,7 @@ impl WebkitPage {
         }
     }
 
-    /// Runs `body` in `frame`, and takes in what it tells of the page.
+    /// Runs `body` in `frame`, and applies the state of the page that it returns.
     pub(super) async fn ask(&self, turn: &mut Turn<'_>, frame: &FrameId, body: &str) -> EngineResult<Asked> {
         self.ask_of(turn, frame, "", body).await
     }
@@ -196,7 +197,7 @@ impl WebkitPage {
             let events = lock(&self.frames).seen_at_top(place, heading.as_deref());
             let stopped = events.iter().any(|event| matches!(event, PageEvent::LoadingStopped { .. }));
             if stopped && let Some(shared) = self.shared.upgrade() {
-                // It led to a file.
+                // The navigation became a download.
                 shared.tell_downloads();
             }
             let begun = events.iter().any(|event| matches!(event, PageEvent::NavigationRequested { .. }));
@@ -272,7 +273,7 @@ impl WebkitPage {
         Ok(())
     }
 
-    /// The frame in the iframe `number` of `parent`, which is `element`, looked at.
+    /// Enters the iframe `number` of `parent`, which is `element`, and reads its state.
     pub(super) async fn enter(
         &self,
         turn: &mut Turn<'_>,
@@ -290,7 +291,7 @@ impl WebkitPage {
 }
 
 impl Answer {
-    /// What the script gave. `unreadable` is why it could only be run as statements.
+    /// Returns the script's value. `unreadable` is why it could only run as statements.
     fn outcome(self, unreadable: Option<String>) -> EngineResult<Value> {
         if self.lost {
             return Err(EngineError::DocumentGone);

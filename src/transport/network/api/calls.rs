@@ -1,4 +1,4 @@
-//! Any call, and what the record tells of it afterwards.
+//! Endpoints that run any call, and those that read its record.
 
 use std::time::SystemTime;
 
@@ -9,20 +9,21 @@ use axum::{
     http::HeaderMap,
     response::{IntoResponse, Response},
 };
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{
     Shared,
     forms::{self, CallRequest, Exchange, Metadata, Refusal, Status},
+    times::{self, iso8601},
 };
 use crate::{
     config::Responses,
     tools::{Recorded, Registry, Summary},
 };
 
-/// Where calls are made, and where one is told of.
+/// The path to make calls, and to read one.
 pub(super) const ALL: &str = "/api/requests";
 pub(super) const ONE: &str = "/api/requests/{ref_id}";
 
@@ -61,7 +62,7 @@ async fn exchange(shared: &Shared, given: Value) -> Result<Exchange, Refusal> {
             return Err(Refusal::Taken(id.clone()));
         }
     }
-    // What they take must be known; where they are not to be had the call says so.
+    // Their parameters must be known. If they are not available, the call reports it.
     let _ = registry.passed_tools().await;
     let arguments =
         arguments(registry, &tool, session_id.clone(), params.unwrap_or_default()).map_err(unreadable)?;
@@ -89,13 +90,18 @@ async fn exchange(shared: &Shared, given: Value) -> Result<Exchange, Refusal> {
                 exchange.error = answer.failure();
             }
             let full = registry.manager().config().responses == Responses::Full;
-            exchange.result = full.then(|| answer.into_value());
+            exchange.result = full.then(|| {
+                let mut value = answer.into_value();
+                times::rewrite_result(&exchange.metadata.tool, &mut value);
+                value
+            });
         }
         Err(error) => {
             exchange.status = Status::Error;
             exchange.error_code = Some(error.code.as_str());
             exchange.error = Some(error.message);
             exchange.details = error.details;
+            times::rewrite_details(&mut exchange.details);
             exchange.retryable = Some(error.retryable);
             exchange.suggestion = error.suggestion;
         }
@@ -154,8 +160,4 @@ fn metadata(call: &Summary) -> Metadata {
         has_console_logs: call.console_messages > 0,
         console_error_count: call.console_errors,
     }
-}
-
-fn iso8601(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }

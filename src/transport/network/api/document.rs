@@ -1,7 +1,7 @@
-//! The OpenAPI document, made of the registry's rows and the forms' own schemas.
+//! The OpenAPI document, built from the registry's rows and the schemas of the forms.
 //!
-//! OpenAPI 3.1 takes JSON Schema as it is, and the schemas are all there: what a crate would derive from annotations, we
-//! would only write a second time.
+//! OpenAPI 3.1 uses JSON Schema unchanged, and all schemas exist already. Annotations for a crate would define them
+//! a second time.
 
 use axum::http::StatusCode;
 use schemars::{JsonSchema, generate::SchemaSettings};
@@ -12,17 +12,18 @@ use super::{
     calls,
     forms::{Exchange, STATUSES, snake_case},
     operations::{self, Given, Operation},
+    times,
 };
-use crate::tools::{Registry, Tool};
+use crate::tools::{AnswerKind, Registry, Tool};
 
-/// The operation that tells of a call, and what names the call.
+/// The operation that returns a call, and the parameter with its id.
 const SHOW: &str = "getRequest";
 const CALL: &str = "refId";
 /// Named beside the parameters of a call.
 const SESSION: &str = "sessionId";
 
-/// The document of a server that offers the tools of `registry`.
-pub(super) fn of(registry: &Registry) -> Value {
+/// The document of a server that offers the tools of `registry`. `base_path` is that of `--base-path`, or empty.
+pub(super) fn of(registry: &Registry, base_path: &str) -> Value {
     let mut paths = Map::new();
     let mut add = |path: &str, method: &str, operation: Value| {
         paths.entry(path).or_insert_with(|| json!({}))[method] = operation;
@@ -43,7 +44,7 @@ pub(super) fn of(registry: &Registry) -> Value {
             add(operation.path, &operation.method.as_str().to_lowercase(), asking(registry, operation, tool));
         }
     }
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Troupe",
@@ -56,7 +57,11 @@ pub(super) fn of(registry: &Registry) -> Value {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "schemas": {"Exchange": schema_of::<Exchange>(), "Problem": schema_of::<Problem>()},
         },
-    })
+    });
+    if !base_path.is_empty() {
+        document["servers"] = json!([{"url": base_path}]);
+    }
+    document
 }
 
 fn schema_of<T: JsonSchema>() -> Value {
@@ -149,8 +154,17 @@ fn answer(operation: &Operation, tool: &'static Tool) -> Value {
         (Some(field), _) => {
             let names: Vec<String> =
                 operation.named.map(snake_case).into_iter().chain([field.to_owned()]).collect();
-            let properties: Map<String, Value> =
+            let mut properties: Map<String, Value> =
                 names.iter().map(|name| (name.clone(), json!({"type": "string"}))).collect();
+            if tool.answer == AnswerKind::Content {
+                let text = json!({"type": "string"});
+                let image = json!({
+                    "type": "object",
+                    "properties": {"data": text, "mime_type": text},
+                    "required": ["data", "mime_type"],
+                });
+                properties.insert("images".to_owned(), json!({"type": "array", "items": image}));
+            }
             json!({"type": "object", "properties": properties, "required": names})
         }
         (None, Some(output)) => renamed(output),
@@ -184,7 +198,7 @@ fn responses(success: StatusCode, schema: Value) -> Value {
     Value::Object(all.collect())
 }
 
-/// A schema of parameters as the check reads it: what is not named is refused, what may be left out may be null.
+/// The schema of parameters as the validation applies it: unknown fields are rejected, optional ones can be null.
 fn taken(schema: &Value) -> Value {
     let mut schema = schema.clone();
     close(&mut schema);
@@ -222,6 +236,7 @@ fn or_null(schema: &mut Value) {
 /// A schema of facts under seed 002's names.
 fn renamed(schema: &Value) -> Value {
     let mut schema = schema.clone();
+    times::describe(&mut schema);
     rename(&mut schema);
     schema
 }
@@ -263,7 +278,15 @@ mod tests {
     use crate::{config::Config, session::SystemClock};
 
     fn document(config: Config) -> Value {
-        of(&Registry::in_memory(Arc::new(config), Arc::new(SystemClock)).unwrap())
+        let base_path = config.base_path.clone();
+        of(&Registry::in_memory(Arc::new(config), Arc::new(SystemClock)).unwrap(), &base_path)
+    }
+
+    #[test]
+    fn the_base_path_is_the_url_of_the_server() {
+        let below = Config { base_path: "/tools/troupe".to_owned(), ..Config::default() };
+        assert_eq!(document(below)["servers"], json!([{"url": "/tools/troupe"}]));
+        assert!(document(Config::default()).get("servers").is_none());
     }
 
     #[test]

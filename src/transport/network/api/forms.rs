@@ -1,4 +1,4 @@
-//! How calls look in JSON: seed 002's request, response and error.
+//! The JSON forms of calls: seed 002's request, response and error.
 
 use axum::{
     http::{StatusCode, header},
@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::super::problems::problem_with;
+use super::{super::problems::problem_with, times};
 use crate::{
-    error::{ErrorCode, TroupeError},
+    error::{ErrorCode, Status as HttpStatus, TroupeError},
     tools::{Outcome, UnknownTool},
 };
 
@@ -73,7 +73,7 @@ pub(super) struct Metadata {
 /// Why there is no answer to a request.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// What it holds is no request.
+    /// The body is not a request.
     Unreadable(String),
     MediaType,
     UnknownTool(UnknownTool),
@@ -81,7 +81,7 @@ pub(super) enum Refusal {
     Taken(String),
     NoRecord(String),
     Stopping,
-    /// The call could not be made, or failed where the path names what it is to do.
+    /// The call could not be made, or failed on a path that names its tool.
     Failed {
         error: TroupeError,
         status: StatusCode,
@@ -98,19 +98,19 @@ impl From<UnknownTool> for Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let (status, error, message, details) = match self {
-            Self::Unreadable(message) => (StatusCode::BAD_REQUEST, "invalid_request", message, Map::new()),
+            Self::Unreadable(message) => (StatusCode::BAD_REQUEST, "INVALID_REQUEST", message, Map::new()),
             Self::MediaType => (
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "unsupported_media_type",
+                "UNSUPPORTED_MEDIA_TYPE",
                 "the body must be JSON, with `Content-Type: application/json`".to_owned(),
                 Map::new(),
             ),
             Self::UnknownTool(unknown) => {
-                (StatusCode::NOT_FOUND, "unknown_tool", unknown.to_string(), Map::new())
+                (StatusCode::NOT_FOUND, "UNKNOWN_TOOL", unknown.to_string(), Map::new())
             }
             Self::Taken(id) => (
                 StatusCode::CONFLICT,
-                "request_id_taken",
+                "REQUEST_ID_TAKEN",
                 format!("a call `{id}` was made before"),
                 Map::new(),
             ),
@@ -122,12 +122,13 @@ impl IntoResponse for Refusal {
             ),
             Self::Stopping => (
                 StatusCode::SERVICE_UNAVAILABLE,
-                "stopping",
+                "STOPPING",
                 "the server is stopping; try again when it is back".to_owned(),
                 Map::from_iter([("retryable".to_owned(), json!(true))]),
             ),
             Self::Failed { error, status, ref_id } => {
                 let mut details = error.details;
+                times::rewrite_details(&mut details);
                 details.insert("retryable".to_owned(), json!(error.retryable));
                 details.extend(ref_id.map(|id| ("ref_id".to_owned(), json!(id))));
                 details.extend(error.session_id.map(|id| ("session_id".to_owned(), json!(id))));
@@ -147,16 +148,17 @@ impl IntoResponse for Refusal {
 /// The status of an error that kept a call from being made; `None` where it ran and failed. `no_browser`: none could be
 /// started when one was last wanted.
 fn refused(code: ErrorCode, no_browser: bool) -> Option<StatusCode> {
-    Some(match code {
-        ErrorCode::InvalidParameters => StatusCode::BAD_REQUEST,
-        ErrorCode::SessionNotFound | ErrorCode::PageNotFound | ErrorCode::RecordNotFound => {
-            StatusCode::NOT_FOUND
+    match code.row().status {
+        HttpStatus::Refused(status) => Some(known(status)),
+        HttpStatus::Failed(_) if code == ErrorCode::BrowserError && no_browser => {
+            Some(StatusCode::SERVICE_UNAVAILABLE)
         }
-        ErrorCode::SessionExpired => StatusCode::GONE,
-        ErrorCode::MaxSessionsReached | ErrorCode::UpstreamUnavailable => StatusCode::SERVICE_UNAVAILABLE,
-        ErrorCode::BrowserError if no_browser => StatusCode::SERVICE_UNAVAILABLE,
-        _ => return None,
-    })
+        HttpStatus::Failed(_) => None,
+    }
+}
+
+fn known(status: u16) -> StatusCode {
+    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 /// A call's end, as `POST /api/requests` tells it: a call that ran is an answer, be it an error.
@@ -171,11 +173,8 @@ pub(super) fn ran(outcome: Outcome, no_browser: bool) -> Result<Outcome, Refusal
 
 /// The same where only success is an answer.
 pub(super) fn failed(error: TroupeError, no_browser: bool, ref_id: Option<String>) -> Refusal {
-    let status = refused(error.code, no_browser).unwrap_or(match error.code {
-        ErrorCode::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
-        ErrorCode::BrowserCrashed => StatusCode::SERVICE_UNAVAILABLE,
-        _ => StatusCode::UNPROCESSABLE_ENTITY,
-    });
+    let (HttpStatus::Refused(status) | HttpStatus::Failed(status)) = error.code.row().status;
+    let status = refused(error.code, no_browser).unwrap_or_else(|| known(status));
     Refusal::Failed { error, status, ref_id }
 }
 

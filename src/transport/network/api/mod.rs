@@ -1,14 +1,14 @@
-//! The JSON API at `/api` (seed 002): calls by plain HTTP, for programs that speak no MCP.
+//! The JSON API at `/api` (seed 002): calls over plain HTTP, for programs without an MCP client.
 //!
-//! `calls` makes any call and tells of it later, `operations` lists what is asked of one tool by a path of its own,
-//! `forms` is how calls and their ends look in JSON, `document` describes it all as OpenAPI. Tools, parameters and
-//! answers are read from the registry's rows: what is listed there is served here, under the names of seed 002
-//! (`session_id`).
+//! `calls` runs any call and returns it later, `operations` has the paths of single tools, `forms` the JSON of
+//! calls and results, `document` the OpenAPI document. Tools, parameters and results are derived from the
+//! registry's rows, under the names of seed 002 (`session_id`).
 
 mod calls;
 mod document;
 mod forms;
 mod operations;
+mod times;
 
 use std::sync::Arc;
 
@@ -39,17 +39,18 @@ pub(super) fn routes(shared: &Shared) -> Router<Shared> {
         routes = routes.route(operation.path, operation.route());
     }
     routes.method_not_allowed_fallback(async || {
-        problem(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "the path has no such method")
+        problem(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", "the path has no such method")
     })
 }
 
 /// `GET /api/openapi.json`: written when it is asked for, as hardly anybody does.
 async fn describe(State(shared): State<Shared>) -> Json<Value> {
-    Json(document::of(shared.server.registry()))
+    let registry = shared.server.registry();
+    Json(document::of(registry, &registry.manager().config().base_path))
 }
 
-/// Makes one call, until the server ends. Dropped with the request, it stops where it is. The API sees the sessions of
-/// all clients, and has none of its own: each request stands for itself.
+/// Makes one call, until the server ends. If the request is dropped, the call is canceled. The API can access the
+/// sessions of all clients and has no implicit session: requests are independent of each other.
 async fn call(
     shared: &Shared,
     tool: &str,

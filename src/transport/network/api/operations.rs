@@ -1,4 +1,4 @@
-//! What is asked of one tool by a path of its own: a table.
+//! The table of paths that call a single tool.
 
 use axum::{
     Json,
@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Shared,
     forms::{self, snake_case, snake_cased},
+    times,
 };
 use crate::tools::{Answer, Registry, Tool};
 
@@ -34,7 +35,7 @@ pub(super) struct Operation {
     pub named: Option<&'static str>,
     pub given: Given,
     pub success: StatusCode,
-    /// Where the tool answers with text, the field that it is told in.
+    /// The field for the text, if the tool answers with text.
     pub text: Option<&'static str>,
 }
 
@@ -122,7 +123,7 @@ impl Operation {
         registry.tools().iter().find(|tool| tool.name == self.tool).copied()
     }
 
-    /// The parameters that stand in the query or the body: name and schema, and whether it must be there.
+    /// The parameters in the query or the body: name and schema, and whether each is required.
     pub fn parameters(
         &self,
         tool: &'static Tool,
@@ -163,8 +164,8 @@ impl Operation {
         )
     }
 
-    /// The arguments in a query. What is no number or truth value where one is wanted stays text, what is given twice is
-    /// a list: both are refused as such.
+    /// The arguments in a query. A value that is not a number or a boolean where one is required stays a string, and
+    /// a repeated value becomes a list: validation rejects both.
     fn asked(&self, tool: &'static Tool, query: &str) -> Map<String, Value> {
         let mut arguments = Map::new();
         for (name, text) in url::form_urlencoded::parse(query.as_bytes()) {
@@ -196,7 +197,18 @@ impl Operation {
                 let named = self.named.map(|named| (snake_case(named), arguments[named].clone()));
                 named.into_iter().chain([(field.to_owned(), json!(text))]).collect()
             }
-            (Ok(answer), _) => snake_cased(answer.into_value()),
+            (Ok(answer @ Answer::Pictured { .. }), Some(field)) => {
+                let mut content = answer.into_value();
+                let (text, images) = (content["text"].take(), snake_cased(content["images"].take()));
+                let named = self.named.map(|named| (snake_case(named), arguments[named].clone()));
+                let fields = [(field.to_owned(), text), ("images".to_owned(), images)];
+                named.into_iter().chain(fields).collect()
+            }
+            (Ok(answer), _) => {
+                let mut value = answer.into_value();
+                times::rewrite_result(self.tool, &mut value);
+                snake_cased(value)
+            }
             (Err(error), _) => {
                 let no_browser = shared.server.registry().manager().browser_failure().is_some();
                 return forms::failed(error, no_browser, ref_id).into_response();

@@ -1,12 +1,13 @@
-//! What a resource is called: `playwright:///page/{sessionId}/{pageId}` and its like (seed 004, section 3).
+//! URIs of resources: `playwright:///page/{sessionId}/{pageId}` and others (seed 004, section 3).
 
 use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-const SCHEME: &str = "playwright:///";
-/// What stands for itself in a part of a path or a query (RFC 3986, unreserved).
+/// The prefix of the URIs of this server's resources.
+pub const SCHEME: &str = "playwright:///";
+/// Escapes all characters in a part of a path or a query, except the unreserved ones (RFC 3986) and `:`.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 /// A longer one names nothing of ours.
 const LONGEST: usize = 4096;
@@ -43,7 +44,7 @@ pub enum ResourceKind {
     NetworkLog(String),
 }
 
-/// What is wrong with a URI.
+/// An error in a URI.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UriError {
     #[error("not a resource of this server: its resources begin with `{SCHEME}`")]

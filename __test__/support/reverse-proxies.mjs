@@ -1,0 +1,97 @@
+// Real reverse proxies in front of a server, with the configurations that docs/reverse-proxy.md shows.
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { freePort } from './ports.mjs'
+import { until } from './wait.mjs'
+
+const DOCUMENT = new URL('../../docs/reverse-proxy.md', import.meta.url)
+
+/**
+ * One proxy.
+ * @typedef {object} ReverseProxy
+ * @property {string} debianPackage
+ * @property {string} language of its block in the document
+ * @property {[string | RegExp, string][]} changes to the documented configuration: another port, no TLS. PORT stands for the port
+ * @property {(site: string, folder: string) => string} configuration the whole file, which includes the documented part
+ * @property {(file: string, folder: string) => string[]} args of the program
+ * @property {string} logged the address in the server's log for a client on 127.0.0.8 that sends `X-Forwarded-For: 203.0.113.9`
+ */
+
+/** By their programs. @type {Record<string, ReverseProxy>} */
+export const REVERSE_PROXIES = {
+  nginx: {
+    debianPackage: 'nginx-light',
+    language: 'nginx',
+    changes: [
+      ['listen 443 ssl;', 'listen 127.0.0.1:PORT;'],
+      [/ssl_certificate.*\n/g, '\n']
+    ],
+    configuration: (site, folder) => {
+      const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`)
+      return [
+        'daemon off;',
+        process.getuid?.() === 0 ? 'user root;' : '',
+        'worker_processes 1;',
+        `pid ${folder}/nginx.pid;`,
+        'error_log stderr warn;',
+        'events { worker_connections 256; }',
+        `http { access_log off; ${temporary.join(' ')}\n${site}}`
+      ].join('\n')
+    },
+    args: (file, folder) => ['-p', folder, '-c', file, '-e', 'stderr'],
+    logged: '203.0.113.9'
+  },
+  caddy: {
+    debianPackage: 'caddy',
+    language: 'caddy',
+    changes: [['tools.example.com {', 'http://:PORT {\n    bind 127.0.0.1']],
+    configuration: (site) => `{\n    admin off\n    auto_https off\n}\n${site}`,
+    args: (file) => ['run', '--config', file, '--adapter', 'caddyfile'],
+    // Caddy replaces the header of a client that it does not trust.
+    logged: '127.0.0.8'
+  }
+}
+
+/** The path of a program; '' where it is not installed. @param {string} name */
+export function programPath(name) {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
+  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? ''
+}
+
+/** The documented configuration for other ports, without TLS. @param {ReverseProxy} proxy @param {number} port @param {number} upstream */
+function documented({ language, changes }, port, upstream) {
+  const [, text = ''] = new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(readFileSync(DOCUMENT, 'utf8')) ?? []
+  return [...changes, /** @type {[string, string]} */ (['127.0.0.1:4000', `127.0.0.1:${upstream}`])].reduce((site, [from, to]) => {
+    const changed = site.replace(from, to.replace('PORT', String(port)))
+    if (changed === site) throw new Error(`docs/reverse-proxy.md has no ${from}`)
+    return changed
+  }, text)
+}
+
+/**
+ * Starts a reverse proxy in front of the server at `upstream`, and ends it with the test.
+ * @param {{ after: (end: () => unknown) => void }} t @param {string} name @param {number} upstream
+ * @returns {Promise<number>} its port
+ */
+export async function startReverseProxy(t, name, upstream) {
+  const proxy = REVERSE_PROXIES[name]
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-proxy-'))
+  const port = await freePort()
+  const file = join(folder, 'configuration')
+  writeFileSync(file, proxy.configuration(documented(proxy, port, upstream), folder))
+  let stderr = ''
+  const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+  const child = spawn(programPath(name), proxy.args(file, folder), { stdio: ['ignore', 'ignore', 'pipe'], env })
+  const ended = new Promise((resolve) => child.on('close', resolve))
+  child.stderr.on('data', (data) => (stderr += data))
+  t.after(async () => {
+    child.kill('SIGTERM')
+    await ended
+    rmSync(folder, { recursive: true })
+  })
+  const answers = () => fetch(`http://127.0.0.1:${port}/troupe/health`).then(({ ok }) => ok, () => false)
+  await Promise.race([until(answers, name), ended.then(() => Promise.reject(new Error(`${name} ended: ${stderr}`)))])
+  return port
+}

@@ -1,0 +1,25 @@
+// The text of docs/errors.md, from the rows of src/error.rs. `npm run generate` writes it.
+
+/** @typedef {{ code: string, when: string, retryable: boolean, status: { refused?: number, failed?: number }, suggestion: string | null }} ErrorRow */
+
+const INTRODUCTION = `# Error codes
+
+<!-- Generated from src/error.rs: \`npm run generate\` writes it. -->
+
+A tool call that fails returns \`isError: true\` and one JSON object: \`{errorCode, message, sessionId?, details?, retryable,
+suggestion?}\`. The Node library throws it as a \`TroupeError\`. \`retryable\` means that the same call may succeed later although
+nothing has changed. An error without a suggestion of its own has the one in the table.
+
+The last column is the HTTP status of the JSON API. With a status in bold, the call was not made. Otherwise it ran and failed:
+\`POST /api/requests\` then responds with 200 and the error in its body, the other routes with the status in the table.
+`
+
+/** @param {ErrorRow[]} rows @returns {string} */
+export function errorDocument(rows) {
+  const lines = rows.map(({ code, when, retryable, status, suggestion }) => {
+    const http = status.refused ? `**${status.refused}**` : status.failed
+    return `| \`${code}\` | ${when} | ${retryable ? 'yes' : 'no'} | ${suggestion ?? ''} | ${http} |`
+  })
+  const table = ['| code | when | retryable | suggestion | HTTP |', '|---|---|---|---|---|', ...lines]
+  return `${INTRODUCTION}\n${table.join('\n')}\n`
+}

@@ -1,0 +1,109 @@
+//! Cookies as clients pass them, and the check that a browser accepts them.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{
+    engine::network::{Cookie, SameSite},
+    error::{ErrorCode, Result, TroupeError},
+    page::normalise_url,
+};
+
+/// A cookie, in Playwright's shape.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct GivenCookie {
+    name: String,
+    value: String,
+    url: Option<String>,
+    domain: Option<String>,
+    path: Option<String>,
+    /// s since 1970
+    expires: Option<f64>,
+    http_only: Option<bool>,
+    secure: Option<bool>,
+    same_site: Option<SameSite>,
+    /// The top-level site of a partitioned one
+    partition_key: Option<String>,
+    #[serde(rename = "_crHasCrossSiteAncestor")]
+    has_cross_site_ancestor: Option<bool>,
+}
+
+impl GivenCookie {
+    /// Checks a list of cookies, of which errors name the place.
+    pub fn check_all(given: Vec<Self>) -> Result<Vec<Cookie>> {
+        given.into_iter().enumerate().map(|(at, given)| given.check(at)).collect()
+    }
+
+    /// Checks the cookies of a storage state, some of which a page could not set.
+    pub(super) fn check_saved(given: Vec<Self>) -> Result<Vec<Cookie>> {
+        // Firefox reports `None` for a cookie without the attribute, and other browsers reject that unless it is secure.
+        let without_default = |cookie: Self| match (cookie.same_site, cookie.secure) {
+            (Some(SameSite::None), None | Some(false)) => Self { same_site: None, ..cookie },
+            _ => cookie,
+        };
+        Self::check_all(given.into_iter().map(without_default).collect())
+    }
+
+    /// Returns the cookie that is meant by the one at place `at` of a list.
+    fn check(self, at: usize) -> Result<Cookie> {
+        let given = self;
+        let name = given.name;
+        let wrong = |field: &str, problem: String| {
+            let parameter = format!("cookies[{at}]{field}");
+            TroupeError::new(ErrorCode::InvalidParameters, format!("cookie `{name}`: {problem}"))
+                .detail("violations", json!([{"parameter": parameter, "problem": problem}]))
+        };
+        if name.is_empty() && given.value.is_empty() {
+            return Err(wrong(".name", "it has neither a name nor a value".to_owned()));
+        }
+        // A value may have tabs.
+        let is_control = |character: char| character.is_control() && character != '\t';
+        if name.contains(['=', ';', '\t']) || format!("{name}{}", given.value).contains(is_control) {
+            return Err(wrong(".name", "no `=`, `;` or control character can be part of it".to_owned()));
+        }
+        let expires = given.expires.unwrap_or(-1.0);
+        let (domain, path, of_https) = match (given.url, given.domain) {
+            (Some(_), Some(_)) => {
+                return Err(wrong("", "it has a `url` and a `domain`; one of them says it".to_owned()));
+            }
+            (None, None) => {
+                return Err(wrong("", "it needs a `url`, or a `domain` (with a `path`)".to_owned())
+                    .detail("reason", "MISSING_PARAMETER"));
+            }
+            (None, Some(domain)) if domain.trim_matches('.').is_empty() => {
+                return Err(wrong(".domain", "its `domain` is empty".to_owned()));
+            }
+            (None, Some(domain)) => (domain, "/".to_owned(), false),
+            (Some(url), None) => {
+                let url = normalise_url(&url)?;
+                let Some(host) = url.host_str().filter(|_| url.scheme().starts_with("http")) else {
+                    return Err(wrong(".url", format!("`{url}` can have no cookies")));
+                };
+                let path = url.path().rsplit_once('/').map_or("", |(path, _)| path);
+                (host.to_owned(), format!("{path}/"), url.scheme() == "https")
+            }
+        };
+        let path = given.path.unwrap_or(path);
+        if !path.starts_with('/') {
+            return Err(wrong(".path", format!("its `path` must begin with `/`, not be `{path}`")));
+        }
+        if given.same_site == Some(SameSite::None) && !given.secure.unwrap_or(of_https) {
+            return Err(wrong(".sameSite", "with `sameSite: None` it must be `secure`".to_owned()));
+        }
+        Ok(Cookie {
+            value: given.value,
+            domain,
+            path,
+            expires,
+            http_only: given.http_only.unwrap_or(false),
+            secure: given.secure.unwrap_or(of_https),
+            same_site: given.same_site,
+            partition_key: given.partition_key,
+            has_cross_site_ancestor: given.has_cross_site_ancestor,
+            name,
+        })
+    }
+}

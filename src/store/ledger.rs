@@ -1,0 +1,236 @@
+//! Changes of this server's sessions that are not in the record yet. A write can fail, for example on a full disk.
+//! Its data stays here and is written again with a later call.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use rusqlite::{Connection, params};
+
+use super::{
+    sessions::{NewSession, NewState, SessionState, write_origins},
+    time::now,
+};
+
+/// Time between two attempts to write what could not be written.
+const RETRY: Duration = Duration::from_secs(1);
+/// Maximum number of sessions that have ended and whose end could not be written.
+const MOST_ENDED: usize = 64;
+
+/// The sessions that are open or have something unwritten. Clones share it.
+#[derive(Clone, Default)]
+pub(super) struct Ledger(Arc<Mutex<Entries>>);
+
+#[derive(Default)]
+struct Entries {
+    by_id: HashMap<Arc<str>, Entry>,
+    /// Whether some entry has failed: the others need not be searched.
+    any_failed: bool,
+}
+
+#[derive(Default)]
+struct Entry {
+    unwritten: Unwritten,
+    /// A write of this entry is queued and has not read it yet.
+    queued: bool,
+    failed_at: Option<Instant>,
+}
+
+/// The data of a session that a write puts into the record.
+#[derive(Clone, Default)]
+pub(super) struct Unwritten {
+    /// The session's row; `None` for a session that this server has not opened.
+    row: Option<Arc<NewSession>>,
+    snapshot: Option<Arc<Snapshot>>,
+    end: Option<SessionState>,
+}
+
+/// The newest state of a session.
+pub(super) struct Snapshot {
+    pub state: NewState,
+    /// Milliseconds since 1970.
+    pub saved_at: u64,
+}
+
+impl Ledger {
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Enters a session that begins, or begins again.
+    pub fn begin(&self, row: Arc<NewSession>) {
+        let mut entries = self.lock();
+        let unwritten = &mut entries.by_id.entry(row.id.clone()).or_default().unwritten;
+        (unwritten.row, unwritten.end) = (Some(row), None);
+    }
+
+    /// The row of the open session `id`.
+    pub fn row(&self, id: &str) -> Option<Arc<NewSession>> {
+        self.lock().by_id.get(id)?.unwritten.row.clone()
+    }
+
+    /// The newest state of the session `id`, if it is not in the record yet.
+    pub fn snapshot(&self, id: &str) -> Option<Arc<Snapshot>> {
+        self.lock().by_id.get(id)?.unwritten.snapshot.clone()
+    }
+
+    /// Replaces the state of the session `id`; whether a write must be queued.
+    pub fn save(&self, id: &Arc<str>, state: NewState) -> bool {
+        let snapshot = Arc::new(Snapshot { state, saved_at: now() });
+        self.change(id, |unwritten| unwritten.snapshot = Some(snapshot))
+    }
+
+    /// Notes the end of the session `id`; whether a write must be queued. A closed session keeps no state.
+    pub fn end(&self, id: &Arc<str>, end: SessionState) -> bool {
+        self.change(id, |unwritten| {
+            unwritten.end = Some(end);
+            if end == SessionState::Closed {
+                unwritten.snapshot = None;
+            }
+        })
+    }
+
+    fn change(&self, id: &Arc<str>, change: impl FnOnce(&mut Unwritten)) -> bool {
+        let mut entries = self.lock();
+        let entry = entries.by_id.entry(id.clone()).or_default();
+        change(&mut entry.unwritten);
+        !std::mem::replace(&mut entry.queued, true)
+    }
+
+    /// The sessions whose last write failed and is due again. Each is marked as queued.
+    pub fn due(&self) -> Vec<Arc<str>> {
+        let mut entries = self.lock();
+        if !entries.any_failed {
+            return Vec::new();
+        }
+        let mut due = Vec::new();
+        for (id, entry) in &mut entries.by_id {
+            if !entry.queued && entry.failed_at.is_some_and(|at| at.elapsed() >= RETRY) {
+                (entry.queued, entry.failed_at) = (true, None);
+                due.push(id.clone());
+            }
+        }
+        entries.any_failed = entries.by_id.values().any(|entry| entry.failed_at.is_some());
+        due
+    }
+
+    /// Returns the data that a queued write of the session `id` must write. Later changes need another write.
+    pub fn read(&self, id: &str) -> Option<Unwritten> {
+        let mut entries = self.lock();
+        let entry = entries.by_id.get_mut(id)?;
+        entry.queued = false;
+        Some(entry.unwritten.clone())
+    }
+
+    /// Records the result of a write of the session `id`: the written data, or `None` if it failed.
+    pub fn settle(&self, id: &Arc<str>, written: Option<Unwritten>) {
+        let mut entries = self.lock();
+        let Some(entry) = entries.by_id.get_mut(id) else { return };
+        let Some(written) = written else {
+            (entry.queued, entry.failed_at) = (false, Some(Instant::now()));
+            let has_ended = entry.unwritten.end.is_some();
+            entries.any_failed = true;
+            let ended = entries.by_id.values().filter(|entry| entry.unwritten.end.is_some()).count();
+            if has_ended && ended > MOST_ENDED {
+                entries.by_id.remove(id);
+                tracing::warn!(session = &**id, "the end of a session could not be recorded");
+            }
+            return;
+        };
+        let unwritten = &mut entry.unwritten;
+        let is_same = |one: &Option<Arc<Snapshot>>, other: &Option<Arc<Snapshot>>| match (one, other) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        if is_same(&unwritten.snapshot, &written.snapshot) {
+            unwritten.snapshot = None;
+        }
+        let is_over = unwritten.end.is_some() || unwritten.row.is_none();
+        if is_over && unwritten.end == written.end && unwritten.snapshot.is_none() {
+            entries.by_id.remove(id);
+        }
+    }
+}
+
+impl Unwritten {
+    /// Writes it as the session `id` of `server`.
+    pub fn write(&self, connection: &Connection, id: &str, server: &str) -> rusqlite::Result<()> {
+        if let Some(row) = &self.row {
+            ensure_row(connection, row, server)?;
+        }
+        if let Some(Snapshot { state: NewState { state, origins }, saved_at }) = self.snapshot.as_deref() {
+            let written = connection
+                .prepare_cached(
+                    "INSERT INTO session_snapshots (session_id, saved_at, state)
+                     SELECT session_id, ?2, ?3 FROM sessions WHERE session_id = ?1
+                     ON CONFLICT (session_id) DO UPDATE SET saved_at = excluded.saved_at, state = excluded.state",
+                )?
+                .execute(params![id, saved_at, state])?;
+            if written > 0 {
+                write_origins(connection, id, origins)?;
+            }
+        }
+        let Some(end) = self.end else { return Ok(()) };
+        // A recoverable session belongs to no server. Another server may have resumed it since.
+        let ended = connection.execute(
+            "UPDATE sessions SET state = ?2, last_activity = ?3, server_id = iif(?4, '', server_id)
+             WHERE session_id = ?1 AND server_id IN (?5, '')",
+            params![id, end.as_str(), now(), end == SessionState::Recoverable, server],
+        )?;
+        if ended > 0 && end == SessionState::Closed {
+            connection.execute("DELETE FROM session_snapshots WHERE session_id = ?1", [id])?;
+        }
+        Ok(())
+    }
+}
+
+/// Inserts the row of an open session, unless it is there. The write that should have inserted it may have failed.
+pub(super) fn ensure_row(connection: &Connection, row: &NewSession, server: &str) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO sessions (session_id, created_at, last_activity, state, metadata, server_id)
+             VALUES (?1, ?2, ?3, 'active', ?4, ?5) ON CONFLICT DO NOTHING",
+        )?
+        .execute(params![&*row.id, row.created_at, now(), row.metadata, server])?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(text: &str) -> NewState {
+        NewState { state: text.to_owned(), origins: Vec::new() }
+    }
+
+    fn text(snapshot: Option<Arc<Snapshot>>) -> Option<String> {
+        Some(snapshot?.state.state.clone())
+    }
+
+    #[test]
+    fn a_state_is_queued_once_and_again_when_it_changes_during_its_write() {
+        let (ledger, id) = (Ledger::default(), Arc::from("s"));
+        assert!(ledger.save(&id, state("1")) && !ledger.save(&id, state("2")));
+        let first = ledger.read("s").unwrap();
+        assert_eq!(text(first.snapshot.clone()).as_deref(), Some("2"));
+        assert!(ledger.save(&id, state("3")));
+        ledger.settle(&id, Some(first));
+        assert_eq!(text(ledger.snapshot("s")).as_deref(), Some("3"));
+        let second = ledger.read("s").unwrap();
+        ledger.settle(&id, Some(second));
+        assert!(ledger.lock().by_id.is_empty());
+    }
+
+    #[test]
+    fn sessions_whose_end_cannot_be_written_are_bounded() {
+        let ledger = Ledger::default();
+        for number in 0..2 * MOST_ENDED {
+            let id = Arc::from(number.to_string());
+            ledger.end(&id, SessionState::Expired);
+            ledger.settle(&id, None);
+        }
+        assert_eq!(ledger.lock().by_id.len(), MOST_ENDED);
+    }
+}

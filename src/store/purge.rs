@@ -1,0 +1,112 @@
+//! Deletes calls and sessions on request, also while servers use the record.
+
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+
+use super::{Store, not_changed, retention::give_room_back, unreadable};
+use crate::error::Result;
+
+/// Maximum number of calls that one transaction deletes: a server that writes waits no longer than for these.
+const SLICE: usize = 100;
+
+/// Selects the sessions that a running server uses.
+const IN_USE: &str = "sessions.state = 'active' AND sessions.server_id IN (SELECT server_id FROM servers)";
+
+/// The numbers of deleted and kept sessions and calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Purged {
+    pub calls: usize,
+    pub sessions: usize,
+    /// Sessions that a running server uses. They and their calls are kept.
+    pub in_use: usize,
+}
+
+impl Store {
+    /// Deletes the session `session` and its calls, or without it every session and call. Sessions that a running server
+    /// uses are kept. Fails if a deletion cannot be committed, for example on a full disk.
+    pub async fn purge(&self, session: Option<&str>) -> Result<Purged> {
+        let session = session.map(str::to_owned);
+        let mut purged = Purged::default();
+        loop {
+            let of = session.clone();
+            let deleted = self.change(move |connection| delete_calls(connection, of.as_deref())).await?;
+            if deleted == 0 {
+                break;
+            }
+            purged.calls += deleted;
+        }
+        let (sessions, in_use) =
+            self.change(move |connection| delete_sessions(connection, session.as_deref())).await?;
+        self.shrink().await?;
+        Ok(Purged { sessions, in_use, ..purged })
+    }
+
+    async fn change<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let changed = self.ask_writer(work).await.map_err(|why| not_changed(&why))?;
+        changed.map_err(|error| not_changed(&error))
+    }
+
+    /// Returns the free pages of the file to the disk.
+    async fn shrink(&self) -> Result<()> {
+        let mut free = self.change(free_pages).await?;
+        while free > 0 {
+            let left =
+                self.change(|connection| give_room_back(connection).and_then(|()| free_pages(connection)));
+            let left = left.await?;
+            // The file may have been made without incremental vacuum.
+            if left >= free {
+                break;
+            }
+            free = left;
+        }
+        let Some(path) = self.path().map(Path::to_owned) else { return Ok(()) };
+        let shrink = move || -> rusqlite::Result<bool> {
+            let connection = Connection::open(path)?;
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| Ok(row.get::<_, i64>(0)? == 0))
+        };
+        let shrunk = tokio::task::spawn_blocking(shrink).await.map_err(|error| unreadable(&error))?;
+        if !matches!(shrunk, Ok(true)) {
+            tracing::warn!("another server is reading the record: its file shrinks later");
+        }
+        Ok(())
+    }
+}
+
+fn free_pages(connection: &Connection) -> rusqlite::Result<u64> {
+    connection.query_row("PRAGMA freelist_count", [], |row| row.get(0))
+}
+
+/// Deletes a slice of the calls and returns their number.
+fn delete_calls(connection: &Connection, session: Option<&str>) -> rusqlite::Result<usize> {
+    // The deleted text must not stay in unused parts of the file.
+    connection.pragma_update(None, "secure_delete", true)?;
+    // A call outside of sessions belongs to its server.
+    let slice = format!(
+        "DELETE FROM requests WHERE rowid IN (
+             SELECT requests.rowid FROM requests LEFT JOIN sessions USING (session_id)
+             WHERE (?1 IS NULL OR session_id = ?1) AND NOT coalesce({IN_USE}, FALSE)
+                 AND NOT (session_id IS NULL AND requests.server_id IN (SELECT server_id FROM servers))
+             LIMIT {SLICE})"
+    );
+    connection.execute(&slice, params![session])
+}
+
+/// Deletes the sessions, and what belongs to no call and no session any more. Returns the number of deleted sessions, and
+/// the number of those that are in use.
+fn delete_sessions(connection: &Connection, session: Option<&str>) -> rusqlite::Result<(usize, usize)> {
+    let of = "(?1 IS NULL OR session_id = ?1)";
+    let delete = format!("DELETE FROM sessions WHERE {of} AND NOT ({IN_USE})");
+    let deleted = connection.execute(&delete, params![session])?;
+    connection.execute(
+        "DELETE FROM diff_cursors WHERE ref_id NOT IN (SELECT ref_id FROM requests)
+             AND ref_id NOT IN (SELECT session_id FROM sessions)",
+        [],
+    )?;
+    let count = format!("SELECT count(*) FROM sessions WHERE {of} AND {IN_USE}");
+    let in_use = connection.query_row(&count, params![session], |row| row.get(0))?;
+    Ok((deleted, in_use))
+}
