@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::writer::{BoxMakeWriter, MakeWriter};
@@ -26,7 +26,8 @@ pub(super) fn start(config: &LogConfig, vault: Vault, without: &[&str]) -> Resul
                 path: path.display().to_string(),
                 why: error.to_string(),
             })?;
-            BoxMakeWriter::new(Mutex::new(file))
+            #[expect(clippy::disallowed_types, reason = "the library writes to no other mutex")]
+            BoxMakeWriter::new(std::sync::Mutex::new(file))
         }
     };
     let writer = Masking { vault: Arc::new(vault), writer };

@@ -1,8 +1,9 @@
 //! stdout and stderr, or two buffers in their place (for tests).
 
 use std::io::{self, ErrorKind, Write};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 type Stream = Mutex<Box<dyn Write + Send>>;
 
@@ -34,7 +35,7 @@ impl Screen {
 /// A reader that went away (`troupe --help | head -1`) is not our error, so failures end the writing
 /// silently.
 fn write(stream: &Stream, text: &str) {
-    let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut stream = stream.lock();
     let line = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
     let mut rest = line.as_bytes();
     while !rest.is_empty() {

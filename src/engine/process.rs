@@ -10,10 +10,11 @@ use std::{
     io,
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     process::{Child, Command},
@@ -61,7 +62,7 @@ impl Ending {
     /// Ends a browser of ours, which `ask` asks to end by itself; from another one we `leave`.
     pub async fn close(&self, ask: impl FnOnce(), leave: impl Future<Output = ()>) {
         let end = match &self.whose {
-            Whose::Ours(end) => end.lock().unwrap_or_else(PoisonError::into_inner).take(),
+            Whose::Ours(end) => end.lock().take(),
             Whose::SomebodyElses => {
                 leave.await;
                 None
@@ -129,7 +130,7 @@ struct Lines {
 impl Stderr {
     fn push(&self, line: String) {
         {
-            let mut lines = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lines = self.0.last.lock();
             if lines.len() == KEPT_LINES {
                 lines.pop_front();
             }
@@ -145,7 +146,7 @@ impl Stderr {
             tokio::pin!(more);
             more.as_mut().enable();
             let found = {
-                let lines = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
+                let lines = self.0.last.lock();
                 lines.iter().find_map(|line| look(line))
             };
             if let Some(found) = found {
@@ -156,7 +157,7 @@ impl Stderr {
     }
 
     pub fn text(&self) -> String {
-        let lines = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.0.last.lock();
         lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 }

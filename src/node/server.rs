@@ -1,9 +1,8 @@
 //! `serve` for Node: a server in this process, with any transport.
 
-use std::sync::Mutex;
-
 use napi::{Env, bindgen_prelude::Object};
 use napi_derive::napi;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -37,7 +36,7 @@ impl NativeServer {
     /// Starts it; the answer names its URL, or null for stdin and stdout.
     #[napi(ts_return_type = "Promise<string>", catch_unwind)]
     pub fn start<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
-        let config = self.config.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let config = self.config.lock().take();
         let (stop, ended) = (self.stop.clone(), self.ended.clone());
         let work = async move {
             let once = || TroupeError::new(ErrorCode::InternalError, "the server was started already");

@@ -6,10 +6,11 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use futures_util::future::join_all;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value, json};
 use similar::{ChangeTag, TextDiff};
 
@@ -85,7 +86,7 @@ struct Look {
 
 impl LastLook {
     fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Records what `frame` has just reported in its `answer`: its document and mutation count, and those of the documents in

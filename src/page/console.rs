@@ -1,10 +1,9 @@
 //! The console messages of a session's pages, until a caller takes them. When the buffer is full, the oldest
 //! messages are removed.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::VecDeque;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::engine::ConsoleMessage;
 
@@ -26,7 +25,7 @@ struct Log {
 
 impl ConsoleLog {
     fn lock(&self) -> MutexGuard<'_, Log> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Notes a message.

@@ -3,12 +3,10 @@
 //! Only the engine knows this mapping, and a query takes two round trips. An element keeps its frame until it is
 //! removed from the document, so each answer is cached for the lifetime of that frame.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::HashMap;
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::Page;
@@ -26,7 +24,7 @@ impl Page {
     pub(super) async fn content_frame(&self, frame: &FrameId, reference: &str) -> Result<Option<FrameId>> {
         let key = (frame.clone(), reference.to_owned());
         let cached = {
-            let known = self.frame_elements.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = self.frame_elements.0.lock();
             known.get(&key).cloned()
         };
         if let Some(child) = cached.filter(|child| self.has_frame(child)) {
@@ -42,7 +40,7 @@ impl Page {
         let child = self.alive(inner).await?;
         if let Some(child) = &child {
             let present: Vec<FrameId> = self.state.read(|facts| facts.frames.keys().cloned().collect());
-            let mut known = self.frame_elements.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.frame_elements.0.lock();
             known.retain(|_, child| present.contains(child));
             known.insert(key, child.clone());
         }
@@ -52,7 +50,7 @@ impl Page {
     /// Returns the ref of the iframe in `parent` that holds `inner`.
     pub(super) async fn frame_owner(&self, parent: &FrameId, inner: &FrameId) -> Result<Option<String>> {
         let cached = {
-            let known = self.frame_elements.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = self.frame_elements.0.lock();
             let holds =
                 |((frame, _), child): &(&(FrameId, String), &FrameId)| frame == parent && *child == inner;
             known.iter().find(holds).map(|((_, reference), _)| reference.clone())

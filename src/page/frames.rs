@@ -6,11 +6,12 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use super::{
@@ -67,7 +68,7 @@ struct Numbered {
 
 impl FrameNumbers {
     fn lock(&self) -> MutexGuard<'_, HashMap<FrameId, Numbered>> {
-        self.by_frame.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_frame.lock()
     }
 }
 

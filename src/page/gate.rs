@@ -9,10 +9,10 @@
 use std::{
     collections::{HashSet, VecDeque},
     net::IpAddr,
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use url::Url;
 
 use crate::{
@@ -111,7 +111,7 @@ impl Gate {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// The client asks for `url`: where that is a private place, its pages may go there from now on. `stop` has
@@ -395,10 +395,10 @@ mod tests {
         gate.goes_abroad();
         let granted = Mutex::new(None);
         let stop = || -> BoxFuture<'_, ()> {
-            Box::pin(async { *granted.lock().unwrap() = Some(gate.wants("127.0.0.1", 80).unwrap().asked) })
+            Box::pin(async { *granted.lock() = Some(gate.wants("127.0.0.1", 80).unwrap().asked) })
         };
         gate.ask(&Url::parse("http://127.0.0.1/").unwrap(), stop).await;
-        assert_eq!(*granted.lock().unwrap(), Some(false));
+        assert_eq!(*granted.lock(), Some(false));
         assert!(gate.wants("127.0.0.1", 80).unwrap().asked);
     }
 }

@@ -5,11 +5,12 @@ use std::{
     collections::{BTreeSet, HashMap},
     fmt,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use futures_util::future::join_all;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::Error as _};
 use serde_json::{Value, json, value::RawValue};
 use url::Url;
@@ -195,7 +196,7 @@ impl Visited {
     pub(super) fn note(&self, url: &str, top: &str) {
         let Ok(url) = Url::parse(url) else { return };
         let shares = Url::parse(top).is_ok_and(|top| same_site(&top, &url));
-        let mut visited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut visited = self.0.lock();
         if shares && matches!(url.scheme(), "http" | "https") && visited.len() < MOST_VISITED {
             visited.insert(url.origin().ascii_serialization());
         }
@@ -203,7 +204,7 @@ impl Visited {
 
     /// Takes the notes since the last call.
     pub fn take(&self) -> BTreeSet<String> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.0.lock())
     }
 }
 
@@ -245,7 +246,7 @@ struct Whereabouts {
 
 impl Looks {
     fn lock(&self) -> MutexGuard<'_, HashMap<FrameId, Look>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, LazyLock},
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
@@ -363,11 +364,11 @@ impl PageState {
 
     /// Reads the log of requests.
     pub fn read_log<T>(&self, look: impl FnOnce(&NetworkLog) -> T) -> T {
-        look(&self.log.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&self.log.lock())
     }
 
     fn lock(&self) -> MutexGuard<'_, Facts> {
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.facts.lock()
     }
 
     /// Now.
@@ -412,7 +413,7 @@ impl PageObserver for PageState {
         match event {
             // Nobody waits for the log.
             PageEvent::Request(mut event) => {
-                let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut log = self.log.lock();
                 if let (Some(gate), RequestEvent::Failed { id, reason, .. }) = (&self.gate, &mut event)
                     && let Some(url) = log.url_of(id)
                 {

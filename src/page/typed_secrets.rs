@@ -1,10 +1,8 @@
 //! The documents that hold a typed secret: a script there could read it in a form that is not masked.
 
-use std::{
-    collections::{HashSet, VecDeque},
-    sync::{Mutex, PoisonError},
-};
+use std::collections::{HashSet, VecDeque};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{LOOK_TIMEOUT, Page, state::Frame};
@@ -23,7 +21,7 @@ pub(super) struct TypedSecrets(Mutex<VecDeque<DocumentId>>);
 impl TypedSecrets {
     /// Remembers the documents that are present. Evicts only the oldest of the others.
     fn add(&self, present: Vec<DocumentId>) {
-        let mut documents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut documents = self.0.lock();
         {
             let again: HashSet<&DocumentId> = present.iter().collect();
             documents.retain(|known| !again.contains(known));
@@ -33,7 +31,7 @@ impl TypedSecrets {
     }
 
     fn has(&self, document: &DocumentId) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(document)
+        self.0.lock().contains(document)
     }
 }
 

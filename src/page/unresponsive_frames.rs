@@ -1,13 +1,10 @@
 //! Child frames that a script blocks while the rest of the page responds. They must not delay calls that concern
 //! the whole page.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
 use futures_util::{FutureExt as _, future::BoxFuture};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use url::Url;
 
@@ -30,7 +27,7 @@ pub(super) struct UnresponsiveFrames(Mutex<HashMap<FrameId, BoxFuture<'static, (
 
 impl UnresponsiveFrames {
     fn lock(&self) -> MutexGuard<'_, HashMap<FrameId, BoxFuture<'static, ()>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Whether `frame` has still not run the script that it was sent.

@@ -4,11 +4,12 @@
 use std::{
     collections::HashSet,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 use super::{
@@ -124,7 +125,7 @@ impl Secrets {
     }
 
     fn lock(&self) -> MutexGuard<'_, Texts> {
-        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.texts.lock()
     }
 
     /// The masks for the current secrets; `None` if only the server has secrets.

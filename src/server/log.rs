@@ -5,8 +5,7 @@
     reason = "SEP-2577 will take logging out of the protocol; the eras that we serve have it"
 )]
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use rmcp::{
     RoleServer,
     model::{LoggingLevel, LoggingMessageNotificationParam},
@@ -22,12 +21,12 @@ pub(super) struct Level(Mutex<Option<LoggingLevel>>);
 
 impl Level {
     pub fn set(&self, level: LoggingLevel) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+        *self.0.lock() = Some(level);
     }
 
     /// The level for one request: its own (2026-07-28), or that of the connection.
     fn of(&self, context: &RequestContext<RoleServer>) -> Option<LoggingLevel> {
-        context.meta.log_level().or_else(|| *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        context.meta.log_level().or_else(|| *self.0.lock())
     }
 
     /// Tells how a call went.

@@ -3,13 +3,10 @@
 //! Until 2025-11-25 the server sends a request and waits for its answer. From 2026-07-28 on, the result of the call
 //! describes what is needed, and the client repeats the call with the user's reply.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use rmcp::{
     RoleServer,
     model::{
@@ -47,7 +44,7 @@ impl Elicited {
 
     /// The question that the call must be answered with.
     pub fn needed(&self) -> Option<InputRequiredResult> {
-        let asked = self.needed.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let asked = self.needed.lock().take()?;
         let requests = BTreeMap::from([(QUESTION.to_owned(), InputRequest::Elicitation(asked))]);
         Some(InputRequiredResult::from_input_requests(requests))
     }
@@ -133,7 +130,7 @@ impl Person for Elicited {
                     )
                 })?,
                 None => {
-                    *self.needed.lock().unwrap_or_else(PoisonError::into_inner) = Some(request);
+                    *self.needed.lock() = Some(request);
                     // Seen by nobody: the question takes its place.
                     return Err(TroupeError::new(ErrorCode::InternalError, "the person must be asked first"));
                 }

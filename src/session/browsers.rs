@@ -4,11 +4,12 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -46,7 +47,7 @@ impl<B: ?Sized> Deaths<B> {
     /// Notes that `browser` has died; told several times it counts once, but one that was a session's alone each
     /// time. Where too many have, this tells from when on another may be tried.
     fn note(&self, browser: &Arc<B>, alone: bool, now: Millis) -> Option<Millis> {
-        let mut deaths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut deaths = self.0.lock();
         if alone || !deaths.iter().any(|(known, _)| std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(browser))) {
             deaths.push_back((Arc::downgrade(browser), now));
         }
@@ -106,7 +107,7 @@ impl Browsers {
     }
 
     fn warm(&self) -> MutexGuard<'_, VecDeque<Warm>> {
-        let mut warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warm = self.warm.lock();
         warm.retain(|warm| !warm.is_cold());
         warm
     }
@@ -172,12 +173,12 @@ async fn context_options(config: &ContextConfig, pages: &Pages) -> Result<Contex
 impl InBrowser {
     /// The browser that it is in, or was when that died.
     fn browser(&self) -> Option<Arc<dyn Browser>> {
-        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.place.lock();
         place.as_ref().map(|place| place.browser.clone())
     }
 
     fn sit(&self, place: Place) {
-        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+        *self.place.lock() = Some(place);
     }
 
     /// A new context for the pages of `session`.
@@ -205,7 +206,7 @@ impl InBrowser {
             (Birth::New(None), None) | (Birth::Again(_), _) => None,
         };
         let state = state.map(|state| state.unmasked(session.secrets.vault()));
-        let warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let warm = self.warm.lock().take();
         // Its browser may have died before anybody noticed: one that answers lives.
         let answers = match &warm {
             Some(warm) => warm.context.cookies().await.is_ok(),
@@ -219,7 +220,7 @@ impl InBrowser {
             }
             None => (self.new_context(session).await?, false),
         };
-        *session.context.lock().unwrap_or_else(PoisonError::into_inner) = Some(context);
+        *session.context.lock() = Some(context);
         session.renew_network().await?;
         match birth {
             Birth::New(_) => {
@@ -284,7 +285,7 @@ impl Worker for InBrowser {
         let mut replaces_own_process = false;
         loop {
             // One that has died has no places.
-            drop(self.place.lock().unwrap_or_else(PoisonError::into_inner).take());
+            drop(self.place.lock().take());
             let lost = match self.bring_up(session, &birth).await {
                 Ok(()) => {
                     was_made = true;
@@ -356,13 +357,13 @@ impl Worker for InBrowser {
     }
 
     async fn close(&self, session: &Session) {
-        let context = session.context.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let context = session.context.lock().take();
         // One that was made ahead for it and not taken yet.
-        let warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let warm = self.warm.lock().take();
         for context in context.into_iter().chain(warm.map(|warm| warm.context)) {
             close_context(&*context).await;
         }
-        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let place = self.place.lock().take();
         if let Some(place) = place {
             self.browsers.pool.give_back(place).await;
         }
@@ -379,7 +380,7 @@ async fn close_context(context: &dyn Context) {
 
 /// Cancelled when the process that is this session's alone is gone; nothing where it shares one.
 fn own_process(session: &Session) -> Option<CancellationToken> {
-    session.context.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(|context| context.gone())
+    session.context.lock().as_ref().and_then(|context| context.gone())
 }
 
 fn dies_again(again: Millis) -> TroupeError {

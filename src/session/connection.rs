@@ -4,7 +4,7 @@ use std::{
     collections::HashSet,
     future::poll_fn,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     task::Poll,
@@ -12,6 +12,7 @@ use std::{
 };
 
 use futures_util::future::{join_all, maybe_done};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{OwnedMutexGuard, OwnedSemaphorePermit, watch},
     time::Instant,
@@ -116,7 +117,7 @@ impl Admitted {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl Connection {

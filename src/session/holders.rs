@@ -3,8 +3,10 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{clock::Millis, connection::ConnectionId};
 
@@ -36,7 +38,7 @@ impl Held {
 
 impl Holders {
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Held>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// `connection` has created `session`, or resumed it: from now on the session needs a client.

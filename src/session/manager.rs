@@ -4,12 +4,13 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use scopeguard::ScopeGuard;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -172,7 +173,7 @@ impl SessionManager {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Starts the browser if none runs; upstream servers are started when they are called.
@@ -369,7 +370,7 @@ impl SessionManager {
         // It can be resumed if it has a saved state from before.
         self.store.session_ended(&session.id, SessionState::Recoverable);
         session.news().advance();
-        drop(session.place.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(session.place.lock().take());
         session.readiness.send_replace(Readiness::Failed(error));
         session.worker.close(session).await;
     }
@@ -566,7 +567,7 @@ impl SessionManager {
         session.worker.close(session).await;
         // The browser's folder may go next.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, session.pages.downloads().finish()).await;
-        drop(session.place.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(session.place.lock().take());
         true
     }
 

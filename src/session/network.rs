@@ -1,6 +1,6 @@
 //! The network rules of a session, which apply to all of its pages, and its cookies.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use url::Url;
 
@@ -15,7 +15,7 @@ use crate::{
 
 impl Session {
     pub(super) fn open_context(&self) -> Result<Arc<dyn Context>> {
-        let context = self.context.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let context = self.context.lock().clone();
         context.ok_or_else(|| TroupeError::new(ErrorCode::InternalError, "the session has no context yet"))
     }
 

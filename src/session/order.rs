@@ -3,9 +3,10 @@
 use std::{
     collections::{BTreeSet, HashMap},
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, OwnedMutexGuard};
 
 /// Calls that have arrived and not been admitted to their session's queue yet.
@@ -17,7 +18,7 @@ pub(super) struct Order {
 
 impl Order {
     fn lock(&self) -> MutexGuard<'_, (u64, BTreeSet<u64>)> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// Takes the next place.
@@ -65,7 +66,7 @@ impl SessionLocks {
     /// Waits until no other task holds the lock of the session `id`, and takes it.
     pub async fn lock(&self, id: &str) -> OwnedMutexGuard<()> {
         let lock = {
-            let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut locks = self.0.lock();
             // The map has the only reference to a lock that is free.
             locks.retain(|_, lock| Arc::strong_count(lock) > 1);
             locks.entry(id.into()).or_default().clone()
@@ -88,6 +89,6 @@ mod tests {
         drop(held);
         drop(second.await);
         drop(locks.lock("c").await);
-        assert_eq!(locks.0.lock().unwrap().len(), 1);
+        assert_eq!(locks.0.lock().len(), 1);
     }
 }

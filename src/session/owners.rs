@@ -1,10 +1,9 @@
 //! The owner of each implicit session. While the owner's client is attached, no other client can use the session,
 //! whether it is open or suspended.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::connection::ConnectionId;
 
@@ -14,7 +13,7 @@ pub(super) struct Owners(Mutex<HashMap<Arc<str>, ConnectionId>>);
 
 impl Owners {
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, ConnectionId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Makes `session` the one that is the own of `connection`; false where it is another's.

@@ -1,10 +1,8 @@
 //! The pages of a session: their ids in the order in which they were opened, and the selected one.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::{clock::Clock, session::engine_error};
@@ -76,7 +74,7 @@ impl Pages {
 
     /// The list, without the pages that have closed.
     fn list(&self) -> MutexGuard<'_, List> {
-        let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut list = self.list.lock();
         list.open.retain(|page| page.is_open());
         list.hidden.retain(|page| page.is_open());
         list

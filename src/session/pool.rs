@@ -3,12 +3,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -129,7 +130,7 @@ impl Pool {
                 tracing::error!(error = error.message, advice, "no browser could be started");
             }
         }
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = launched.as_ref().err().cloned();
+        *self.failure.lock() = launched.as_ref().err().cloned();
         Ok(Member { browser: launched?, held: Arc::default(), left: Instant::now() })
     }
 
@@ -144,7 +145,7 @@ impl Pool {
     /// Called with the lock held, after each change.
     fn publish(&self, running: &[Member]) {
         let tokens = running.iter().map(|member| member.browser.gone()).collect();
-        *self.published.lock().unwrap_or_else(PoisonError::into_inner) = tokens;
+        *self.published.lock() = tokens;
     }
 
     /// Counts a browser that belonged to one session, died, and was started again.
@@ -154,13 +155,13 @@ impl Pool {
 
     /// Does not wait, also while a browser starts.
     pub fn counts(&self) -> BrowserCounts {
-        let published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        let published = self.published.lock();
         let running = published.iter().filter(|gone| !gone.is_cancelled()).count();
         BrowserCounts { running, restarts: self.restarts.load(Ordering::Acquire) }
     }
 
     pub fn failure(&self) -> Option<TroupeError> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failure.lock().clone()
     }
 
     /// Gives up a place; a browser that has been without sessions for long enough is closed, down to the least.

@@ -1,10 +1,8 @@
 //! Results that were too long for one answer, stored so that the client can read the rest.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
-};
+use std::{collections::VecDeque, sync::Arc, time::Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// Results kept; the oldest goes first.
 const MOST: usize = 20;
@@ -32,7 +30,7 @@ impl KeptResult {
 
 impl Results {
     fn lock(&self) -> MutexGuard<'_, VecDeque<KeptResult>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Stores a result. A result over the maximum size is cut, and its end says so.

@@ -1,9 +1,8 @@
 //! The latest screenshots of a session's pages.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::clock::Millis;
 
@@ -33,7 +32,7 @@ pub(super) struct Screenshots(Mutex<VecDeque<Arc<Screenshot>>>);
 
 impl Screenshots {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Screenshot>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Keeps a picture, under a time of its own.

@@ -1,10 +1,11 @@
 //! One session: its context, its pages, its queue and its end.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -211,7 +212,7 @@ impl Session {
 
     /// Ends it for `reason`; false where it has ended before.
     pub(super) fn finish(&self, reason: EndReason) -> bool {
-        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut end = self.end.lock();
         if end.is_some() {
             return false;
         }
@@ -223,7 +224,7 @@ impl Session {
 
     /// Why it is over, if it is.
     pub fn end_reason(&self) -> Option<EndReason> {
-        *self.end.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.end.lock()
     }
 
     /// A place in its queue, taken at the first poll: calls run in the order in which they asked.
@@ -393,12 +394,12 @@ impl Session {
 
     /// Lets the next result of a call say `notice`.
     pub(super) fn notify(&self, notice: String) {
-        *self.notice.lock().unwrap_or_else(PoisonError::into_inner) = Some(notice);
+        *self.notice.lock() = Some(notice);
     }
 
     /// Takes the notice for the result of this call. Later calls get none.
     pub fn take_notice(&self) -> Option<String> {
-        self.notice.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.notice.lock().take()
     }
 
     /// Stores a screenshot of one of its pages, so that it can be read again.

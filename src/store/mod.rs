@@ -25,10 +25,11 @@ mod writer;
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
 pub use self::{
@@ -167,11 +168,9 @@ impl Store {
         question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
         let answer = match self.0.reader.clone() {
-            Some(reader) => tokio::task::spawn_blocking(move || {
-                question(&reader.lock().unwrap_or_else(PoisonError::into_inner))
-            })
-            .await
-            .map_err(|error| unreadable(&error))?,
+            Some(reader) => tokio::task::spawn_blocking(move || question(&reader.lock()))
+                .await
+                .map_err(|error| unreadable(&error))?,
             None => self.ask_writer(question).await.map_err(|why| unreadable(&why))?,
         };
         answer.map_err(|error| unreadable(&error))
@@ -188,14 +187,14 @@ impl Store {
         let answered: Arc<Mutex<Option<rusqlite::Result<T>>>> = Arc::default();
         let settled = answered.clone();
         let work = move |connection: &Connection| {
-            let question = once.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let question = once.lock().take();
             // A repeated transaction does not run the question again: the earlier answer must not be returned.
             let answer = question.map(|question| question(connection));
-            *answered.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+            *answered.lock() = answer;
             Ok(())
         };
         self.0.writer.queue_and_settle(0, work, move |is_committed| {
-            let answer = settled.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let answer = settled.lock().take();
             // Without an answer, `tell` is dropped. An error needs no commit.
             if let Some(answer) = answer.filter(|answer| is_committed || answer.is_err()) {
                 let _ = tell.send(answer);

@@ -4,9 +4,10 @@
 use std::{
     fs::{self, File, TryLockError},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, params};
 
 use super::{schema::Fault, sessions::store_states_left_behind, time::now};
@@ -39,13 +40,13 @@ impl Server {
         // Again where the last server took the folder away in between.
         let file = lock().or_else(|_| lock());
         let file = file.map_err(|error: std::io::Error| Fault::unavailable(record, error))?;
-        *server.lock.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+        *server.lock.lock() = Some(file);
         Ok(server)
     }
 
     /// Gives the lock up.
     pub fn leave(&self) {
-        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let lock = self.lock.lock().take();
         if lock.is_some() {
             forget(self.folder.as_deref(), &self.id);
         }

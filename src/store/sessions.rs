@@ -2,9 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock},
 };
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
@@ -170,11 +171,11 @@ impl Store {
         let work = move |connection: &Connection| {
             let Some(unwritten) = ledger.read(&id) else { return Ok(()) };
             unwritten.write(connection, &id, &server)?;
-            *written.lock().unwrap_or_else(PoisonError::into_inner) = Some(unwritten);
+            *written.lock() = Some(unwritten);
             Ok(())
         };
         self.0.writer.queue_and_settle(bytes, work, move |is_written| {
-            let written = outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let written = outcome.lock().take();
             settled_ledger.settle(&settled_id, written.filter(|_| is_written));
         });
     }

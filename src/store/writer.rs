@@ -5,7 +5,7 @@
 use std::{
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError, TryLockError, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
@@ -13,6 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode as Sqlite};
 use tokio::sync::oneshot;
 
@@ -141,11 +142,7 @@ impl Writer {
         {
             return false;
         }
-        let mut desk = match self.desk.try_lock() {
-            Ok(desk) => desk,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return false,
-        };
+        let Some(mut desk) = self.desk.try_lock() else { return false };
         let written = desk.write_at_once(job);
         if written && desk.trimmer.counts_as_due(job.bytes) {
             // To forget the oldest is the thread's.
@@ -209,7 +206,7 @@ fn run(desk: &Mutex<Desk>, queue: &Receiver<Job>) {
     while let Ok(first) = queue.recv() {
         let mut batch = vec![first];
         batch.extend(queue.try_iter().take(BATCH - 1));
-        let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut desk = desk.lock();
         let bytes = batch.iter().map(|job| job.bytes).sum();
         let is_committed = desk.commit(&mut batch);
         for job in batch {

@@ -1,8 +1,9 @@
 //! The registry of tools, and how a call runs: validation, admission to its session, and execution. Only the tool
 //! itself has timeouts.
 
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, OnceLock};
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::{
@@ -196,7 +197,7 @@ impl Registry {
         let Some(upstreams) = &self.upstreams else { return Vec::new() };
         let offered = upstreams.known_tools();
         let config = self.manager.config();
-        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut passed = self.passed.lock();
         if !Arc::ptr_eq(&passed.offered, &offered) {
             let tools = offered.iter().map(Tool::passed_through);
             let tools = tools.filter(|tool| is_chosen(config, tool) && self.native(&tool.name).is_none());

@@ -9,12 +9,14 @@ pub(super) use elsewhere::Guardian;
 
 #[cfg(unix)]
 mod unix {
+    use parking_lot::{Mutex, MutexGuard};
+
     use std::{
         collections::BTreeSet,
         io::{self, Write},
         os::unix::process::CommandExt,
         process::{Child, Command, Stdio},
-        sync::{Arc, Mutex, MutexGuard, PoisonError},
+        sync::Arc,
     };
 
     /// Reads which groups begin (`+ 12`) and end (`- 12`). At the end of input it asks those that are left to end, and
@@ -52,7 +54,7 @@ for group in $all; do kill -s KILL -- "-$group"; done
 
     impl Guardian {
         fn lock(&self) -> MutexGuard<'_, Watch> {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+            self.0.lock()
         }
 
         /// The group is to be ended with this process.

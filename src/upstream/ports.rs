@@ -4,9 +4,10 @@
 use std::{
     collections::HashSet,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 
 const BASE: u16 = 20_000;
@@ -44,7 +45,7 @@ impl Drop for Port {
 
 impl Ports {
     fn taken(&self) -> MutexGuard<'_, HashSet<u16>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Returns a free port for the session; `None` if all are taken.

@@ -4,10 +4,11 @@ use std::{
     collections::VecDeque,
     io,
     process::Stdio,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, BufReader},
     process::{ChildStdin, ChildStdout, Command},
@@ -123,7 +124,7 @@ impl Process {
         if self.status.get().is_some() {
             let _ = tokio::time::timeout(LAST_LINES, self.readers.wait()).await;
         }
-        let lines = self.last_lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.last_lines.lock();
         let said: Vec<&str> = lines.iter().map(String::as_str).collect();
         match (self.status.get(), said.is_empty()) {
             (Some(status), true) => format!("it ended with {status}"),
@@ -251,7 +252,7 @@ async fn log_lines(pipe: impl AsyncRead + Unpin, name: String, kept: Arc<Mutex<V
         } else {
             left_out += 1;
         }
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = kept.lock();
         if kept.len() == KEPT_LINES {
             kept.pop_front();
         }

@@ -4,10 +4,11 @@
 use std::{
     convert::Infallible,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
@@ -104,7 +105,7 @@ impl Upstream {
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock()
     }
 
     pub(super) fn id(&self) -> &Arc<str> {

@@ -3,10 +3,11 @@
 use std::{
     future::Future,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::{sync::watch, time::Instant};
 use tokio_util::task::AbortOnDropHandle;
@@ -152,14 +153,14 @@ impl Upstreams {
 
     /// The id that the next new session should have: that of a server which waits for one.
     pub fn next_id(&self) -> Arc<str> {
-        let promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let promised = self.promised.lock().take();
         promised.unwrap_or_else(new_id)
     }
 
     /// The server of the session `id`, yet to be called.
     pub fn attend(self: &Arc<Self>, id: Arc<str>) -> Arc<Upstream> {
         let upstream = Arc::new(Upstream::new(self.clone(), id));
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock();
         all.retain(|known| known.strong_count() > 0);
         all.push(Arc::downgrade(&upstream));
         upstream
@@ -167,13 +168,13 @@ impl Upstreams {
 
     /// How it stands with the servers of all sessions.
     pub fn vitals(&self) -> Vec<Vitals> {
-        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.all.lock();
         all.iter().filter_map(Weak::upgrade).map(|upstream| upstream.vitals()).collect()
     }
 
     /// Why the last start failed, until one succeeds.
     pub fn failure(&self) -> Option<TroupeError> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failure.lock().clone()
     }
 
     /// Its tools, as far as they are known by now.
@@ -235,7 +236,7 @@ impl Upstreams {
         });
         if begins {
             let attempts = AbortOnDropHandle::new(tokio::spawn(Self::run_trial(Arc::downgrade(self))));
-            *self.attempts.lock().unwrap_or_else(PoisonError::into_inner) = Some(attempts);
+            *self.attempts.lock() = Some(attempts);
         }
     }
 
@@ -291,9 +292,9 @@ impl Upstreams {
         let id = sleeping.clone().unwrap_or_else(new_id);
         let running = self.launch(&id).await?;
         let spare = Spare { id: id.clone(), running };
-        let former = self.spare.lock().unwrap_or_else(PoisonError::into_inner).replace(spare);
+        let former = self.spare.lock().replace(spare);
         if sleeping.is_none() {
-            *self.promised.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+            *self.promised.lock() = Some(id);
         }
         if let Some(Spare { running, .. }) = former {
             self.end(&running).await;
@@ -303,7 +304,7 @@ impl Upstreams {
 
     /// A session whose server was not called yet.
     fn sleeping(&self) -> Option<Arc<str>> {
-        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.all.lock();
         let mut living = all.iter().filter_map(Weak::upgrade);
         living.find(|upstream| upstream.is_asleep()).map(|upstream| upstream.id().clone())
     }
@@ -311,7 +312,7 @@ impl Upstreams {
     /// The server that was started for the session `id` before there was one, if it still runs.
     pub(super) async fn take_spare(&self, id: &str) -> Option<Running> {
         let spare = {
-            let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut spare = self.spare.lock();
             spare.take_if(|spare| *spare.id == *id)?
         };
         if spare.running.client.gone().is_cancelled() {
@@ -329,7 +330,7 @@ impl Upstreams {
             Err(unavailable(format!("`{}` was not ready within {patience:?}", self.command.program()))
                 .suggestion("if it must be fetched first, raise --upstream-start-timeout"))
         });
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = started.as_ref().err().cloned();
+        *self.failure.lock() = started.as_ref().err().cloned();
         started
     }
 
@@ -451,8 +452,8 @@ impl Upstreams {
         let stopping = unavailable("the server is stopping");
         self.trial.send_replace(Trial::Degraded(stopping));
         // Ends the attempts, and the process of the one that runs.
-        drop(self.attempts.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(self.attempts.lock().take());
+        let spare = self.spare.lock().take();
         if let Some(Spare { running, .. }) = spare {
             self.end(&running).await;
         }

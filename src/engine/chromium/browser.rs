@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     path::PathBuf,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -24,6 +24,7 @@ use chromiumoxide::cdp::{
     },
     js_protocol::runtime::RunIfWaitingForDebuggerParams,
 };
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -107,7 +108,7 @@ impl ChromiumContext {
 
 impl Shared {
     fn targets(&self) -> MutexGuard<'_, Targets> {
-        self.targets.lock().unwrap_or_else(PoisonError::into_inner)
+        self.targets.lock()
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -28,6 +28,7 @@ use chromiumoxide::cdp::browser_protocol::{
     target::CloseTargetParams,
 };
 use futures_util::future::join_all;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
@@ -159,7 +160,7 @@ impl ContextNetwork {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Puts `rules` in place of the former ones, in all that runs now and all that comes.

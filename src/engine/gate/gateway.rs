@@ -4,11 +4,12 @@
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
-    sync::{Arc, PoisonError, RwLock, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
 use async_trait::async_trait;
+use parking_lot::RwLock;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -67,7 +68,7 @@ struct Stopping {
 
 impl Shared {
     fn gate(&self) -> Arc<dyn Gate> {
-        self.gate.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.gate.read().clone()
     }
 }
 
@@ -102,13 +103,13 @@ impl Gateway {
 
     /// Asks `gate` from now on: that of the one context that the browser itself has.
     pub fn ask(&self, gate: Arc<dyn Gate>) {
-        *self.shared.gate.write().unwrap_or_else(PoisonError::into_inner) = gate;
+        *self.shared.gate.write() = gate;
     }
 
     /// Who has requests put to the gate, once that is needed.
     pub fn stopped_by(&self, stops: Weak<dyn Stops>) {
         let stopping = Stopping { by: Some(stops), done: Arc::default() };
-        *self.shared.stops.write().unwrap_or_else(PoisonError::into_inner) = stopping;
+        *self.shared.stops.write() = stopping;
     }
 
     /// Has requests put to the gate.
@@ -119,7 +120,7 @@ impl Gateway {
 
 impl Shared {
     async fn stop_requests(&self) {
-        let Stopping { by, done } = self.stops.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let Stopping { by, done } = self.stops.read().clone();
         done.get_or_init(|| async {
             if let Some(stops) = by.and_then(|stops| stops.upgrade()) {
                 stops.stop_requests().await;
@@ -304,7 +305,9 @@ impl Wanted {
 
 #[cfg(test)]
 mod tests {
-    use std::{net::IpAddr, sync::Mutex};
+    use std::net::IpAddr;
+
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::engine::gate::Resolver;
@@ -340,7 +343,7 @@ mod tests {
         }
 
         fn failed(&self, wanted: &Wanted, reason: &'static str) {
-            self.failed.lock().unwrap().push(format!("{} {reason}", wanted.place()));
+            self.failed.lock().push(format!("{} {reason}", wanted.place()));
         }
 
         fn resolver(&self) -> &Resolver {
@@ -387,7 +390,7 @@ mod tests {
         }
         drop(server);
         assert!(connection(&gateway, "127.0.0.1", port).await.is_err());
-        assert_eq!(*porter.failed.lock().unwrap(), [format!("127.0.0.1:{port} net::ERR_CONNECTION_REFUSED")]);
+        assert_eq!(*porter.failed.lock(), [format!("127.0.0.1:{port} net::ERR_CONNECTION_REFUSED")]);
     }
 
     #[tokio::test]

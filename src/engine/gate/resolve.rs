@@ -5,10 +5,10 @@ use std::{
     collections::HashMap,
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
-    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// How long an answer is remembered.
@@ -45,12 +45,12 @@ impl Resolver {
     }
 
     fn known(&self, host: &str) -> Option<Vec<IpAddr>> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         known.get(host).filter(|(_, until)| Instant::now() < *until).map(|(found, _)| found.clone())
     }
 
     fn remember(&self, host: &str, found: &[IpAddr]) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let now = Instant::now();
         if known.len() >= MOST {
             known.retain(|_, (_, until)| now < *until);
@@ -71,7 +71,7 @@ mod tests {
         let addresses = async |host: &str| resolver.addresses(host).await.unwrap();
         assert_eq!(addresses("192.0.2.7").await, ["192.0.2.7".parse::<IpAddr>().unwrap()]);
         assert_eq!(addresses("a.localhost").await.len(), 2);
-        assert!(resolver.known.lock().unwrap().is_empty());
+        assert!(resolver.known.lock().is_empty());
     }
 
     #[tokio::test(start_paused = true)]

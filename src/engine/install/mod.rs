@@ -180,9 +180,8 @@ mod tests {
     async fn alone(way: Way) -> Result<Browser, String> {
         let folder = std::env::temp_dir().join(format!("troupe-install-{}", uuid::Uuid::new_v4()));
         std::fs::create_dir_all(&folder).unwrap();
-        let seen = std::sync::Mutex::new(Vec::new());
-        let outcome =
-            way.go(&folder, true, &["chromium"], &|line| seen.lock().unwrap().push(line.to_owned())).await;
+        let seen = parking_lot::Mutex::new(Vec::new());
+        let outcome = way.go(&folder, true, &["chromium"], &|line| seen.lock().push(line.to_owned())).await;
         let places = Places { troupe: Some(folder.clone()), ..Places::default() };
         let found = find_in(&places, BrowserKind::Chromium, true);
         let found = match outcome.and_then(|()| found.map_err(|error| error.to_string())) {

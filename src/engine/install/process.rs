@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::Command;
 
@@ -46,10 +47,10 @@ pub(super) async fn run(command: &mut Command, line: &(dyn Fn(&str) + Send + Syn
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| format!("`{name}` cannot be started ({error})"))?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let last_words = std::sync::Mutex::new(Vec::new());
+    let last_words = Mutex::new(Vec::new());
     let keep = |text: &str| {
-        if let (Ok(mut words), false) = (last_words.lock(), text.trim().is_empty()) {
-            words.push(text.trim().to_owned());
+        if !text.trim().is_empty() {
+            last_words.lock().push(text.trim().to_owned());
         }
     };
     let (_, _, status) = tokio::join!(each_line(stdout, line), each_line(stderr, &keep), child.wait());
@@ -57,7 +58,7 @@ pub(super) async fn run(command: &mut Command, line: &(dyn Fn(&str) + Send + Syn
     if status.success() {
         return Ok(());
     }
-    let words = last_words.into_inner().unwrap_or_default();
+    let words = last_words.into_inner();
     let tail = words[words.len().saturating_sub(3)..].join(" / ");
     Err(if tail.is_empty() { format!("`{name}`: {status}") } else { format!("`{name}`: {tail}") })
 }
@@ -73,18 +74,17 @@ async fn each_line(stream: Option<impl AsyncRead + Unpin>, line: &(dyn Fn(&str) 
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
-    use std::sync::Mutex;
 
     use super::*;
 
     #[tokio::test]
     async fn output_is_progress_and_the_last_words_of_a_failure_are_told() {
         let seen = Mutex::new(Vec::new());
-        let line = |text: &str| seen.lock().unwrap().push(text.to_owned());
+        let line = |text: &str| seen.lock().push(text.to_owned());
         let mut command = Command::new("sh");
         command.args(["-c", "echo one; echo two; echo trouble >&2; exit 3"]);
         assert_eq!(run(&mut command, &line).await, Err("`sh`: trouble".to_owned()));
-        assert_eq!(*seen.lock().unwrap(), ["one", "two"]);
+        assert_eq!(*seen.lock(), ["one", "two"]);
         assert_eq!(run(&mut Command::new("true"), &line).await, Ok(()));
         let missing = run(&mut Command::new("/nowhere/program"), &line).await.unwrap_err();
         assert!(missing.starts_with("`/nowhere/program` cannot be started"), "{missing}");

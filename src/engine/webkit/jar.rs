@@ -1,13 +1,9 @@
 //! The cookies of a session. WebDriver reads and writes only those of the current document. So the cookies of a
 //! page are stored when the page navigates, and to change a host-only cookie, a separate window visits its host.
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, net::IpAddr, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use thirtyfour::common::command::Command;
 use tokio::time::Instant;
 use url::Url;
@@ -49,7 +45,7 @@ impl Known {
 
 impl Jar {
     fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Takes in all that is sent to `url`.

@@ -6,8 +6,9 @@
 use std::{
     io::{self, Write},
     process::{Child, Command, Stdio},
-    sync::{Mutex, PoisonError},
 };
+
+use parking_lot::Mutex;
 
 /// Its first line is the group; there is no second.
 const SCRIPT: &str =
@@ -28,14 +29,14 @@ impl Leash {
 
     /// Is for the group that `leader` leads.
     pub fn hold(&self, leader: u32) -> io::Result<()> {
-        let mut shell = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shell = self.0.lock();
         shell.stdin.as_mut().map_or(Ok(()), |input| writeln!(input, "{leader}"))
     }
 }
 
 impl Drop for Leash {
     fn drop(&mut self) {
-        let shell = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let shell = self.0.get_mut();
         drop(shell.stdin.take());
         let _ = shell.wait();
     }

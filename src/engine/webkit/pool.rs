@@ -1,11 +1,8 @@
 //! Browsers that are started in advance, because a start takes a second or more.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -70,7 +67,7 @@ impl Pool {
     }
 
     fn ready(&self) -> MutexGuard<'_, VecDeque<Process>> {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ready.lock()
     }
 
     /// A browser that is as `wanted`: one that is ready, or a new one.

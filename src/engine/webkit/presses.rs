@@ -1,11 +1,9 @@
 //! Prevents unintended double clicks. The driver counts clicks itself: a press at the same pixel as the last one,
 //! within GTK's double-click time (0.4 s), becomes a double click.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::engine::{MouseEvent, actions};
@@ -24,7 +22,7 @@ fn pixel(event: &MouseEvent) -> (i64, i64) {
 
 impl Presses {
     fn last(&self) -> MutexGuard<'_, Option<((i64, i64), Instant)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// `events`, a pixel beside the last press where the first one of them would be counted with that.

@@ -2,10 +2,11 @@
 //! an operation is pending, and at intervals while a caller may wait for it.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use thirtyfour::common::{command::Command, types::OptionRect};
 use tokio::{
@@ -126,7 +127,7 @@ impl Shared {
     }
 
     fn windows(&self) -> MutexGuard<'_, Windows> {
-        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+        self.windows.lock()
     }
 
     fn pause(&self) -> Duration {

@@ -1,12 +1,9 @@
 //! The pipe: messages that end with NUL, over two file descriptors (`--remote-debugging-pipe`).
 #![cfg(unix)]
 
-use std::{
-    io,
-    os::fd::OwnedFd,
-    sync::{Arc, Mutex},
-};
+use std::{io, os::fd::OwnedFd, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::{io::AsyncReadExt, net::unix::pipe, sync::Notify};
 use tokio_util::sync::CancellationToken;
 

@@ -7,11 +7,9 @@ mod list;
 mod read;
 mod watch;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
@@ -96,7 +94,7 @@ pub(super) struct Subscriptions {
 
 impl Subscriptions {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, State>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        self.watched.lock()
     }
 
     pub async fn add(

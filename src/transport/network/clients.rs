@@ -7,11 +7,12 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+    sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
 
 use futures_util::future::join_all;
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -73,7 +74,7 @@ impl Client {
     /// that takes too long.
     pub async fn new_socket(&self) -> Option<Socket> {
         let new = Socket { over: self.over.child_token(), unread: CancellationToken::new() };
-        let before = self.socket.lock().unwrap_or_else(PoisonError::into_inner).replace(new.clone());
+        let before = self.socket.lock().replace(new.clone());
         if let Some(before) = before {
             before.over.cancel();
             tokio::time::timeout(LAST_READ, before.unread.cancelled()).await.ok()?;
@@ -109,7 +110,7 @@ impl Clients {
     }
 
     fn attached(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Client>>> {
-        self.attached.lock().unwrap_or_else(PoisonError::into_inner)
+        self.attached.lock()
     }
 
     pub fn get(&self, id: &str) -> Option<Arc<Client>> {

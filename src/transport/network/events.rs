@@ -10,7 +10,7 @@ use std::{
     io,
     pin::pin,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -18,6 +18,7 @@ use std::{
 
 use async_trait::async_trait;
 use futures_util::{Stream, stream};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     model::{JsonRpcMessage, ServerJsonRpcMessage},
     transport::streamable_http_server::session::{
@@ -166,7 +167,7 @@ fn standalone(session: &str) -> String {
 
 impl Events {
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 
     /// The notifications of a session outside of its calls' answers: the stored ones and those that follow.

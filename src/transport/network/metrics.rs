@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
+    sync::{Arc, atomic::AtomicU64},
 };
 
 use axum::{
@@ -11,6 +11,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use parking_lot::Mutex;
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text::encode},
@@ -80,8 +81,7 @@ impl fmt::Debug for Now {
 impl Collector for Now {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let manager = self.server.registry().manager();
-        let Measured { browsers, resident, available } =
-            *self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        let Measured { browsers, resident, available } = *self.measured.lock();
         let count = |count: usize| u64::try_from(count).ok();
         for (name, help, value) in [
             ("sessions", "Browser sessions that live", count(manager.list().len())),
@@ -121,8 +121,7 @@ pub(super) async fn show(State(shared): State<Shared>) -> Response {
     let browsers = shared.server.registry().manager().browser_counts();
     let memory = tokio::task::spawn_blocking(|| (ResidentMemory::read(), available_memory()));
     let (resident, available) = memory.await.unwrap_or_default();
-    *shared.metrics.measured.lock().unwrap_or_else(PoisonError::into_inner) =
-        Measured { browsers, resident, available };
+    *shared.metrics.measured.lock() = Measured { browsers, resident, available };
     let mut text = String::new();
     match encode(&mut text, &shared.metrics.exposition) {
         Ok(()) => {

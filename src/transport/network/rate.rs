@@ -1,11 +1,8 @@
 //! Rate limits: a token bucket for each address.
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::HashMap, net::IpAddr};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Addresses that are remembered; the ones that have been quiet are forgotten first.
@@ -37,7 +34,7 @@ impl RateLimit {
             let since = now.duration_since(bucket.at).as_secs_f64();
             (bucket.left + since * self.per_second).min(self.per_second)
         };
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.buckets.lock();
         if buckets.len() >= REMEMBERED && !buckets.contains_key(&caller) {
             buckets.retain(|_, bucket| filled(bucket) < self.per_second);
             if buckets.len() >= REMEMBERED {

@@ -1,13 +1,8 @@
 //! The log of refused requests. One line an address a second: a peer without the token must not fill the log.
 
-use std::{
-    collections::HashMap,
-    fmt::Display,
-    net::IpAddr,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, fmt::Display, net::IpAddr, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::config::one_line;
@@ -44,7 +39,7 @@ impl RefusalLog {
     /// Counts a refusal. Returns how many were not logged before it, or `None` where this one is not to be logged either.
     fn due(&self, address: Option<IpAddr>) -> Option<u64> {
         let now = Instant::now();
-        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut addresses = self.addresses.lock();
         let mut key = address;
         if addresses.len() >= REMEMBERED && !addresses.contains_key(&key) {
             addresses.retain(|_, logged| now.duration_since(logged.at) < INTERVAL);
@@ -94,9 +89,9 @@ mod tests {
         assert!((0..many).all(|number| log.due(address(number)) == Some(0)));
         assert_eq!(log.due(address(many)), Some(0), "the first of all further ones");
         assert!((many..many + 100).all(|number| log.due(address(number)).is_none()));
-        assert_eq!(log.addresses.lock().unwrap().len(), REMEMBERED + 1);
+        assert_eq!(log.addresses.lock().len(), REMEMBERED + 1);
         tokio::time::advance(INTERVAL).await;
         assert_eq!(log.due(address(many + 1)), Some(0));
-        assert_eq!(log.addresses.lock().unwrap().len(), 1);
+        assert_eq!(log.addresses.lock().len(), 1);
     }
 }

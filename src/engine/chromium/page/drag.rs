@@ -1,11 +1,9 @@
 //! Drags that the browser hands to Troupe instead of the desktop (drag interception).
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use chromiumoxide::cdp::browser_protocol::input::{DispatchDragEventType, SetInterceptDragsParams};
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::{runtime::Handle, sync::watch};
@@ -36,7 +34,7 @@ pub(super) struct Intercepted {
 
 impl Drag {
     fn data(&self) -> MutexGuard<'_, Option<Value>> {
-        self.data.lock().unwrap_or_else(PoisonError::into_inner)
+        self.data.lock()
     }
 
     pub async fn intercept(&self, link: &Link, on: bool) -> EngineResult<()> {

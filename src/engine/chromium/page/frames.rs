@@ -1,9 +1,8 @@
 //! The CDP session of each frame of a page, and the execution contexts of its worlds.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::engine::{FrameId, World};
 
@@ -45,7 +44,7 @@ impl Known {
 
 impl Frames {
     fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub fn session_of(&self, frame: &FrameId) -> Option<Arc<str>> {

@@ -11,7 +11,7 @@ mod script;
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -31,6 +31,7 @@ use chromiumoxide::cdp::{
     },
     js_protocol::runtime::{ReleaseObjectParams, TerminateExecutionParams},
 };
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -166,7 +167,7 @@ impl ChromiumPage {
 
     /// Held while the events of one message are reported: a late report never follows a newer one.
     fn order(&self) -> MutexGuard<'_, ()> {
-        self.reporting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reporting.lock()
     }
 
     /// Reports `event`, which `session` sent.
@@ -218,12 +219,12 @@ impl ChromiumPage {
     /// Whose a stopped request of its frames is.
     fn whose(&self, paused: &Paused) -> Whose {
         let place = paused.frame_id.as_ref().and_then(|frame| self.frames.place_of(frame));
-        let going = self.going.lock().unwrap_or_else(PoisonError::into_inner);
+        let going = self.going.lock();
         Whose::of(&paused.stopped(&self.id), going.as_ref(), place)
     }
 
     fn goes(&self, going: Option<Going>) {
-        *self.going.lock().unwrap_or_else(PoisonError::into_inner) = going;
+        *self.going.lock() = going;
     }
 
     /// There is a new document in `frame`.
@@ -386,7 +387,7 @@ impl Page for ChromiumPage {
         self.drag.canceled().await;
         let batch = {
             let mut batch = self.link.batch();
-            input::mouse(&mut batch, events, &mut self.held.lock().unwrap_or_else(PoisonError::into_inner))?;
+            input::mouse(&mut batch, events, &mut self.held.lock())?;
             batch
         };
         batch.run().await
@@ -418,7 +419,7 @@ impl Page for ChromiumPage {
     }
 
     fn give_up_drag(&self, x: f64, y: f64) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         let mut batch = self.link.batch();
         if *held & 1 != 0 {
             let release = [

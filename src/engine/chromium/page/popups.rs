@@ -1,9 +1,8 @@
 //! The sizes that a page asks for its popups, from `window.open(url, name, "width=300,height=200")`.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
 
 use crate::config::Viewport;
 
@@ -23,7 +22,7 @@ impl Popups {
         if features.iter().any(|feature| matches!(feature.as_str(), "noopener" | "noreferrer")) {
             return;
         }
-        let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut requests = self.0.lock();
         if requests.len() == LIMIT {
             requests.pop_front();
         }
@@ -32,7 +31,7 @@ impl Popups {
 
     /// Takes the size of the next window to arrive, if its features gave one.
     pub fn next(&self) -> Option<Viewport> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front().flatten()
+        self.0.lock().pop_front().flatten()
     }
 }
 

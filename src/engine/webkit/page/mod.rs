@@ -8,7 +8,7 @@ mod script;
 use std::{
     path::PathBuf,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        Arc, OnceLock, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -27,6 +27,7 @@ use crate::engine::{
     actions::{self, Typed},
 };
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use thirtyfour::{
     TypingData,
@@ -64,7 +65,7 @@ pub(super) struct WebkitPage {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl WebkitPage {
