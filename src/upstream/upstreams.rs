@@ -10,7 +10,7 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::{sync::watch, time::Instant};
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     client::{Client, Failure},
@@ -105,8 +105,9 @@ pub struct Upstreams {
     guardian: Guardian,
     tools: watch::Sender<Option<Arc<Vec<Offered>>>>,
     trial: watch::Sender<Trial>,
-    /// Runs the attempts.
-    attempts: Mutex<Option<AbortOnDropHandle<()>>>,
+    /// Runs the attempts, until `stopping`.
+    attempts: TaskTracker,
+    stopping: CancellationToken,
     spare: Mutex<Option<Spare>>,
     /// The id of the spare server, for the next new session.
     promised: Mutex<Option<Arc<str>>>,
@@ -130,7 +131,8 @@ impl Upstreams {
             guardian: Guardian::default(),
             tools: watch::Sender::new(None),
             trial: watch::Sender::new(Trial::NotRunning),
-            attempts: Mutex::default(),
+            attempts: TaskTracker::new(),
+            stopping: CancellationToken::new(),
             spare: Mutex::default(),
             promised: Mutex::default(),
             failure: Mutex::default(),
@@ -235,8 +237,14 @@ impl Upstreams {
             begins
         });
         if begins {
-            let attempts = AbortOnDropHandle::new(tokio::spawn(Self::run_trial(Arc::downgrade(self))));
-            *self.attempts.lock() = Some(attempts);
+            let (stopping, attempts) = (self.stopping.clone(), Self::run_trial(Arc::downgrade(self)));
+            self.attempts.spawn(async move {
+                tokio::select! {
+                    biased;
+                    () = stopping.cancelled() => {}
+                    () = attempts => {}
+                }
+            });
         }
     }
 
@@ -449,10 +457,11 @@ impl Upstreams {
 
     /// Starts no server for no session any more, and ends the one that no session has.
     pub async fn end_spare(&self) {
-        let stopping = unavailable("the server is stopping");
-        self.trial.send_replace(Trial::Degraded(stopping));
-        // Ends the attempts, and the process of the one that runs.
-        drop(self.attempts.lock().take());
+        // An attempt that is canceled kills its process. One that has just succeeded leaves a spare server.
+        self.stopping.cancel();
+        self.attempts.close();
+        self.attempts.wait().await;
+        self.trial.send_replace(Trial::Degraded(unavailable("the server is stopping")));
         let spare = self.spare.lock().take();
         if let Some(Spare { running, .. }) = spare {
             self.end(&running).await;
@@ -488,4 +497,55 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::{io::Read, sync::mpsc};
+
+    use super::*;
+
+    /// Upstream servers of `script`, which runs in the folder for output.
+    fn of(script: &str, folder: &Path) -> Arc<Upstreams> {
+        let script = format!("cd {}; {script}", folder.display());
+        let command = shlex::try_join(["/bin/sh", "-c", &script]).unwrap();
+        let upstream = UpstreamConfig { command: Some(command), ..UpstreamConfig::default() };
+        let config = Config { upstream, output_dir: Some(folder.to_owned()), ..Config::default() };
+        Upstreams::open(&config).unwrap().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_being_started_when_all_stop_is_not_left_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("alive");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        // It holds the pipe open as long as it lives, and never answers.
+        let upstreams = of("exec 3> alive; echo started >&3; while :; do sleep 60; done", folder.path());
+        let (tell, told) = mpsc::channel();
+        let (started, is_started) = tokio::sync::oneshot::channel();
+        std::thread::spawn(move || {
+            let mut pipe = std::fs::File::open(pipe).unwrap();
+            pipe.read_exact(&mut [0; 8]).unwrap();
+            started.send(()).unwrap();
+            let _ = tell.send(pipe.read_to_end(&mut Vec::new()));
+        });
+        upstreams.begin_trial();
+        tokio::time::timeout(Duration::from_secs(10), is_started).await.unwrap().unwrap();
+        upstreams.end_spare().await;
+        // Blocks the thread of all tasks: whatever is yet to be done by one is too late.
+        let ended = told.recv_timeout(Duration::from_secs(5));
+        assert!(ended.is_ok(), "the server still runs");
+    }
+
+    #[tokio::test]
+    async fn no_server_is_started_once_all_stop() {
+        let folder = tempfile::tempdir().unwrap();
+        let upstreams = of("touch started", folder.path());
+        upstreams.end_spare().await;
+        upstreams.begin_trial();
+        let failed = tokio::time::timeout(Duration::from_secs(10), upstreams.tools()).await.unwrap();
+        assert!(failed.unwrap_err().message.contains("stopping"));
+        assert!(!folder.path().join("started").exists());
+    }
 }
