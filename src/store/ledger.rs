@@ -11,6 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, params};
 
 use super::{
+    servers,
     sessions::{NewSession, NewState, SessionState, write_origins},
     time::now,
 };
@@ -189,6 +190,7 @@ impl Unwritten {
 
 /// Inserts the row of an open session, unless it is there. The write that should have inserted it may have failed.
 pub(super) fn ensure_row(connection: &Connection, row: &NewSession, server: &str) -> rusqlite::Result<()> {
+    servers::ensure_row(connection, server)?;
     connection
         .prepare_cached(
             "INSERT INTO sessions (session_id, created_at, last_activity, state, metadata, server_id)

@@ -6,7 +6,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::{Value, json};
 
-use super::{NewSession, Store, ledger::ensure_row, time::now};
+use super::{NewSession, Store, ledger::ensure_row, servers, time::now};
 use crate::error::Result;
 
 /// A call, as it is written before it runs.
@@ -338,8 +338,9 @@ fn write_request(
     session: Option<&NewSession>,
     server: &str,
 ) -> rusqlite::Result<()> {
-    if let Some(session) = session {
-        ensure_row(connection, session, server)?;
+    match session {
+        Some(session) => ensure_row(connection, session, server)?,
+        None => servers::ensure_row(connection, server)?,
     }
     connection
         .prepare_cached(

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
-use super::{Store, time::now};
+use super::{Store, servers, time::now};
 use crate::error::Result;
 
 /// A session whose state is older than this may be resumed, but the world may have gone on.
@@ -142,6 +142,7 @@ impl Store {
         let session = Arc::new(session);
         self.0.ledger.begin(session.clone());
         self.0.writer.queue(session.metadata.len(), move |connection| {
+            servers::ensure_row(connection, &server)?;
             connection.execute(
                 "INSERT INTO sessions (session_id, created_at, last_activity, state, metadata, server_id)
                  VALUES (?1, ?2, ?3, 'active', ?4, ?5)
@@ -206,6 +207,7 @@ impl Store {
                 _ => ours || !store.0.server.lives(&server),
             };
             if free {
+                servers::ensure_row(connection, &store.0.server.id)?;
                 connection.execute(
                     "UPDATE sessions SET state = 'active', server_id = ?2 WHERE session_id = ?1",
                     params![id, &*store.0.server.id],

@@ -229,6 +229,44 @@ async fn the_state_of_a_session_is_stored_once_its_server_has_ended_and_not_befo
     }
 }
 
+#[tokio::test]
+async fn a_server_whose_row_could_not_be_written_at_its_start_still_has_its_sessions_and_calls() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.session_begun(session("former"));
+    store.session_ended("former", SessionState::Expired);
+    store.flush().await;
+    let raw = Connection::open(folder.file()).unwrap();
+    let lose_row = || raw.execute("DELETE FROM servers", []).unwrap();
+    let stored = |id: &str| -> String {
+        raw.query_row("SELECT state FROM sessions WHERE session_id = ?1", [id], |row| row.get(0)).unwrap()
+    };
+    lose_row();
+    store.session_begun(session("new"));
+    store.flush().await;
+    folder.open().close().await;
+    assert_eq!(stored("new"), "active");
+    lose_row();
+    record(&store, "r", Some("new"), page("a")).await;
+    store.flush().await;
+    folder.open().close().await;
+    assert_eq!(stored("new"), "active");
+    lose_row();
+    assert!(store.claim_session("former").await.unwrap());
+    folder.open().close().await;
+    assert_eq!(stored("former"), "active");
+    lose_row();
+    store.request(request("running", None)).await;
+    store.flush().await;
+    // Keeps the folder of the locks.
+    let _other = folder.open();
+    kill(&store);
+    let next = folder.open();
+    next.flush().await;
+    let answer = next.record("running").await.unwrap().unwrap().answer.unwrap();
+    assert_eq!(answer.error_message.unwrap(), "the server died during the call");
+}
+
 /// A state with the storage of these origins: its hash and its text.
 fn saved(state: &str, origins: &[(&str, &'static str, &'static str)]) -> NewState {
     let origins = origins.iter().map(|(origin, hash, text)| {
