@@ -243,6 +243,7 @@ fn without_effect(
             Some(needs("transport http", "on stdio the server needs no token"))
         }
         Scope::Upstream if !has_upstream => Some(needs("upstream", "there is no upstream server")),
+        Scope::Record if !config.records() => Some(contradicts("store", "nothing is recorded")),
         _ => None,
     }
 }

@@ -47,11 +47,18 @@ pub enum Scope {
     Access,
     /// Servers with `--upstream`.
     Upstream,
+    /// Servers that record calls: not with `--store none`.
+    Record,
 }
 
 /// Groups whose options have an effect in one kind of server only.
-const SCOPES: &[(&str, Scope)] =
-    &[(BROWSER, Scope::Engine), (CONTEXT, Scope::Engine), (SERVER, Scope::Port), (UPSTREAM, Scope::Upstream)];
+const SCOPES: &[(&str, Scope)] = &[
+    (BROWSER, Scope::Engine),
+    (CONTEXT, Scope::Engine),
+    (SERVER, Scope::Port),
+    (UPSTREAM, Scope::Upstream),
+    (RECORD, Scope::Record),
+];
 
 impl ConfigOption {
     const fn new(
@@ -606,7 +613,8 @@ pub static OPTIONS: &[ConfigOption] = &[
         "Content in the answer, or only its refId",
     ),
     row(TOOLS, "output-dir", "outputDir", Kind::Path, "Folder of files that tools write"),
-    row(RECORD, "store", "store", Kind::Store, "none, memory, or the path of an SQLite file"),
+    row(RECORD, "store", "store", Kind::Store, "none, memory, or the path of an SQLite file")
+        .scope(Scope::Any),
     row(RECORD, "retention", "retention", Kind::Retention, "How long and how much is kept"),
     row(
         RECORD,

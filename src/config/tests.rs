@@ -316,6 +316,8 @@ fn every_wrong_setting_gets_one_clear_line() {
         [("port", "4000"), ("host", "127.0.0.1")],
         [("auth-token", "x"), ("transport", "stdio")],
         [("upstream-restarts", "1"), ("transport", "http")],
+        [("retention", "1d,1GiB"), ("store", "none")],
+        [("record-headers", "true"), ("store", "none")],
     ] {
         tell(format!("{flags:?}"), load(&flags, &[]).expect_err("contradiction"));
     }
