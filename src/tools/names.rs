@@ -32,7 +32,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 /// The tools that `line` of code names. Single words such as `type` are also ordinary strings: they count only in code
 /// that is about tools.
 fn named(line: &str) -> impl Iterator<Item = &'static Tool> {
-    let about_tools = line.contains("tool");
+    let about_tools = line.contains("tool") || line.contains("name ==");
     let words = line.split(['"', '\'']).skip(1).step_by(2);
     words.filter_map(Registry::row).filter(move |tool| tool.name.contains('_') || about_tools)
 }

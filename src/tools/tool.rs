@@ -160,7 +160,7 @@ pub(super) struct Switch {
 }
 
 /// Everything that other modules need to know about a tool except its schemas. No other place names a tool to decide
-/// how to treat it (`tests/names.rs`).
+/// how to treat it (`names.rs` checks that).
 #[derive(Debug, Clone, Copy)]
 pub struct Properties {
     pub hints: Hints,

@@ -3,7 +3,10 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
 
-use crate::{error::ErrorDetails, tools::Registry};
+use crate::{
+    error::ErrorDetails,
+    tools::{Group, Registry},
+};
 
 /// Begins the description of every time in the schema of a tool's result or of an error.
 const MILLIS: &str = "Milliseconds since 1970";
@@ -36,7 +39,7 @@ pub(super) fn rewrite_result(tool: &str, value: &mut Value) {
     let row = Registry::row(tool);
     rewrite(row.and_then(|row| row.output.as_ref()).unwrap_or(&Value::Null), value);
     // The schema of a batch does not describe the results of its steps.
-    if row.is_some_and(|row| row.name == "batch") {
+    if row.is_some_and(|row| row.group == Group::Batch) {
         let steps = value.get_mut("results").and_then(Value::as_array_mut);
         steps.into_iter().flatten().for_each(rewrite_step);
     }
