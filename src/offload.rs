@@ -2,6 +2,7 @@
 //!
 //! The server has one worker thread on a small machine. While it parses 14 MB of JSON, no other session gets an answer.
 
+use serde_json::Value;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// The size in bytes from which work moves to another thread. A move takes about as long as parsing this much.
@@ -12,6 +13,16 @@ pub const LARGE: usize = 128 * 1024;
 pub fn in_place<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let can_move = || Handle::try_current().is_ok_and(|it| it.runtime_flavor() == RuntimeFlavor::MultiThread);
     if bytes >= LARGE && can_move() { tokio::task::block_in_place(work) } else { work() }
+}
+
+/// About how many bytes `value` has as JSON.
+pub fn json_size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(list) => list.iter().map(|value| 2 + json_size(value)).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| 4 + key.len() + json_size(value)).sum(),
+        _ => 4,
+    }
 }
 
 #[cfg(test)]

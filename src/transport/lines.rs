@@ -65,7 +65,7 @@ where
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         let write = self.write.clone();
-        async move { write_line(&write, serde_json::to_vec(&item)?).await }
+        async move { write_line(&write, messages::write(&item)?.into_bytes()).await }
     }
 
     async fn receive(&mut self) -> Option<Message> {

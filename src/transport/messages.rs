@@ -3,19 +3,29 @@
 
 use rmcp::{
     RoleServer,
-    model::{ClientRequest, JsonRpcMessage},
+    model::{
+        CallToolResult, ClientRequest, ContentBlock, JsonRpcMessage, ServerJsonRpcMessage, ServerResult,
+    },
     service::RxJsonRpcMessage,
 };
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
-use crate::{server::TurnSlot, session::Connection};
+use crate::{
+    offload::{self, json_size},
+    server::TurnSlot,
+    session::Connection,
+};
 
 pub(super) type Message = RxJsonRpcMessage<RoleServer>;
 
 /// The messages in `text` (2025-03-26 allows several), or what to answer to each that cannot be read. Their
 /// calls take their turns in `connection`.
 pub(super) fn read(text: &[u8], connection: &Connection) -> Vec<Result<Message, Value>> {
+    offload::in_place(text.len(), || read_here(text, connection))
+}
+
+fn read_here(text: &[u8], connection: &Connection) -> Vec<Result<Message, Value>> {
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii();
     if text.first() == Some(&b'[')
         && let Ok(batch) = serde_json::from_slice::<Vec<&RawValue>>(text)
@@ -84,6 +94,36 @@ struct Shape<'a> {
     result: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
+}
+
+/// The JSON of a message.
+pub(super) fn write(message: &ServerJsonRpcMessage) -> serde_json::Result<String> {
+    offload::in_place(size(message), || serde_json::to_string(message))
+}
+
+/// About how many bytes a message has as JSON. Results of calls can be large, so these are not written for it.
+pub(super) fn size(message: &ServerJsonRpcMessage) -> usize {
+    /// For the fields beside the content.
+    const FRAME: usize = 256;
+    let content = match message {
+        JsonRpcMessage::Response(response) => match &response.result {
+            ServerResult::CallToolResult(CallToolResult { content, structured_content, .. }) => {
+                let parts = content.iter().map(|part| match part {
+                    ContentBlock::Text(text) => Some(text.text.len()),
+                    ContentBlock::Image(image) => Some(image.data.len()),
+                    _ => None,
+                });
+                let structured = structured_content.as_ref().map_or(0, json_size);
+                parts.sum::<Option<usize>>().map(|content| content + structured)
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    match content {
+        Some(content) => FRAME + content,
+        None => serde_json::to_vec(message).map_or(0, |json| json.len()),
+    }
 }
 
 /// An error of JSON-RPC.

@@ -7,7 +7,6 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    io,
     pin::pin,
     sync::{
         Arc, OnceLock,
@@ -20,12 +19,14 @@ use async_trait::async_trait;
 use futures_util::{Stream, stream};
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
-    model::{JsonRpcMessage, ServerJsonRpcMessage},
+    model::JsonRpcMessage,
     transport::streamable_http_server::session::{
         EventId, EventStore, EventStoreError, EventStream, ServerSseMessage,
     },
 };
 use tokio::{sync::Notify, time::Instant};
+
+use crate::transport::messages;
 
 /// How long the answer of a call is kept.
 const KEPT: Duration = Duration::from_secs(60);
@@ -258,7 +259,8 @@ impl Events {
         let event_id = format!("{number}/{stream}");
         let mut message = event.clone();
         message.event_id = Some(event_id.clone());
-        let bytes = message.message.as_deref().map_or(0, length) + 2 * event_id.len() + size_of::<Event>();
+        let bytes =
+            message.message.as_deref().map_or(0, messages::size) + 2 * event_id.len() + size_of::<Event>();
         let answers =
             matches!(event.message.as_deref(), Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)));
         let over = answers && !stream.ends_with(BESIDE);
@@ -280,24 +282,6 @@ impl Events {
         kept.make_room(session, now);
         event_id
     }
-}
-
-/// Bytes of a message as it is sent.
-fn length(message: &ServerJsonRpcMessage) -> usize {
-    struct Count(usize);
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // It only counts: this cannot fail.
-    let _ = serde_json::to_writer(&mut count, message);
-    count.0
 }
 
 /// Where rmcp stores the events of one client.

@@ -250,7 +250,7 @@ impl Transport<RoleServer> for Frames {
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        let text = serde_json::to_string(&item).map_err(io::Error::from);
+        let text = messages::write(&item).map_err(io::Error::from);
         let writing = text.map(|text| self.writer.clone().write(Frame::text(text)));
         async move { writing?.await }
     }
