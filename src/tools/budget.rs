@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{answer::Answer, passed};
 use crate::{
     error::TroupeError,
+    offload::json_size,
     session::{KeptResult, Results},
 };
 
@@ -17,6 +18,16 @@ const LONG_LINE: usize = 1000;
 /// Characters shown before and after a match in a long line.
 const AROUND: usize = 80;
 
+/// The JSON of `value` if it has more than `budget` characters.
+fn over(value: &Value, budget: usize) -> Option<String> {
+    // The most characters of JSON for a byte of `json_size`: a control character takes six, a number fewer than 32.
+    const LONGEST: usize = 8;
+    if (2 + json_size(value)).saturating_mul(LONGEST) <= budget {
+        return None;
+    }
+    Some(value.to_string()).filter(|text| text.chars().count() > budget)
+}
+
 /// The answer within `budget` characters. JSON that is over it becomes text: half an object is none.
 pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &Results) -> Answer {
     let text = match answer {
@@ -24,23 +35,18 @@ pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &Results
         // The pictures don't count; they go with facts that are few.
         Answer::Pictured { facts, pictures } => {
             let text = match &facts {
-                Value::String(text) => text.clone(),
-                facts => facts.to_string(),
+                Value::String(text) => Some(text.clone()).filter(|text| text.chars().count() > budget),
+                facts => over(facts, budget),
             };
-            if text.chars().count() <= budget {
-                return Answer::Pictured { facts, pictures };
-            }
+            let Some(text) = text else { return Answer::Pictured { facts, pictures } };
             let text = part(&results.keep(ref_id, text), 0, budget);
             return Answer::Pictured { facts: Value::String(text), pictures };
         }
         Answer::Passed(result) => return Answer::Passed(passed::fit(result, ref_id, budget, results)),
-        Answer::Json(value) => {
-            let text = value.to_string();
-            if text.chars().count() <= budget {
-                return Answer::Json(value);
-            }
-            text
-        }
+        Answer::Json(value) => match over(&value, budget) {
+            Some(text) => text,
+            None => return Answer::Json(value),
+        },
         other => return other,
     };
     Answer::Text(part(&results.keep(ref_id, text), 0, budget))

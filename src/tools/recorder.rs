@@ -1,7 +1,8 @@
 //! Records a call: its request before it runs, its answer before it is sent.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -13,7 +14,8 @@ use super::{
 };
 use crate::{
     engine::ConsoleMessage,
-    error, offload,
+    error,
+    offload::{self, json_size},
     page::{Entered, Page},
     policy::{
         redaction::{self, MASK, Secrets},
@@ -22,6 +24,22 @@ use crate::{
     session::{Connection, Session},
     store::{self, Message, NewAnswer, NewRequest, Store, Summary, iso8601, now},
 };
+
+/// A result in the record: as it was sent, pictures named by their number.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredResult<'a> {
+    content: Vec<Part<'a>>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_error: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+enum Part<'a> {
+    Text { text: &'a str },
+    Image { mime_type: &'a str, picture: usize },
+}
 
 /// One call in the record. Dropped before it is finished, the call is one that was cancelled.
 pub(super) struct Recording {
@@ -153,12 +171,13 @@ impl Recording {
     fn answer(&mut self, outcome: &Outcome, whole: Option<Arc<str>>) -> NewAnswer {
         let console = self.session.as_ref().map(|session| session.console().take()).unwrap_or_default();
         let (result, text, pictures) = self.result(outcome);
-        if self.tool.properties.is_snapshot {
-            self.page_snapshot = text.map(Into::into);
-        }
+        let page_snapshot = match self.tool.properties.is_snapshot {
+            true => text.map(Into::into),
+            false => self.page_snapshot.take().map(|text| self.masked(text)),
+        };
         NewAnswer {
             result,
-            page_snapshot: self.page_snapshot.take().map(|text| self.masked(text)),
+            page_snapshot,
             content: whole.map(|text| self.masked(text)),
             error_message: self.error_message(outcome),
             console: console.into_iter().map(message).map(|logged| self.masked_message(logged)).collect(),
@@ -178,12 +197,19 @@ impl Recording {
             Err(error) => Some(error.message.clone()),
             Ok(answer) => answer.failure(),
         };
-        message.map(|message| self.masked_text(message))
+        message.map(|message| self.mask(&message).unwrap_or(message))
     }
 
     /// The request as it is known now.
     fn current(&self, session_id: Option<Arc<str>>) -> Option<Arc<NewRequest>> {
         let mut request = self.request.clone()?;
+        request.params = offload::in_place(json_size(&self.params), || self.masked_params());
+        request.session_id = session_id;
+        Some(Arc::new(request))
+    }
+
+    /// The parameters as they are written, JSON.
+    fn masked_params(&self) -> String {
         let mut params = self.params.clone();
         for (index, typed) in typed_values(&self.tool, &mut params).into_iter().enumerate() {
             let known = self.passwords.as_ref().and_then(|passwords| passwords.get(index));
@@ -201,13 +227,11 @@ impl Recording {
         if let Some(session) = &self.session {
             session.secrets.mask_json(&mut params);
         }
-        request.params = params.to_string();
-        request.session_id = session_id;
-        Some(Arc::new(request))
+        params.to_string()
     }
 
     /// The answer as it is sent, its text, and its pictures.
-    fn result(&self, outcome: &Outcome) -> (String, Option<String>, Vec<store::Picture>) {
+    fn result<'a>(&self, outcome: &'a Outcome) -> (String, Option<Cow<'a, str>>, Vec<store::Picture>) {
         if let Some(text) = &self.passed {
             let sent: Value = serde_json::from_str(text).unwrap_or_default();
             let (mut stored, pictures) = passed::without_pictures(&sent);
@@ -220,12 +244,12 @@ impl Recording {
         }
         let (text, pictures) = match &outcome.result {
             Ok(Answer::Json(value)) => (Some(self.masked_json(value)), Vec::new()),
-            Ok(Answer::Text(text)) => (Some(self.masked_text(text.clone())), Vec::new()),
+            Ok(Answer::Text(text)) => (Some(self.masked_text(text)), Vec::new()),
             Ok(Answer::Image(picture)) => {
                 (picture.facts().map(|facts| self.masked_json(&facts)), vec![picture])
             }
             Ok(Answer::Pictured { facts: Value::String(text), pictures }) => {
-                (Some(self.masked_text(text.clone())), pictures.iter().collect())
+                (Some(self.masked_text(text)), pictures.iter().collect())
             }
             Ok(Answer::Pictured { facts, pictures }) => {
                 (Some(self.masked_json(facts)), pictures.iter().collect())
@@ -236,21 +260,21 @@ impl Recording {
                 (Some(self.masked_json(&error)), Vec::new())
             }
         };
-        let mut content: Vec<Value> = text.iter().map(|text| json!({"type": "text", "text": text})).collect();
-        content.extend((1..).zip(&pictures).map(
-            |(number, picture)| json!({"type": "image", "mimeType": picture.mime_type, "picture": number}),
-        ));
-        let mut result = Map::from_iter([("content".to_owned(), Value::Array(content))]);
-        if outcome.result.is_err() {
-            result.insert("isError".to_owned(), true.into());
-        }
-        (Value::Object(result).to_string(), text, pictures.into_iter().filter_map(decoded).collect())
+        let mut content: Vec<Part<'_>> = text.iter().map(|text| Part::Text { text }).collect();
+        let images = (1..).zip(&pictures);
+        content.extend(
+            images.map(|(number, taken)| Part::Image { mime_type: &taken.mime_type, picture: number }),
+        );
+        let is_error = outcome.result.is_err();
+        // Strings and numbers: this cannot fail.
+        let stored = serde_json::to_string(&StoredResult { content, is_error }).unwrap_or_default();
+        (stored, text, pictures.into_iter().filter_map(decoded).collect())
     }
 
-    fn masked_json(&self, value: &Value) -> String {
+    fn masked_json(&self, value: &Value) -> Cow<'static, str> {
         let mut value = value.clone();
         self.mask_value(&mut value);
-        value.to_string()
+        value.to_string().into()
     }
 
     fn mask_value(&self, value: &mut Value) {
@@ -262,16 +286,24 @@ impl Recording {
         }
     }
 
-    fn masked_text(&self, text: String) -> String {
-        self.session.as_ref().and_then(|session| session.secrets.mask(&text)).unwrap_or(text)
+    /// `text` without the secrets of the session; `None` if it has none.
+    fn mask(&self, text: &str) -> Option<String> {
+        self.session.as_ref()?.secrets.mask(text)
+    }
+
+    fn masked_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.mask(text).map_or(Cow::Borrowed(text), Cow::Owned)
     }
 
     fn masked_message(&self, logged: Message) -> Message {
-        Message { text: self.masked_text(logged.text), ..logged }
+        match self.mask(&logged.text) {
+            Some(text) => Message { text, ..logged },
+            None => logged,
+        }
     }
 
     fn masked(&self, text: Arc<str>) -> Arc<str> {
-        self.session.as_ref().and_then(|session| session.secrets.mask(&text)).map_or(text, Into::into)
+        self.mask(&text).map_or(text, Into::into)
     }
 }
 
