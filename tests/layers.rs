@@ -20,7 +20,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("server", &["tools", "session", "upstream", "page", "config", "error", "offload"]),
     ("transport", &["server", "tools", "session", "upstream", "config", "error", "offload"]),
     ("cli", &["transport", "server", "tools", "store", "engine", "policy", "config", "error"]),
-    ("node", &["cli", "transport", "server", "tools", "session", "store", "engine", "config", "error"]),
+    (
+        "node",
+        &["cli", "transport", "server", "tools", "session", "store", "engine", "config", "error", "offload"],
+    ),
 ];
 
 /// `crate → the only modules that may use it`.

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FrameId, url_pattern::UrlPattern};
+use crate::offload;
 
 /// What a request is for, in CDP's words, lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -66,7 +68,16 @@ pub struct Mock {
     pub url: UrlPattern,
     pub status: u16,
     pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+    /// Base64, as browsers take it.
+    pub body: String,
+}
+
+impl Mock {
+    /// An answer to requests to `url`.
+    pub fn new(url: UrlPattern, status: u16, headers: Vec<(String, String)>, body: &[u8]) -> Self {
+        let body = offload::in_place(body.len(), || STANDARD.encode(body));
+        Self { url, status, headers, body }
+    }
 }
 
 /// How slow the network is. `None` is without limit.

@@ -15,6 +15,7 @@ use super::{outcome, panicked, promise, runtime};
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
+    offload,
     session::{Connection, Session, SessionManager, Turn},
     tools::{Invocation, Registry},
 };
@@ -93,7 +94,8 @@ async fn call(
     tool: String,
     arguments: String,
 ) -> Result<Value> {
-    let arguments = serde_json::from_str(&arguments).map_err(|error| {
+    let parsed = offload::in_place(arguments.len(), || serde_json::from_str(&arguments));
+    let arguments = parsed.map_err(|error| {
         TroupeError::new(
             ErrorCode::InvalidParameters,
             format!("the arguments of `{tool}` are not JSON: {error}"),

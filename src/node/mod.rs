@@ -20,12 +20,14 @@ use std::{
 use futures_util::FutureExt;
 use napi::{Env, bindgen_prelude::Object};
 use napi_derive::napi;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::{ErrorCode, Result, TroupeError},
+    offload::{self, json_size},
     tools::{Lifecycle, Registry},
 };
 
@@ -81,10 +83,19 @@ fn promise<'env, T: napi::bindgen_prelude::ToNapiValue + Send + 'static>(
 
 /// An outcome as JSON text.
 fn outcome(result: Result<Value>) -> String {
-    match result {
-        Ok(value) => json!({"ok": value}).to_string(),
-        Err(error) => json!({"error": error}).to_string(),
+    #[derive(Serialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Outcome {
+        Ok(Value),
+        Error(TroupeError),
     }
+    let outcome = match result {
+        Ok(value) => Outcome::Ok(value),
+        Err(error) => Outcome::Error(error),
+    };
+    let bytes = if let Outcome::Ok(value) = &outcome { json_size(value) } else { 0 };
+    // Strings and numbers: this cannot fail.
+    offload::in_place(bytes, || serde_json::to_string(&outcome)).unwrap_or_default()
 }
 
 fn panicked() -> String {

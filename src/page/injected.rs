@@ -108,7 +108,7 @@ impl Page {
             let waited = arguments["waited"].as_u64().unwrap_or(0);
             Duration::from_millis(timeout.saturating_sub(waited)) + GRACE
         });
-        let arguments = arguments.to_string();
+        let arguments = offload::in_place(offload::json_size(arguments), || arguments.to_string());
         let called = self.alive_for(limit, self.engine.call_script(frame, name, &arguments)).await?;
         let answer = match called {
             Value::String(answer) => answer,

@@ -40,6 +40,7 @@ use super::{
 };
 use crate::{
     error::{ErrorCode as ErrorCodeOfTool, TroupeError},
+    offload,
     session::{Connection, SessionManager, Turn},
     tools::Invocation,
 };
@@ -182,7 +183,8 @@ impl Handler {
             return Ok(needed.into());
         }
         self.level.tell(context, &tool, &outcome, begun.elapsed().as_millis()).await;
-        Ok(render::result(outcome, self.manager().config().boundaries).into())
+        let boundaries = self.manager().config().boundaries;
+        Ok(offload::in_place(outcome.bytes(), || render::result(outcome, boundaries)).into())
     }
 }
 

@@ -300,11 +300,14 @@ impl Session {
     /// Saves what has changed since the last save; an origin only if its storage has changed.
     pub(super) fn write_down(&self, saved: &SavedSession) {
         let before = self.keeper.memory().written.clone();
-        let text = offload::in_place(before.state.len(), || saved.text(&self.secrets));
         // Masked differently, it is another text.
         let masks = self.secrets.revision();
         let hash = |origin: &OriginState| self.keeper.hasher.hash_one((masks, origin));
-        let written = Arc::new(Written { state: text, origins: saved.origins.iter().map(hash).collect() });
+        let bytes = before.state.len() + saved.origins.iter().map(OriginState::item_bytes).sum::<usize>();
+        let written = offload::in_place(bytes, || {
+            let origins = saved.origins.iter().map(hash).collect();
+            Arc::new(Written { state: saved.text(&self.secrets), origins })
+        });
         if *before == *written {
             return;
         }

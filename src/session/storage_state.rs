@@ -124,9 +124,11 @@ impl StorageState {
         if vault.is_empty() {
             return self;
         }
-        let mut value = serde_json::to_value(&self).unwrap_or_default();
-        vault.unmask_json(&mut value);
-        serde_json::from_value(value).unwrap_or(self)
+        offload::in_place(self.bytes(), || {
+            let mut value = serde_json::to_value(&self).unwrap_or_default();
+            vault.unmask_json(&mut value);
+            serde_json::from_value(value).unwrap_or(self)
+        })
     }
 }
 
@@ -141,9 +143,13 @@ impl OriginState {
 
     /// About how many bytes it has.
     pub fn bytes(&self) -> usize {
+        self.item_bytes() + self.storage.indexed_db.as_ref().map_or(0, Databases::bytes)
+    }
+
+    /// The same without its databases, whose hash is known.
+    pub(super) fn item_bytes(&self) -> usize {
         let items = self.storage.local_storage.iter().chain(self.storage.session_storage.iter().flatten());
-        let items = items.map(|item| item.name.len() + item.value.len()).sum::<usize>();
-        items + self.storage.indexed_db.as_ref().map_or(0, Databases::bytes)
+        items.map(|item| item.name.len() + item.value.len()).sum()
     }
 }
 
@@ -168,9 +174,9 @@ impl EmptyPage {
         let url = url.join(&format!("{EMPTY_PAGE}{}", uuid::Uuid::new_v4()));
         let url = url.map_err(|error| wrong(error.to_string()))?;
         let headers = vec![("content-type".to_owned(), "text/html".to_owned())];
-        let body = b"<!doctype html><link rel=icon href=data:,>".to_vec();
+        let body = b"<!doctype html><link rel=icon href=data:,>";
         let pattern = UrlPattern::parse(url.as_str()).map_err(wrong)?;
-        Ok(Self { url, mock: Arc::new(Mock { url: pattern, status: 200, headers, body }) })
+        Ok(Self { url, mock: Arc::new(Mock::new(pattern, 200, headers, body)) })
     }
 
     fn is_of(mock: &Mock) -> bool {

@@ -37,26 +37,29 @@ impl Store {
             CursorOf::Record => record.ref_id.clone(),
             CursorOf::Session(id) => id,
         };
-        let content = record.content();
+        let (content, hash) = offload::in_place(record.bytes(), || {
+            let content = record.content();
+            let hash = hash(&content);
+            (content, hash)
+        });
         let before = if reset { None } else { self.cursor(&key).await? };
+        let position = content.len();
         let reading = match before {
-            None => Reading::Whole(content.clone()),
-            Some(cursor) if cursor.hash == hash(&content) => Reading::Changes(String::new()),
+            None => Reading::Whole(content),
+            Some(cursor) if cursor.hash == hash => Reading::Changes(String::new()),
             Some(cursor) => match self.record(&cursor.last_ref_id).await? {
-                None => Reading::Whole(content.clone()),
-                Some(last) => {
-                    let changes = offload::in_place(2 * content.len(), || {
-                        delta(&ended(last.content()), &ended(content.clone()))
-                    });
+                None => Reading::Whole(content),
+                Some(last) => offload::in_place(last.bytes() + content.len(), || {
+                    let changes = delta(&ended(last.content()), &ended(content.clone()));
                     if changes.len() < content.len() {
                         Reading::Changes(changes)
                     } else {
-                        Reading::Whole(content.clone())
+                        Reading::Whole(content)
                     }
-                }
+                }),
             },
         };
-        self.move_cursor(key, &record.ref_id, &content).await;
+        self.move_cursor(key, &record.ref_id, hash, position).await;
         Ok(reading)
     }
 
@@ -71,8 +74,8 @@ impl Store {
         .await
     }
 
-    async fn move_cursor(&self, key: String, ref_id: &str, content: &str) {
-        let (ref_id, hash, position) = (ref_id.to_owned(), hash(content), content.len());
+    async fn move_cursor(&self, key: String, ref_id: &str, hash: String, position: usize) {
+        let ref_id = ref_id.to_owned();
         let written = self.0.writer.write(0, move |connection| {
             connection
                 .prepare_cached(

@@ -119,6 +119,13 @@ impl Record {
         self.answer.as_ref().is_some_and(|answer| answer.page_snapshot.is_some())
     }
 
+    /// About how many bytes `content` has to read.
+    pub fn bytes(&self) -> usize {
+        let Some(answer) = &self.answer else { return 0 };
+        let texts = [&answer.content, &answer.page_snapshot, &answer.result];
+        texts.into_iter().flatten().map(String::len).max().unwrap_or_default()
+    }
+
     /// The content for `get_content`: the text that the call read, or the page after the call.
     pub fn content(&self) -> String {
         let Some(answer) = &self.answer else { return String::new() };

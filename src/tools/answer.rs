@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     engine::{Dialog, FileChooser},
     error::{ErrorCode, Result, TroupeError},
+    offload::{self, json_size},
     page::{Done, Download, DownloadState, OpenDialog, OtherValue, Page},
     session::{PageInfo, Session},
     store::Summary,
@@ -40,26 +41,16 @@ pub struct Picture {
     pub path: Option<String>,
 }
 
-/// About how many bytes `value` has as JSON.
-fn bytes_of(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len(),
-        Value::Array(list) => list.iter().map(|value| 2 + bytes_of(value)).sum(),
-        Value::Object(map) => map.iter().map(|(key, value)| 4 + key.len() + bytes_of(value)).sum(),
-        _ => 4,
-    }
-}
-
 impl Answer {
     /// About how many bytes it has.
-    pub(super) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let pictures =
             |pictures: &[Picture]| pictures.iter().map(|picture| picture.data.len()).sum::<usize>();
         match self {
-            Self::Json(value) | Self::Passed(value) => bytes_of(value),
+            Self::Json(value) | Self::Passed(value) => json_size(value),
             Self::Text(text) => text.len(),
             Self::Image(picture) => picture.data.len(),
-            Self::Pictured { facts, pictures: taken } => bytes_of(facts) + pictures(taken),
+            Self::Pictured { facts, pictures: taken } => json_size(facts) + pictures(taken),
         }
     }
 
@@ -158,6 +149,11 @@ impl Outcome {
         }
     }
 
+    /// About how many bytes its content has.
+    pub fn bytes(&self) -> usize {
+        self.result.as_ref().map_or(0, Answer::bytes)
+    }
+
     /// Whether the tool has succeeded.
     pub fn is_success(&self) -> bool {
         self.result.as_ref().is_ok_and(|answer| !answer.is_failure())
@@ -221,6 +217,28 @@ impl<T: Serialize + JsonSchema> IntoAnswer for T {
 
     fn type_name() -> Option<String> {
         Some(T::schema_name().into_owned())
+    }
+}
+
+/// An answer of about `bytes` bytes, which can be many.
+pub(super) struct Large<T> {
+    pub bytes: usize,
+    pub answer: T,
+}
+
+impl<T: Serialize + JsonSchema> IntoAnswer for Large<T> {
+    const KIND: AnswerKind = T::KIND;
+
+    fn into_answer(self) -> Answer {
+        offload::in_place(self.bytes, || self.answer.into_answer())
+    }
+
+    fn schema() -> Option<Value> {
+        T::schema()
+    }
+
+    fn type_name() -> Option<String> {
+        T::type_name()
     }
 }
 

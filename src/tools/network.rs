@@ -13,6 +13,7 @@ use crate::{
         url_pattern::UrlPattern,
     },
     error::{ErrorCode, Result, TroupeError},
+    offload::{self, json_size},
     page::Logged,
 };
 
@@ -159,10 +160,13 @@ impl MockResponse {
             }
             (Some(body), None) => {
                 let guess = content_type(url.as_str(), &body);
-                (body.into_bytes(), Some(guess))
+                (body, Some(guess))
             }
-            (None, Some(json)) => (json.to_string().into_bytes(), Some("application/json")),
-            (None, None) => (Vec::new(), None),
+            (None, Some(json)) => {
+                let body = offload::in_place(json_size(&json), || json.to_string());
+                (body, Some("application/json"))
+            }
+            (None, None) => (String::new(), None),
         };
         let named = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
         match (self.content_type, guess) {
@@ -173,7 +177,7 @@ impl MockResponse {
             (None, Some(guess)) if !named => headers.push(("content-type".to_owned(), guess.to_owned())),
             (None, _) => {}
         }
-        Ok(Mock { url, status: self.status.unwrap_or(200), headers, body })
+        Ok(Mock::new(url, self.status.unwrap_or(200), headers, body.as_bytes()))
     }
 }
 

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     engine,
     error::{ErrorCode, Result, TroupeError},
+    offload,
     page::check_log,
     session::KeptResult,
     store::{CursorOf, Message, NewestMessages, Reading, Record, RecordFilter, SessionFilter, Summary},
@@ -59,23 +60,26 @@ async fn get_content(call: ServerCall, given: ContentParameters) -> Result<Conte
         if let Some(taken) = ref_id.and_then(|ref_id| screenshots::screenshot_of(&call, session_id, ref_id)) {
             return Ok(Content { pictures: vec![taken], ..Content::default() });
         }
-        return read(&find_kept(&call, session_id, ref_id)?, &given, budget).map(only_text);
+        let kept = find_kept(&call, session_id, ref_id)?;
+        return offload::in_place(kept.text.len(), || read(&kept, &given, budget)).map(only_text);
     };
     let kept = |text: String| KeptResult::of(&record.ref_id, text);
+    let bytes = record.bytes();
     if given.offset.is_some() || given.search_for.as_deref().is_some_and(|wanted| !wanted.is_empty()) {
-        return read(&kept(record.content()), &given, budget).map(only_text);
+        return offload::in_place(bytes, || read(&kept(record.content()), &given, budget)).map(only_text);
     }
     let cursor_of = match (&given.ref_id, &record.session_id) {
         (None, Some(session)) if record.shows_page() => CursorOf::Session(session.clone()),
         _ => CursorOf::Record,
     };
     let reset = given.reset_cursor.unwrap_or(false);
-    let text = match call.manager.store().read_on(&record, cursor_of, reset).await? {
+    let reading = call.manager.store().read_on(&record, cursor_of, reset).await?;
+    let text = offload::in_place(bytes, || match reading {
         Reading::Changes(changes) if changes.chars().count() <= budget => changes,
         // Only of a content is a part of use.
         Reading::Changes(_) => budget::part(&kept(record.content()), 0, budget),
         Reading::Whole(content) => budget::part(&kept(content), 0, budget),
-    };
+    });
     // A call that is named is asked for again: its images have no cursor.
     let has_images = given.ref_id.is_some() || !text.is_empty();
     let pictures = if has_images { screenshots::recorded(&call, &record.ref_id).await? } else { Vec::new() };

@@ -23,7 +23,7 @@ use crate::{
     config::{Config, Responses, one_line, option_of_flag},
     engine,
     error::{ErrorCode, Result, TroupeError},
-    offload,
+    offload::{self, json_size},
     page::Entered,
     policy::vault::Vault,
     session::{Admitted, Backend, Browsers, Clock, Connection, Session, SessionManager, SystemClock, Turn},
@@ -311,14 +311,16 @@ impl Registry {
         let by_reference =
             config.responses == Responses::Ref && !invocation.whole && !matches!(tool.run, Run::Server(_));
         let connection = invocation.connection.clone();
-        let mut recording = Recording::new(
-            self.manager.store(),
-            tool.clone(),
-            &outcome.ref_id,
-            &connection,
-            &invocation.arguments,
-            config.record_headers,
-        );
+        let mut recording = offload::in_place(json_size(&invocation.arguments), || {
+            Recording::new(
+                self.manager.store(),
+                tool.clone(),
+                &outcome.ref_id,
+                &connection,
+                &invocation.arguments,
+                config.record_headers,
+            )
+        });
         let mut whole = None;
         // A program (in Node, in a shell) reads its own page as it is, but for the secrets of the server.
         let is_agent = !invocation.whole;
@@ -326,21 +328,22 @@ impl Registry {
             Err(error) => Err(self.manager.with_former(error).await),
             done => done,
         };
+        let session = outcome.session_id.as_deref().and_then(|id| self.manager.get(id).ok());
+        let results = session.as_ref().map_or(&connection.results, |session| &session.results);
         let bytes = result.as_ref().map_or(0, Answer::bytes);
-        let result = offload::in_place(bytes, || match is_agent {
-            true => recording.redact(result, &self.vault),
-            false => redact(result, &*self.vault),
-        });
-        outcome.result = match result {
-            Ok(answer) => {
-                let session = outcome.session_id.as_deref().and_then(|id| self.manager.get(id).ok());
-                let results = session.as_ref().map_or(&connection.results, |session| &session.results);
-                let answer = budget::fit(answer, &outcome.ref_id, budget, results);
-                whole = results.get(Some(&outcome.ref_id)).map(|kept| kept.text);
-                Ok(answer)
+        outcome.result = offload::in_place(bytes, || {
+            let result = match is_agent {
+                true => recording.redact(result, &self.vault),
+                false => redact(result, &*self.vault),
+            };
+            match result {
+                Ok(answer) => Ok(budget::fit(answer, &outcome.ref_id, budget, results)),
+                Err(error) => Err(budget::fit_error(error, budget)),
             }
-            Err(error) => Err(budget::fit_error(error, budget)),
-        };
+        });
+        if outcome.result.is_ok() {
+            whole = results.get(Some(&outcome.ref_id)).map(|kept| kept.text);
+        }
         if let (Err(error), Some(session)) = (&mut outcome.result, &outcome.session_id) {
             error.session_id.get_or_insert_with(|| session.clone());
         }
@@ -389,20 +392,25 @@ impl Registry {
             recording.passed(passed.found.snapshot, passed.text);
             return Ok(Answer::Passed(passed.result));
         }
-        let mut given = match parameters::check(&tool.name, &tool.input, arguments) {
+        let bytes = json_size(&arguments);
+        let checked = offload::in_place(bytes, || {
+            let given = parameters::check(&tool.name, &tool.input, arguments)?;
+            recording.called_with(&given);
+            Ok(given)
+        });
+        let mut given = match checked {
             Ok(given) => given,
             Err(error) => {
                 connection.pass(turn).await;
                 return Err(error);
             }
         };
-        recording.called_with(&given);
         match &tool.run {
             Run::Server(run) => {
                 connection.pass(turn).await;
                 recording.begin(None).await;
                 let call = ServerCall { manager: self.manager.clone(), connection, person };
-                let mut answer = run(call, Value::Object(given))?.await?;
+                let mut answer = offload::in_place(bytes, || run(call, Value::Object(given)))?.await?;
                 tool.add_alias_fields(&name, &mut answer);
                 if let Answer::Json(value) = &answer
                     && let Some(id) = value["sessionId"].as_str()
@@ -431,7 +439,9 @@ impl Registry {
                 recording.begin(Some(session.clone())).await;
                 let call = SessionCall { session: session.clone(), config: self.manager.config().clone() };
                 let _change = change(tool, &session);
-                session.run(async { run(call, Value::Object(given))?.await }).await
+                session
+                    .run(async { offload::in_place(bytes, || run(call, Value::Object(given)))?.await })
+                    .await
             }
             Run::Upstream { .. } => {
                 Err(TroupeError::new(ErrorCode::InternalError, "the call was passed through"))
@@ -458,7 +468,7 @@ impl Registry {
                         server,
                         entered: entered.clone(),
                     };
-                    let called = run(call, Value::Object(given))?;
+                    let called = offload::in_place(bytes, || run(call, Value::Object(given)))?;
                     let _concurrent = match place.take_if(|_| tool.properties.is_concurrent) {
                         Some(place) => place.let_next_run().await,
                         None => None,

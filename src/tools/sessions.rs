@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
-use super::tool::{Group, Lifecycle, ServerCall, SessionCall, Tool, tool};
+use super::{
+    answer::Large,
+    tool::{Group, Lifecycle, ServerCall, SessionCall, Tool, tool},
+};
 use crate::{
     config::{Config, Transport, Viewport},
     engine::network::Cookie,
@@ -270,15 +273,15 @@ struct SavedState {
     path: Option<String>,
 }
 
-async fn save_state(call: SessionCall, given: SaveParameters) -> Result<SavedState> {
+async fn save_state(call: SessionCall, given: SaveParameters) -> Result<Large<SavedState>> {
     let state = call.session.storage_state().await?;
     let told = format!("{} cookies and the storage of {} origins", state.cookies.len(), state.origins.len());
     let Some(name) = given.path else {
-        return Ok(SavedState {
-            success: true,
-            message: format!("Saved {told}."),
-            state: Some(state),
-            path: None,
+        let bytes = state.bytes();
+        let message = format!("Saved {told}.");
+        return Ok(Large {
+            bytes,
+            answer: SavedState { success: true, message, state: Some(state), path: None },
         });
     };
     let text = offload::in_place(state.bytes(), || {
@@ -286,14 +289,10 @@ async fn save_state(call: SessionCall, given: SaveParameters) -> Result<SavedSta
         call.session.secrets.vault().mask_json(&mut state);
         serde_json::to_string_pretty(&state).unwrap_or_default()
     });
-    let path = write_secret(&call.config, &name, &text)?;
+    let path = offload::in_place(text.len(), || write_secret(&call.config, &name, &text))?;
     let path = path.display().to_string();
-    Ok(SavedState {
-        success: true,
-        message: format!("Saved {told} to {path}. Whoever can read it is logged in as this session is."),
-        state: None,
-        path: Some(path),
-    })
+    let message = format!("Saved {told} to {path}. Whoever can read it is logged in as this session is.");
+    Ok(Large { bytes: 0, answer: SavedState { success: true, message, state: None, path: Some(path) } })
 }
 
 /// Writes a new file below the output folder that only its owner may read.
@@ -318,7 +317,7 @@ struct RestoreParameters {
 
 /// Reads the storage state that a client gives: the state, the path of its file, or the result of `save_state`.
 async fn storage_state(config: &Config, given: Value) -> Result<StorageState> {
-    match GivenState::of(given)? {
+    match offload::in_place(offload::json_size(&given), || GivenState::of(given))? {
         GivenState::State(state) => Ok(state),
         GivenState::Path(path) => StorageState::read(&files::resolve_input(config, &path)?).await,
     }

@@ -279,6 +279,10 @@ impl Client {
 
     /// Handles data from the server: one message, or a list of messages. Anything else is ignored.
     pub fn receive(&self, text: &[u8]) {
+        offload::in_place(text.len(), || self.receive_here(text));
+    }
+
+    fn receive_here(&self, text: &[u8]) {
         if let Ok(message) = serde_json::from_slice::<Message>(text) {
             return self.take(message);
         }

@@ -9,6 +9,7 @@ use super::{
     client::{Client, Failure, ToolResult},
     content::Place,
 };
+use crate::offload;
 
 /// What one call of ours may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -139,7 +140,8 @@ impl<T: AsRef<str>> Talk<'_, T> {
             tracing::debug!(error, "the storage state is not to be had now");
             return None;
         }
-        serde_json::from_slice(&text.ok()?).ok()
+        let text = text.ok()?;
+        offload::in_place(text.len(), || serde_json::from_slice(&text).ok())
     }
 
     /// Restores the saved state: first the storage, so that the pages find it.

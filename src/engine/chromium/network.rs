@@ -13,7 +13,6 @@ use std::{
 };
 
 use async_trait::async_trait;
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 #[expect(
     deprecated,
     reason = "its successors take two commands, and are unknown to browsers of a year ago"
@@ -34,11 +33,14 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::{Link, browser::parse, page::ChromiumPage, requests::Request};
-use crate::engine::{
-    EngineResult, FrameId, PageEvent,
-    gate::{Kind, Passed, Stopped, Stops, WayOut, Whose},
-    network::{Mock, NetworkRules, RequestEvent, ResourceType, Throttling},
-    wire::Sent,
+use crate::{
+    engine::{
+        EngineResult, FrameId, PageEvent,
+        gate::{Kind, Passed, Stopped, Stops, WayOut, Whose},
+        network::{Mock, NetworkRules, RequestEvent, ResourceType, Throttling},
+        wire::Sent,
+    },
+    offload,
 };
 
 /// A page that does not respond (a dialog, a busy script) gets its rules later, and callers do not wait for it.
@@ -268,7 +270,7 @@ impl ContextNetwork {
             if let Some(id) = id {
                 tell(RequestEvent::Mocked { id });
             }
-            drop(link.post(fulfil(&paused, &mock)));
+            drop(offload::in_place(mock.body.len(), || link.post(fulfil(&paused, &mock))));
             return;
         }
         if state.gated
@@ -420,6 +422,6 @@ fn fulfil(paused: &Paused, mock: &Mock) -> FulfillRequestParams {
     headers.extend(mock.headers.iter().map(|(name, value)| HeaderEntry::new(name, value)));
     let mut answer = FulfillRequestParams::new(paused.request_id.clone(), mock.status);
     answer.response_headers = Some(headers);
-    answer.body = Some(STANDARD.encode(&mock.body).into());
+    answer.body = Some(mock.body.clone().into());
     answer
 }

@@ -7,7 +7,6 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,10 +18,13 @@ use super::{
     requests::Step,
     system::{LET_US_IN, System},
 };
-use crate::engine::{
-    EngineResult,
-    gate::{Asker, Gate, Passed, Stops, WayOut, Whose},
-    network::{Mock, NetworkRules, RequestEvent, Throttling},
+use crate::{
+    engine::{
+        EngineResult,
+        gate::{Asker, Gate, Passed, Stops, WayOut, Whose},
+        network::{Mock, NetworkRules, RequestEvent, Throttling},
+    },
+    offload,
 };
 
 /// The stopping of requests in a whole browser.
@@ -139,7 +141,7 @@ impl ContextNetwork {
         let mock = lock(&self.rules).mock_for(&request.url).cloned();
         let answer = if let Some(mock) = mock {
             tell(RequestEvent::Mocked { id: request.request.clone() });
-            bidi.post("network.provideResponse", answer(step, &mock))
+            offload::in_place(mock.body.len(), || bidi.post("network.provideResponse", answer(step, &mock)))
         } else if !self.admits(step, whose) || lock(&self.rules).blocked.contains(&request.kind()) {
             bidi.post("network.failRequest", json!({"request": request.request}))
         } else {
@@ -262,6 +264,6 @@ fn answer(step: &Step, mock: &Mock) -> Value {
         "statusCode": mock.status,
         "reasonPhrase": "Mocked",
         "headers": headers,
-        "body": {"type": "base64", "value": STANDARD.encode(&mock.body)},
+        "body": {"type": "base64", "value": mock.body},
     })
 }

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::engine::{EngineError, EngineResult, ScriptFailure};
+use crate::{
+    engine::{EngineError, EngineResult, ScriptFailure},
+    offload::{self, json_size},
+};
 
 /// The answer to a script.
 #[derive(Deserialize)]
@@ -109,13 +112,15 @@ impl Remote {
             "null" | "undefined" => return Ok(Value::Null),
             _ => {}
         }
-        let mut known = HashMap::new();
-        collect(&self.value, &mut known);
-        if let (Some(id), false) = (&self.internal_id, self.value.is_null()) {
-            known.insert(id.as_str(), (self.kind.as_str(), &self.value));
-        }
-        let copy = Copy { known };
-        copy.of(&self.kind, &self.value, self.internal_id.as_deref(), &mut Vec::new())
+        offload::in_place(json_size(&self.value), || {
+            let mut known = HashMap::new();
+            collect(&self.value, &mut known);
+            if let (Some(id), false) = (&self.internal_id, self.value.is_null()) {
+                known.insert(id.as_str(), (self.kind.as_str(), &self.value));
+            }
+            let copy = Copy { known };
+            copy.of(&self.kind, &self.value, self.internal_id.as_deref(), &mut Vec::new())
+        })
     }
 }
 

@@ -51,9 +51,7 @@ pub(super) async fn read(
     let refused = |error: TroupeError| refusal(uri, &error);
     let session = connection.session(manager, &parsed.session).await.map_err(refused)?;
     let contents = match read::read(&session, &parsed).await.map_err(refused)? {
-        Content::Json(value) => {
-            ResourceContents::text(value.to_string(), uri).with_mime_type("application/json")
-        }
+        Content::Json(json) => ResourceContents::text(json, uri).with_mime_type("application/json"),
         Content::Picture(taken) => {
             let contents = ResourceContents::blob(taken.data.clone(), uri).with_mime_type(taken.mime_type);
             match read::about(&taken) {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     error::{ErrorCode, Result, TroupeError},
+    offload,
     page::{Logged, Page},
     session::{Screenshot, Session},
     tools::{ResourceKind, ResourceUri, screenshot_at, timestamp},
@@ -18,6 +19,13 @@ const ACTIONABLE: &str = "a[href], button, input:not([type=hidden]), select, tex
 
 /// The contents of a resource.
 pub(super) enum Content {
+    /// JSON text.
+    Json(String),
+    Picture(Arc<Screenshot>),
+}
+
+/// The contents of a resource before secrets are masked.
+enum Unmasked {
     Json(Value),
     Picture(Arc<Screenshot>),
 }
@@ -25,14 +33,16 @@ pub(super) enum Content {
 /// Reads `uri`, which is in `session`.
 pub(super) async fn read(session: &Arc<Session>, uri: &ResourceUri) -> Result<Content> {
     // Waits until the session is ready, and stops when the session ends.
-    let mut content = session.run(contents(session, uri)).await?;
-    if let Content::Json(json) = &mut content {
-        session.secrets.mask_json(json);
-    }
-    Ok(content)
+    Ok(match session.run(contents(session, uri)).await? {
+        Unmasked::Json(mut json) => offload::in_place(offload::json_size(&json), || {
+            session.secrets.mask_json(&mut json);
+            Content::Json(json.to_string())
+        }),
+        Unmasked::Picture(taken) => Content::Picture(taken),
+    })
 }
 
-async fn contents(session: &Session, uri: &ResourceUri) -> Result<Content> {
+async fn contents(session: &Session, uri: &ResourceUri) -> Result<Unmasked> {
     let json = match &uri.kind {
         ResourceKind::Session => {
             let metadata = serde_json::to_value(session.info()).unwrap_or_default();
@@ -59,11 +69,11 @@ async fn contents(session: &Session, uri: &ResourceUri) -> Result<Content> {
             json!({"uri": uri.to_string(), "screenshots": taken})
         }
         ResourceKind::Screenshot { page, at } => {
-            return screenshot_at(session, page, at).map(Content::Picture);
+            return screenshot_at(session, page, at).map(Unmasked::Picture);
         }
         ResourceKind::NetworkLog(id) => network_log(uri, &*open_page(session, id)?)?,
     };
-    Ok(Content::Json(json))
+    Ok(Unmasked::Json(json))
 }
 
 /// The page `id`; unlike a call, a read opens none.

@@ -13,12 +13,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    answer::Text,
+    answer::{Large, Text},
     tool::{Group, PageCall, Switch, Tool, tool},
 };
 use crate::{
     config::option_of_flag,
     error::{ErrorCode, Result, TroupeError},
+    offload::json_size,
     page::{Page, SnapshotOptions},
     session::Session,
 };
@@ -100,14 +101,14 @@ struct Evaluated {
     value: Value,
 }
 
-async fn evaluate(call: PageCall, given: EvaluateParameters) -> Result<Evaluated> {
+async fn evaluate(call: PageCall, given: EvaluateParameters) -> Result<Large<Evaluated>> {
     if call.config.security.enable_script_evaluation.is_none()
         && let Some(page_id) = page_with_secret(&call.session, &call.page).await
     {
         return Err(holds_secret(&page_id));
     }
     let value = call.page.evaluate(&given.script, &given.args.unwrap_or_default()).await?;
-    Ok(Evaluated { success: true, value })
+    Ok(Large { bytes: json_size(&value), answer: Evaluated { success: true, value } })
 }
 
 /// Returns the id of a page of `session` that holds a typed secret: `page`, or another one. A script in one page can read

@@ -8,7 +8,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::ChromiumPage;
-use crate::engine::{EngineError, EngineResult, FrameId, ScriptFailure, World, chromium::Link};
+use crate::{
+    engine::{EngineError, EngineResult, FrameId, ScriptFailure, World, chromium::Link},
+    offload,
+};
 
 /// Name of our world beside the page's own.
 pub(super) const WORLD: &str = "troupe";
@@ -81,7 +84,8 @@ impl ChromiumPage {
         params.return_by_value = Some(true);
         params.await_promise = Some(true);
         params.user_gesture = Some(world == World::Main);
-        let result = link.execute::<Evaluated>(params).await?.outcome()?;
+        let sent = offload::in_place(expression.len(), || link.post(params))?;
+        let result = sent.read::<Evaluated>().await?.outcome()?;
         // NaN, Infinity, -0 and BigInts have no JSON, so their source text is returned.
         Ok(result.unserializable_value.map_or(result.value, Value::String))
     }
@@ -97,7 +101,8 @@ impl ChromiumPage {
         params.arguments = Some(vec![argument(name), argument(arguments)]);
         params.return_by_value = Some(true);
         params.await_promise = Some(true);
-        Ok(link.execute::<Evaluated>(params).await?.outcome()?.value)
+        let sent = offload::in_place(arguments.len(), || link.post(params))?;
+        Ok(sent.read::<Evaluated>().await?.outcome()?.value)
     }
 
     /// A handle on what `expression` gives in our world, to be released.

@@ -3,13 +3,16 @@
 use serde_json::{Value, json};
 
 use super::{FirefoxPage, lock};
-use crate::engine::{
-    EngineError, EngineResult, FrameId, World,
-    firefox::{
-        meaning,
-        value::{Outcome, Remote},
+use crate::{
+    engine::{
+        EngineError, EngineResult, FrameId, World,
+        firefox::{
+            meaning,
+            value::{Outcome, Remote},
+        },
+        wire::Sent,
     },
-    wire::Sent,
+    offload,
 };
 
 /// Name of our world beside the page's own.
@@ -31,7 +34,7 @@ impl FirefoxPage {
             "userActivation": world == World::Main,
             "serializationOptions": {"maxDomDepth": 0},
         });
-        self.bidi.post("script.evaluate", params)
+        offload::in_place(expression.len(), || self.bidi.post("script.evaluate", params))
     }
 
     pub(super) async fn script(

@@ -10,12 +10,15 @@ use serde_json::Value;
 use thirtyfour::common::command::Command;
 
 use super::{ELEMENT, WebkitPage, lock};
-use crate::engine::{
-    EngineError, EngineResult, FrameId, PageEvent, ScriptFailure,
-    webkit::{
-        driver::{Trouble, Turn},
-        frames::Where,
+use crate::{
+    engine::{
+        EngineError, EngineResult, FrameId, PageEvent, ScriptFailure,
+        webkit::{
+            driver::{Trouble, Turn},
+            frames::Where,
+        },
     },
+    offload,
 };
 
 const PAGE: &str = include_str!("page.js");
@@ -152,7 +155,7 @@ impl WebkitPage {
         };
         match ran.await {
             Ok(Value::String(told)) => {
-                let answer: Answer = serde_json::from_str(&told)
+                let answer: Answer = offload::in_place(told.len(), || serde_json::from_str(&told))
                     .map_err(|error| EngineError::Refused(format!("{error} in {told}")))?;
                 if answer.focused {
                     *lock(&self.focus) = frame.clone();

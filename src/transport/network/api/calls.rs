@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     config::Responses,
+    offload,
     tools::{Recorded, Registry, Summary},
 };
 
@@ -34,7 +35,7 @@ pub(super) async fn make(State(shared): State<Shared>, headers: HeaderMap, body:
         Err(refused) => return refused,
     };
     match exchange(&shared, Value::Object(given)).await {
-        Ok(exchange) => Json(exchange).into_response(),
+        Ok((exchange, bytes)) => offload::in_place(bytes, || Json(exchange).into_response()),
         Err(refusal) => refusal.into_response(),
     }
 }
@@ -48,7 +49,8 @@ pub(super) async fn show(State(shared): State<Shared>, Path(ref_id): Path<String
     }
 }
 
-async fn exchange(shared: &Shared, given: Value) -> Result<Exchange, Refusal> {
+/// Makes a call. Returns also about how many bytes the result has.
+async fn exchange(shared: &Shared, given: Value) -> Result<(Exchange, usize), Refusal> {
     let unreadable = |why: String| Refusal::Unreadable(format!("not a call: {why}"));
     let CallRequest { session_id, tool, params, request_id } =
         serde_json::from_value(given).map_err(|error| unreadable(error.to_string()))?;
@@ -70,6 +72,7 @@ async fn exchange(shared: &Shared, given: Value) -> Result<Exchange, Refusal> {
     let outcome = super::call(shared, &tool, Value::Object(arguments), request_id).await?;
     let no_browser = registry.manager().browser_failure().is_some();
     let outcome = forms::ran(outcome, no_browser)?;
+    let bytes = outcome.bytes();
     let mut exchange = Exchange {
         ref_id: outcome.recorded_id(),
         session_id: outcome.session_id.or(session_id),
@@ -92,7 +95,7 @@ async fn exchange(shared: &Shared, given: Value) -> Result<Exchange, Refusal> {
             let full = registry.manager().config().responses == Responses::Full;
             exchange.result = full.then(|| {
                 let mut value = answer.into_value();
-                times::rewrite_result(&exchange.metadata.tool, &mut value);
+                offload::in_place(bytes, || times::rewrite_result(&exchange.metadata.tool, &mut value));
                 value
             });
         }
@@ -106,7 +109,7 @@ async fn exchange(shared: &Shared, given: Value) -> Result<Exchange, Refusal> {
             exchange.suggestion = error.suggestion;
         }
     }
-    Ok(exchange)
+    Ok((exchange, bytes))
 }
 
 /// The tool's arguments. Every call may name a session; a tool that works in none is not told.

@@ -25,6 +25,7 @@ use serde_json::{Map, Value};
 use self::forms::Refusal;
 use super::{Shared, problem, request};
 use crate::{
+    offload,
     session::Connection,
     tools::{Invocation, Outcome},
 };
@@ -77,6 +78,6 @@ async fn object(shared: &Shared, headers: &HeaderMap, body: Body) -> Result<Map<
     if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
         return Err(Refusal::MediaType.into_response());
     }
-    let read = serde_json::from_slice(&taken);
+    let read = offload::in_place(taken.len(), || serde_json::from_slice(&taken));
     read.map_err(|error| Refusal::Unreadable(format!("the body is no JSON object: {error}")).into_response())
 }

@@ -15,7 +15,10 @@ use super::{
     forms::{self, snake_case, snake_cased},
     times,
 };
-use crate::tools::{Answer, Registry, Tool};
+use crate::{
+    offload,
+    tools::{Answer, Outcome, Registry, Tool},
+};
 
 /// Where the parameters stand that the path does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,6 +194,11 @@ impl Operation {
             Ok(outcome) => outcome,
             Err(refusal) => return refusal.into_response(),
         };
+        let bytes = outcome.bytes();
+        offload::in_place(bytes, || self.answer(shared, &arguments, outcome))
+    }
+
+    fn answer(&self, shared: &Shared, arguments: &Value, outcome: Outcome) -> Response {
         let ref_id = outcome.recorded_id();
         let answer = match (outcome.result, self.text) {
             (Ok(Answer::Text(text)), Some(field)) => {
