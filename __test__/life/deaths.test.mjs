@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
 import { delayedBrowser } from '../support/delayed-browser.mjs'
-import { allEnded, browsers, descendants } from '../support/processes.mjs'
+import { allEnded, browsers, descendants, threads } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { beMember, formOf, HALF_FILLED, lossLimit, memberSite } from '../support/state.mjs'
@@ -63,6 +63,23 @@ describe('after kill -9 of the server', { skip: process.platform !== 'linux' }, 
     assert.ok(existsSync(folder))
     assert.equal((await other.ok('evaluate', { script: 'document.title' })).value, 'On')
   })
+})
+
+test('the browser outlives the threads that ran when it started, which end after a large result', { skip: process.platform !== 'linux', timeout: 60_000 }, async (t) => {
+  const server = await startServer(t)
+  const pid = /** @type {number} */ (server.child.pid)
+  await server.ok('evaluate', { script: 'void (globalThis.kept = 1)' })
+  const [started, first] = [browsers(pid), threads(pid, 'troupe')]
+  assert.ok(started.length > 0 && first.length > 0)
+  const haveEnded = () => !threads(pid, 'troupe').some((thread) => first.includes(thread))
+  // A large result moves the work of a thread to another one, unless it is read too soon for that.
+  const end = async () => {
+    await server.ok('evaluate', { script: "'x'.repeat(1_000_000)" })
+    return until(haveEnded, 'the end of the threads', 1000).catch(() => false)
+  }
+  await until(end, 'the end of the first threads', 30_000)
+  assert.equal((await server.ok('evaluate', { script: 'kept' })).value, 1)
+  assert.deepEqual(browsers(pid), started)
 })
 
 describe('when the browser is killed', { skip: process.platform !== 'linux' }, () => {

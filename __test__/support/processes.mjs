@@ -33,6 +33,18 @@ export function descendants(pid) {
   return below
 }
 
+/** The threads of `pid` with this name. @param {number} pid @param {string} name */
+export function threads(pid, name) {
+  const isNamed = (thread) => {
+    try {
+      return readFileSync(`/proc/${pid}/task/${thread}/comm`, 'utf8') === `${name}\n`
+    } catch {
+      return false
+    }
+  }
+  return readdirSync(`/proc/${pid}/task`).filter(isNamed)
+}
+
 /** The profile that a browser has, by its command line, or WebKit's by its environment. @param {Process} process @returns {string | undefined} */
 export function profileOf({ pid, command }) {
   const [, ofChromium] = command.map((argument) => /^--user-data-dir=(.*)/.exec(argument)).find(Boolean) ?? []

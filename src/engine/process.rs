@@ -8,9 +8,11 @@ use std::{
     collections::VecDeque,
     fs::{self, File},
     io,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
-    sync::Arc,
+    sync::{Arc, LazyLock, mpsc},
+    thread,
     time::Duration,
 };
 
@@ -18,6 +20,7 @@ use parking_lot::Mutex;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     process::{Child, Command},
+    runtime::Handle,
     sync::{Notify, oneshot},
 };
 use tokio_util::sync::CancellationToken;
@@ -111,10 +114,34 @@ pub fn start(
     command.process_group(0);
     #[cfg(target_os = "linux")]
     die_with_parent(&mut command);
-    let child = command.spawn()?;
-    // The command may own the child's ends of pipes: only without them do we see the browser's end as EOF.
-    drop(command);
-    Ok(supervise(child, folder, gone))
+    Ok(supervise(spawn(command)?, folder, gone))
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Spawns `command` on a thread that ends with this process. The kernel kills a browser when the thread that spawned it
+/// ends ([`die_with_parent`]), and threads of a runtime end while it runs: `block_in_place` makes a worker one that
+/// ends when it is idle.
+fn spawn(mut command: Command) -> io::Result<Child> {
+    static SPAWNER: LazyLock<io::Result<mpsc::Sender<Job>>> = LazyLock::new(|| {
+        let (sender, jobs) = mpsc::channel::<Job>();
+        let run = move || jobs.into_iter().for_each(|job| drop(catch_unwind(AssertUnwindSafe(job))));
+        thread::Builder::new().name("troupe-spawn".to_owned()).spawn(run)?;
+        Ok(sender)
+    });
+    let spawner = SPAWNER.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
+    let runtime = Handle::current();
+    let (answer, spawned) = mpsc::channel();
+    let job = move || {
+        let _entered = runtime.enter();
+        let child = command.spawn();
+        // The command may own the child's ends of pipes: only without them do we see the browser's end as EOF.
+        drop(command);
+        // The caller waits for it.
+        let _ = answer.send(child);
+    };
+    spawner.send(Box::new(job)).map_err(|error| io::Error::other(error.to_string()))?;
+    spawned.recv().map_err(io::Error::other)?
 }
 
 /// The last lines that a browser wrote on stderr.
@@ -162,8 +189,8 @@ impl Stderr {
     }
 }
 
-/// Asks the kernel to end the browser with the thread that starts it: a worker thread, which lives as long
-/// as the server. A pipe to it does the same, but only once the browser reads it.
+/// Asks the kernel to end the browser with the thread that spawns it. A pipe to it does the same, but only once the
+/// browser reads it.
 #[cfg(target_os = "linux")]
 fn die_with_parent(command: &mut Command) {
     // SAFETY: between fork and exec only `prctl` is called, which is async-signal-safe.
@@ -372,5 +399,36 @@ mod tests {
         kept.sort();
         fs::remove_dir_all(&root).unwrap();
         assert_eq!(kept, ["held", "unreadable"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_browser_outlives_the_thread_that_started_it() {
+        let mut command = Command::new("/bin/sh");
+        // Told to, it reports that it lives.
+        command.args(["-c", "trap 'echo alive >&2' TERM; echo ready >&2; while :; do sleep 0.1; done"]);
+        let runtime = Handle::current();
+        let (tell, told) = oneshot::channel();
+        let starting = thread::spawn(move || {
+            let _entered = runtime.enter();
+            let running = start(command, Folder::create().unwrap(), || ()).unwrap();
+            tell.send((running, nix::unistd::gettid())).ok().unwrap();
+        });
+        let (running, thread) = told.await.unwrap();
+        starting.join().unwrap();
+        let answers = async {
+            running.stderr.find(|line| (line == "ready").then_some(())).await;
+            // The kernel signals the children before it removes the thread.
+            while Path::new(&format!("/proc/self/task/{thread}")).exists() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            end(running.pid, true);
+            running.stderr.find(|line| (line == "alive").then_some(())).await;
+        };
+        tokio::select! {
+            () = answers => {}
+            () = running.ending.exited().cancelled() => panic!("the browser ended with a thread"),
+        }
+        running.ending.close(|| end(running.pid, false), async {}).await;
     }
 }

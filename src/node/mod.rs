@@ -38,8 +38,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// What a panic exits with.
 const PANICKED: i32 = 70;
 
-/// A hundred years.
-const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+/// How long an idle blocking thread waits for work. Shorter in tests, so that they meet the end of threads.
+const KEEP_ALIVE: Duration = Duration::from_millis(if cfg!(feature = "testing") { 200 } else { 10_000 });
 
 /// The runtime of this process; made when it is first wanted, ended with the process.
 fn runtime() -> napi::Result<&'static Runtime> {
@@ -47,9 +47,7 @@ fn runtime() -> napi::Result<&'static Runtime> {
     RUNTIME
         .get_or_init(|| {
             tokio::runtime::Builder::new_multi_thread()
-                // The kernel kills a browser when the thread that started it ends (`die_with_parent`). Work in
-                // `block_in_place` turns a worker into a blocking thread, which must not end while idle.
-                .thread_keep_alive(FOREVER)
+                .thread_keep_alive(KEEP_ALIVE)
                 .worker_threads(workers())
                 .thread_name("troupe")
                 .enable_all()
