@@ -95,4 +95,17 @@ describe('frames', { timeout: 60_000 }, () => {
     assert.match(text, /iframe "frozen".*:\n +- text: \(unresponsive: a script is blocking this frame\)/)
     assert.ok(ms < 400, `the snapshot took ${ms} ms`)
   })
+
+  test('of another site that are blocked by a script do not delay the end of a wait for a text to go', { skip: BROWSER !== 'chromium' }, async (t) => {
+    const server = await startServer(t, ['--browser-arg=--site-per-process'])
+    await server.ok('navigate', { url: site.url('/frozen-around') })
+    await server.ok('wait_for', { text: 'Frozen now' })
+    await server.ok('evaluate', { script: "out.textContent = 'Loading'; setTimeout(() => { out.textContent = 'Loaded' }, 1000)" })
+    const { text, isError, ms } = await server.call('wait_for', { textGone: 'Loading' })
+    assert.ok(!isError, text)
+    assert.ok(ms > 500 && ms < 3000, `the wait took ${ms} ms`)
+    const present = await server.call('wait_for', { textGone: 'Press', timeout: 700 })
+    assert.equal(present.json.errorCode, 'TIMEOUT')
+    assert.match(present.json.message, /the text `Press` is still visible/)
+  })
 })

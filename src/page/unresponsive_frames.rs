@@ -31,7 +31,7 @@ impl UnresponsiveFrames {
     }
 
     /// Whether `frame` has still not run the script that it was sent.
-    fn contains(&self, frame: &FrameId) -> bool {
+    pub fn contains(&self, frame: &FrameId) -> bool {
         let mut frames = self.lock();
         let Some(probe) = frames.get_mut(frame) else { return false };
         let has_run = probe.now_or_never().is_some();

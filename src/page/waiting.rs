@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Page, pictures::area, state::Mark};
+use super::{Page, pictures::area, state::Mark, unresponsive_frames::is_unresponsive};
 use crate::{
     engine::{FrameId, url_pattern::UrlPattern},
     error::{ErrorCode, Result, TroupeError},
@@ -252,7 +252,8 @@ impl Page {
         Ok(None)
     }
 
-    /// `None` where a frame went away meanwhile.
+    /// `None` where a frame went away meanwhile, or responds again. Frames that do not respond are not waited for: what
+    /// they show cannot be read.
     async fn await_text_gone(
         &self,
         text: &str,
@@ -261,15 +262,21 @@ impl Page {
     ) -> Result<Option<()>> {
         let mut waits: FuturesUnordered<_> = frames
             .iter()
-            .map(|frame| self.awaited(frame, json!({"textGone": text, "timeout": millis(patience.left())})))
+            .map(async |frame| {
+                let arguments = json!({"textGone": text, "timeout": millis(patience.left())});
+                (frame, self.ask_frame(frame, "waitFor", arguments).await)
+            })
             .collect();
-        while let Some(outcome) = waits.next().await {
+        let mut unresponsive = Vec::new();
+        while let Some((frame, outcome)) = waits.next().await {
             match outcome {
                 Err(error) if self.replaced(&error) => return Ok(None),
+                Err(error) if is_unresponsive(&error) => unresponsive.push(frame),
                 other => other.map(drop)?,
             }
         }
-        Ok(Some(()))
+        let still = unresponsive.into_iter().all(|frame| self.unresponsive_frames.contains(frame));
+        Ok(still.then_some(()))
     }
 
     /// Does `work` until it is done in documents that stay.
