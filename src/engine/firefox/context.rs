@@ -95,3 +95,60 @@ impl Context for FirefoxContext {
         outcome.and(self.shared.bidi.run("browser.removeUserContext", context).await)
     }
 }
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs::File,
+        io::{BufRead as _, BufReader, Write as _},
+        thread,
+    };
+
+    use parking_lot::Mutex;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::engine::{
+        firefox::{Bidi, system::System},
+        network::ResourceType,
+        wire::PipeEnds,
+    };
+
+    /// A connection to a browser that refuses the commands in `refused`, and the commands that it has answered.
+    fn browser(refused: &'static [&'static str]) -> (Bidi, Arc<Mutex<Vec<String>>>) {
+        let (wire, reads, writes) = PipeEnds::new().unwrap().into_wire();
+        let commands: Arc<Mutex<Vec<String>>> = Arc::default();
+        let told = commands.clone();
+        // Ends with the connection.
+        thread::spawn(move || {
+            let mut answers = File::from(writes);
+            for message in BufReader::new(File::from(reads)).split(0) {
+                let command: Value = serde_json::from_slice(&message.unwrap()).unwrap();
+                let method = command["method"].as_str().unwrap().to_owned();
+                let answer = if refused.contains(&method.as_str()) {
+                    json!({"type": "error", "id": command["id"], "error": "unknown error", "message": "refused"})
+                } else {
+                    json!({"type": "success", "id": command["id"], "result": {"intercept": "1", "contexts": []}})
+                };
+                told.lock().push(method);
+                answers.write_all(format!("{answer}\0").as_bytes()).unwrap();
+            }
+        });
+        (Bidi { wire }, commands)
+    }
+
+    #[tokio::test]
+    async fn a_context_is_removed_although_an_earlier_step_fails() {
+        let (bidi, commands) = browser(&["network.removeIntercept"]);
+        let system = System::open(&bidi, true).await.unwrap();
+        let shared = Arc::new(Shared::new(bidi.clone(), system));
+        let network = ContextNetwork::new(bidi.clone(), &shared.intercept, None);
+        let context = FirefoxContext::new("1".into(), shared, network, Arc::default(), false, false);
+        let blocked = [ResourceType::Image].into_iter().collect();
+        context.set_network(NetworkRules { blocked, ..NetworkRules::default() }).await.unwrap();
+        assert!(context.close().await.is_err(), "the failure of the step is reported");
+        let commands = commands.lock();
+        assert_eq!(commands.last().unwrap(), "browser.removeUserContext", "{commands:?}");
+    }
+}
