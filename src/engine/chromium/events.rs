@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::browser::parse;
-use crate::engine::{Dialog, FileChooser, PageEvent};
+use crate::engine::{Dialog, FileChooser, FrameId, PageEvent};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -136,13 +136,16 @@ impl Frame {
     }
 }
 
-/// The commits of all documents of a page, of each frame before its children; empty for the document that every tab begins
-/// with.
-pub(super) fn documents(FrameTree { frame_tree: Tree { frame, child_frames } }: FrameTree) -> Vec<PageEvent> {
-    if frame.parent_id.is_none() && matches!(frame.url.as_str(), "" | "about:blank") {
+/// The commits of all documents of a page, of each frame before its children, without frames that are outdated; empty for
+/// the document that every tab begins with.
+pub(super) fn documents(tree: FrameTree, is_outdated: &dyn Fn(&FrameId) -> bool) -> Vec<PageEvent> {
+    let FrameTree { frame_tree: Tree { frame, child_frames } } = tree;
+    let is_empty = frame.parent_id.is_none() && matches!(frame.url.as_str(), "" | "about:blank");
+    if is_empty || is_outdated(&frame.id.as_str().into()) {
         return Vec::new();
     }
-    let inner = child_frames.into_iter().flat_map(|frame_tree| documents(FrameTree { frame_tree }));
+    let inner =
+        child_frames.into_iter().flat_map(|frame_tree| documents(FrameTree { frame_tree }, is_outdated));
     frame.committed().into_iter().chain(inner).collect()
 }
 
@@ -245,4 +248,29 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
         _ => return None,
     };
     Some(vec![event])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tree_brings_no_outdated_frame_back_nor_the_frames_in_it() {
+        let frame = |id: &str, parent: Option<&str>| json!({"id": id, "parentId": parent, "loaderId": "l", "url": "http://a/"});
+        let child = |id: &str, inner: &str| json!({"frame": frame(id, Some("main")), "childFrames": [{"frame": frame(inner, Some(id))}]});
+        let tree = json!({"frameTree": {
+            "frame": frame("main", None), "childFrames": [child("gone", "in gone"), child("here", "in here")],
+        }});
+        let events = documents(serde_json::from_value(tree).unwrap(), &|frame| &**frame == "gone");
+        let committed: Vec<_> = events
+            .into_iter()
+            .filter_map(|event| match event {
+                PageEvent::Committed { frame, .. } => Some(frame),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(committed, ["main", "here", "in here"].map(Arc::from));
+    }
 }

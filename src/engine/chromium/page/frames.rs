@@ -1,6 +1,9 @@
 //! The CDP session of each frame of a page, and the execution contexts of its worlds.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -15,6 +18,8 @@ struct Known {
     /// Frames in the page's process belong to the page's CDP session, out-of-process iframes have their own.
     frames: HashMap<FrameId, Frame>,
     contexts: HashMap<Context, i64>,
+    /// Frames that were detached before the frame tree of the page's beginning was read; `None` from then on.
+    detached: Option<HashSet<FrameId>>,
 }
 
 struct Frame {
@@ -119,6 +124,19 @@ impl Frames {
         let mut known = self.lock();
         known.forget_inside(frame);
         known.frames.remove(frame);
+        if let Some(detached) = &mut known.detached {
+            detached.insert(frame.clone());
+        }
+    }
+
+    /// Notes from now on which frames are detached: a frame tree is on its way.
+    pub fn expect_tree(&self) {
+        self.lock().detached = Some(HashSet::new());
+    }
+
+    /// The frames that were detached while the tree was on its way.
+    pub fn tree_arrived(&self) -> HashSet<FrameId> {
+        self.lock().detached.take().unwrap_or_default()
     }
 
     pub fn session_gone(&self, session: &Arc<str>) {
@@ -193,6 +211,16 @@ mod tests {
         frames.committed(&id("a"), &id("other"), "http://localhost/");
         assert_eq!(frames.place_of(&id("a")).as_deref(), Some("http://localhost/"));
         assert_eq!(frames.places().len(), 2);
+    }
+
+    #[test]
+    fn frames_that_are_detached_while_a_tree_is_on_its_way_are_noted() {
+        let frames = page();
+        frames.detached(&id("b"));
+        frames.expect_tree();
+        frames.detached(&id("a"));
+        assert_eq!(frames.tree_arrived(), HashSet::from([id("a")]));
+        assert!(frames.tree_arrived().is_empty());
     }
 
     #[test]

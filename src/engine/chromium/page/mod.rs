@@ -127,6 +127,7 @@ impl ChromiumPage {
         match listener::initialise(&page.link, &page.options, Some((setup.windows, setup.popup))) {
             Ok(answers) => {
                 let page = page.clone();
+                page.frames.expect_tree();
                 let document = page.link.post(GetFrameTreeParams::default());
                 // Ends with the last answer; each is answered or fails with the target.
                 tokio::spawn(async move {
@@ -148,16 +149,22 @@ impl ChromiumPage {
         page
     }
 
-    /// Reports the documents of `tree`, unless a navigation was reported before: a tab that a link opens in the background
+    /// Reports the documents of `tree`, as far as events have not replaced them: a tab that a link opens in the background
     /// may commit before `Page.enable` reaches its renderer.
     async fn report_first_document(&self, tree: Sent) {
-        let Ok(tree) = tree.read().await else { return };
-        let Some(session) = &self.link.session else { return };
+        let tree = tree.read().await;
         let ordered = self.order();
+        let detached = self.frames.tree_arrived();
+        let (Ok(tree), Some(session)) = (tree, &self.link.session) else { return };
         if self.frames.has_document(&self.id) {
             return;
         }
-        for event in events::documents(tree) {
+        // Of a frame with a document, the tree may have children of the former one.
+        let is_outdated = |frame: &FrameId| {
+            let moved = self.frames.session_of(frame).is_some_and(|of| of != *session);
+            moved || detached.contains(frame) || self.frames.has_document(frame)
+        };
+        for event in events::documents(tree, &is_outdated) {
             self.report(event, session);
         }
         drop(ordered);
