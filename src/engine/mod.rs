@@ -146,6 +146,8 @@ pub enum PageEvent {
     /// A navigation to another document was asked for or has begun; no document yet.
     NavigationRequested {
         frame: FrameId,
+        /// The document that it leads to, if it has begun and the browser reports that.
+        document: Option<DocumentId>,
     },
     /// One will begin in the next turn of the page's event loop (a form that is sent).
     NavigationScheduled {

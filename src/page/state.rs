@@ -52,6 +52,8 @@ pub struct Frame {
     pub status: u16,
     /// When a navigation away from the document was begun that is not over.
     pub navigating: Option<Mark>,
+    /// The documents of the navigations that have begun since, the oldest first.
+    begun: VecDeque<DocumentId>,
     /// When a navigation was put off to the next turn of the event loop.
     scheduled: Option<Mark>,
     /// When the document was committed.
@@ -88,6 +90,9 @@ type FrameIdOrNone = Option<FrameId>;
 /// Windows that a page has asked for that are remembered: more than one action opens.
 const MOST_WINDOWS: usize = 16;
 
+/// Documents of navigations that a frame remembers: fewer are on their way at once.
+const MOST_BEGUN: usize = 16;
+
 /// The state of one page; its engine writes, everybody else reads and waits.
 #[derive(Debug, Default)]
 pub struct PageState {
@@ -105,6 +110,12 @@ pub struct PageState {
 }
 
 impl Frame {
+    /// The documents of navigations that began after the one to `document`: its commit does not end them.
+    fn begun_after(&self, document: &DocumentId) -> VecDeque<DocumentId> {
+        let at = self.begun.iter().position(|begun| begun == document);
+        at.map(|at| self.begun.range(at + 1..).cloned().collect()).unwrap_or_default()
+    }
+
     fn leaves_since(&self, mark: Mark) -> bool {
         self.navigating.is_some_and(|at| at > mark) || self.scheduled.is_some_and(|at| at > mark)
     }
@@ -240,9 +251,13 @@ impl Facts {
                 self.requests.forget(|request| request.frame.as_ref() == Some(&frame));
             }
             // Of a frame that has gone there may be more to tell, which does not bring it back.
-            PageEvent::NavigationRequested { frame } => {
+            PageEvent::NavigationRequested { frame, document } => {
                 if let Some(frame) = self.frames.get_mut(&frame) {
                     frame.navigating = Some(now);
+                    if frame.begun.len() == MOST_BEGUN {
+                        frame.begun.pop_front();
+                    }
+                    frame.begun.extend(document);
                 }
             }
             PageEvent::NavigationScheduled { frame } => {
@@ -265,7 +280,10 @@ impl Facts {
                 }
             }
             PageEvent::LoadingStopped { frame } => {
-                if self.frames.get_mut(&frame).is_some_and(|frame| frame.navigating.take().is_some()) {
+                if let Some(frame) = self.frames.get_mut(&frame)
+                    && frame.navigating.take().is_some()
+                {
+                    frame.begun.clear();
                     self.abandoned = now;
                 }
             }
@@ -275,11 +293,16 @@ impl Facts {
                 let status = status.map_or(0, |(_, status)| *status);
                 // The browser does not report the end of frames in a document that the frame has left.
                 self.drop_frames_in(&frame);
-                let parent = self.frame(&frame).parent.clone();
+                let former = self.frame(&frame);
+                let parent = former.parent.clone();
+                let begun = former.begun_after(&document);
+                let navigating = former.navigating.filter(|_| !begun.is_empty());
                 self.frames.insert(
                     frame.clone(),
                     Frame {
                         parent,
+                        navigating,
+                        begun,
                         document: Some(document.clone()),
                         url: url.into(),
                         status,
@@ -474,7 +497,7 @@ mod tests {
     #[test]
     fn a_navigation_that_replaces_another_counts_from_its_own_start() {
         for event in [
-            PageEvent::NavigationRequested { frame: "f".into() },
+            PageEvent::NavigationRequested { frame: "f".into(), document: None },
             PageEvent::NavigationScheduled { frame: "f".into() },
         ] {
             let state = page();
@@ -484,6 +507,26 @@ mod tests {
             state.event(event.clone());
             assert!(state.read(|facts| facts.navigating_since(mark)), "{event:?}");
         }
+    }
+
+    #[test]
+    fn a_navigation_ends_with_its_own_document_and_not_with_an_earlier_one() {
+        let begins = |document: &str| PageEvent::NavigationRequested {
+            frame: "f".into(),
+            document: Some(document.into()),
+        };
+        let state = page();
+        let mark = state.mark();
+        state.event(begins("first"));
+        state.event(begins("second"));
+        state.event(committed("f", "first"));
+        assert!(state.read(|facts| facts.navigating_since(mark)), "the second is on its way");
+        state.event(committed("f", "second"));
+        assert!(!state.read(|facts| facts.navigating_since(mark)));
+        // One of the history comes back under its own id.
+        state.event(begins("third"));
+        state.event(committed("f", "first"));
+        assert!(!state.read(|facts| facts.navigating_since(mark)));
     }
 
     #[test]
@@ -570,7 +613,7 @@ mod tests {
         let state = page();
         state.event(PageEvent::FrameAttached { frame: "g".into(), parent: Some("f".into()) });
         state.event(PageEvent::FrameDetached { frame: "g".into() });
-        state.event(PageEvent::NavigationRequested { frame: "g".into() });
+        state.event(PageEvent::NavigationRequested { frame: "g".into(), document: None });
         state.event(PageEvent::NavigatedWithinDocument { frame: "g".into(), url: "about:blank#a".into() });
         state.event(PageEvent::LoadingStopped { frame: "g".into() });
         assert_eq!(state.read(|facts| facts.frames.keys().cloned().collect::<Vec<_>>()), ["f".into()]);

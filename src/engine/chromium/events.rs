@@ -117,6 +117,7 @@ struct ChooserOpened {
 #[serde(rename_all = "camelCase")]
 struct StartedNavigating {
     frame_id: String,
+    loader_id: Option<String>,
     navigation_type: Option<String>,
 }
 
@@ -191,7 +192,7 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
             match disposition.as_str() {
                 // A link that a held key or the middle button opens elsewhere: this frame stays where it is.
                 "newTab" | "newWindow" => PageEvent::WindowOpening { window: None, url },
-                _ => PageEvent::NavigationRequested { frame: frame_id.into() },
+                _ => PageEvent::NavigationRequested { frame: frame_id.into(), document: None },
             }
         }
         "Page.frameScheduledNavigation" => {
@@ -215,7 +216,8 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
             if matches!(event.navigation_type.as_deref(), Some("sameDocument" | "historySameDocument")) {
                 return None;
             }
-            PageEvent::NavigationRequested { frame: event.frame_id.into() }
+            let document = event.loader_id.map(Into::into);
+            PageEvent::NavigationRequested { frame: event.frame_id.into(), document }
         }
         "Page.frameStoppedLoading" => {
             let event: FrameOnly = parse(method, params)?;

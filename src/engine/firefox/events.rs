@@ -160,7 +160,7 @@ impl Frames {
                 let Some(known) = self.known.get_mut(&frame) else { return Vec::new() };
                 known.pending.clone_from(navigation);
                 known.begun.clone_from(navigation);
-                vec![PageEvent::NavigationRequested { frame }]
+                vec![PageEvent::NavigationRequested { frame, document: navigation.clone() }]
             }
             "browsingContext.navigationCommitted" => self.committed(frame, &happening),
             "browsingContext.domContentLoaded" => self.loaded(frame, &happening, false),

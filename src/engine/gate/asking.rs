@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use super::{Asker, Closed, Gate, Gateway};
 use crate::{
     config::Config,
-    engine::{ContextOptions, EngineResult},
+    engine::{ContextOptions, DocumentId, EngineResult},
 };
 
 /// Requests whose redirects are known as such.
@@ -62,6 +62,46 @@ impl Going {
 
     fn leads_to(&self, url: &str) -> bool {
         matches!(self, Self::Again) || *self == Self::to(url)
+    }
+}
+
+/// The client's last navigation of a page's main frame, until it has a document.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct ClientNavigation {
+    going: Option<Going>,
+    /// The document of the last navigation that has begun, until its commit.
+    begun: Option<DocumentId>,
+    /// The same at the time when the client asked: its commit is that of an earlier navigation.
+    earlier: Option<DocumentId>,
+}
+
+impl ClientNavigation {
+    /// The client asks for a navigation.
+    pub fn ask(&mut self, going: Going) {
+        self.going = Some(going);
+        self.earlier.clone_from(&self.begun);
+    }
+
+    /// A navigation to `document` has begun.
+    pub fn begins(&mut self, document: DocumentId) {
+        self.begun = Some(document);
+    }
+
+    /// The frame has a new document.
+    pub fn committed(&mut self, document: &DocumentId) {
+        self.begun.take_if(|begun| begun == document);
+        if self.earlier.as_ref() != Some(document) {
+            self.end();
+        }
+    }
+
+    /// The navigation is over.
+    pub fn end(&mut self) {
+        self.going = None;
+    }
+
+    pub fn going(&self) -> Option<&Going> {
+        self.going.as_ref()
     }
 }
 
@@ -157,6 +197,23 @@ mod tests {
         assert_eq!(whose(Kind::Frame, None, asked(), None), Whose::OneOfThem);
         let public = "https://public/";
         assert_eq!(whose(Kind::Page, Some(public), None, None), Whose::Documents(public.into()));
+    }
+
+    #[test]
+    fn a_navigation_is_the_clients_until_it_has_a_document_and_not_an_earlier_one() {
+        let mut navigation = ClientNavigation::default();
+        navigation.ask(Going::to("http://localhost/first"));
+        navigation.begins("first".into());
+        navigation.ask(Going::to("http://localhost/x"));
+        navigation.committed(&"first".into());
+        assert_eq!(navigation.going(), Some(&Going::to("http://localhost/x")));
+        navigation.begins("second".into());
+        navigation.committed(&"second".into());
+        assert_eq!(navigation.going(), None);
+        // A document of the history is committed without a beginning.
+        navigation.ask(Going::Again);
+        navigation.committed(&"first".into());
+        assert_eq!(navigation.going(), None);
     }
 
     #[test]

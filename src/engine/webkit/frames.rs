@@ -268,7 +268,7 @@ impl Frames {
             if link.leads && *id == self.main && frame.target.is_none() {
                 frame.target = Some(link.url.clone());
                 frame.setting_out = Some(Instant::now());
-                events.push(PageEvent::NavigationRequested { frame: id.clone() });
+                events.push(PageEvent::NavigationRequested { frame: id.clone(), document: None });
             }
         }
         events.extend(frame.asked(id, &document, &seen.requests));
@@ -302,7 +302,7 @@ impl Frames {
             (false, false) => {
                 frame.target = Some(url.to_owned());
                 self.last_target = Some(url.to_owned());
-                Some(PageEvent::NavigationRequested { frame: self.main.clone() })
+                Some(PageEvent::NavigationRequested { frame: self.main.clone(), document: None })
             }
             _ => None,
         }

@@ -47,7 +47,7 @@ use crate::{
     engine::{
         Area, ContextOptions, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent,
         MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot, World,
-        gate::{Going, Whose},
+        gate::{ClientNavigation, Going, Whose},
         wire::Sent,
     },
 };
@@ -88,8 +88,7 @@ pub(super) struct ChromiumPage {
     popups: Popups,
     reporting: Mutex<()>,
     network: Arc<ContextNetwork>,
-    /// The client's own navigation of the main frame.
-    going: Mutex<Option<Going>>,
+    navigation: Mutex<ClientNavigation>,
     /// `None` while the page is being set up.
     state: watch::Sender<Option<Result<(), EngineError>>>,
 }
@@ -111,7 +110,7 @@ impl ChromiumPage {
             popups: Popups::default(),
             reporting: Mutex::default(),
             network: setup.network,
-            going: Mutex::default(),
+            navigation: Mutex::default(),
             state: watch::Sender::new(None),
         });
         if let Some(session) = &page.link.session {
@@ -183,9 +182,14 @@ impl ChromiumPage {
             PageEvent::FrameAttached { frame, parent } => {
                 self.frames.attached(frame, parent.as_ref(), session);
             }
-            PageEvent::Committed { frame, url, .. } => {
+            PageEvent::NavigationRequested { frame, document: Some(document) } if *frame == self.id => {
+                self.navigation.lock().begins(document.clone());
+            }
+            PageEvent::Committed { frame, url, document } => {
                 self.frames.committed(frame, session, url);
-                self.arrived(frame);
+                if *frame == self.id {
+                    self.navigation.lock().committed(document);
+                }
             }
             PageEvent::FrameDetached { frame } => self.frames.detached(frame),
             _ => {}
@@ -226,19 +230,7 @@ impl ChromiumPage {
     /// Whose a stopped request of its frames is.
     fn whose(&self, paused: &Paused) -> Whose {
         let place = paused.frame_id.as_ref().and_then(|frame| self.frames.place_of(frame));
-        let going = self.going.lock();
-        Whose::of(&paused.stopped(&self.id), going.as_ref(), place)
-    }
-
-    fn goes(&self, going: Option<Going>) {
-        *self.going.lock() = going;
-    }
-
-    /// There is a new document in `frame`.
-    fn arrived(&self, frame: &FrameId) {
-        if *frame == self.id {
-            self.goes(None);
-        }
+        Whose::of(&paused.stopped(&self.id), self.navigation.lock().going(), place)
     }
 
     /// The target has been detached.
@@ -324,9 +316,9 @@ impl Page for ChromiumPage {
     }
 
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
-        self.goes(Some(Going::to(url)));
+        self.navigation.lock().ask(Going::to(url));
         let answer: EngineResult<Navigated> = self.link.execute(NavigateParams::new(url)).await;
-        self.goes(None);
+        self.navigation.lock().end();
         Ok(match answer? {
             Navigated { is_download: true, .. } => NavigationStart::Download,
             Navigated { error_text: Some(reason), .. } if !reason.is_empty() => {
@@ -455,7 +447,7 @@ impl Page for ChromiumPage {
     }
 
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
-        self.goes(Some(Going::Again));
+        self.navigation.lock().ask(Going::Again);
         self.link.run(ReloadParams { ignore_cache: Some(ignore_cache), ..ReloadParams::default() }).await
     }
 
@@ -465,7 +457,7 @@ impl Page for ChromiumPage {
         let Some(entry) = index.and_then(|index| history.entries.into_iter().nth(index)) else {
             return Ok(false);
         };
-        self.goes(Some(Going::Again));
+        self.navigation.lock().ask(Going::Again);
         self.link.run(NavigateToHistoryEntryParams::new(entry.id)).await?;
         Ok(true)
     }

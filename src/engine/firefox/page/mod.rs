@@ -34,7 +34,7 @@ use crate::engine::{
     Area, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseButton, MouseEvent,
     NavigationStart, Page, PageEvent, PageObserver, Pressing, ResourceKind, ScriptCall, Shot, World,
     actions::{self, Typed},
-    gate::{Going, Kind, Stopped, Whose},
+    gate::{ClientNavigation, Going, Kind, Stopped, Whose},
     network::ResourceType,
     wire::WireError,
 };
@@ -78,8 +78,7 @@ struct State {
     /// Statuses of redirects by request, until the request that follows.
     redirects: HashMap<Arc<str>, u16>,
     closed: bool,
-    /// The client's own navigation of the main frame.
-    going: Option<Going>,
+    navigation: ClientNavigation,
     /// Since it last began to go somewhere.
     crashed: bool,
     /// The buttons of the pointer that are held down.
@@ -219,8 +218,12 @@ impl FirefoxPage {
         }
         let events = {
             let mut state = lock(&self.state);
-            if method == "browsingContext.navigationCommitted" && happening.context == self.id {
-                state.going = None;
+            if let Some(document) = happening.navigation.as_ref().filter(|_| happening.context == self.id) {
+                match method {
+                    NAVIGATION_STARTED => state.navigation.begins(document.clone()),
+                    "browsingContext.navigationCommitted" => state.navigation.committed(document),
+                    _ => {}
+                }
             }
             state.crashed &= method != NAVIGATION_STARTED || happening.context != self.id;
             if state.crashed {
@@ -325,7 +328,7 @@ impl FirefoxPage {
         };
         let stopped = Stopped { url: &step.request.url, kind, referrer: step.request.header("referer") };
         let place = frame.and_then(|frame| state.frames.place_of(frame));
-        Whose::of(&stopped, state.going.as_ref(), place)
+        Whose::of(&stopped, state.navigation.going(), place)
     }
 
     /// The page wishes for files.
@@ -423,7 +426,7 @@ impl Page for FirefoxPage {
     }
 
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
-        lock(&self.state).going = Some(Going::to(url));
+        lock(&self.state).navigation.ask(Going::to(url));
         let params = json!({"context": self.id, "url": url, "wait": "none"});
         let navigated: Navigated = match self.bidi.post("browsingContext.navigate", params)?.read().await {
             Ok(navigated) => navigated,
@@ -588,7 +591,7 @@ impl Page for FirefoxPage {
     }
 
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
-        lock(&self.state).going = Some(Going::Again);
+        lock(&self.state).navigation.ask(Going::Again);
         if ignore_cache {
             let instead = "reload without ignoreCache, or start Firefox with --remote-allow-system-access";
             return self.ask("reloading past the cache", instead, "reloadFresh").await.map(drop);
@@ -605,7 +608,7 @@ impl Page for FirefoxPage {
     }
 
     async fn travel(&self, entries: i64) -> EngineResult<bool> {
-        lock(&self.state).going = Some(Going::Again);
+        lock(&self.state).navigation.ask(Going::Again);
         let before = lock(&self.state).frames.standing(&self.id);
         let params = json!({"context": self.id, "delta": entries});
         match self.bidi.post("browsingContext.traverseHistory", params)?.raw().await {

@@ -43,7 +43,7 @@ impl WebkitPage {
             shared.note_cookies(&mut turn, self).await;
             plain(self.at_top(&mut turn).await)?;
             lock(&self.frames).sent_to(url);
-            self.emit(PageEvent::NavigationRequested { frame: self.handle.clone() });
+            self.emit(PageEvent::NavigationRequested { frame: self.handle.clone(), document: None });
             if by_entry || !REPLACING.iter().any(|scheme| url.starts_with(scheme)) {
                 plain(turn.send(Command::NavigateTo(url.into())).await)?;
             } else {
@@ -115,7 +115,7 @@ impl WebkitPage {
         plain(self.at_top(&mut turn).await)?;
         let url = lock(&self.frames).target();
         lock(&self.frames).sent_to(&url);
-        self.emit(PageEvent::NavigationRequested { frame: self.handle.clone() });
+        self.emit(PageEvent::NavigationRequested { frame: self.handle.clone(), document: None });
         plain(turn.send(Command::Refresh).await)?;
         shared.wake();
         Ok(())
