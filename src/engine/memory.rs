@@ -156,7 +156,7 @@ impl Page for MemoryPage {
         Self::unsupported()
     }
 
-    async fn content_frame(&self, _frame: &FrameId, _expression: &str) -> EngineResult<Option<FrameId>> {
+    async fn content_frame(&self, _frame: &FrameId, _reference: &str) -> EngineResult<Option<FrameId>> {
         Self::unsupported()
     }
 
@@ -196,7 +196,7 @@ impl Page for MemoryPage {
 
     fn give_up_drag(&self, _x: f64, _y: f64) {}
 
-    async fn set_files(&self, _frame: &FrameId, _expression: &str, _files: &[PathBuf]) -> EngineResult<()> {
+    async fn set_files(&self, _frame: &FrameId, _reference: &str, _files: &[PathBuf]) -> EngineResult<()> {
         Self::unsupported()
     }
 

@@ -439,8 +439,8 @@ pub trait Page: Send + Sync {
         let call = format!("globalThis.__troupe && __troupe.{name}({arguments})");
         self.evaluate(frame, World::Isolated, &call).await
     }
-    /// The frame inside the element that `expression` gives in the isolated world.
-    async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>>;
+    /// The frame inside the element with this ref.
+    async fn content_frame(&self, frame: &FrameId, reference: &str) -> EngineResult<Option<FrameId>>;
     /// Whether closed shadow roots can be handed over.
     fn sees_closed_roots(&self) -> bool {
         false
@@ -495,8 +495,8 @@ pub trait Page: Send + Sync {
     /// Ends an abandoned drag: stops intercepting drags, and releases the left button at a point if it is down. The
     /// command is sent at once and not awaited, because later input comes after it.
     fn give_up_drag(&self, x: f64, y: f64);
-    /// Puts files into the input that `expression` gives in the isolated world.
-    async fn set_files(&self, frame: &FrameId, expression: &str, files: &[PathBuf]) -> EngineResult<()>;
+    /// Puts files into the input with this ref.
+    async fn set_files(&self, frame: &FrameId, reference: &str, files: &[PathBuf]) -> EngineResult<()>;
     /// Puts files into the input whose chooser opened.
     async fn choose_files(&self, chooser: &FileChooser, files: &[PathBuf]) -> EngineResult<()>;
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()>;
@@ -508,6 +508,11 @@ pub trait Page: Send + Sync {
     async fn pdf(&self) -> EngineResult<String>;
     async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()>;
     async fn close(&self) -> EngineResult<()>;
+}
+
+/// An expression for the element with a ref in the isolated world. Null if the ref is stale.
+fn element_expression(reference: &str) -> String {
+    format!("__troupe.element({})", Value::from(reference))
 }
 
 /// The logs of a page.

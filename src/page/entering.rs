@@ -12,17 +12,13 @@ use super::{
     settle::Settled,
 };
 use crate::{
-    engine::{FrameId, KeyEvent, Modifiers, MouseButton, World},
+    engine::{FrameId, KeyEvent, Modifiers, MouseButton},
     error::{ErrorCode, Result, TroupeError},
 };
 
 /// A text of more characters than this is typed in groups of as many keys, each group awaited: nothing
 /// overflows the browser's input queue.
 const KEYS_AT_ONCE: usize = 256;
-
-/// Takes the files out of a file input, which protocols that put files in don't.
-const WITHOUT_FILES: &str = "input => { input.value = ''; for (const type of ['input', 'change']) \
-                             input.dispatchEvent(new Event(type, {bubbles: true, composed: true})); }";
 
 /// How to type.
 #[derive(Debug, Clone)]
@@ -248,24 +244,19 @@ impl Page {
         let spot = self.spot(target, "upload", false, timeout).await?;
         let element = spot.description.clone();
         if spot.tag == "input" && spot.kind == "file" {
-            let expression = format!("__troupe.element({})", json!(spot.reference));
             return self
                 .act(element, &spot.frame, async |_mark| {
-                    if files.is_empty() {
-                        let emptied = format!("({WITHOUT_FILES})({expression})");
-                        return self
-                            .alive(self.engine.evaluate(&spot.frame, World::Isolated, &emptied))
-                            .await
-                            .map(drop);
-                    }
-                    if files.len() > 1 {
-                        let multiple = format!("{expression}.multiple");
-                        let takes = self.engine.evaluate(&spot.frame, World::Isolated, &multiple);
-                        if self.alive(takes).await? == false {
+                    if files.len() != 1 {
+                        let arguments = json!({"ref": spot.reference, "empty": files.is_empty()});
+                        let input = self.inject_in(&spot.frame, "fileInput", arguments).await?;
+                        if files.is_empty() {
+                            return Ok(());
+                        }
+                        if input["multiple"] == false {
                             return Err(one_file_only());
                         }
                     }
-                    self.alive(self.engine.set_files(&spot.frame, &expression, files)).await
+                    self.alive(self.engine.set_files(&spot.frame, &spot.reference, files)).await
                 })
                 .await;
         }

@@ -30,9 +30,8 @@ impl Page {
         if let Some(child) = cached.filter(|child| self.has_frame(child)) {
             return Ok(Some(child));
         }
-        let element = format!("__troupe.element({})", json!(reference));
         let inner = async {
-            match self.engine.content_frame(frame, &element).await {
+            match self.engine.content_frame(frame, reference).await {
                 Err(EngineError::Refused(_)) => Ok(None),
                 other => other,
             }

@@ -187,6 +187,16 @@ export interface RefArgument {
   ref: string;
 }
 
+export interface FileInputArgument extends RefArgument {
+  /** Takes its files out, which protocols that put files in don't. */
+  empty: boolean;
+}
+
+export interface FileInputResult {
+  /** Whether it takes several files. */
+  multiple: boolean;
+}
+
 export interface FillArgument extends RefArgument {
   value: string;
 }
@@ -635,6 +645,7 @@ export interface Troupe {
   /** Where the document of a frame element is in this frame. */
   frameMatrix: Call<RefArgument, FrameMatrixResult>;
   fill: Call<FillArgument, FillResult>;
+  fileInput: Call<FileInputArgument, FileInputResult>;
   /** Which fields do not have the text that was entered: cut off, or formatted by the page. */
   entered: Call<EnteredArgument, EnteredResult>;
   select: Call<SelectArgument, SelectResult>;

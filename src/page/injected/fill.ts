@@ -1,5 +1,5 @@
 /** Form input: text, options, checkboxes. */
-import type { CheckedArgument, CheckedResult, EnteredArgument, EnteredResult, FillArgument, FillResult, SelectArgument, SelectResult } from "./api";
+import type { CheckedArgument, CheckedResult, EnteredArgument, EnteredResult, FileInputArgument, FileInputResult, FillArgument, FillResult, SelectArgument, SelectResult } from "./api";
 import { editProblem } from "./actionability";
 import { attr, elementClosest, isHtml, localName, normalize, textContent } from "./dom";
 import { Failure } from "./fail";
@@ -141,6 +141,15 @@ function findOption(element: HTMLSelectElement, options: HTMLOptionElement[], wa
   const group = option.parentElement;
   if (option.disabled || (group instanceof HTMLOptGroupElement && group.disabled)) throw refuse(element, "disabled", `has the option \`${wanted}\` disabled`);
   return option;
+}
+
+export function fileInput(argument: FileInputArgument): FileInputResult {
+  const input = requireRef(argument.ref) as HTMLInputElement;
+  if (argument.empty) {
+    input.value = "";
+    for (const type of ["input", "change"]) input.dispatchEvent(new Event(type, { bubbles: true, composed: true }));
+  }
+  return { multiple: input.multiple };
 }
 
 export function checkedState(argument: CheckedArgument): CheckedResult {

@@ -7,7 +7,7 @@ import { closedCandidates, known } from "./closed";
 import { adoptShadowRoot } from "./dom";
 import { links, metadata, table } from "./extract";
 import { answer, answerLater, answerRead } from "./fail";
-import { checkedState, entered, fill, select } from "./fill";
+import { checkedState, entered, fileInput, fill, select } from "./fill";
 import { find } from "./find";
 import { giveUpRelease } from "./guard";
 import { html } from "./html";
@@ -39,6 +39,7 @@ function wire(): Outside {
     hit: answer(hit),
     frameMatrix: answer(frameMatrix),
     fill: answer(fill),
+    fileInput: answer(fileInput),
     entered: answer(entered),
     select: answer(select),
     checkedState: answer(checkedState),

@@ -337,8 +337,8 @@ impl Page for ChromiumPage {
         self.call(frame, name, arguments).await
     }
 
-    async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>> {
-        let (link, object) = self.object(frame, expression).await?;
+    async fn content_frame(&self, frame: &FrameId, reference: &str) -> EngineResult<Option<FrameId>> {
+        let (link, object) = self.element(frame, reference).await?;
         let node: Described = link
             .execute(DescribeNodeParams {
                 object_id: Some(object.clone().into()),
@@ -431,8 +431,8 @@ impl Page for ChromiumPage {
         self.drag.cancel(&self.link, batch.send().unwrap_or_default());
     }
 
-    async fn set_files(&self, frame: &FrameId, expression: &str, files: &[PathBuf]) -> EngineResult<()> {
-        let (link, object) = self.object(frame, expression).await?;
+    async fn set_files(&self, frame: &FrameId, reference: &str, files: &[PathBuf]) -> EngineResult<()> {
+        let (link, object) = self.element(frame, reference).await?;
         let mut params = SetFileInputFilesParams::new(names(files));
         params.object_id = Some(object.clone().into());
         let outcome = link.run(params).await;

@@ -19,6 +19,9 @@ pub(super) const WORLD: &str = "troupe";
 /// Calls a function of our script with its arguments as JSON.
 const CALL: &str = "function (name, json) { const troupe = globalThis.__troupe; return troupe && troupe[name](JSON.parse(json)); }";
 
+/// The element with a ref, which fails without our script.
+const ELEMENT: &str = "function (reference) { return globalThis.__troupe.element(reference); }";
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Evaluated {
@@ -90,30 +93,41 @@ impl ChromiumPage {
         Ok(result.unserializable_value.map_or(result.value, Value::String))
     }
 
-    /// See [`crate::engine::Page::call_script`]. The source is the same for every call, so V8 finds it in its compilation
-    /// cache. Arguments are compiled too: as one string literal, which takes less time than an object literal.
+    /// See [`crate::engine::Page::call_script`].
     pub(super) async fn call(&self, frame: &FrameId, name: &str, arguments: &str) -> EngineResult<Value> {
         let link = self.link_of(frame);
-        let argument =
-            |value: &str| CallArgument { value: Some(Value::from(value)), ..CallArgument::default() };
-        let mut params = CallFunctionOnParams::new(CALL);
-        params.execution_context_id = self.context_of(&link, frame, World::Isolated).await?;
-        params.arguments = Some(vec![argument(name), argument(arguments)]);
+        let mut params = self.function_call(&link, frame, CALL, &[name, arguments]).await?;
         params.return_by_value = Some(true);
         params.await_promise = Some(true);
         let sent = offload::in_place(arguments.len(), || link.post(params))?;
         Ok(sent.read::<Evaluated>().await?.outcome()?.value)
     }
 
-    /// A handle on what `expression` gives in our world, to be released.
-    pub(super) async fn object(&self, frame: &FrameId, expression: &str) -> EngineResult<(Link, String)> {
+    /// A handle on the element with this ref, to be released.
+    pub(super) async fn element(&self, frame: &FrameId, reference: &str) -> EngineResult<(Link, String)> {
         let link = self.link_of(frame);
-        let mut params = EvaluateParams::new(expression);
-        params.context_id = self.context_of(&link, frame, World::Isolated).await?;
+        let params = self.function_call(&link, frame, ELEMENT, &[reference]).await?;
         let result = link.execute::<Evaluated>(params).await?.outcome()?;
         let object =
-            result.object_id.ok_or_else(|| EngineError::Refused(format!("`{expression}` is no object")))?;
+            result.object_id.ok_or_else(|| EngineError::Refused(format!("`{reference}` is no element")))?;
         Ok((link, object))
+    }
+
+    /// A call of `function` in our world. The source is the same for every call, so V8 finds it in its compilation cache.
+    /// Arguments are compiled too: as string literals, which takes less time than object literals.
+    async fn function_call(
+        &self,
+        link: &Link,
+        frame: &FrameId,
+        function: &str,
+        arguments: &[&str],
+    ) -> EngineResult<CallFunctionOnParams> {
+        let argument =
+            |value: &&str| CallArgument { value: Some(Value::from(*value)), ..CallArgument::default() };
+        let mut params = CallFunctionOnParams::new(function);
+        params.execution_context_id = self.context_of(link, frame, World::Isolated).await?;
+        params.arguments = Some(arguments.iter().map(argument).collect());
+        Ok(params)
     }
 
     pub(super) async fn context_of(

@@ -34,6 +34,7 @@ use crate::engine::{
     Area, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseButton, MouseEvent,
     NavigationStart, Page, PageEvent, PageObserver, Pressing, ResourceKind, ScriptCall, Shot, World,
     actions::{self, Typed},
+    element_expression,
     gate::{ClientNavigation, Going, Kind, Stopped, Whose},
     network::ResourceType,
     wire::WireError,
@@ -444,8 +445,8 @@ impl Page for FirefoxPage {
         self.script(frame, world, expression).await?.json()
     }
 
-    async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>> {
-        let look = format!("({expression})?.contentWindow ?? null");
+    async fn content_frame(&self, frame: &FrameId, reference: &str) -> EngineResult<Option<FrameId>> {
+        let look = format!("{}?.contentWindow ?? null", element_expression(reference));
         let remote = self.script(frame, World::Isolated, &look).await?;
         Ok(remote.window().map(Into::into))
     }
@@ -577,8 +578,8 @@ impl Page for FirefoxPage {
         }
     }
 
-    async fn set_files(&self, frame: &FrameId, expression: &str, files: &[PathBuf]) -> EngineResult<()> {
-        let node = self.node(frame, expression).await?;
+    async fn set_files(&self, frame: &FrameId, reference: &str, files: &[PathBuf]) -> EngineResult<()> {
+        let node = self.node(frame, &element_expression(reference)).await?;
         let params = json!({"context": frame, "element": {"sharedId": node}, "files": names(files)});
         self.run("input.setFiles", params).await
     }

@@ -25,6 +25,7 @@ use crate::engine::{
     Dialog, DownloadStart, EngineError, EngineResult, FileChooser, FrameId, KeyEvent, MouseButton,
     MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot, World,
     actions::{self, Typed},
+    element_expression,
 };
 use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
@@ -302,14 +303,15 @@ impl Page for WebkitPage {
         self.run(frame, expression).await
     }
 
-    async fn content_frame(&self, frame: &FrameId, expression: &str) -> EngineResult<Option<FrameId>> {
-        let number = self.frame_number(frame, expression).await?;
+    async fn content_frame(&self, frame: &FrameId, reference: &str) -> EngineResult<Option<FrameId>> {
+        let expression = element_expression(reference);
+        let number = self.frame_number(frame, &expression).await?;
         if number == 0 {
             return Ok(None);
         }
         let shared = self.shared()?;
         let mut turn = shared.free_turn().await;
-        let Some(element) = self.element(&mut turn, frame, expression).await? else { return Ok(None) };
+        let Some(element) = self.element(&mut turn, frame, &expression).await? else { return Ok(None) };
         self.enter(&mut turn, frame, number, &element).await
     }
 
@@ -408,10 +410,10 @@ impl Page for WebkitPage {
         }
     }
 
-    async fn set_files(&self, frame: &FrameId, expression: &str, files: &[PathBuf]) -> EngineResult<()> {
+    async fn set_files(&self, frame: &FrameId, reference: &str, files: &[PathBuf]) -> EngineResult<()> {
         let shared = self.shared()?;
         let mut turn = shared.free_turn().await;
-        let element = self.element(&mut turn, frame, expression).await?;
+        let element = self.element(&mut turn, frame, &element_expression(reference)).await?;
         let name = element
             .as_ref()
             .and_then(|element| element[ELEMENT].as_str())
