@@ -22,7 +22,7 @@ use futures_util::future::join_all;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{ChromiumPage, Described, script::Evaluated};
+use super::{ChromiumPage, Described};
 use crate::engine::{
     EngineError, EngineResult, FrameId, World,
     chromium::Link,
@@ -168,7 +168,8 @@ async fn look_into(
             })
             .collect(),
     );
-    link.execute::<Evaluated>(call).await?.outcome()?;
+    // Not awaited: later calls run after it. It fails only if the document or a node has gone meanwhile.
+    drop(link.post(call)?);
     Ok(Some(true))
 }
 
