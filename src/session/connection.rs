@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::{join_all, maybe_done};
+use futures_util::future::maybe_done;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{OwnedMutexGuard, OwnedSemaphorePermit, watch},
@@ -114,6 +114,11 @@ impl Admitted {
         // The semaphore is never closed.
         self.session.waits.clone().acquire_owned().await.ok()
     }
+}
+
+fn client_has_gone() -> TroupeError {
+    TroupeError::new(ErrorCode::SessionNotFound, "the client of this call has gone")
+        .detail("reason", "closed")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -260,18 +265,42 @@ impl Connection {
         }
     }
 
-    /// Notes a session that this client has made.
-    pub fn note_created(&self, manager: &SessionManager, id: Arc<str>) {
-        let mut known = lock(&self.known);
-        if self.is_attached() && !known.ended {
-            manager.holders.begin(&id, &self.id);
+    /// Notes a session that this client has created, or resumed as its own. Returns false if it is over.
+    pub fn note_created(&self, manager: &Arc<SessionManager>, session: &Arc<Session>) -> bool {
+        {
+            let mut known = lock(&self.known);
+            let _holding = manager.holding.lock();
+            if session.end_reason().is_some() {
+                return false;
+            }
+            known.named.insert(session.id.clone());
+            if !known.created.contains(&session.id) {
+                known.created.push(session.id.clone());
+            }
+            if self.is_attached() && !known.ended {
+                manager.holders.begin(&session.id, &self.id);
+            }
         }
-        known.named.insert(id.clone());
-        if !known.created.contains(&id) {
-            known.created.push(id);
+        if self.has_ended() {
+            manager.release_unused(session);
         }
-        drop(known);
         self.news.advance();
+        true
+    }
+
+    /// Notes that this client uses `session`, if it is attached. Returns false if the session is over.
+    fn join(&self, manager: &SessionManager, session: &Session) -> bool {
+        let known = lock(&self.known);
+        let _holding = manager.holding.lock();
+        if self.is_attached() && !known.ended {
+            manager.holders.join(&session.id, &self.id);
+        }
+        session.end_reason().is_none()
+    }
+
+    /// Whether the client has gone for good.
+    fn has_ended(&self) -> bool {
+        lock(&self.known).ended
     }
 
     /// Goes on where the connections to former servers were cut off, where the configuration says so.
@@ -304,7 +333,7 @@ impl Connection {
     }
 
     /// Closes the session `id`, whichever client created it.
-    pub async fn close(&self, manager: &SessionManager, id: &str) -> Result<()> {
+    pub async fn close(&self, manager: &Arc<SessionManager>, id: &str) -> Result<()> {
         self.check_reach(manager, id)?;
         manager.close(id).await?;
         let mut known = lock(&self.known);
@@ -328,9 +357,7 @@ impl Connection {
             return Ok(session);
         }
         self.check_reach(manager, id)?;
-        let session = manager.resume(id).await?;
-        self.note_created(manager, session.id.clone());
-        Ok(session)
+        manager.resume(id, |session| self.note_created(manager, session)).await
     }
 
     fn named(&self, id: &Arc<str>) {
@@ -364,14 +391,22 @@ impl Connection {
             return if *own.id == *id { Ok(own) } else { manager.get(id) };
         }
         self.check_reach(manager, id)?;
-        let session = match manager.holders.resting(id) {
-            Some(rest) => manager.wake(id, rest).await?,
-            None => manager.get(id)?,
+        let session = loop {
+            if let Some(rest) = manager.holders.resting(id) {
+                if self.has_ended() {
+                    return Err(client_has_gone());
+                }
+                break manager.wake(id, rest, |session| self.join(manager, session)).await?;
+            }
+            match manager.get(id) {
+                Ok(session) if self.join(manager, &session) => break session,
+                // It was put to rest, or has ended, since.
+                Ok(_) => {}
+                Err(_) if manager.holders.resting(id).is_some() => {}
+                Err(error) => return Err(error),
+            }
         };
         self.named(&session.id);
-        if self.is_attached() {
-            manager.holders.join(id, &self.id);
-        }
         Ok(session)
     }
 
@@ -470,8 +505,7 @@ impl Connection {
             if let Some(woken) = woken {
                 manager.end(&woken, EndReason::Released).await;
             }
-            return Err(TroupeError::new(ErrorCode::SessionNotFound, "the client of this call has gone")
-                .detail("reason", "closed"));
+            return Err(client_has_gone());
         };
         self.news.advance();
         Ok(own)
@@ -492,12 +526,13 @@ impl Connection {
             // One that was resting has been left so.
             known.resting = own.as_ref().map(|own| own.id.clone()).or(known.resting.take());
             let created = match manager.config().persistent_sessions {
-                true => manager.release(&manager.holders.go_away(&self.id)),
+                true => manager.release(|holders| holders.go_away(&self.id)),
                 false => Vec::new(),
             };
-            own.into_iter().chain(created).collect::<Vec<_>>()
+            let own = own.and_then(|own| manager.begin_end(&own, EndReason::Released));
+            own.into_iter().chain(created).collect()
         };
-        join_all(ending.iter().map(|session| manager.end(session, EndReason::Released))).await;
+        manager.end_released(ending).await;
     }
 
     fn is_attached(&self) -> bool {
@@ -511,9 +546,128 @@ impl Connection {
             known.ended = true;
             known.own.take()
         };
-        let ending: Vec<_> =
-            own.into_iter().chain(manager.release(&manager.holders.leave(&self.id))).collect();
-        join_all(ending.iter().map(|session| manager.end(session, EndReason::Released))).await;
+        let own = own.and_then(|own| manager.begin_end(&own, EndReason::Released));
+        let created = manager.release(|holders| holders.leave(&self.id));
+        manager.end_released(own.into_iter().chain(created).collect()).await;
         manager.owners.release(&self.id);
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use futures_util::poll;
+
+    use super::*;
+    use crate::{
+        config::Config,
+        engine::memory::MemoryEngine,
+        session::{Browsers, CreateOptions, SystemClock},
+        store::Store,
+    };
+
+    fn manager() -> Arc<SessionManager> {
+        let (config, clock) = (Arc::new(Config::default()), Arc::new(SystemClock));
+        let browsers = Browsers::new(config.clone(), Arc::new(MemoryEngine::default()), clock.clone());
+        SessionManager::new(config, browsers, clock, Store::none().unwrap())
+    }
+
+    async fn session_of(client: &Connection, manager: &Arc<SessionManager>) -> Arc<Session> {
+        let session = manager.create(CreateOptions::default()).await.unwrap();
+        assert!(client.note_created(manager, &session));
+        session
+    }
+
+    async fn is_usable(session: &Session) -> bool {
+        session.run(async { Ok(()) }).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn a_client_that_returns_as_its_session_is_put_to_rest_gets_it_back() {
+        let (manager, client) = (manager(), Connection::default());
+        let id = session_of(&client, &manager).await.id.clone();
+        // The session has begun to end, and its client is back before anything of that is done.
+        let ending = manager.release(|holders| holders.go_away(&client.id));
+        let mut returning = Box::pin(client.session(&manager, &id));
+        assert!(poll!(returning.as_mut()).is_pending());
+        manager.end_released(ending).await;
+        let session = returning.await.unwrap();
+        assert!(is_usable(&session).await);
+        assert!(session.take_notice().is_some());
+        client.end(&manager).await;
+        assert!(manager.list().is_empty());
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_client_that_returns_at_any_moment_of_the_rest_can_use_its_session() {
+        let (manager, client) = (manager(), Arc::new(Connection::default()));
+        let id = session_of(&client, &manager).await.id.clone();
+        for round in 0..300 {
+            let start = Arc::new(tokio::sync::Barrier::new(2));
+            let resting = tokio::spawn({
+                let (manager, client, start) = (manager.clone(), client.clone(), start.clone());
+                async move {
+                    start.wait().await;
+                    client.rest(&manager).await;
+                }
+            });
+            start.wait().await;
+            for _ in 0..round {
+                std::hint::spin_loop();
+            }
+            let _present = client.hold();
+            let session = client.session(&manager, &id).await.unwrap();
+            assert!(is_usable(&session).await, "round {round}");
+            resting.await.unwrap();
+            assert!(session.end_reason().is_none(), "round {round}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_late_call_of_a_client_that_has_gone_keeps_no_session_open() {
+        let (manager, client, other) = (manager(), Connection::default(), Connection::default());
+        let session = session_of(&other, &manager).await;
+        client.end(&manager).await;
+        client.session(&manager, &session.id).await.unwrap();
+        other.end(&manager).await;
+        assert!(manager.list().is_empty());
+        // Nor does one that it creates stay.
+        let created = session_of(&client, &manager).await;
+        created.gone.cancelled().await;
+        assert!(manager.list().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_session_whose_resume_was_canceled_ends_with_the_client_that_asked() {
+        let (manager, client, other) = (manager(), Connection::default(), Connection::default());
+        let id = session_of(&client, &manager).await.id.clone();
+        client.end(&manager).await;
+        assert!(manager.list().is_empty());
+        // Canceled as soon as the session is open: before the resume hears of it, and right after that.
+        for is_heard in [false, true] {
+            let mut resume = Box::pin(other.resume(&manager, &id));
+            loop {
+                let is_open = !manager.list().is_empty();
+                if is_open && !is_heard {
+                    break;
+                }
+                let is_done = poll!(resume.as_mut()).is_ready();
+                if is_done || !manager.list().is_empty() {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+            drop(resume);
+            other.end(&manager).await;
+            other.known.lock().ended = false;
+            let closed = async {
+                while !manager.list().is_empty() {
+                    tokio::task::yield_now().await;
+                }
+                manager.at_end(&id).await;
+            };
+            let closed = tokio::time::timeout(std::time::Duration::from_secs(5), closed).await;
+            closed.expect("the session is open without a client");
+        }
     }
 }

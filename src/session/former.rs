@@ -2,7 +2,9 @@
 
 use std::{cmp::Reverse, sync::Arc};
 
+use scopeguard::ScopeGuard;
 use serde_json::json;
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
 
 use super::{
     backend::Birth,
@@ -63,28 +65,48 @@ impl SessionManager {
     }
 
     /// Brings the session `id` back under its id, and waits until it can be used. One that lives is left as it is.
-    pub(super) async fn resume(self: &Arc<Self>, id: &str) -> Result<Arc<Session>> {
+    ///
+    /// `hold` notes who uses the session, and returns false if it is over. It is called before anything is awaited: who
+    /// gives up waiting has the session nevertheless, which ends with its client.
+    pub(super) async fn resume(
+        self: &Arc<Self>,
+        id: &str,
+        hold: impl Fn(&Arc<Session>) -> bool,
+    ) -> Result<Arc<Session>> {
         // Whoever names it may have it: it has a life of its own now.
-        let session = self.resume_as(id, false).await?;
+        let session = self.resume_as(id, false, hold).await?;
         session.run(session.worker.wake()).await?;
         Ok(session)
     }
 
     /// Starts to resume the implicit session of a connection: calls to it wait.
     pub(super) async fn resume_own(self: &Arc<Self>, id: &str) -> Result<Arc<Session>> {
-        self.resume_as(id, true).await
+        self.resume_as(id, true, |session| session.end_reason().is_none()).await
     }
 
-    async fn resume_as(self: &Arc<Self>, id: &str, own: bool) -> Result<Arc<Session>> {
-        self.at_end(id).await;
-        let _lock = self.resuming.lock(id).await;
-        let missing = match self.get(id) {
-            Ok(living) => return Ok(living),
-            Err(missing) => missing,
-        };
-        let (row, saved) = self.saved(id, missing).await?;
-        let place = self.place().await?;
-        self.revive(&row, SavedSession { own, ..saved }, place).await
+    async fn resume_as(
+        self: &Arc<Self>,
+        id: &str,
+        own: bool,
+        hold: impl Fn(&Arc<Session>) -> bool,
+    ) -> Result<Arc<Session>> {
+        loop {
+            self.at_end(id).await;
+            let lock = self.resuming.lock(id).await;
+            let missing = match self.get(id) {
+                Ok(living) if hold(&living) => return Ok(living),
+                Ok(_) => continue,
+                // It has begun to end since.
+                Err(_) if self.ending(id).is_some() => continue,
+                Err(missing) => missing,
+            };
+            let (row, saved) = self.saved(id, missing).await?;
+            let place = self.place().await?;
+            let revived = self.revive(row, SavedSession { own, ..saved }, place, lock).await?;
+            if hold(&revived) {
+                return Ok(ScopeGuard::into_inner(revived));
+            }
+        }
     }
 
     /// Starts to resume the sessions of earlier servers, the newest first, up to the limit of sessions.
@@ -100,7 +122,7 @@ impl SessionManager {
         };
         // A released session waits for its own client.
         for row in rows.into_iter().filter(|row| !row.is_released) {
-            let _lock = self.resuming.lock(&row.id).await;
+            let lock = self.resuming.lock(&row.id).await;
             if self.find(&row.id).is_some() {
                 continue;
             }
@@ -112,27 +134,49 @@ impl SessionManager {
                 tracing::warn!(session = row.id, "there is no place for it: it is not resumed");
                 break;
             };
+            let id = row.id.clone();
             let begun = async {
                 let saved = self.saved_state(&row.id).await?;
                 if saved.is_blank() {
                     return Ok(None);
                 }
                 let own = saved.own;
-                Ok::<_, TroupeError>(Some(Resumed { session: self.revive(&row, saved, place).await?, own }))
+                let session = ScopeGuard::into_inner(self.revive(row, saved, place, lock).await?);
+                Ok::<_, TroupeError>(Some(Resumed { session, own }))
             };
             match begun.await {
                 Ok(begun) => resumed.extend(begun),
-                Err(error) => tracing::warn!(session = row.id, %error, "it is not resumed"),
+                Err(error) => tracing::warn!(session = id, %error, "it is not resumed"),
             }
         }
         resumed
     }
 
+    /// Claims and opens the session of `row`, in a task: a caller that gives up leaves it neither claimed without being
+    /// open nor open without a client. Dropping the result ends the session, unless somebody uses it.
     async fn revive(
+        self: &Arc<Self>,
+        row: SessionRow,
+        saved: SavedSession,
+        place: OwnedSemaphorePermit,
+        lock: OwnedMutexGuard<()>,
+    ) -> Result<ScopeGuard<Arc<Session>, impl FnOnce(Arc<Session>) + use<>>> {
+        let manager = self.clone();
+        let revived = self.tasks.spawn(async move {
+            let _lock = lock;
+            let session = manager.open_again(&row, saved, place).await?;
+            Ok(scopeguard::guard(session, move |session| manager.release_unused(&session)))
+        });
+        revived.await.unwrap_or_else(|error| {
+            Err(TroupeError::new(ErrorCode::InternalError, format!("the session was not opened: {error}")))
+        })
+    }
+
+    async fn open_again(
         self: &Arc<Self>,
         row: &SessionRow,
         saved: SavedSession,
-        place: tokio::sync::OwnedSemaphorePermit,
+        place: OwnedSemaphorePermit,
     ) -> Result<Arc<Session>> {
         if !self.store.claim_session(&row.id).await? {
             return Err(self.in_use(row));

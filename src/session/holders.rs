@@ -43,7 +43,16 @@ impl Holders {
 
     /// `connection` has created `session`, or resumed it: from now on the session needs a client.
     pub fn begin(&self, session: &Arc<str>, connection: &ConnectionId) {
-        self.lock().entry(session.clone()).or_default().present.insert(connection.clone());
+        let mut sessions = self.lock();
+        let held = sessions.entry(session.clone()).or_default();
+        held.away.remove(connection);
+        held.present.insert(connection.clone());
+        held.rest = None;
+    }
+
+    /// Whether a client that is not idle uses `session`.
+    pub fn is_used(&self, session: &str) -> bool {
+        self.lock().get(session).is_some_and(|held| !held.present.is_empty())
     }
 
     /// `connection` uses `session`.

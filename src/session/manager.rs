@@ -16,7 +16,10 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::Instant,
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
 
 use super::{
     backend::{Backend, Birth, BrowserCounts},
@@ -97,6 +100,9 @@ pub struct SessionManager {
     state: Mutex<State>,
     pub(super) owners: Owners,
     pub(super) holders: Holders,
+    /// Held while a client begins to use a session, and while clients leave sessions and those begin to end: a client
+    /// that returns finds its session either open, to stay open, or at rest.
+    pub(super) holding: Mutex<()>,
     limit: SessionLimit,
     pub(super) places: Arc<Semaphore>,
     /// How many calls wait for a place.
@@ -105,7 +111,7 @@ pub struct SessionManager {
     pub(super) resuming: SessionLocks,
     /// Held while a call enters the queues of its sessions: all calls that use several enter them in the same order.
     pub(super) admission: Mutex<()>,
-    tasks: TaskTracker,
+    pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,
 }
 
@@ -123,6 +129,13 @@ impl Drop for Waits<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
+}
+
+/// A session that has begun to end. Whoever waits for its end goes on when this is dropped.
+pub(super) struct Ending {
+    session: Arc<Session>,
+    reason: EndReason,
+    _gone: DropGuard,
 }
 
 #[derive(Default)]
@@ -151,6 +164,7 @@ impl SessionManager {
             state: Mutex::default(),
             owners: Owners::default(),
             holders: Holders::default(),
+            holding: Mutex::default(),
             resuming: SessionLocks::default(),
             admission: Mutex::default(),
             tasks: TaskTracker::new(),
@@ -222,17 +236,25 @@ impl SessionManager {
         let place = self.place().await?;
         let session = self.new_session(place, true, options);
         // Nobody learns the id of a session whose creation is canceled: it gives its place back.
-        let unused = scopeguard::guard((), |()| self.release_unused(session.clone()));
+        let unused = scopeguard::guard((), |()| self.release_unused(&session));
         session.created().await?;
         ScopeGuard::into_inner(unused);
         Ok(session)
     }
 
-    /// Ends a session that no client uses.
-    pub(super) fn release_unused(self: &Arc<Self>, session: Arc<Session>) {
-        let manager = self.clone();
-        if !self.tasks.is_closed() {
-            self.tasks.spawn(async move { manager.end(&session, EndReason::Released).await });
+    /// Ends `session` in the background, unless a client or a call uses it. Idle clients may return to it.
+    pub(super) fn release_unused(self: &Arc<Self>, session: &Arc<Session>) {
+        let ending = {
+            let _holding = self.holding.lock();
+            if self.tasks.is_closed() || session.is_running() || self.holders.is_used(&session.id) {
+                return;
+            }
+            self.holders.rest(&session.id, Rest { expires_at: session.expires_at() });
+            self.begin_end(session, EndReason::Released)
+        };
+        if let Some(ending) = ending {
+            let manager = self.clone();
+            self.tasks.spawn(async move { manager.complete_end(ending).await });
         }
     }
 
@@ -435,32 +457,47 @@ impl SessionManager {
         }
     }
 
-    /// Of the sessions that no client uses any more, those to end now. Clients that are away may come back to them.
-    pub(super) fn release(&self, left: &[Arc<str>]) -> Vec<Arc<Session>> {
+    /// Begins to end the sessions that nobody uses when `leave` has removed a client from their holders; `leave` returns
+    /// their ids. Clients that are away may come back to them.
+    pub(super) fn release(&self, leave: impl FnOnce(&Holders) -> Vec<Arc<str>>) -> Vec<Ending> {
         for id in self.holders.take_expired(self.clock.now()) {
             self.expire_at_rest(&id);
         }
+        let _holding = self.holding.lock();
+        let left = leave(&self.holders);
         // A program that is no attached client may use one now: it ends at its expiry.
         let sessions = left.iter().filter_map(|id| self.find(id)).filter(|session| !session.is_running());
-        sessions
-            .inspect(|session| self.holders.rest(&session.id, Rest { expires_at: session.expires_at() }))
-            .collect()
+        let released = sessions.filter_map(|session| {
+            self.holders.rest(&session.id, Rest { expires_at: session.expires_at() });
+            self.begin_end(&session, EndReason::Released)
+        });
+        released.collect()
     }
 
-    /// Brings back the session `id`, which is at rest, unless it has expired there.
-    pub(super) async fn wake(self: &Arc<Self>, id: &str, rest: Rest) -> Result<Arc<Session>> {
+    /// Brings back the session `id`, which is at rest, unless it has expired there. `hold` is as for `resume`.
+    pub(super) async fn wake(
+        self: &Arc<Self>,
+        id: &str,
+        rest: Rest,
+        hold: impl Fn(&Arc<Session>) -> bool,
+    ) -> Result<Arc<Session>> {
         if rest.expires_at.is_some_and(|at| at <= self.clock.now()) {
             self.holders.forget(id);
             return Err(self.expire_at_rest(id));
         }
-        let resumed = self.resume(id).await;
-        match &resumed {
-            Ok(session) if self.holders.wake(id) => {
+        let resumed = self.resume(id, |session| {
+            let is_held = hold(session);
+            if is_held && self.holders.wake(id) {
                 session.keep_expiry(rest.expires_at);
                 session.notify(self.notice_of_rest());
             }
-            // It may be there later, when there is a place again.
+            is_held
+        });
+        let resumed = resumed.await;
+        match &resumed {
             Err(error) if !error.retryable => self.holders.forget(id),
+            // It may be there later, when there is a place again.
+            Err(_) if self.find(id).is_none() => self.holders.rest(id, rest),
             _ => {}
         }
         resumed
@@ -504,18 +541,21 @@ impl SessionManager {
 
     /// If the session `id` has expired or is ending, waits until it has ended. Its state is saved by then.
     pub(super) async fn at_end(&self, id: &str) {
-        let gone = {
-            let state = self.state();
-            let due = state.sessions.get(id).filter(|session| session.is_due());
-            due.map(|session| session.gone.clone()).or_else(|| state.ended.gone(id))
-        };
-        if let Some(gone) = gone {
+        if let Some(gone) = self.ending(id) {
             gone.cancelled().await;
         }
     }
 
+    /// The token that is canceled when the session `id` has ended, if it has expired or is ending.
+    pub(super) fn ending(&self, id: &str) -> Option<CancellationToken> {
+        let state = self.state();
+        let due = state.sessions.get(id).filter(|session| session.is_due());
+        let gone = due.map(|session| session.gone.clone()).or_else(|| state.ended.gone(id));
+        gone.filter(|gone| !gone.is_cancelled())
+    }
+
     /// Closes the session `id`; a call that runs in it is aborted.
-    pub(super) async fn close(&self, id: &str) -> Result<()> {
+    pub(super) async fn close(self: &Arc<Self>, id: &str) -> Result<()> {
         let session = match self.get(id) {
             Ok(session) => session,
             Err(error) => {
@@ -527,14 +567,33 @@ impl SessionManager {
         if self.end(&session, EndReason::Closed).await { Ok(()) } else { Err(session.ended_during_call()) }
     }
 
-    /// Ends `session`, closes its context and frees its place; false where it was over already.
-    pub(super) async fn end(&self, session: &Arc<Session>, reason: EndReason) -> bool {
-        if !session.finish(reason) {
-            return false;
-        }
-        let _gone = session.gone.clone().drop_guard();
+    /// Ends `session`, closes its context and frees its place; false where it was over already. An end that has begun
+    /// completes, also where this future is dropped.
+    pub(super) async fn end(self: &Arc<Self>, session: &Arc<Session>, reason: EndReason) -> bool {
+        let Some(ending) = self.begin_end(session, reason) else { return false };
+        let manager = self.clone();
+        let completed = self.tasks.spawn(async move { manager.complete_end(ending).await });
+        completed.await.is_ok()
+    }
+
+    /// Ends the sessions that `release` returned.
+    pub(super) async fn end_released(self: &Arc<Self>, released: Vec<Ending>) {
+        let ends = released.into_iter().map(|ending| {
+            let manager = self.clone();
+            self.tasks.spawn(async move { manager.complete_end(ending).await })
+        });
+        // All begin before the first is awaited.
+        futures_util::future::join_all(ends.collect::<Vec<_>>()).await;
+    }
+
+    /// Stops the calls of `session`. From now on it is in no list, and a call to it waits for its end to resume it.
+    /// `None` where it was over already.
+    pub(super) fn begin_end(&self, session: &Arc<Session>, reason: EndReason) -> Option<Ending> {
         {
             let mut state = self.state();
+            if !session.finish(reason) {
+                return None;
+            }
             state.sessions.remove(&session.id);
             state.ended.note(session.id.clone(), self.clock.now(), reason, session.gone.clone());
         }
@@ -543,6 +602,13 @@ impl SessionManager {
         }
         session.news().advance();
         tracing::debug!(session = &*session.id, ?reason, "the session is over");
+        Some(Ending { session: session.clone(), reason, _gone: session.gone.clone().drop_guard() })
+    }
+
+    /// Saves what the session is resumed from, closes its context and frees its place.
+    async fn complete_end(&self, ending: Ending) {
+        let Ending { session, reason, _gone } = ending;
+        let session = &session;
         match reason {
             EndReason::Expired => {
                 session.keep_at_end().await;
@@ -568,7 +634,6 @@ impl SessionManager {
         // The browser's folder may go next.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, session.pages.downloads().finish()).await;
         drop(session.place.lock().take());
-        true
     }
 
     /// The record, which also has the saved sessions.
@@ -577,7 +642,7 @@ impl SessionManager {
     }
 
     /// Ends every session, as its client would by going.
-    pub async fn end_sessions(&self) {
+    pub async fn end_sessions(self: &Arc<Self>) {
         self.stop.cancel();
         let sessions = self.list();
         let ends = futures_util::future::join_all(
@@ -587,7 +652,7 @@ impl SessionManager {
     }
 
     /// Ends every session and the shared backend, and waits for the processes to end.
-    pub async fn shutdown(&self) {
+    pub async fn shutdown(self: &Arc<Self>) {
         self.end_sessions().await;
         self.backend.end().await;
         self.tasks.close();

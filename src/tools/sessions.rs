@@ -139,7 +139,7 @@ async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
         None => None,
     };
     let session = call.manager.create(CreateOptions { context: Some(context), storage_state }).await?;
-    call.connection.note_created(&call.manager, session.id.clone());
+    call.connection.note_created(&call.manager, &session);
     Ok(Created {
         session_id: session.id.to_string(),
         expires_at: session.expires_at().unwrap_or_default(),
