@@ -24,8 +24,6 @@ use crate::{
 const MOST_LISTED: usize = 10;
 /// The same of any other list.
 const MOST_ANYWHERE: usize = 100;
-/// Maximum number of saved states that are read for a list.
-const MOST_READ: usize = 200;
 
 /// A session that was resumed.
 pub(super) struct Resumed {
@@ -51,7 +49,8 @@ impl SessionManager {
 
     /// Selects the sessions in `state` of this user and working directory.
     fn of_same_user_and_directory(&self, state: Option<SessionState>) -> SessionFilter {
-        SessionFilter { state, user: Some(user()), working_folder: Some(self.working_folder()), id: None }
+        let (user, working_folder) = (Some(user()), Some(self.working_folder()));
+        SessionFilter { state, user, working_folder, ..SessionFilter::default() }
     }
 
     /// The metadata of a session for lists, as it is stored.
@@ -288,19 +287,17 @@ impl SessionManager {
             // None of them is.
             return Ok(Vec::new());
         }
-        let mut rows = self.store.sessions(self.of_same_user_and_directory(state)).await?;
+        // Over stdio the list has the sessions of former servers. A client over HTTP sees only those that it knows.
+        let is_short = state.is_none() && self.config.transport == Transport::Stdio;
+        let filter = SessionFilter { without_blank: is_short, ..self.of_same_user_and_directory(state) };
+        let mut rows = self.store.sessions(filter).await?;
         rows.retain(|row| {
             row.state != SessionState::Active && (state.is_some() || comes_back(row)) && is_visible(&row.id)
         });
         rows.sort_by_key(|row| Reverse(row.last_activity));
-        // Over stdio the list has the sessions of former servers. A client over HTTP sees only those that it knows.
-        let is_short = state.is_none() && self.config.transport == Transport::Stdio;
         let most = if is_short { MOST_LISTED } else { MOST_ANYWHERE };
         let mut infos = Vec::with_capacity(rows.len().min(most));
-        for row in rows.into_iter().take(MOST_READ) {
-            if infos.len() == most {
-                break;
-            }
+        for row in rows.into_iter().take(most) {
             let saved = match row.saved_at {
                 // The storage may be large, and only the pages are reported.
                 Some(_) => match (self.store.saved_state(&row.id).await?, self.vault()?) {
@@ -309,10 +306,6 @@ impl SessionManager {
                 },
                 None => None,
             };
-            let is_blank = saved.as_ref().is_some_and(SavedSession::is_blank);
-            if is_short && is_blank && self.store.saved_origins(&row.id).await?.is_empty() {
-                continue;
-            }
             let pages = saved.into_iter().flat_map(|saved| saved.pages);
             infos.push(SessionInfo {
                 session_id: row.id,
@@ -330,5 +323,60 @@ impl SessionManager {
             });
         }
         Ok(infos)
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use super::*;
+    use crate::{
+        config::Config,
+        engine::memory::MemoryEngine,
+        session::{Browsers, SystemClock, saved::SavedPage},
+        store::{NewOrigin, NewSession, NewState, Store},
+    };
+
+    fn save(manager: &SessionManager, id: &str, saved: &SavedSession, origins: Vec<NewOrigin>) {
+        let identity =
+            Identity { id: id.into(), created_at: 1, lives_from: Some(1), options: Default::default() };
+        let metadata = manager.metadata(&identity);
+        manager.store.session_begun(NewSession { id: id.into(), created_at: 1, metadata });
+        let state = serde_json::to_string(saved).unwrap();
+        manager.store.save_state(id, NewState { state, origins });
+        manager.store.session_ended(id, SessionState::Recoverable);
+    }
+
+    #[tokio::test]
+    async fn empty_sessions_hide_no_older_ones_however_many_they_are() {
+        let (config, clock) = (Arc::new(Config::default()), Arc::new(SystemClock));
+        let browsers = Browsers::new(config.clone(), Arc::new(MemoryEngine::default()), clock.clone());
+        let manager = SessionManager::new(config, browsers, clock, Store::none().unwrap());
+        let at = |url: &str| SavedSession {
+            pages: vec![SavedPage { number: 1, url: url.to_owned(), ..SavedPage::default() }],
+            ..SavedSession::default()
+        };
+        save(&manager, "visited", &at("http://a.test/"), Vec::new());
+        let text: crate::store::OriginText = Arc::new(std::sync::LazyLock::new(Box::new(|| "{}".to_owned())));
+        let origin = NewOrigin { origin: "http://a.test".into(), hash: "1".into(), bytes: 2, text };
+        save(&manager, "with storage", &at("about:blank"), vec![origin]);
+        let cookie = serde_json::from_value(json!({
+            "name": "a", "value": "b", "domain": "a.test", "path": "/", "expires": -1.0,
+            "httpOnly": false, "secure": false, "sameSite": "Lax",
+        }));
+        let with_cookie = SavedSession { cookies: vec![cookie.unwrap()], ..at("about:blank") };
+        save(&manager, "with cookie", &with_cookie, Vec::new());
+        for number in 0..250 {
+            let url = if number % 2 == 0 { "about:blank" } else { "" };
+            save(&manager, &format!("blank {number}"), &at(url), Vec::new());
+        }
+        save(&manager, "without pages", &SavedSession::default(), Vec::new());
+        let mut listed: Vec<_> =
+            manager.former(None, |_| true).await.unwrap().into_iter().map(|info| info.session_id).collect();
+        listed.sort();
+        assert_eq!(listed, ["visited", "with cookie", "with storage"]);
+        // Whoever asks for a state gets every session in it.
+        let all = manager.former(Some(SessionState::Recoverable), |_| true).await.unwrap();
+        assert_eq!(all.len(), MOST_ANYWHERE);
     }
 }

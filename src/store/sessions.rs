@@ -122,7 +122,16 @@ pub struct SessionFilter {
     pub user: Option<String>,
     /// `workingFolder` of the metadata.
     pub working_folder: Option<String>,
+    /// Leaves out sessions whose saved state is empty: no cookies, no storage, and no page but `about:blank`.
+    pub without_blank: bool,
 }
+
+/// Whether the saved state in `session_snapshots.state` is empty. One that cannot be read is not.
+const IS_BLANK: &str = "json_valid(session_snapshots.state)
+     AND coalesce(json_array_length(session_snapshots.state, '$.cookies'), 0) = 0
+     AND NOT EXISTS (SELECT 1 FROM json_each(session_snapshots.state, '$.pages')
+                     WHERE json_extract(value, '$.url') NOT IN ('', 'about:blank'))
+     AND NOT EXISTS (SELECT 1 FROM session_origins WHERE session_origins.session_id = sessions.session_id)";
 
 impl SessionFilter {
     fn fits(&self, row: &SessionRow) -> bool {
@@ -271,16 +280,16 @@ impl Store {
         self.flush().await;
         let store = self.clone();
         self.read(move |connection| {
-            let mut question = connection.prepare_cached(
+            let mut question = connection.prepare_cached(&format!(
                 "SELECT session_id, created_at, last_activity, sessions.state, metadata, server_id, saved_at,
                         (SELECT count(*) FROM requests WHERE requests.session_id = sessions.session_id),
                         (SELECT pid FROM servers WHERE servers.server_id = sessions.server_id)
                  FROM sessions LEFT JOIN session_snapshots USING (session_id)
-                 WHERE ?1 IS NULL OR session_id = ?1
+                 WHERE (?1 IS NULL OR session_id = ?1) AND NOT (?2 AND coalesce({IS_BLANK}, FALSE))
                  ORDER BY created_at DESC, sessions.rowid DESC",
-            )?;
+            ))?;
             let mut lives = HashMap::new();
-            let rows = question.query_map([&filter.id], |row| {
+            let rows = question.query_map(params![filter.id, filter.without_blank], |row| {
                 let (state, server): (String, String) = (row.get(3)?, row.get(5)?);
                 let saved_at: Option<u64> = row.get(6)?;
                 let mut state = SessionState::named(&state).unwrap_or(SessionState::Error);
