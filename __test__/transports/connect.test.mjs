@@ -1,6 +1,7 @@
 // `--connect`: a stdio client's face of a server that runs elsewhere, and that may be started again meanwhile.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
@@ -228,6 +229,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     ['a web server', (socket) => socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi')), /it answers 200 OK/],
     ['a server without this path', (socket) => socket.once('data', () => socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n')), /it answers 404 Not Found/],
     ['a server that moved', (socket) => socket.once('data', () => socket.end('HTTP/1.1 301 Moved\r\nLocation: /\r\nContent-Length: 0\r\n\r\n')), /it answers 301/],
+    ['another WebSocket server', (socket) => socket.once('data', (request) => socket.write(upgraded(request))), /another server answers there/],
     ['a server of another protocol', (socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n'), /there is no Troupe server/]
   ]))
     test(`rejects ${what} at once`, async (t) => {
@@ -369,4 +371,12 @@ async function startGate(t, target, create = createServer) {
     gate.close()
   })
   return { port: /** @type {import('node:net').AddressInfo} */ (gate.address()).port, cut }
+}
+
+/** The answer of a WebSocket server to a request for an upgrade. @param {Buffer} request */
+function upgraded(request) {
+  const key = /^sec-websocket-key: (.*)\r$/im.exec(request.toString())?.[1]
+  const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
+  const headers = ['Upgrade: websocket', 'Connection: Upgrade', `Sec-WebSocket-Accept: ${accept}`, 'Sec-WebSocket-Protocol: mcp']
+  return `HTTP/1.1 101 Switching Protocols\r\n${headers.join('\r\n')}\r\n\r\n`
 }
