@@ -1,9 +1,12 @@
 // What an operator reads: the log, the metrics; and how calls end that run while the server is stopped.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { Agent, get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { BROWSER, cleanEnvironment } from '../support/browser.mjs'
 import { startHttpServer } from '../support/http.mjs'
@@ -166,6 +169,37 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
     const [first, second, third] = await Promise.all(running)
     assert.deepEqual([first.success, second.success, third.status], [true, true, 200], JSON.stringify(third))
     // Well before the limit.
+    assert.equal((await within(server.exit, 'the end of the server', 5000)).code, 0)
+  })
+
+  test('lets /health say 503 on open connections while calls finish', async (t) => {
+    const server = await startHttpServer(t, ['--drain-timeout', '20000'])
+    const client = await server.connect()
+    await client.ok('evaluate', { script: '1' })
+    const site = await startSite(t)
+    const page = site.hold('/held')
+    const running = client.ok('navigate', { url: site.url('/held') })
+    await page.requested
+    // A load balancer asks again and again on one connection.
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    t.after(() => agent.destroy())
+    const sockets = new Set()
+    const ask = async () => {
+      const request = get(server.at('/health'), { agent }).on('socket', (socket) => sockets.add(socket))
+      const [response] = await once(request, 'response')
+      return { status: response.statusCode, body: await json(response) }
+    }
+    assert.equal((await ask()).status, 200)
+    server.child.kill('SIGTERM')
+    const stopping = await until(async () => {
+      const answer = await ask()
+      return answer.status === 503 && answer
+    }, 'the 503')
+    assert.match(JSON.stringify(stopping.body), /the server is stopping/)
+    assert.equal((await ask()).status, 503)
+    assert.equal(sockets.size, 1, 'it was another connection')
+    page.release()
+    assert.equal((await running).success, true)
     assert.equal((await within(server.exit, 'the end of the server', 5000)).code, 0)
   })
 
