@@ -121,6 +121,22 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     assert.equal((await up.server.call('later')).text, 'late')
   })
 
+  test('is no longer listed, nor called, when its server has removed it', async (t) => {
+    const up = await startUpstream(t)
+    const names = async () => (await up.server.request('tools/list')).result.tools.map(({ name }) => name)
+    assert.ok((await names()).includes('echo'))
+    const told = () => up.server.notifications('notifications/tools/list_changed').length
+    const before = told()
+    await up.server.ok('fewer_tools', { name: 'echo' })
+    await until(() => told() > before, 'the notification')
+    assert.ok(!(await names()).includes('echo') && (await names()).includes('who'))
+    const calls = () => up.noted('tools/call', { tool: 'echo' }).length
+    const { error } = await up.server.request('tools/call', { name: 'echo', arguments: {} })
+    assert.equal(error?.code, -32602)
+    assert.match(error.message, /echo/)
+    assert.equal(calls(), 0)
+  })
+
   test('may be one of few that are chosen', async (t) => {
     const { server } = await startUpstream(t, { args: ['--tools', 'group:session,echo,who', '--no-tools', 'who,session_resume'] })
     const { result } = await server.request('tools/list')

@@ -108,6 +108,11 @@ const TOOLS = {
     const child = spawn('/bin/sh', ['-c', "trap '' TERM; echo up; while :; do sleep 1; done"], { stdio: ['ignore', 'pipe', 'ignore'] })
     return new Promise((resolve) => child.stdout.once('data', () => resolve(said({ pid: child.pid }))))
   },
+  fewer_tools: ({ name }, { tell }) => {
+    delete TOOLS[name]
+    tell({ method: 'notifications/tools/list_changed' })
+    return said('fewer')
+  },
   more_tools: (_, { tell }) => {
     TOOLS.later = () => said('late')
     tell({ method: 'notifications/tools/list_changed' })
