@@ -6,7 +6,7 @@ import { NO_SQLITE, query, recordFile } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { isAlive, readProcess } from '../support/processes.mjs'
-import { quoted, scripted, startUpstream, until } from './upstream.mjs'
+import { QUICK, quoted, scripted, startUpstream, until } from './upstream.mjs'
 
 const OURS = ['create_session', 'close_session', 'list_sessions', 'session_resume', 'get_content', 'get_console_content', 'list_requests']
 
@@ -231,6 +231,24 @@ describe('the record of calls that are passed through', { timeout: 60_000 }, () 
     const told = await server.ok('get_console_content', { refId: meta.refId })
     assert.equal(told, '[info] one (http://a/:3)\n[error] Error: boom\n    at f (http://a/x.js:12:5) (http://a/x.js:12:5)\n[error] thrown text')
   })
+
+  for (const store of ['memory', 'none'])
+    test(`has each message of the page once, also where the agent lists them again, with --store ${store}`, async (t) => {
+      const { server } = await startUpstream(t, { args: [...QUICK, '--store', store] })
+      const sessionId = await server.createSession()
+      const inSession = () => server.ok('get_console_content', { sessionId })
+      await server.call('log', { sessionId, lines: ['[   5ms] [LOG] one @ http://a/:3', '[   6ms] [LOG] one @ http://a/:3', '[   7ms] [WARNING] two @ http://a/:4'] })
+      const heard = '[info] one (http://a/:3)\n[info] one (http://a/:3)\n[warn] two (http://a/:4)'
+      assert.equal(await inSession(), heard)
+      const lines = ['[LOG] one @ http://a/:3', '[LOG] one @ http://a/:3', '[WARNING] two @ http://a/:4', 'Error: boom']
+      const listed = await server.call('list', { sessionId, lines })
+      assert.equal(await inSession(), `${heard}\n[error] Error: boom`)
+      await server.call('list', { sessionId, lines })
+      assert.equal(await inSession(), `${heard}\n[error] Error: boom`)
+      if (store === 'none') return
+      // The call itself has all that it has listed.
+      assert.equal(await server.ok('get_console_content', { refId: listed.meta.refId }), `${heard}\n[error] Error: boom`)
+    })
 
   test('has no value that was typed', async (t) => {
     const { server } = await startUpstream(t)

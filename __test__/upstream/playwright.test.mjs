@@ -57,6 +57,7 @@ describe(`@playwright/mcp ${version} behind Troupe`, { timeout: 120_000 }, () =>
     const recorded = await server.ok('get_console_content', { refId: listed.meta.refId })
     assert.match(recorded, /^\[info\] two\nlines \(.*\/throws:\d+\)\n\[error\] Error: boom\n/)
     assert.deepEqual(listed.meta.sessionId, sessionId)
+    assert.equal((await logged()).match(/\] Error: boom$/gm)?.length, 1, await logged())
     await server.ok('close_session', { sessionId })
   })
 

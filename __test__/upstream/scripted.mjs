@@ -85,6 +85,7 @@ const TOOLS = {
     writeFileSync(file, lines.join('\n') + '\n')
     return said(`### Events\n- New console entries: ${relative(process.cwd(), file)}#L1-L${lines.length}`)
   },
+  list: ({ lines }) => said(`### Result\nTotal messages: ${lines.length} (Errors: 0, Warnings: 0)\n\n${lines.join('\n')}`),
   browser_type: ({ text }) => said(`### Ran Playwright code\nawait page.fill('${text}');`),
   browser_close: () => said('closed'),
   die: () => process.kill(process.pid, 'SIGKILL'),

@@ -35,6 +35,8 @@ pub struct NewAnswer {
     pub error_message: Option<String>,
     /// The console messages of pages since the last answer.
     pub console: Vec<Message>,
+    /// Messages in the answer that an earlier answer of the session had too. They belong to this call alone.
+    pub repeated_console: Vec<Message>,
     pub pictures: Vec<Picture>,
 }
 
@@ -300,8 +302,8 @@ impl Store {
         level: Option<&str>,
         room: usize,
     ) -> Result<NewestMessages> {
-        self.console("ref_id IN (SELECT ref_id FROM requests WHERE session_id = ?1)", session, level, room)
-            .await
+        let of = "NOT is_repeated AND ref_id IN (SELECT ref_id FROM requests WHERE session_id = ?1)";
+        self.console(of, session, level, room).await
     }
 
     async fn console(
@@ -375,7 +377,9 @@ fn write_answer(
     at: u64,
 ) -> rusqlite::Result<()> {
     let ref_id = &*request.ref_id;
-    let logs: Vec<Value> = answer.console.iter().map(as_json).collect();
+    let repeated = answer.repeated_console.iter().map(|message| (message, true));
+    let console = repeated.chain(answer.console.iter().map(|message| (message, false)));
+    let logs: Vec<Value> = console.clone().map(|(message, _)| as_json(message)).collect();
     connection
         .prepare_cached(
             "INSERT INTO responses
@@ -392,17 +396,19 @@ fn write_answer(
             at,
             answer.content.as_deref()
         ])?;
-    for message in &answer.console {
+    for (message, is_repeated) in console {
         connection
             .prepare_cached(
-                "INSERT INTO console_logs (ref_id, level, message, timestamp, location) VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT INTO console_logs (ref_id, level, message, timestamp, location, is_repeated)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?
             .execute(params![
                 ref_id,
                 message.level,
                 message.text,
                 message.at,
-                location(message).map(|place| place.to_string())
+                location(message).map(|place| place.to_string()),
+                is_repeated
             ])?;
     }
     for (number, picture) in (1_u64..).zip(&answer.pictures) {

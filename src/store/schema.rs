@@ -109,6 +109,10 @@ INSERT INTO sessions_with_all_states SELECT * FROM sessions;
 DROP TABLE sessions;
 ALTER TABLE sessions_with_all_states RENAME TO sessions;
 ",
+    "
+-- True for a message that an earlier call of the session has too, in a list of all messages.
+ALTER TABLE console_logs ADD COLUMN is_repeated BOOLEAN NOT NULL DEFAULT FALSE;
+",
 ];
 
 /// Why a file cannot be the record.

@@ -23,6 +23,7 @@ use crate::{
     },
     session::{Connection, Session},
     store::{self, Message, NewAnswer, NewRequest, Store, Summary, iso8601, now},
+    upstream::Found,
 };
 
 /// A result in the record: as it was sent, pictures named by their number.
@@ -54,6 +55,8 @@ pub(super) struct Recording {
     page_snapshot: Option<Arc<str>>,
     /// The result of a call to the upstream server, as it was sent.
     passed: Option<Box<str>>,
+    /// Console messages in it that an earlier result had.
+    repeated: Vec<ConsoleMessage>,
     begun: bool,
 }
 
@@ -86,6 +89,7 @@ impl Recording {
             passwords: None,
             page_snapshot: None,
             passed: None,
+            repeated: Vec::new(),
             begun: false,
         }
     }
@@ -160,8 +164,8 @@ impl Recording {
             success: Some(outcome.is_success()),
             answered_at: Some(now()),
             has_snapshot: answer.page_snapshot.is_some(),
-            console_messages: count(&answer.console, |_| true),
-            console_errors: count(&answer.console, |message| message.level == "error"),
+            console_messages: count(&answer, |_| true),
+            console_errors: count(&answer, |message| message.level == "error"),
         };
         self.store.answer(request, answer).await;
         Some(summary)
@@ -170,6 +174,7 @@ impl Recording {
     /// The answer as it is written: without secrets, with pictures decoded.
     fn answer(&mut self, outcome: &Outcome, whole: Option<Arc<str>>) -> NewAnswer {
         let console = self.session.as_ref().map(|session| session.console().take()).unwrap_or_default();
+        let repeated = std::mem::take(&mut self.repeated);
         let (result, text, pictures) = self.result(outcome);
         let page_snapshot = match self.tool.properties.is_snapshot {
             true => text.map(Into::into),
@@ -180,14 +185,16 @@ impl Recording {
             page_snapshot,
             content: whole.map(|text| self.masked(text)),
             error_message: self.error_message(outcome),
-            console: console.into_iter().map(message).map(|logged| self.masked_message(logged)).collect(),
+            console: self.masked_messages(console),
+            repeated_console: self.masked_messages(repeated),
             pictures,
         }
     }
 
-    /// Takes the upstream server's result: the page in it, and its text.
-    pub fn passed(&mut self, snapshot: Option<String>, text: Box<str>) {
-        self.page_snapshot = snapshot.map(Into::into);
+    /// Takes the upstream server's result: what was found in it, and its text.
+    pub fn passed(&mut self, found: Found, text: Box<str>) {
+        self.page_snapshot = found.snapshot.map(Into::into);
+        self.repeated = found.repeated;
         self.passed = Some(text);
     }
 
@@ -295,11 +302,12 @@ impl Recording {
         self.mask(text).map_or(Cow::Borrowed(text), Cow::Owned)
     }
 
-    fn masked_message(&self, logged: Message) -> Message {
-        match self.mask(&logged.text) {
+    fn masked_messages(&self, logged: Vec<ConsoleMessage>) -> Vec<Message> {
+        let masked = logged.into_iter().map(message).map(|logged| match self.mask(&logged.text) {
             Some(text) => Message { text, ..logged },
             None => logged,
-        }
+        });
+        masked.collect()
     }
 
     fn masked(&self, text: Arc<str>) -> Arc<str> {
@@ -341,8 +349,9 @@ pub(super) fn reference(outcome: &Outcome, recorded: &Summary) -> Value {
     reference
 }
 
-fn count(messages: &[Message], wanted: impl Fn(&&Message) -> bool) -> u64 {
-    messages.iter().filter(wanted).count() as u64
+/// Counts the console messages of an answer.
+fn count(answer: &NewAnswer, wanted: impl Fn(&&Message) -> bool) -> u64 {
+    answer.repeated_console.iter().chain(&answer.console).filter(wanted).count() as u64
 }
 
 /// What masks secrets in texts.

@@ -389,7 +389,7 @@ impl Registry {
             let given = recorder::with_secrets(tool, given, &session.secrets)?;
             let passed = session.pass_through(&tool.name, given, passed::telling(progress));
             let passed = Box::pin(session.run(passed)).await?;
-            recording.passed(passed.found.snapshot, passed.text);
+            recording.passed(passed.found, passed.text);
             return Ok(Answer::Passed(passed.result));
         }
         let bytes = json_size(&arguments);

@@ -6,6 +6,8 @@
 //! format nothing is extracted, and it is passed on like any other.
 
 use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
     io,
     path::PathBuf,
     time::{SystemTime, UNIX_EPOCH},
@@ -23,7 +25,52 @@ const LONGEST_FILE: u64 = 16 << 20;
 pub struct Found {
     pub snapshot: Option<String>,
     pub console: Vec<ConsoleMessage>,
+    /// The messages of a list of all messages, which earlier answers can have had too.
+    pub(super) listed: Vec<ConsoleMessage>,
+    /// Those of `listed` that earlier answers had.
+    pub repeated: Vec<ConsoleMessage>,
     pub(super) places: Vec<Place>,
+}
+
+/// The number of console messages that answers of a server had so far, by their hash.
+#[derive(Debug, Default)]
+pub(super) struct Heard(HashMap<u64, usize>);
+
+/// Different messages that are remembered.
+const MOST_HEARD: usize = 10_000;
+
+impl Heard {
+    /// Moves the messages of `found.listed` that are new to `found.console`, and the others to `found.repeated`. Of equal
+    /// messages, those are new that the list has in addition to the ones before.
+    pub fn sort_out(&mut self, found: &mut Found) {
+        let mut heard_before: HashMap<u64, usize> = HashMap::new();
+        let mut new = Vec::new();
+        for message in std::mem::take(&mut found.listed) {
+            let hash = hash(&message);
+            let before = self.0.get(&hash).copied().unwrap_or_default();
+            let left = heard_before.entry(hash).or_insert(before);
+            if *left > 0 {
+                *left -= 1;
+                found.repeated.push(message);
+            } else {
+                new.push(message);
+            }
+        }
+        found.console.splice(0..0, new);
+        for message in &found.console {
+            if self.0.len() == MOST_HEARD {
+                self.0.clear();
+            }
+            *self.0.entry(hash(message)).or_default() += 1;
+        }
+    }
+}
+
+/// Equal for messages that `is_same` finds equal.
+fn hash(message: &ConsoleMessage) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (message.level.as_str(), &message.text, &message.url, message.line).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The URLs of pages in an answer.
@@ -81,7 +128,7 @@ pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> Found
                     for link in body.lines().filter_map(|line| line.strip_prefix("- New console entries: ")) {
                         for message in logged_in_file(link, files).await {
                             // The answer that lists messages can report the newest of them as an event too.
-                            if !found.console.iter().any(|known| is_same(known, &message)) {
+                            if !found.listed.iter().any(|known| is_same(known, &message)) {
                                 found.console.push(message);
                             }
                         }
@@ -95,7 +142,7 @@ pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> Found
                 }
                 "Result" if body.starts_with("Total messages: ") => {
                     let listed = body.lines().skip_while(|line| !line.is_empty());
-                    found.console.extend(messages(listed, Style::Plain));
+                    found.listed.extend(messages(listed, Style::Plain));
                 }
                 "Result" | "Open tabs" => found.places.extend(tabs(body.lines())),
                 "Pages" => found.places.extend(pages(body.lines())),
@@ -394,7 +441,7 @@ mod tests {
     }
 
     fn told(found: &Found) -> Vec<(ConsoleLevel, &str, Option<&str>, Option<u64>)> {
-        let messages = found.console.iter();
+        let messages = found.listed.iter().chain(&found.console);
         messages.map(|one| (one.level, one.text.as_str(), one.url.as_deref(), one.line)).collect()
     }
 
@@ -493,5 +540,25 @@ mod tests {
             let files = Files { folder: "/nowhere".into(), base: "/nowhere".into() };
             read(&text, &files, &mut 0);
         }
+    }
+
+    #[test]
+    fn a_list_of_messages_has_as_new_what_no_answer_had_before() {
+        let log = |text: &str| message(ConsoleLevel::Info, text.to_owned());
+        let texts = |messages: &[ConsoleMessage]| {
+            messages.iter().map(|message| message.text.clone()).collect::<Vec<_>>().join(" ")
+        };
+        let mut heard = Heard::default();
+        let mut sort = |events: &[&str], listed: &[&str]| {
+            let all = |texts: &[&str]| texts.iter().map(|text| log(text)).collect::<Vec<_>>();
+            let mut found = Found { console: all(events), listed: all(listed), ..Found::default() };
+            heard.sort_out(&mut found);
+            (texts(&found.repeated), texts(&found.console))
+        };
+        assert_eq!(sort(&["a", "b"], &[]), (String::new(), "a b".into()));
+        // The page has logged `a` once more, and an error of which no event told.
+        assert_eq!(sort(&[], &["a", "b", "a", "error"]), ("a b".into(), "a error".into()));
+        assert_eq!(sort(&["c"], &["a", "b", "a", "error"]), ("a b a error".into(), "c".into()));
+        assert_eq!(sort(&["a"], &[]), (String::new(), "a".into()));
     }
 }

@@ -14,7 +14,7 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{
     client::{Client, Failure, OnProgress, ToolResult},
-    content::{self, Files, Found},
+    content::{self, Files, Found, Heard},
     health::{Event, Health, Policy, State},
     state::{Kept, Replayed, Talk},
     upstreams::{Running, Upstreams},
@@ -88,6 +88,7 @@ struct Memory {
     changed: bool,
     /// The last numbered message of the console.
     seen: u64,
+    heard: Heard,
     replayed: Option<Replayed>,
 }
 
@@ -139,6 +140,7 @@ impl Upstream {
         let reads = self.shared.known_tools().iter().any(|known| known.name == tool && known.read_only);
         let mut memory = self.memory();
         memory.seen = seen;
+        memory.heard.sort_out(&mut found);
         memory.kept.take_in(std::mem::take(&mut found.places));
         memory.changed |= !reads;
         drop(memory);
@@ -281,6 +283,7 @@ impl Upstream {
         let replayed = self.talk(&client, &self.shared.known_tools()).replay(&kept).await;
         let mut memory = self.memory();
         memory.seen = 0;
+        memory.heard = Heard::default();
         memory.replayed = Some(replayed);
         Ok(client)
     }
