@@ -31,7 +31,7 @@ impl Page {
         );
         match self.run_script(&format!("({function})({arguments})"), 1).await {
             // A script that does not compile has not run: it can still run as statements.
-            Err(error) if is_syntax_error(&error) && !self.compiles(&function).await => {}
+            Err(error) if is_syntax_error(&error) && !self.compiles(&function).await? => {}
             outcome => return outcome,
         }
         match self.run_script(script, 0).await {
@@ -48,9 +48,12 @@ impl Page {
     /// Whether `function`, the source of a function expression, compiles. Does not run it: engines report all syntax
     /// errors in a function's body when they compile the code around it. Unlike `new Function`, this also works on
     /// pages whose content security policy forbids `eval`.
-    async fn compiles(&self, function: &str) -> bool {
-        let outcome = self.run_script(&format!("void ({function})"), 1).await;
-        !outcome.is_err_and(|error| is_syntax_error(&error))
+    async fn compiles(&self, function: &str) -> Result<bool> {
+        match self.run_script(&format!("void ({function})"), 1).await {
+            Ok(_) => Ok(true),
+            Err(error) if is_syntax_error(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     async fn run_script(&self, expression: &str, lines_before: u64) -> Result<Value> {
