@@ -147,7 +147,7 @@ describe('the address of a client', { timeout: 60_000 }, () => {
   })
 })
 
-for (const [name, { debianPackage, logged }] of Object.entries(REVERSE_PROXIES)) {
+for (const [name, { debianPackage }] of Object.entries(REVERSE_PROXIES)) {
   describe(`behind ${name} as documented`, { timeout: 60_000, skip: programPath(name) === '' && `${name} is not installed (${debianPackage})` }, () => {
     const scope = shared()
     /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
@@ -208,7 +208,7 @@ for (const [name, { debianPackage, logged }] of Object.entries(REVERSE_PROXIES))
     test('the log names the address that the proxy has seen', async () => {
       // An address has one line a second, and the tests before this one were refused at 127.0.0.1.
       await ask(`${origin}/troupe/metrics`, { 'x-forwarded-for': '203.0.113.9' }, '127.0.0.8')
-      await server.told(new RegExp(`was refused.*${logged.replaceAll('.', '\\.')}.*/troupe/metrics`))
+      await server.told(/was refused.*127\.0\.0\.8.*\/troupe\/metrics/)
     })
   })
 }
