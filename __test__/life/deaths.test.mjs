@@ -79,7 +79,9 @@ test('the browser outlives the threads that ran when it started, which end after
   }
   await until(end, 'the end of the first threads', 30_000)
   assert.equal((await server.ok('evaluate', { script: 'kept' })).value, 1)
-  assert.deepEqual(browsers(pid), started)
+  // One that was still working is at rest by now: only its identity is compared.
+  const identity = (/** @type {import('../support/processes.mjs').Process} */ browser) => [browser.pid, browser.started]
+  assert.deepEqual(browsers(pid).map(identity), started.map(identity))
 })
 
 describe('when the browser is killed', { skip: process.platform !== 'linux' }, () => {
