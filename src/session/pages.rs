@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::Notify;
+use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use super::{clock::Clock, session::engine_error};
 use crate::{
@@ -20,6 +20,8 @@ pub struct Pages {
     clock: Arc<dyn Clock>,
     list: Mutex<List>,
     opening: Notify,
+    /// Held while we open a page: pages are told apart by the order in which they open.
+    turn: AsyncMutex<()>,
 }
 
 #[derive(Default)]
@@ -41,6 +43,10 @@ enum Awaited {
     Hidden,
 }
 
+fn closed_as_it_opened() -> TroupeError {
+    TroupeError::new(ErrorCode::PageNotFound, "the page closed as it opened")
+}
+
 impl Pages {
     /// `news` is advanced when a page opens, or shows something else.
     pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, news: Revision) -> Self {
@@ -50,17 +56,27 @@ impl Pages {
         let gate = Gate::new(&config).map(Arc::new);
         let shared =
             Shared { config, refs: Arc::default(), downloads, dialogs, visited, console, gate, news, events };
-        Self { shared, clock, list: Mutex::default(), opening: Notify::new() }
+        Self { shared, clock, list: Mutex::default(), opening: Notify::new(), turn: AsyncMutex::default() }
     }
 
     /// Opens a page in their context, and makes it the current one.
     pub async fn open_in(&self, context: &dyn Context) -> Result<Arc<Page>> {
+        let _turn = self.turn.lock().await;
         let opened = context.new_page().await.map_err(engine_error)?;
-        let page = self
-            .by_engine_id(opened.id())
-            .ok_or_else(|| TroupeError::new(ErrorCode::PageNotFound, "the page closed as it opened"))?;
+        let page = self.by_engine_id(opened.id()).ok_or_else(closed_as_it_opened)?;
         self.select(&page.id);
         Ok(page)
+    }
+
+    /// Opens a page that is hidden from clients. The caller closes it.
+    pub async fn open_hidden_in(&self, context: &dyn Context) -> Result<Arc<Page>> {
+        let _turn = self.turn.lock().await;
+        self.list().awaited.push_back(Awaited::Hidden);
+        let not_awaited = || self.list().awaited.retain(|awaited| *awaited != Awaited::Hidden);
+        let awaited = scopeguard::guard((), |()| not_awaited());
+        let opened = context.new_page().await;
+        drop(awaited);
+        self.hidden(opened.map_err(engine_error)?.id()).ok_or_else(closed_as_it_opened)
     }
 
     /// The console messages of the pages.
@@ -99,19 +115,9 @@ impl Pages {
         list.opened = list.opened.max(opened);
     }
 
-    /// Makes the next page that is opened one of our own.
-    pub fn await_hidden(&self) {
-        self.list().awaited.push_back(Awaited::Hidden);
-    }
-
-    /// The one that was awaited is there, or will not come.
-    pub fn hidden_is_open(&self) {
-        self.list().awaited.retain(|awaited| *awaited != Awaited::Hidden);
-    }
-
     /// Returns the hidden page that the engine has opened as `id`. If another page was taken for it (a page can open
     /// one without an opener at the same moment), the two are exchanged.
-    pub fn hidden(&self, id: &str) -> Option<Arc<Page>> {
+    fn hidden(&self, id: &str) -> Option<Arc<Page>> {
         let mut list = self.list();
         if let Some(page) = list.hidden.iter().find(|page| page.engine_id() == id) {
             return Some(page.clone());
@@ -213,5 +219,85 @@ impl ContextObserver for Pages {
         self.opening.notify_waiters();
         self.shared.news.advance();
         observer
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::{
+        engine::{
+            ContextOptions, Engine as _, EngineResult,
+            memory::MemoryEngine,
+            network::{Cookie, NetworkRules},
+        },
+        page::PRELUDE,
+        session::clock::SystemClock,
+    };
+
+    /// A context whose first page takes longer to open than the next one.
+    struct SlowAtFirst {
+        context: Arc<dyn Context>,
+        slow: AtomicBool,
+    }
+
+    #[async_trait]
+    impl Context for SlowAtFirst {
+        async fn new_page(&self) -> EngineResult<Arc<dyn engine::Page>> {
+            if self.slow.swap(false, Ordering::AcqRel) {
+                for _ in 0..10 {
+                    tokio::task::yield_now().await;
+                }
+            }
+            self.context.new_page().await
+        }
+
+        async fn set_network(&self, rules: NetworkRules) -> EngineResult<()> {
+            self.context.set_network(rules).await
+        }
+
+        async fn cookies(&self) -> EngineResult<Vec<Cookie>> {
+            self.context.cookies().await
+        }
+
+        async fn set_cookies(&self, cookies: &[Cookie]) -> EngineResult<()> {
+            self.context.set_cookies(cookies).await
+        }
+
+        async fn close(&self) -> EngineResult<()> {
+            self.context.close().await
+        }
+    }
+
+    async fn pages() -> (Arc<Pages>, SlowAtFirst) {
+        let pages = Arc::new(Pages::new(Arc::default(), Arc::new(SystemClock), Revision::default()));
+        let options = ContextOptions::read(Default::default(), PRELUDE).await.unwrap();
+        let browser = MemoryEngine::default().launch().await.unwrap();
+        let context = browser.new_context(&options, pages.clone()).await.unwrap();
+        (pages, SlowAtFirst { context, slow: AtomicBool::new(true) })
+    }
+
+    #[tokio::test]
+    async fn a_client_gets_its_page_while_a_hidden_one_opens() {
+        let (pages, context) = pages().await;
+        let (hidden, opened) = tokio::join!(pages.open_hidden_in(&context), pages.open_in(&context));
+        assert_eq!(hidden.unwrap().id, "page-0");
+        assert_eq!(opened.unwrap().id, "page-1");
+        assert_eq!(pages.all().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_hidden_page_that_is_not_opened_after_all_hides_no_other() {
+        let (pages, context) = pages().await;
+        tokio::select! {
+            biased;
+            _ = pages.open_hidden_in(&context) => panic!("it opens at once"),
+            () = std::future::ready(()) => {}
+        }
+        assert_eq!(pages.open_in(&context).await.unwrap().id, "page-1");
     }
 }

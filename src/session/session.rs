@@ -346,13 +346,7 @@ impl Session {
 
     /// Opens a page that is hidden from clients. The caller closes it.
     pub(super) async fn hidden_page(&self) -> Result<Arc<Page>> {
-        let context = self.open_context()?;
-        self.pages.await_hidden();
-        let opened = context.new_page().await;
-        self.pages.hidden_is_open();
-        self.pages
-            .hidden(opened.map_err(engine_error)?.id())
-            .ok_or_else(|| TroupeError::new(ErrorCode::PageNotFound, "the page closed as it opened"))
+        self.pages.open_hidden_in(&*self.open_context()?).await
     }
 
     /// What its pages have logged.
