@@ -149,6 +149,18 @@ impl Kept {
                 return;
             }
         }
+        self.forget_removed();
+    }
+
+    /// Bounds the list of answered streams, from which those that the limits removed do not vanish by themselves.
+    fn forget_removed(&mut self) {
+        let streams: usize = self.clients.values().map(|client| client.by_id.len()).sum();
+        if self.over.len() > 2 * streams + MOST_STREAMS {
+            let clients = &self.clients;
+            self.over.retain(|(_, session, id)| {
+                clients.get(session).is_some_and(|client| client.by_id.contains_key(id))
+            });
+        }
     }
 }
 
@@ -409,6 +421,22 @@ mod tests {
         let client = &kept.clients["busy"];
         assert!(client.bytes <= SMALL.client && client.by_id.len() <= MOST_STREAMS);
         assert_eq!(client.by_id["one"].events.len(), MOST_EVENTS);
+    }
+
+    #[test]
+    fn the_list_of_answered_streams_is_bounded() {
+        let events = small();
+        for number in 0..MOST_STREAMS * 8 {
+            events.keep(&session("busy"), &number.to_string(), &answer("short"));
+        }
+        let ended = session("ended");
+        for number in 0..MOST_STREAMS * 8 {
+            events.keep(&ended, &number.to_string(), &answer("short"));
+            events.forget("ended");
+        }
+        let kept = events.kept();
+        assert!(kept.over.len() <= 3 * MOST_STREAMS + 1, "{}", kept.over.len());
+        assert_eq!(kept.clients["busy"].by_id.len(), MOST_STREAMS);
     }
 
     #[test]
