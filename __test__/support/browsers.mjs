@@ -50,6 +50,7 @@ const ABOUT_CHROMIUM = {
   'library/arguments.test.mjs': { 'methods called with wrong arguments': IN_MEMORY },
   'life/environment.test.mjs': { '*': SERVER_ALONE },
   'life/sessions.test.mjs': { '*': IN_MEMORY },
+  'life/websocket.test.mjs': { '*': 'this browser is always reached over a WebSocket' },
   'protocol/eras.test.mjs': { '*': SERVER_ALONE },
   'protocol/prompts.test.mjs': { '*': SERVER_ALONE },
   'protocol/refusals.test.mjs': { '*': SERVER_ALONE },

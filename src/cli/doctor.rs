@@ -227,11 +227,10 @@ fn text(report: &Report) -> String {
     lines.join("\n")
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn the_test_of_a_folder_follows_no_link_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();

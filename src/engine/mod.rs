@@ -12,12 +12,17 @@ mod console;
 pub mod firefox;
 pub mod gate;
 pub mod install;
+#[cfg(windows)]
+pub mod job;
 #[cfg(feature = "testing")]
 pub mod memory;
 pub mod network;
 mod process;
+#[cfg(unix)]
+mod process_watchdog;
 mod proxy;
 pub mod url_pattern;
+#[cfg(target_os = "linux")]
 pub mod webkit;
 pub mod wire;
 
@@ -524,9 +529,17 @@ pub enum Log {
 
 /// Fails if `browser` does not report this kind of log.
 pub fn check_log(browser: BrowserKind, log: Log) -> EngineResult<()> {
-    match browser {
-        BrowserKind::Webkit => webkit::check_log(log),
-        BrowserKind::Chromium | BrowserKind::Chrome | BrowserKind::MsEdge | BrowserKind::Firefox => Ok(()),
+    match (browser, log) {
+        // Its driver reports neither.
+        (BrowserKind::Webkit, Log::Requests) => Err(EngineError::Unsupported {
+            what: "keeping a log of requests",
+            instead: "use --browser chromium or firefox; evaluate performance.getEntriesByType('resource') tells what was loaded",
+        }),
+        (BrowserKind::Webkit, Log::Console) => Err(EngineError::Unsupported {
+            what: "keeping what pages write to their console",
+            instead: "use --browser chromium or firefox",
+        }),
+        _ => Ok(()),
     }
 }
 
@@ -537,7 +550,10 @@ pub fn for_config(config: Arc<Config>) -> Result<Arc<dyn Engine>, TroupeError> {
             Ok(Arc::new(chromium::Chromium::new(config)))
         }
         BrowserKind::Firefox => Ok(Arc::new(firefox::Firefox::new(config))),
+        #[cfg(target_os = "linux")]
         BrowserKind::Webkit => Ok(Arc::new(webkit::Webkit::new(config))),
+        #[cfg(not(target_os = "linux"))]
+        kind @ BrowserKind::Webkit => Err(install::InstallError::UnsupportedPlatform { kind }.into()),
     }
 }
 

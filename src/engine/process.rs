@@ -25,10 +25,13 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::wire::Wire;
 use crate::config::own_variables;
 
 /// How long a browser may take to end by itself; all of a server's end must fit in 2 s.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(1000);
+/// How long a browser may take to print where it listens.
+const START_TIMEOUT: Duration = Duration::from_secs(45);
 /// Lines of its stderr that a failed start is explained with.
 const KEPT_LINES: usize = 20;
 
@@ -80,19 +83,53 @@ impl Ending {
     }
 }
 
-/// Tells the process `pid` to end: `politely`, or at once.
-#[cfg(unix)]
-pub fn end(pid: Option<u32>, politely: bool) {
-    use nix::sys::signal::{Signal, kill};
-    let signal = if politely { Signal::SIGTERM } else { Signal::SIGKILL };
-    if let Some(pid) = pid.and_then(|pid| i32::try_from(pid).ok()) {
-        let _ = kill(nix::unistd::Pid::from_raw(pid), signal);
+impl Running {
+    /// Waits for the line on stderr that contains `prefix` and returns the address after it, or why there is none.
+    pub async fn address(&self, prefix: &str) -> Result<String, String> {
+        let address = |line: &str| line.split_once(prefix).map(|(_, address)| address.trim().to_owned());
+        tokio::select! {
+            address = self.stderr.find(address) => Ok(address),
+            () = self.ending.exited().cancelled() => Err("it ended at once".to_owned()),
+            () = tokio::time::sleep(START_TIMEOUT) => {
+                Err(format!("it did not listen within {} s", START_TIMEOUT.as_secs()))
+            }
+        }
+    }
+
+    /// Closes `wire` when the browser ends, also if another process keeps its socket open.
+    pub fn close_on_exit(&self, wire: &Wire) {
+        let (exited, wire) = (self.ending.exited().clone(), wire.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = exited.cancelled() => wire.close(),
+                () = wire.closed().cancelled_owned() => {}
+            }
+        });
     }
 }
 
-/// Here it is ended when it has had its time.
-#[cfg(not(unix))]
-pub fn end(_pid: Option<u32>, _politely: bool) {}
+/// Asks the process to end.
+#[cfg(target_os = "linux")]
+pub fn terminate(pid: u32) {
+    signal(pid, nix::sys::signal::Signal::SIGTERM);
+}
+
+/// Ends the process at once.
+#[cfg(unix)]
+pub fn kill(pid: u32) {
+    signal(pid, nix::sys::signal::Signal::SIGKILL);
+}
+
+#[cfg(unix)]
+fn signal(pid: u32, signal: nix::sys::signal::Signal) {
+    if let Ok(pid) = i32::try_from(pid) {
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal);
+    }
+}
+
+/// Ends the process at once.
+#[cfg(windows)]
+pub use super::job::kill;
 
 /// Starts `command` as a browser whose folder is `folder`; `gone` is called when the process has ended.
 pub fn start(
@@ -104,7 +141,7 @@ pub fn start(
         command.env_remove(name);
     }
     command
-        .env("TMPDIR", folder.path.join(TEMP))
+        .envs(TEMP_VARIABLES.iter().map(|name| (name, folder.path.join(TEMP))))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -112,9 +149,47 @@ pub fn start(
     // A Ctrl-C in the terminal is for the server, which ends the browser normally.
     #[cfg(unix)]
     command.process_group(0);
+    // Without it a console program opens a console window.
+    #[cfg(windows)]
+    command.creation_flags(windows_sys::Win32::System::Threading::CREATE_NO_WINDOW);
     #[cfg(target_os = "linux")]
     die_with_parent(&mut command);
-    Ok(supervise(spawn(command)?, folder, gone))
+    let child = spawn(command)?;
+    let guard = TreeGuard::of(&child)?;
+    Ok(supervise(child, guard, folder, gone))
+}
+
+/// Ends the processes that a browser has started: when it is dropped, and when this process ends. On Linux the kernel
+/// ends the browser ([`die_with_parent`]), and its processes end with it.
+struct TreeGuard {
+    #[cfg(windows)]
+    _job: super::job::Job,
+    #[cfg(all(unix, not(target_os = "linux")))]
+    _watchdog: super::process_watchdog::ProcessWatchdog,
+}
+
+impl TreeGuard {
+    #[cfg(target_os = "linux")]
+    fn of(_browser: &Child) -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    #[cfg(all(unix, not(target_os = "linux")))]
+    fn of(browser: &Child) -> io::Result<Self> {
+        let watchdog = super::process_watchdog::ProcessWatchdog::new()?;
+        if let Some(pid) = browser.id() {
+            watchdog.watch(pid)?;
+        }
+        Ok(Self { _watchdog: watchdog })
+    }
+
+    #[cfg(windows)]
+    fn of(browser: &Child) -> io::Result<Self> {
+        Ok(Self { _job: super::job::Job::of(browser)? })
+    }
+
+    /// Ends the processes.
+    fn end(self) {}
 }
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -202,7 +277,12 @@ fn die_with_parent(command: &mut Command) {
 }
 
 /// Owns the child to its end, and then removes its folder.
-fn supervise(mut child: Child, folder: Folder, gone: impl FnOnce() + Send + 'static) -> Running {
+fn supervise(
+    mut child: Child,
+    guard: TreeGuard,
+    folder: Folder,
+    gone: impl FnOnce() + Send + 'static,
+) -> Running {
     let pid = child.id();
     let stderr = Stderr::default();
     let reading = child.stderr.take().map(|pipe| tokio::spawn(keep_lines(pipe, stderr.clone())));
@@ -223,6 +303,7 @@ fn supervise(mut child: Child, folder: Folder, gone: impl FnOnce() + Send + 'sta
             }
             status = child.wait() => log_exit(status),
         }
+        guard.end();
         if let Some(reading) = reading {
             // Grandchildren may hold the pipe open.
             let _ = tokio::time::timeout(Duration::from_millis(50), reading).await;
@@ -264,12 +345,17 @@ pub struct Folder {
 
 const LOCK: &str = "lock";
 const UNFINISHED: &str = "new";
+/// Whether a folder gets its name only once it is locked.
+const RENAMES: bool = !cfg!(windows);
 /// The browser's TMPDIR in it.
 const TEMP: &str = "t";
+/// The variables that name the folder for temporary files.
+const TEMP_VARIABLES: &[&str] = if cfg!(windows) { &["TMP", "TEMP"] } else { &["TMPDIR"] };
 /// Nobody takes longer than this to make a folder.
 const MAKING: Duration = Duration::from_secs(60);
 
 /// Chromium makes a socket three folders below; the system allows its path 107 bytes (macOS 103).
+#[cfg(unix)]
 const LONGEST_TEMP_DIR: usize = 24;
 
 fn root() -> PathBuf {
@@ -290,13 +376,16 @@ impl Folder {
         let mut name = uuid::Uuid::new_v4().simple().to_string();
         name.truncate(10);
         let path = root.join(name);
-        // Under its name only once it is locked, or another server's sweep might take it for abandoned.
-        let unfinished = path.with_extension(UNFINISHED);
+        // Under its name only once it is locked, or another server's sweep might take it for abandoned. Windows cannot
+        // rename a folder with an open file: there the sweep spares every new folder.
+        let unfinished = if RENAMES { path.with_extension(UNFINISHED) } else { path.clone() };
         private_dir(&unfinished)?;
         let lock = File::create(unfinished.join(LOCK))?;
         lock.lock()?;
         fs::create_dir(unfinished.join(TEMP))?;
-        fs::rename(&unfinished, &path)?;
+        if RENAMES {
+            fs::rename(&unfinished, &path)?;
+        }
         Ok(Self { path, _lock: lock, last: None })
     }
 
@@ -315,12 +404,15 @@ impl Folder {
     }
 
     /// The browser's last processes may still write: a second try a moment later is the next start's sweep.
-    fn remove(mut self, in_order: bool) {
-        if let Some(last) = self.last.take().filter(|_| in_order) {
+    fn remove(self, in_order: bool) {
+        let Self { path, _lock: lock, last } = self;
+        if let Some(last) = last.filter(|_| in_order) {
             last();
         }
-        if fs::remove_dir_all(&self.path).is_err() && self.path.exists() {
-            let _ = fs::remove_dir_all(&self.path);
+        // Windows cannot remove a folder with an open file.
+        drop(lock);
+        if fs::remove_dir_all(&path).is_err() && path.exists() {
+            let _ = fs::remove_dir_all(&path);
         }
     }
 }
@@ -357,11 +449,14 @@ fn sweep(root: &Path) {
     let Ok(entries) = fs::read_dir(root) else { return };
     for entry in entries.flatten() {
         let path = entry.path();
+        let is_old = || {
+            let modified = entry.metadata().and_then(|metadata| metadata.modified());
+            modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > MAKING))
+        };
         let abandoned = if path.extension().is_some_and(|extension| extension == UNFINISHED) {
-            entry
-                .metadata()
-                .and_then(|metadata| metadata.modified())
-                .is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > MAKING))
+            is_old()
+        } else if !RENAMES && !is_old() {
+            false
         } else {
             match File::open(path.join(LOCK)) {
                 Ok(lock) => lock.try_lock().is_ok(),
@@ -422,13 +517,13 @@ mod tests {
             while Path::new(&format!("/proc/self/task/{thread}")).exists() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            end(running.pid, true);
+            terminate(running.pid.unwrap());
             running.stderr.find(|line| (line == "alive").then_some(())).await;
         };
         tokio::select! {
             () = answers => {}
             () = running.ending.exited().cancelled() => panic!("the browser ended with a thread"),
         }
-        running.ending.close(|| end(running.pid, false), async {}).await;
+        running.ending.close(|| kill(running.pid.unwrap()), async {}).await;
     }
 }

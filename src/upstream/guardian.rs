@@ -1,10 +1,11 @@
 //! Ends upstream servers after `kill -9` of this process: a watchdog shell waits for the end of its stdin and then
-//! ends the remaining process groups. Closing the pipes alone is not enough, because a child can ignore that.
+//! ends the remaining process groups. Closing the pipes alone is not enough, because a child can ignore that. On Windows
+//! the job of each server does the same.
 
 #[cfg(unix)]
 pub(super) use unix::Guardian;
 
-#[cfg(not(unix))]
+#[cfg(windows)]
 pub(super) use elsewhere::Guardian;
 
 #[cfg(unix)]
@@ -156,11 +157,11 @@ for group in $all; do kill -s KILL -- "-$group"; done
     }
 }
 
-#[cfg(not(unix))]
+#[cfg(windows)]
 mod elsewhere {
-    /// There are no process groups: children end with their pipes.
+    /// Does nothing: Windows ends the processes of a [`Job`](crate::engine::job::Job) with this process.
     #[derive(Debug, Clone, Default)]
-    pub struct Guardian;
+    pub struct Guardian(());
 
     impl Guardian {
         pub fn watch(&self, _group: u32) {}

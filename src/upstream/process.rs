@@ -1,4 +1,4 @@
-//! A server's process and all its child processes: a process group that is ended as a whole.
+//! A server's process and all its child processes, which are ended together: a process group, on Windows a job.
 
 use std::{
     collections::VecDeque,
@@ -17,6 +17,8 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{guardian::Guardian, lines::next_line};
+#[cfg(windows)]
+use crate::engine::job::Job;
 
 /// Bytes of a line in the log.
 const LONGEST_LINE: usize = 4_096;
@@ -42,6 +44,8 @@ pub(super) struct Process {
     /// Those who read them.
     readers: TaskTracker,
     guardian: Guardian,
+    #[cfg(windows)]
+    job: Job,
 }
 
 /// The pipes of a process whose stdout carries the protocol.
@@ -65,7 +69,12 @@ pub(super) fn start(
         .kill_on_drop(true);
     #[cfg(unix)]
     command.process_group(0);
+    // Without it a console program opens a console window.
+    #[cfg(windows)]
+    command.creation_flags(windows_sys::Win32::System::Threading::CREATE_NO_WINDOW);
     let mut child = command.spawn()?;
+    #[cfg(windows)]
+    let job = Job::of(&child)?;
     let pid = child.id().unwrap_or_default();
     guardian.watch(pid);
     let last_lines = Arc::<Mutex<VecDeque<String>>>::default();
@@ -93,6 +102,8 @@ pub(super) fn start(
         last_lines,
         readers,
         guardian: guardian.clone(),
+        #[cfg(windows)]
+        job,
     };
     let (exited, kill) = (process.exited.clone(), process.kill.clone());
     // Owned by the process: reaps it, so that no zombie is left.
@@ -174,9 +185,9 @@ impl Process {
         nix::sys::signal::killpg(group, None).is_ok() && has_living(self.pid)
     }
 
-    #[cfg(not(unix))]
+    #[cfg(windows)]
     fn has_group(&self) -> bool {
-        false
+        self.job.is_running()
     }
 
     fn signal(&self, signal: Signal) {
@@ -188,7 +199,10 @@ impl Process {
             };
             let _ = nix::sys::signal::killpg(group, signal);
         }
-        if matches!(signal, Signal::Kill) || cfg!(not(unix)) {
+        // Windows has no SIGTERM.
+        #[cfg(windows)]
+        self.job.terminate();
+        if matches!(signal, Signal::Kill) || cfg!(windows) {
             self.kill.cancel();
         }
     }

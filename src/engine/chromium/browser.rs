@@ -159,7 +159,7 @@ pub(super) fn only(kinds: &[&str]) -> TargetFilter {
 }
 
 /// Why a browser did not come up, in its own last words.
-async fn died(stderr: &Stderr, exited: &CancellationToken, what: &str) -> EngineError {
+pub(super) async fn died(stderr: &Stderr, exited: &CancellationToken, what: &str) -> EngineError {
     let _ = tokio::time::timeout(Duration::from_millis(500), exited.cancelled()).await;
     let said = stderr.text();
     let suggestion = if said.contains("--no-sandbox") {

@@ -1,4 +1,4 @@
-//! Starting a Chromium over a pipe, and attaching to a running one.
+//! Starting a Chromium, and attaching to a running one.
 
 use std::{
     io,
@@ -15,6 +15,8 @@ use super::super::{
     process::{self, Ending, Folder, Running, Stderr},
     wire::Wire,
 };
+#[cfg(any(windows, feature = "testing"))]
+use super::browser::died;
 use super::{emulation::SCREEN, switches};
 use crate::config::{Config, display_present};
 
@@ -40,6 +42,42 @@ pub(super) enum Windows {
     Invisible,
     /// Chrome on a display, or a browser of the user: as above, and the window's size is the viewport.
     Visible,
+}
+
+/// How Troupe reaches a browser that it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Connection {
+    /// File descriptors 3 and 4.
+    #[cfg(unix)]
+    Pipe,
+    /// A free port of 127.0.0.1: the browser prints its address. On Windows a process inherits no file descriptors.
+    #[cfg(any(windows, feature = "testing"))]
+    WebSocket,
+}
+
+impl Connection {
+    #[cfg(windows)]
+    fn of_this_system() -> Self {
+        Self::WebSocket
+    }
+
+    #[cfg(unix)]
+    fn of_this_system() -> Self {
+        #[cfg(feature = "testing")]
+        if std::env::var_os("CHROMIUM_OVER_WEBSOCKET").is_some() {
+            return Self::WebSocket;
+        }
+        Self::Pipe
+    }
+
+    fn switch(self) -> &'static str {
+        match self {
+            #[cfg(unix)]
+            Self::Pipe => "--remote-debugging-pipe",
+            #[cfg(any(windows, feature = "testing"))]
+            Self::WebSocket => "--remote-debugging-port=0",
+        }
+    }
 }
 
 /// Connects to a running browser: `ws://…` as it is, `http://host:port` by asking it for its address.
@@ -76,7 +114,9 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
         reason: format!("no folder for the browser's profile: {error}"),
         suggestion: None,
     })?;
+    let connection = Connection::of_this_system();
     let mut arguments = arguments(config, headless, found.is_headless_shell, folder.path());
+    arguments.insert(0, connection.switch().to_owned());
     let gateway = WayOut::of_browser(config).await?;
     if let Some(gateway) = &gateway {
         arguments.extend(ONE_WAY_OUT.iter().map(|argument| (*argument).to_owned()));
@@ -90,12 +130,24 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
         (false, _) => Windows::Visible,
     };
     tracing::debug!(path = %found.path.display(), ?arguments, "starting the browser");
-    let process = spawn(&found.path, &arguments, folder, windows);
-    let process = process.map_err(|error| EngineError::Launch {
+    let mut command = Command::new(&found.path);
+    command.args(arguments);
+    let not_started = |error: io::Error| EngineError::Launch {
         reason: format!("`{}` could not be started: {error}", found.path.display()),
         suggestion: None,
-    })?;
-    Ok(Process { gateway, ..process })
+    };
+    let downloads = folder.downloads();
+    let (wire, running) = match connection {
+        #[cfg(unix)]
+        Connection::Pipe => over_pipe(command, folder).map_err(not_started)?,
+        #[cfg(any(windows, feature = "testing"))]
+        Connection::WebSocket => {
+            let running = process::start(command, folder, || ()).map_err(not_started)?;
+            (over_websocket(&running).await?, running)
+        }
+    };
+    let Running { pid, stderr, ending } = running;
+    Ok(Process { wire, pid, stderr, ending, windows, downloads, gateway })
 }
 
 /// Arguments for a browser whose traffic must go through the proxy.
@@ -137,30 +189,39 @@ fn arguments(config: &Config, headless: bool, is_shell: bool, folder: &Path) -> 
     arguments
 }
 
-fn spawn(path: &Path, arguments: &[String], folder: Folder, windows: Windows) -> io::Result<Process> {
-    #[cfg(unix)]
-    {
-        use command_fds::{CommandFdExt, FdMapping};
+#[cfg(unix)]
+fn over_pipe(mut command: Command, folder: Folder) -> io::Result<(Wire, Running)> {
+    use command_fds::{CommandFdExt, FdMapping};
 
-        use super::super::wire::PipeEnds;
+    use super::super::wire::PipeEnds;
 
-        let (wire, child_reads, child_writes) = PipeEnds::new()?.into_wire();
-        let mut command = Command::new(path);
-        command.args(arguments);
-        command
-            .fd_mappings(vec![
-                FdMapping { parent_fd: child_reads, child_fd: 3 },
-                FdMapping { parent_fd: child_writes, child_fd: 4 },
-            ])
-            .map_err(|error| io::Error::other(error.to_string()))?;
-        let downloads = folder.downloads();
-        let connection = wire.clone();
-        let Running { pid, stderr, ending } = process::start(command, folder, move || connection.close())?;
-        Ok(Process { wire, pid, stderr, ending, windows, downloads, gateway: None })
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (path, arguments, folder, windows);
-        Err(io::Error::other("starting a browser is not built yet on this system; use --browser-endpoint"))
-    }
+    let (wire, child_reads, child_writes) = PipeEnds::new()?.into_wire();
+    command
+        .fd_mappings(vec![
+            FdMapping { parent_fd: child_reads, child_fd: 3 },
+            FdMapping { parent_fd: child_writes, child_fd: 4 },
+        ])
+        .map_err(|error| io::Error::other(error.to_string()))?;
+    let connection = wire.clone();
+    let running = process::start(command, folder, move || connection.close())?;
+    Ok((wire, running))
+}
+
+/// The line on stderr when the browser is ready.
+#[cfg(any(windows, feature = "testing"))]
+const LISTENING: &str = "DevTools listening on ";
+
+#[cfg(any(windows, feature = "testing"))]
+async fn over_websocket(running: &Running) -> EngineResult<Wire> {
+    let Running { stderr, ending, .. } = running;
+    let address = match running.address(LISTENING).await {
+        Ok(address) => address,
+        Err(reason) => return Err(died(stderr, ending.exited(), &reason).await),
+    };
+    let wire = match Wire::connect(&address).await {
+        Ok(wire) => wire,
+        Err(reason) => return Err(died(stderr, ending.exited(), &reason).await),
+    };
+    running.close_on_exit(&wire);
+    Ok(wire)
 }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 /// Switches of every launch: no requests of the browser's own, no throttling, no questions.
 pub(super) const ALWAYS: &[&str] = &[
-    "--remote-debugging-pipe",
     "--allow-pre-commit-input",
     // For this cache, each navigation would take a new browsing instance: a quarter of its time in full Chrome.
     "--disable-back-forward-cache",

@@ -195,13 +195,11 @@ impl Browser for FirefoxBrowser {
             bidi.wire.close();
         };
         // Its files are deleted with the profile, unless the profile is kept or the next browser needs them.
-        let is_wanted = self.startup.as_ref().is_some_and(Startup::is_wanted);
-        let ask = || {
-            if is_wanted || self.config.user_data_dir.is_some() {
-                drop(bidi.post("browser.close", json!({})));
-            } else {
-                process::end(self.pid, false);
-            }
+        let is_kept =
+            self.config.user_data_dir.is_some() || self.startup.as_ref().is_some_and(Startup::is_wanted);
+        let ask = || match self.pid.filter(|_| !is_kept) {
+            Some(pid) => process::kill(pid),
+            None => drop(bidi.post("browser.close", json!({}))),
         };
         self.ending.close(ask, leave).await;
     }

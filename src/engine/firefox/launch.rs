@@ -1,6 +1,6 @@
 //! Starting a Firefox and reaching it over its WebSocket, and attaching to a running one.
 
-use std::{io, path::Path, path::PathBuf, sync::Arc, time::Duration};
+use std::{io, path::Path, path::PathBuf, sync::Arc};
 
 use tokio::process::Command;
 
@@ -16,8 +16,6 @@ use crate::{
     },
 };
 
-/// How long a browser may take to say where it listens.
-const START_TIMEOUT: Duration = Duration::from_secs(45);
 /// The line on stderr when it is ready.
 const LISTENING: &str = "WebDriver BiDi listening on ";
 
@@ -103,6 +101,10 @@ fn command(config: &Config, path: &Path, headless: bool, profile: &Path) -> Comm
     if headless {
         command.arg("--headless");
     }
+    // There `firefox.exe` is a launcher, which otherwise ends at once.
+    if cfg!(windows) {
+        command.arg("--wait-for-browser");
+    }
     command.args(["--no-remote", "--profile"]).arg(profile);
     // Any free port; the browser takes one client and no more.
     command.args(["--remote-debugging-port=0", "--remote-allow-system-access"]);
@@ -118,25 +120,10 @@ fn command(config: &Config, path: &Path, headless: bool, profile: &Path) -> Comm
 
 /// Connects to the browser as soon as it says where it listens.
 async fn reach(running: Running, downloads: PathBuf) -> EngineResult<Process> {
-    let Running { pid, stderr, ending } = running;
-    let address = tokio::select! {
-        address = stderr.find(|line| line.split_once(LISTENING).map(|(_, address)| address.trim().to_owned())) => {
-            address
-        }
-        () = ending.exited().cancelled() => return Err(died(&stderr, "it ended at once")),
-        () = tokio::time::sleep(START_TIMEOUT) => {
-            return Err(died(&stderr, &format!("it did not listen within {} s", START_TIMEOUT.as_secs())));
-        }
-    };
-    let wire = connect(&address).await.map_err(|reason| died(&stderr, &reason))?;
-    // Its end is the connection's, also where a process of its own keeps the socket open.
-    let (closing, connection) = (ending.exited().clone(), wire.clone());
-    tokio::spawn(async move {
-        tokio::select! {
-            () = closing.cancelled() => connection.close(),
-            () = connection.closed().cancelled_owned() => {}
-        }
-    });
+    let address = running.address(LISTENING).await.map_err(|reason| died(&running.stderr, &reason))?;
+    let wire = connect(&address).await.map_err(|reason| died(&running.stderr, &reason))?;
+    running.close_on_exit(&wire);
+    let Running { pid, ending, .. } = running;
     Ok(Process { wire, pid, ending, downloads, gateway: None, startup: None })
 }
 

@@ -13,6 +13,8 @@ pub enum InstallError {
     ExecutableMissing { path: PathBuf },
     #[error("{} is not built yet in this version", kind.as_str())]
     NotBuilt { kind: BrowserKind },
+    #[error("{} is supported on Linux only", kind.as_str())]
+    UnsupportedPlatform { kind: BrowserKind },
     #[error("this user has no cache folder to install to (HOME is not set)")]
     NoCacheFolder,
     #[error("no way to install a browser worked; {}", failures.join("; "))]
@@ -36,6 +38,7 @@ impl InstallError {
                 Some("correct --executable-path, or leave it out so that a browser is looked for")
             }
             Self::NotBuilt { .. } => Some("use --browser chromium"),
+            Self::UnsupportedPlatform { .. } => Some("use --browser chromium or firefox"),
             Self::NoCacheFolder => Some("set HOME, or name a browser with --executable-path"),
             Self::NoWayWorked { kind: BrowserKind::Firefox, .. } => {
                 Some("install Firefox by other means and name it with --executable-path")
@@ -56,6 +59,7 @@ impl From<InstallError> for TroupeError {
             InstallError::NotFound { .. } => "browserNotFound",
             InstallError::ExecutableMissing { .. } => "executableMissing",
             InstallError::NotBuilt { .. } => "notBuilt",
+            InstallError::UnsupportedPlatform { .. } => "unsupportedPlatform",
             InstallError::NoCacheFolder | InstallError::NoWayWorked { .. } => "notInstalled",
         };
         let suggestion = error.suggestion();

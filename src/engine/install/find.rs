@@ -37,7 +37,8 @@ fn channels(kind: BrowserKind, headless: bool) -> Result<&'static [Channel], Ins
         (BrowserKind::Chrome, _) => Ok(&[Chrome]),
         (BrowserKind::MsEdge, _) => Ok(&[MsEdge]),
         (BrowserKind::Firefox, _) => Ok(&[Firefox]),
-        (BrowserKind::Webkit, _) => Ok(&[Webkit]),
+        (BrowserKind::Webkit, _) if cfg!(target_os = "linux") => Ok(&[Webkit]),
+        (BrowserKind::Webkit, _) => Err(InstallError::UnsupportedPlatform { kind }),
     }
 }
 

@@ -128,7 +128,10 @@ fn ways(kind: BrowserKind) -> Result<(&'static [Way], &'static [&'static str]), 
             Ok((&[Way::Package, Way::Download, Way::Npm], &["chromium-headless-shell", "chromium"]))
         }
         BrowserKind::Firefox => Ok((&[Way::Package], &["firefox-esr"])),
-        BrowserKind::Webkit => Ok((&[Way::Package], &["xvfb", "webkit2gtk-driver"])),
+        BrowserKind::Webkit if cfg!(target_os = "linux") => {
+            Ok((&[Way::Package], &["xvfb", "webkit2gtk-driver"]))
+        }
+        BrowserKind::Webkit => Err(InstallError::UnsupportedPlatform { kind }),
         BrowserKind::Chrome | BrowserKind::MsEdge => Err(InstallError::NotBuilt { kind }),
     }
 }

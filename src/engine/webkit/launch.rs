@@ -1,7 +1,7 @@
 //! A driver and its browser, which start and end with one session.
 //!
 //! The browser is a child of the driver. `setpriv` makes the kernel end the browser with the driver, and the driver
-//! ends with this process in the same way. `leash` ends the processes that the browser has started.
+//! ends with this process in the same way. `ProcessWatchdog` ends the processes that the browser has started.
 
 use std::{
     net::TcpListener,
@@ -12,12 +12,13 @@ use std::{
 
 use tokio::{net::TcpStream, process::Command};
 
-use super::{display::Display, driver::Driver, emulation::Wanted, leash::Leash};
+use super::{display::Display, driver::Driver, emulation::Wanted};
 use crate::{
     config::{Config, display_present},
     engine::{
         EngineError, EngineResult, install,
         process::{self, Ending, Folder, Running},
+        process_watchdog::ProcessWatchdog,
     },
 };
 
@@ -95,16 +96,17 @@ pub(super) async fn launch(
     command.env("NO_AT_BRIDGE", "1").env("GTK_A11Y", "none");
     command.envs(wanted.environment());
     tracing::debug!(?command, "starting the driver");
-    let no_leash = |error| failed(format!("there is no shell that would end the browser after us: {error}"));
-    let leash = Arc::new(Leash::new().map_err(no_leash)?);
-    let held = leash.clone();
+    let no_watchdog =
+        |error| failed(format!("the watchdog of the browser's processes could not be started: {error}"));
+    let watchdog = Arc::new(ProcessWatchdog::new().map_err(no_watchdog)?);
+    let held = watchdog.clone();
     let running = process::start(command, folder, move || drop(held))
         .map_err(|error| failed(format!("`{}` could not be started: {error}", programs.driver.display())))?;
     let Running { pid, stderr, ending } = running;
     if let Some(pid) = pid {
-        leash.hold(pid).map_err(no_leash)?;
+        watchdog.watch(pid).map_err(no_watchdog)?;
     }
-    drop(leash);
+    drop(watchdog);
     let capabilities = wanted.capabilities(browser_options(config, programs, wanted));
     let opening = async {
         while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
@@ -159,5 +161,5 @@ fn free_port() -> std::io::Result<u16> {
 
 /// Ends a process that handles SIGTERM, and waits until it has ended.
 pub(super) async fn close(ending: &Ending, pid: Option<u32>) {
-    ending.close(|| process::end(pid, true), async {}).await;
+    ending.close(|| pid.into_iter().for_each(process::terminate), async {}).await;
 }

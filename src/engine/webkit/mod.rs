@@ -6,7 +6,7 @@
 //! operation is pending or the session is in use. Troupe's script runs in the page's own world, because WebDriver
 //! has no isolated worlds.
 //!
-//! `display`, `launch`, `leash` and `pool` start and end processes. `driver` sends commands one after the other.
+//! `display`, `launch` and `pool` start and end processes. `driver` sends commands one after the other.
 //! `windows` holds a session's windows and polls them. `context` and `page` implement the traits. `frames` converts
 //! the results of polls into [`PageEvent`](super::PageEvent)s. `jar` and `downloads` find out what the driver does
 //! not report. `presses` keeps separate clicks from becoming a double click. `cookies`, `emulation` and `reasons`
@@ -21,7 +21,6 @@ mod emulation;
 mod frames;
 mod jar;
 mod launch;
-mod leash;
 mod page;
 mod pool;
 mod presses;
@@ -37,9 +36,7 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use self::{context::WebkitContext, display::Display, pool::Pool};
-use super::{
-    Browser, Context, ContextObserver, ContextOptions, Engine, EngineError, EngineResult, Log, process,
-};
+use super::{Browser, Context, ContextObserver, ContextOptions, Engine, EngineError, EngineResult, process};
 use crate::config::Config;
 
 /// What to use for what WebKit's driver cannot do.
@@ -79,17 +76,6 @@ impl Engine for Webkit {
 
 fn unsupported(what: &'static str) -> EngineError {
     EngineError::Unsupported { what, instead: ELSEWHERE }
-}
-
-/// Fails, because the driver reports neither log.
-pub(super) fn check_log(log: Log) -> EngineResult<()> {
-    Err(match log {
-        Log::Requests => EngineError::Unsupported {
-            what: "keeping a log of requests",
-            instead: "use --browser chromium or firefox; evaluate performance.getEntriesByType('resource') tells what was loaded",
-        },
-        Log::Console => unsupported("keeping what pages write to their console"),
-    })
 }
 
 /// The display of the sessions' browsers, and the programs that start them.

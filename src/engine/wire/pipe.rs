@@ -28,11 +28,11 @@ pub struct PipeEnds {
 impl PipeEnds {
     /// Two fresh pipes. Ours are non-blocking, the child's blocking.
     pub fn new() -> io::Result<Self> {
-        let (child_reads, ours) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-        let write = pipe::Sender::from_owned_fd(nonblocking(ours)?)?;
-        let (ours, child_writes) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-        let read = pipe::Receiver::from_owned_fd(nonblocking(ours)?)?;
-        Ok(Self { child_reads, child_writes, write, read })
+        let (child_reads, ours) = io::pipe()?;
+        let write = pipe::Sender::from_owned_fd(nonblocking(ours.into())?)?;
+        let (ours, child_writes) = io::pipe()?;
+        let read = pipe::Receiver::from_owned_fd(nonblocking(ours.into())?)?;
+        Ok(Self { child_reads: child_reads.into(), child_writes: child_writes.into(), write, read })
     }
 
     /// The wire over our ends, and the child's ends, to be closed here after the spawn.
