@@ -4,6 +4,7 @@
 //!
 //! - [`error`]: the public error type and its codes.
 //! - [`offload`]: keeps long computations off the async threads.
+//! - [`private`]: files and folders that only this user can use.
 //! - [`config`]: all options, merged from flags, environment, file and defaults.
 //! - [`policy`]: which hosts, files and secrets pages and clients may use.
 //! - [`engine`]: browsers behind traits, with a folder for each family, and the protocol connections to them.
@@ -22,6 +23,7 @@ pub mod error;
 pub mod offload;
 pub mod page;
 pub mod policy;
+pub mod private;
 pub mod server;
 pub mod session;
 pub mod store;

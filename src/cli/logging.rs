@@ -11,6 +11,7 @@ use tracing_subscriber::fmt::writer::{BoxMakeWriter, MakeWriter};
 use super::usage::Usage;
 use crate::config::{LogConfig, LogDestination, LogFormat};
 use crate::policy::vault::Vault;
+use crate::private;
 use crate::server::LIBRARY_LOG;
 
 /// The target of entries that are written at any level of the log: what the user must know, such as the URL.
@@ -96,18 +97,23 @@ fn open(path: &Path) -> io::Result<fs::File> {
         fs::create_dir_all(folder)?;
     }
     let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    // A new file. The mode of an existing one is its owner's choice.
+    options.append(true);
+    let mut new = options.clone();
+    new.create_new(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    std::os::unix::fs::OpenOptionsExt::mode(&mut new, 0o600);
+    match new.open(path) {
+        Ok(file) => private::restrict(path).map(|()| file),
+        // The permissions of an existing file are its owner's choice.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(path),
+        Err(error) => Err(error),
+    }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn only_its_owner_can_read_a_new_log_file() {
         use std::os::unix::fs::PermissionsExt;

@@ -14,6 +14,7 @@ use super::{FAILED, OK, report};
 use crate::config::{Config, LogConfig, LogLevel};
 use crate::error::{ErrorCode, Result, TroupeError};
 use crate::policy::vault::Vault;
+use crate::private;
 use crate::store::{Message, Picture, Place, Record, SessionFilter, SessionRow, Store, iso8601};
 use crate::tools::Registry;
 
@@ -285,7 +286,9 @@ fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    let is_new = !folder.exists();
+    builder.create(folder)?;
+    if is_new { private::restrict(folder) } else { Ok(()) }
 }
 
 /// Writes a new file that only its owner can use.
@@ -299,9 +302,11 @@ fn create_new(path: &Path, mode: u32) -> std::io::Result<File> {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
-    #[cfg(not(unix))]
+    #[cfg(windows)]
     let _ = mode;
-    options.open(path)
+    let file = options.open(path)?;
+    private::restrict(path)?;
+    Ok(file)
 }
 
 fn heading(session: &SessionRow, calls: usize) -> String {

@@ -8,7 +8,10 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode as Sqlite, OpenFlags};
 
-use crate::error::{ErrorCode, Result, TroupeError};
+use crate::{
+    error::{ErrorCode, Result, TroupeError},
+    private,
+};
 
 /// How long one attempt to write waits for another server's; the writer goes on trying.
 pub(super) const BUSY: Duration = Duration::from_millis(250);
@@ -194,7 +197,7 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     match options.open(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
         Err(_) => File::open(path).map(drop),
-        Ok(_) => Ok(()),
+        Ok(_) => private::restrict(path),
     }
 }
 

@@ -18,6 +18,7 @@ use crate::{
     offload,
     page::normalise_url,
     policy::files,
+    private,
     session::{CreateOptions, GivenCookie, GivenState, PageInfo, SessionInfo, StorageState},
     store::SessionState,
     upstream::Replayed,
@@ -299,8 +300,7 @@ async fn save_state(call: SessionCall, given: SaveParameters) -> Result<Large<Sa
 fn write_secret(config: &Config, name: &str, text: &str) -> Result<PathBuf> {
     let (path, mut file) = files::create_new(config, name)?;
     let mut write = || {
-        #[cfg(unix)]
-        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        private::restrict(&path)?;
         file.write_all(text.as_bytes())
     };
     write().map_err(|error: std::io::Error| {

@@ -15,6 +15,7 @@ use subtle::ConstantTimeEq;
 use crate::{
     config::{Config, state_folder},
     error::{ErrorCode, Result, TroupeError},
+    private,
 };
 
 /// Name of the token file in the state directory.
@@ -115,7 +116,7 @@ fn read_or_create(path: &Path) -> io::Result<String> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         read => {
-            restrict(path)?;
+            private::restrict(path)?;
             return read;
         }
     }
@@ -126,7 +127,9 @@ fn read_or_create(path: &Path) -> io::Result<String> {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(&draft)?.write_all(format!("{}{}\n", random(), random()).as_bytes())?;
+    let mut file = options.open(&draft)?;
+    private::restrict(&draft)?;
+    file.write_all(format!("{}{}\n", random(), random()).as_bytes())?;
     // The link appears with its whole content. If another server has created it first, that one counts.
     let linked = fs::hard_link(&draft, path);
     fs::remove_file(&draft)?;
@@ -134,18 +137,6 @@ fn read_or_create(path: &Path) -> io::Result<String> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => fs::read_to_string(path),
     }
-}
-
-/// Removes all permissions of other users.
-fn restrict(path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        if fs::metadata(path)?.permissions().mode() & 0o077 != 0 {
-            fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-        }
-    }
-    Ok(())
 }
 
 fn wrong(message: String) -> TroupeError {

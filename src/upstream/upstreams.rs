@@ -27,6 +27,7 @@ use crate::{
     config::{Config, UpstreamConfig, UpstreamTransport},
     error::{ErrorCode, Result, TroupeError},
     policy::files,
+    private,
 };
 
 /// The folder of the sessions' folders, below the one for output.
@@ -496,7 +497,8 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    builder.create(folder)?;
+    private::restrict(folder)
 }
 
 #[cfg(test)]
