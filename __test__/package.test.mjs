@@ -47,6 +47,7 @@ describe('the npm package', () => {
       'index.d.ts',
       'index.js',
       'lib/addon-error.js',
+      'lib/platforms.json',
       'lib/session-methods.js',
       'native.d.ts',
       'native.js',
@@ -61,6 +62,19 @@ describe('the npm package', () => {
       const { name, version } = require(`../npm/${platform}/package.json`)
       assert.deepEqual({ name, version }, { name: `troupe-${platform}`, version: manifest.version })
     }
+  })
+
+  test('has a platform package for each platform that has a build, and no other', () => {
+    const platforms = require('../lib/platforms.json').filter(({ runner }) => runner)
+    assert.deepEqual(readdirSync(join(root, 'npm')).sort(), platforms.map(({ name }) => name).sort())
+  })
+
+  test('says in one line which platforms have a build where there is none', async () => {
+    const program = `
+      Object.defineProperty(process, 'arch', { value: 'riscv64' })
+      console.log(require('./lib/addon-error.js')(new Error('no addon')))`
+    const { stdout, stderr } = await run(process.execPath, ['-e', program])
+    assert.equal(stdout, 'there is no build for linux-riscv64, only for linux-x64, linux-arm64, darwin-x64, darwin-arm64, win32-x64\n', stderr)
   })
 
   test('has types and a table of tools that follow from the schemas of the tools', async () => {

@@ -16,12 +16,12 @@ module.exports = function addonError(error) {
     if (!reason.startsWith('Cannot find module')) return `the native addon cannot be loaded: ${reason}`
     if (reason.includes('-musl')) return 'there is no build for musl (Alpine): use an image with glibc, such as node:slim'
   }
-  const platforms = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64', 'win32-x64']
-  const platform = `${process.platform}-${process.arch}`
-  if (!platforms.includes(platform)) {
-    return `there is no build for ${platform}, only for ${platforms.join(', ')}`
+  const published = require('./platforms.json').filter((/** @type {any} */ { runner }) => runner)
+  const row = published.find((/** @type {any} */ { os, cpu }) => os === process.platform && cpu === process.arch)
+  if (!row) {
+    const names = published.map((/** @type {any} */ { os, cpu }) => `${os}-${cpu}`)
+    return `there is no build for ${process.platform}-${process.arch}, only for ${names.join(', ')}`
   }
-  const suffix = { linux: '-gnu', win32: '-msvc' }[/** @type {string} */ (process.platform)] ?? ''
-  const missing = `troupe-${platform}${suffix}@${version}`
+  const missing = `troupe-${row.name}@${version}`
   return `the native addon is missing: npm left out \`${missing}\` (--omit=optional, or a lockfile made on another platform); install it beside troupe: npm install ${missing}`
 }

@@ -1,6 +1,6 @@
 // `npm test`: sets up what is missing, then checks everything that must hold, each part under its heading. All parts run,
 // whatever fails before them.
-//   npm test -- rust            this part alone: format, clippy, rust, js, node
+//   npm test -- rust            this part alone: format, clippy, targets, rust, js, node
 //   npm test -- node session    of the end-to-end tests the files with this word in their path
 //   npm run test:full           the end-to-end tests with every browser, whole (else a choice of them with the others)
 //   npm run test:full -- --rest of those what `npm test` leaves out, and nothing else: for who runs both
@@ -14,6 +14,7 @@ import { inspect, parseArgs } from 'node:util'
 import { NOTES } from '../__test__/support/notes.mjs'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
 import { ALONE, BROWSERS, nothingOf } from '../__test__/support/browsers.mjs'
+import { CHECKED_TARGETS, QUICK_TARGETS } from './platforms.mjs'
 import { runScript, setup } from './setup.mjs'
 
 /** Where a whole run of the end-to-end tests keeps what it has used of the tools. */
@@ -23,7 +24,9 @@ const flag = /** @type {const} */ ({ type: 'boolean', default: false })
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { full: flag, rest: flag, browser: { type: 'string' } } })
 const { rest, browser: withBrowser } = values
 const full = rest || values.full
-const [only = rest ? 'node' : undefined, ...words] = positionals
+const [only, ...words] = positionals
+/** The parts that `--rest` runs. */
+const PARTS_OF_REST = ['targets', 'node']
 
 /** The engine in memory and the clock that stands still: what `npm run build` builds, and a release never has. */
 const TESTING = ['--features', 'testing']
@@ -48,6 +51,7 @@ const FAILURES_FILE = join(ROOT, '.cache', 'failures.txt')
 const PARTS = {
   format: ['Rust formatting', () => check('cargo', ['fmt', '--check'])],
   clippy: ['Rust lints', () => check('cargo', ['clippy', '--all-targets', '--quiet', ...TESTING, '--', '-D', 'warnings'])],
+  targets: ['Rust lints for other platforms', checkTargets],
   rust: ['Rust tests', rustTests],
   js: ['JavaScript lints and types', () => check('npm', ['run', '--silent', 'lint:js'])],
   node: ['End-to-end tests', nodeTests]
@@ -59,7 +63,7 @@ await runScript(async () => {
   await setup({ forTests: true })
   const failed = []
   for (const [name, [title, test]] of Object.entries(PARTS)) {
-    if (only && only !== name) continue
+    if (only ? only !== name : rest && !PARTS_OF_REST.includes(name)) continue
     console.log(`\n${cyan('▸')} ${bold(title)}`)
     const begun = performance.now()
     const before = total.failed
@@ -77,11 +81,32 @@ await runScript(async () => {
   return failed.length > 0 ? 1 : 0
 })
 
-/** @param {string} program @param {string[]} args */
-async function check(program, args) {
+/** @param {string} program @param {string[]} args @param {Record<string, string>} [env] */
+async function check(program, args, env) {
   console.log(dim(`  $ ${[program, ...args].join(' ')}`))
-  const fine = (await exitCode(program, args, { stdio: 'inherit' })) === 0
+  const fine = (await exitCode(program, args, { stdio: 'inherit', env })) === 0
   total[fine ? 'passed' : 'failed']++
+}
+
+/**
+ * Type-checks the Rust code for platforms that no test runs on. C code is not compiled: an empty library takes its place.
+ */
+async function checkTargets() {
+  const targets = full ? CHECKED_TARGETS.filter((target) => !rest || !QUICK_TARGETS.includes(target)) : QUICK_TARGETS
+  if (!onPath('rustup')) {
+    console.log(dim('  skipped: `rustup` is missing, which installs the standard libraries of other platforms'))
+    total.skipped++
+    return
+  }
+  const added = await exitCode('rustup', ['target', 'add', ...targets], { stdio: 'inherit' })
+  if (added !== 0) throw new StepFailed(`rustup could not add the targets ${targets.join(', ')}`)
+  const substitute = join(ROOT, 'scripts/no-c-compiler.sh')
+  const programs = ['CC', 'CXX', 'AR', 'RANLIB']
+  const env = Object.fromEntries(
+    targets.flatMap((target) => programs.map((program) => [`${program}_${target.replaceAll('-', '_')}`, substitute]))
+  )
+  const selected = targets.flatMap((target) => ['--target', target])
+  await check('cargo', ['clippy', '--all-targets', '--quiet', ...selected, ...TESTING, '--', '-D', 'warnings'], env)
 }
 
 async function rustTests() {
