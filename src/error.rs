@@ -77,7 +77,7 @@ error_codes! {
     SessionExpired "SESSION_EXPIRED": "The session has expired, also if it expires during the call.",
         permanent, Refused 410, "restore the session with session_resume, or create one with create_session";
     PageNotFound "PAGE_NOT_FOUND": "No page of the session has this id, or it was closed.",
-        permanent, Refused 404, "list the pages with pages {action: \"list\"}";
+        permanent, Refused 404, "list the pages with `pages` {action: \"list\"}";
     RecordNotFound "RECORD_NOT_FOUND": "No recorded call has this id.",
         permanent, Refused 404, "list the recorded calls with list_requests";
     MaxSessionsReached "MAX_SESSIONS_REACHED": "The session limit is reached.",
@@ -85,17 +85,17 @@ error_codes! {
     NavigationFailed "NAVIGATION_FAILED": "A navigation failed or timed out (`details.reason`). Timeouts and reset connections are retryable.",
         permanent, Failed 422, "check the URL and that its server runs";
     ElementNotFound "ELEMENT_NOT_FOUND": "No element matches within the timeout, or the ref is stale (`details.reason`).",
-        permanent, Failed 422, "look at the page with snapshot or find";
+        permanent, Failed 422, "look at the page with `snapshot`, or search it with `find`";
     ElementAmbiguous "ELEMENT_AMBIGUOUS": "The target of an action matches several elements (`details.matches`).",
         permanent, Failed 422, "pass one of the refs in details.matches";
     ElementNotClickable "ELEMENT_NOT_CLICKABLE": "The element cannot be clicked (`details.reason`: hidden, disabled, covered, moving, or `ELEMENT_NOT_INTERACTIVE` if it never can).",
-        permanent, Failed 422, "look at the page with snapshot, and wait until the element can be clicked";
+        permanent, Failed 422, "look at the page with `snapshot`, and wait until the element can be clicked";
     ElementNotEditable "ELEMENT_NOT_EDITABLE": "The element cannot be edited: hidden, disabled, read-only or not a field (`details.reason`).",
-        permanent, Failed 422, "look at the page with snapshot, and target a field that can be edited";
+        permanent, Failed 422, "look at the page with `snapshot`, and target a field that can be edited";
     DialogOpen "DIALOG_OPEN": "A dialog blocks the page.",
         permanent, Failed 422, "answer it with handle_dialog, then go on";
     Timeout "TIMEOUT": "A wait has timed out.",
-        retryable, Failed 422, "raise `timeout`, or look at the page with snapshot";
+        retryable, Failed 422, "raise `timeout`, or look at the page with `snapshot`";
     NetworkError "NETWORK_ERROR": "A request other than a navigation failed, for example a `fetch` of `evaluate`.",
         retryable, Failed 422, "check that the server of the request runs, then call again";
     ScriptError "SCRIPT_ERROR": "A script in the page threw an exception (`details` has message and position).",
@@ -340,7 +340,7 @@ mod tests {
             "timeout": 5
           },
           "retryable": true,
-          "suggestion": "raise `timeout`, or look at the page with snapshot"
+          "suggestion": "raise `timeout`, or look at the page with `snapshot`"
         }
         "#);
     }

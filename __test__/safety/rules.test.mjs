@@ -8,6 +8,7 @@ import { startHttpServer } from '../support/http.mjs'
 import { NO_SQLITE, recordFile } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
+import { until } from '../support/wait.mjs'
 
 describe('a blocked navigation', { timeout: 90_000 }, () => {
   test('tells the rule, the URL and the way out, however it came about', async (t) => {
@@ -144,6 +145,27 @@ describe('settings', { timeout: 60_000 }, () => {
       assert.match(server.stderr(), why)
       assert.equal(server.stderr().trim().split('\n').length, 1, server.stderr())
     })
+
+  test('a tool that is not offered is not suggested either', async (t) => {
+    const site = await startSite(t, { '/alerting': "<title>Alerting</title><script>setTimeout(() => alert('Attention'))</script>" })
+    const server = await startServer(t, ['--read-only', '--no-tools', 'find,create_session'])
+    await server.ok('navigate', { url: site.url('/form') })
+    const missing = (await server.call('get_text', { selector: '#nowhere' })).json
+    assert.deepEqual([missing.errorCode, missing.suggestion], ['ELEMENT_NOT_FOUND', 'look at the page with `snapshot`'])
+    await server.call('navigate', { url: site.url('/alerting') })
+    const open = await until(async () => {
+      const { isError, json } = await server.call('snapshot')
+      return isError && json
+    }, 'the dialog')
+    assert.equal(open.errorCode, 'DIALOG_OPEN')
+    assert.equal(open.suggestion, 'start the server without --read-only to change pages')
+    const unknown = (await server.call('get_text', { sessionId: 'none', selector: 'body' })).json
+    assert.equal(unknown.errorCode, 'SESSION_NOT_FOUND')
+    assert.doesNotMatch(unknown.suggestion, /create_session/)
+    const read = (await server.request('resources/read', { uri: 'playwright:///page/none/page-1' })).error
+    assert.equal(read.data.error.errorCode, 'SESSION_NOT_FOUND')
+    assert.doesNotMatch(read.data.error.suggestion, /create_session/)
+  })
 
   test('--read-only lists what changes nothing, and nothing else can be called', async (t) => {
     const server = await startServer(t, ['--read-only'])

@@ -533,7 +533,7 @@ pub fn check_log(browser: BrowserKind, log: Log) -> EngineResult<()> {
         // Its driver reports neither.
         (BrowserKind::Webkit, Log::Requests) => Err(EngineError::Unsupported {
             what: "keeping a log of requests",
-            instead: "use --browser chromium or firefox; evaluate performance.getEntriesByType('resource') tells what was loaded",
+            instead: "use --browser chromium or firefox; `evaluate` with performance.getEntriesByType('resource') tells what was loaded",
         }),
         (BrowserKind::Webkit, Log::Console) => Err(EngineError::Unsupported {
             what: "keeping what pages write to their console",

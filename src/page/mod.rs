@@ -364,7 +364,7 @@ impl Page {
         self.still.store(true, Ordering::Relaxed);
         Err(self
             .timed_out("the page took no turn (a script of its own may keep it busy)", limit)
-            .suggestion("wait and call again, or leave the page: `navigate`, or `pages` with action `close`; where neither helps, close the session"))
+            .suggestion("wait and call again, or leave the page with `navigate`, or close it with `pages`, or close the session"))
     }
 
     async fn within<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
@@ -392,7 +392,7 @@ impl Page {
             )
             // Each call fails until the page has another document.
             .retryable(false)
-            .suggestion("call navigate, which loads the page again, or close the page with pages"),
+            .suggestion("load the page again with `navigate`, or close it with `pages`"),
             EngineError::PageGone => TroupeError::new(
                 ErrorCode::PageNotFound,
                 format!("page `{}` has closed (it was at `{url}`)", self.id),

@@ -360,7 +360,9 @@ impl Page {
             words.push('…');
         }
         error.message = format!("{}; the page shows {words:?}", error.message);
-        error.suggestion.get_or_insert_with(|| "look at the page with snapshot, or use find".to_owned());
+        error
+            .suggestion
+            .get_or_insert_with(|| "look at the page with `snapshot`, or search it with `find`".to_owned());
         error
     }
 }

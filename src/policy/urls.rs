@@ -36,7 +36,7 @@ impl Rule {
         match self {
             Self::Scheme(scheme) => match scheme.as_str() {
                 "file" => "start the server with --allow-file-access, or serve the file over HTTP",
-                "javascript" => "run scripts with evaluate",
+                "javascript" => "run scripts with `evaluate`",
                 _ => "open an http: or https: URL",
             },
             Self::AllowedDomains => "whoever runs the server can add the domain to --allowed-domains",

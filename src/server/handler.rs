@@ -298,7 +298,7 @@ impl ServerHandler for Handler {
         if let Some(read) = fixtures::read(&request.uri) {
             return read.map(Into::into);
         }
-        let read = Box::pin(resources::read(&self.connection, self.manager(), &request.uri));
+        let read = Box::pin(resources::read(&self.connection, &self.server.registry, &request.uri));
         self.wanted(&context, read).await.map(Into::into)
     }
 

@@ -48,7 +48,7 @@ impl EndReason {
 
 fn expired(id: &str) -> TroupeError {
     TroupeError::new(ErrorCode::SessionExpired, format!("session `{id}` has expired"))
-        .suggestion("session_resume brings it back, create_session opens a new one; --session-timeout sets how long one lives")
+        .suggestion("restore it with session_resume, or create a session with create_session; --session-timeout sets how long one lives")
         .session(id)
 }
 

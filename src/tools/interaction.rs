@@ -302,7 +302,7 @@ async fn scroll(call: PageCall, given: ScrollParameters) -> Result<ActionAnswer>
     if given.x.is_none() && given.y.is_none() && given.selector.is_none() {
         return Err(TroupeError::new(ErrorCode::InvalidParameters, "`scroll` needs `x`, `y` or `selector`")
             .detail("reason", "MISSING_PARAMETER")
-            .suggestion("scroll {y: 600} goes down, scroll {selector} brings an element into view"));
+            .suggestion("`scroll` {y: 600} goes down, and {selector} brings an element into view"));
     }
     let options = ScrollOptions { target: given.selector, x: given.x, y: given.y };
     act(call, "Scrolled", async |page| {

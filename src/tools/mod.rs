@@ -30,6 +30,7 @@ mod sessions;
 #[cfg(test)]
 #[cfg(feature = "testing")]
 mod shapes;
+mod suggestions;
 mod tool;
 mod typed;
 

@@ -172,7 +172,7 @@ async fn pages(call: SessionCall, given: PagesParameters) -> Result<PagesAnswer>
         given.page_id.as_deref().ok_or_else(|| {
             TroupeError::new(ErrorCode::InvalidParameters, "`pages`: `pageId` is missing")
                 .detail("reason", "MISSING_PARAMETER")
-                .suggestion("pages {action: \"list\"} shows the ids")
+                .suggestion("`pages` {action: \"list\"} shows the ids")
         })
     };
     let mut navigation = None;

@@ -17,6 +17,7 @@ use super::{
     record,
     recorder::{self, Recording, redact},
     sessions,
+    suggestions::with_offered_tools,
     tool::{Callable, Group, Lifecycle, PageCall, Run, ServerCall, SessionCall, Switch, Tool},
 };
 use crate::{
@@ -283,6 +284,18 @@ impl Registry {
         removal(config, tool).map(|removal| removal.error(name))
     }
 
+    /// Makes the suggestion of `error` name only tools that this server offers.
+    pub fn with_offered_tools(&self, mut error: TroupeError) -> TroupeError {
+        let is_offered = |name: &str| self.known(name).is_some();
+        let fallback = |name: &str| match self.removed(name).and_then(|removed| removed.suggestion) {
+            Some(suggestion) => suggestion,
+            None => OFFER_MORE.to_owned(),
+        };
+        error.suggestion =
+            error.suggestion.map(|suggestion| with_offered_tools(&suggestion, is_offered, fallback));
+        error
+    }
+
     /// Runs one call to its end. Dropped, it stops where it is.
     pub async fn call(&self, invocation: Invocation) -> Result<Outcome, UnknownTool> {
         let found = self.find(&invocation.tool).await.inspect_err(|unknown| {
@@ -301,7 +314,7 @@ impl Registry {
                     ref_id = outcome.ref_id,
                     "call"
                 );
-                return Ok(Outcome { result: Err(error), ..outcome });
+                return Ok(Outcome { result: Err(self.with_offered_tools(error)), ..outcome });
             }
         };
         let mut running = self.calls.begin(tool.name.clone(), outcome);
@@ -338,7 +351,7 @@ impl Registry {
             };
             match result {
                 Ok(answer) => Ok(budget::fit(answer, &outcome.ref_id, budget, results)),
-                Err(error) => Err(budget::fit_error(error, budget)),
+                Err(error) => Err(budget::fit_error(self.with_offered_tools(error), budget)),
             }
         });
         if outcome.result.is_ok() {
@@ -539,6 +552,8 @@ impl Drop for Change {
     }
 }
 
+const OFFER_MORE: &str = "use the tools that this server lists, or offer more with --tools and --no-tools";
+
 /// The option of the configuration by which a tool is not offered, and what to do instead.
 struct Removal {
     /// The option's flag without dashes.
@@ -570,14 +585,8 @@ fn removal(config: &Config, tool: &Tool) -> Option<Removal> {
                 suggestion: "start the server without --read-only to change pages",
             },
         ),
-        (
-            is_in(&config.no_tools),
-            Removal { option: "no-tools", suggestion: "remove the tool from --no-tools to offer it" },
-        ),
-        (
-            !is_in(&config.tools),
-            Removal { option: "tools", suggestion: "add the tool to --tools to offer it" },
-        ),
+        (is_in(&config.no_tools), Removal { option: "no-tools", suggestion: OFFER_MORE }),
+        (!is_in(&config.tools), Removal { option: "tools", suggestion: OFFER_MORE }),
     ];
     reasons.into_iter().find_map(|(applies, removal)| applies.then_some(removal))
 }

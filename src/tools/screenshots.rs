@@ -50,9 +50,8 @@ impl EarlierScreenshot {
             return Ok(taken);
         }
         let missing = |problem: String| {
-            TroupeError::new(ErrorCode::RecordNotFound, problem).suggestion(
-                "take a screenshot, or give the path of one: screenshot {\"path\": \"before.png\"}",
-            )
+            TroupeError::new(ErrorCode::RecordNotFound, problem)
+                .suggestion("take one with `screenshot` {\"path\": \"before.png\"}, and give its path")
         };
         let Some(record) = find_record(call, None, Some(&ref_id)).await? else {
             return Err(missing(format!("no screenshot of a call `{ref_id}` is kept")));
@@ -105,6 +104,6 @@ pub fn screenshot_at(session: &Session, page: &str, at: &str) -> Result<Arc<Scre
             ErrorCode::RecordNotFound,
             format!("no screenshot of `{page}` at `{at}` is kept: only the last ones of a session are"),
         )
-        .suggestion("list the resources, or take another with the tool screenshot")
+        .suggestion("list the resources, or take another with `screenshot`")
     })
 }

@@ -27,7 +27,7 @@ use crate::{
     error::{ErrorCode, TroupeError},
     page::Revision,
     session::{Connection, SessionManager},
-    tools::ResourceUri,
+    tools::{Registry, ResourceUri},
 };
 
 /// A client watches no more than this at once.
@@ -44,12 +44,12 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 /// Reads one; naming its session is enough to see it.
 pub(super) async fn read(
     connection: &Connection,
-    manager: &Arc<SessionManager>,
+    registry: &Registry,
     uri: &str,
 ) -> Result<ReadResourceResult, ErrorData> {
     let parsed = ResourceUri::parse(uri).map_err(|error| not_found(uri, &error.to_string()))?;
-    let refused = |error: TroupeError| refusal(uri, &error);
-    let session = connection.session(manager, &parsed.session).await.map_err(refused)?;
+    let refused = |error: TroupeError| refusal(uri, &registry.with_offered_tools(error));
+    let session = connection.session(registry.manager(), &parsed.session).await.map_err(refused)?;
     let contents = match read::read(&session, &parsed).await.map_err(refused)? {
         Content::Json(json) => ResourceContents::text(json, uri).with_mime_type("application/json"),
         Content::Picture(taken) => {

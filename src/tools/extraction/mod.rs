@@ -142,7 +142,7 @@ fn holds_secret(page_id: &str) -> TroupeError {
     let message =
         format!("`evaluate` cannot be used while page `{page_id}` holds a secret that was typed by its name");
     TroupeError::new(ErrorCode::BlockedByPolicy, message).detail("rule", rule).suggestion(format!(
-        "read the page with `snapshot`, close page `{page_id}` or navigate it to another document, or start the server with \
+        "read the page with `snapshot`, or close page `{page_id}`, or navigate it to another document, or start the server with \
          --enable-script-evaluation true"
     ))
 }

@@ -221,7 +221,7 @@ async fn baseline(call: &PageCall, given: String) -> Result<RgbaImage> {
         };
         decode(&bytes).map_err(|error| {
             TroupeError::new(ErrorCode::InvalidParameters, format!("the baseline is no PNG or JPEG: {error}"))
-                .suggestion("give the path or the base64 of a picture that screenshot has taken")
+                .suggestion("give the path or the base64 of a picture that `screenshot` has taken")
         })
     })
     .await
@@ -314,9 +314,7 @@ fn checked(config: &Config, data: String, format: ImageFormat) -> Result<Picture
             format!("the picture has {bytes} bytes; the limit is {limit}"),
         )
         .retryable(false)
-        .suggestion(
-            "take the viewport only, use type jpeg with a lower quality, or raise --max-screenshot-size",
-        ));
+        .suggestion("take the viewport only, or a JPEG of lower quality, or raise --max-screenshot-size"));
     }
     Ok(Picture { data, mime_type: mime_type(format).into(), path: None })
 }
