@@ -48,6 +48,9 @@ const MOST_OVER_STDIO: usize = 10;
 /// Over a network, the default allows one session for this many bytes of memory: a page of usual size with its share
 /// of the browser (`docs/performance.md`). `--min-free-memory` protects against larger pages.
 const SESSION_MEMORY: u64 = 64 << 20;
+/// The same with `--upstream`, where each session has a server process (114–130 MiB under Node) and a browser of its own
+/// (187 MiB with one small page).
+const UPSTREAM_SESSION_MEMORY: u64 = 300 << 20;
 /// What downloads still write must not hold up the server's end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -79,11 +82,19 @@ impl SessionLimit {
             return Self { count, origin: format!("set by {origin}") };
         }
         let transport = config.transport.as_str();
+        let each = match config.upstream.command {
+            Some(_) => UPSTREAM_SESSION_MEMORY,
+            None => SESSION_MEMORY,
+        };
         match memory.filter(|_| config.transport != Transport::Stdio) {
             None => Self { count: MOST_OVER_STDIO, origin: format!("the default over {transport}") },
             Some(bytes) => Self {
-                count: usize::try_from(bytes / SESSION_MEMORY).unwrap_or(usize::MAX).max(MOST_OVER_STDIO),
-                origin: format!("the default over {transport} with {} MiB of memory", bytes >> 20),
+                count: usize::try_from(bytes / each).unwrap_or(usize::MAX).max(MOST_OVER_STDIO),
+                origin: format!(
+                    "the default over {transport} with {} MiB of memory, {} MiB for each session",
+                    bytes >> 20,
+                    each >> 20
+                ),
             },
         }
     }
@@ -676,10 +687,15 @@ mod tests {
         assert_eq!(limit(Transport::Stdio, Some(64 * GIB)), (10, "the default over stdio".to_owned()));
         assert_eq!(
             limit(Transport::Http, Some(8 * GIB)),
-            (128, "the default over http with 8192 MiB of memory".to_owned())
+            (128, "the default over http with 8192 MiB of memory, 64 MiB for each session".to_owned())
         );
         assert_eq!(limit(Transport::Websocket, Some(GIB / 2)).0, 10);
         assert_eq!(limit(Transport::Http, None), (10, "the default over http".to_owned()));
+        let mut upstream = Config { transport: Transport::Http, ..Config::default() };
+        upstream.upstream.command = Some("peer".to_owned());
+        let with_upstream = SessionLimit::of(&upstream, Some(8 * GIB));
+        let origin = "the default over http with 8192 MiB of memory, 300 MiB for each session";
+        assert_eq!((with_upstream.count, &*with_upstream.origin), (27, origin));
         let set = Config {
             transport: Transport::Http,
             max_sessions: Some(3),

@@ -1,22 +1,31 @@
-//! Memory of the machine and of this process, as Linux reports it.
+//! Memory of the machine, and of this process.
 
 use std::{
     collections::{HashMap, HashSet},
     fs,
 };
 
+use sysinfo::{MemoryRefreshKind, System};
+
 /// Bytes that are available without swapping, of the machine or of the control group; `None` if unknown.
 pub fn available() -> Option<u64> {
-    let machine = field(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:").map(|kib| kib * 1024);
+    let machine = machine().map(|machine| machine.available_memory()).filter(|bytes| *bytes > 0);
     machine.into_iter().chain(of_group()).min()
 }
 
 /// Returns the bytes of memory that this process may use at most: those of the machine, or the limit of the control
 /// group; `None` where the system does not report it.
 pub(super) fn total() -> Option<u64> {
-    let machine = field(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:").map(|kib| kib * 1024);
-    let group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    machine.into_iter().chain(group.and_then(|limit| limit.trim().parse().ok())).min()
+    let machine = machine()?;
+    let total = Some(machine.total_memory()).filter(|bytes| *bytes > 0);
+    total.into_iter().chain(machine.cgroup_limits().map(|group| group.total_memory)).min()
+}
+
+/// The machine's memory at this moment; 0 bytes where the system does not report it.
+fn machine() -> Option<System> {
+    let mut system = System::new().ok()?;
+    system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
+    Some(system)
 }
 
 /// Resident memory of this process and of its descendants.
@@ -87,10 +96,14 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_os = "linux")]
-    fn linux_tells_what_is_left() {
+    fn the_system_tells_its_memory_and_what_is_left() {
         assert!(available().is_some_and(|bytes| bytes > 0));
         assert!(total() >= available());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn linux_tells_the_memory_of_processes() {
         assert!(ResidentMemory::read().is_some_and(|memory| memory.server > 1 << 20));
     }
 }
