@@ -135,7 +135,7 @@ describe('settings', { timeout: 60_000 }, () => {
     [['--auth-token', 'x'], /needs `--transport http`/],
     [['--upstream-restarts', '1'], /needs `--upstream`/],
     [['--upstream', 'peer'], /`--headless` and `--upstream` contradict each other: set options of the browser in the command of the upstream server/],
-    [['--connect', 'http://127.0.0.1:1'], /`--headless` and `--connect` contradict each other/],
+    [['--connect', 'http://127.0.0.1:1'], /`--headless` and `--connect` contradict each other: give this option to the server there/],
     [['--allowed-domains', 'a.example', '--upstream', 'peer'], /goes where it likes/]
   ])
   for (const [args, why] of refused)

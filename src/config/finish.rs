@@ -232,11 +232,11 @@ fn without_effect(
     let (has_port, connects) = (config.transport != Transport::Stdio, config.connect.is_some());
     let has_upstream = config.upstream.command.is_some();
     match option.has_effect_in() {
+        Scope::Sessions | Scope::Engine | Scope::Port | Scope::Upstream | Scope::Record if connects => {
+            Some(contradicts("connect", "give this option to the server there"))
+        }
         Scope::Engine if has_upstream => {
             Some(contradicts("upstream", "set options of the browser in the command of the upstream server"))
-        }
-        Scope::Engine if connects => {
-            Some(contradicts("connect", "set options of the browser where that server is started"))
         }
         Scope::Port if !has_port => Some(needs("transport http", "on stdio the server listens on no port")),
         Scope::Access if !has_port && !connects => {

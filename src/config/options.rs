@@ -39,6 +39,8 @@ pub struct ConfigOption {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     Any,
+    /// Servers that have sessions of their own: without `--connect`.
+    Sessions,
     /// Servers that run browsers themselves: without `--upstream` and `--connect`.
     Engine,
     /// Servers that listen on a port: `--transport http` or `websocket`.
@@ -55,9 +57,12 @@ pub enum Scope {
 const SCOPES: &[(&str, Scope)] = &[
     (BROWSER, Scope::Engine),
     (CONTEXT, Scope::Engine),
+    (SESSION, Scope::Sessions),
     (SERVER, Scope::Port),
     (UPSTREAM, Scope::Upstream),
+    (TOOLS, Scope::Sessions),
     (RECORD, Scope::Record),
+    (SAFETY, Scope::Sessions),
 ];
 
 impl ConfigOption {
@@ -484,7 +489,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         Kind::Millis { min: 0 },
         "How long running calls may take to finish after SIGTERM, in ms",
     )
-    .scope(Scope::Any),
+    .scope(Scope::Sessions),
     row(
         SERVER,
         "connect",
@@ -614,7 +619,7 @@ pub static OPTIONS: &[ConfigOption] = &[
     ),
     row(TOOLS, "output-dir", "outputDir", Kind::Path, "Folder of files that tools write"),
     row(RECORD, "store", "store", Kind::Store, "none, memory, or the path of an SQLite file")
-        .scope(Scope::Any),
+        .scope(Scope::Sessions),
     row(RECORD, "retention", "retention", Kind::Retention, "How long and how much is kept"),
     row(
         RECORD,
