@@ -287,6 +287,39 @@ describe('session_resume', { timeout: 120_000 }, () => {
     assert.deepEqual((await server.call('session_resume', { sessionId: blank })).json.details, { reason: 'closed' })
   })
 
+  test('canceled while it runs, leaves its slot free and the session resumable', async (t) => {
+    /** @type {(() => void)[]} */
+    const held = []
+    let isHeld = false
+    const site = await startSite(t, {
+      '/page': (_request, response) => {
+        const answer = () => response.writeHead(200, { 'content-type': 'text/html' }).end('<title>Page</title>')
+        if (isHeld) held.push(answer)
+        else answer()
+      }
+    })
+    const record = recordFor(t)
+    const first = await startOn(t, record)
+    const sessionId = await first.createSession()
+    await first.ok('navigate', { sessionId, url: site.url('/page') })
+    await first.end()
+
+    isHeld = true
+    const server = await startOn(t, record, ['--max-sessions', '1', '--queue-timeout', '10000'])
+    server.call('session_resume', { sessionId }, { id: 'canceled' }).catch(() => null)
+    await until(() => held.length > 0, 'the page to be loaded again')
+    server.notify('notifications/cancelled', { requestId: 'canceled', reason: 'no longer wanted' })
+    const other = await server.createSession()
+    const answer = server.received.find((message) => message.id === 'canceled')
+    assert.ok(!answer?.result, JSON.stringify(answer))
+    isHeld = false
+    for (const answer of held) answer()
+    await server.ok('close_session', { sessionId: other })
+    const { pages } = await server.ok('session_resume', { sessionId })
+    assert.deepEqual(pages.map(({ url }) => url), [site.url('/page')])
+    assert.equal((await server.ok('evaluate', { sessionId, script: 'document.title' })).value, 'Page')
+  })
+
   test('an id that nobody knows is told so', async (t) => {
     const server = await startOn(t, 'memory')
     const { json } = await server.call('session_resume', { sessionId: '00000000-0000-4000-8000-000000000000' })

@@ -42,6 +42,14 @@ fn comes_back(row: &SessionRow) -> bool {
     matches!(row.state, SessionState::Recoverable | SessionState::Stale)
 }
 
+/// Waits until a resumed session can be used. Calls to an implicit session (`own`) wait for it themselves.
+async fn wake(session: &Session, own: bool) -> Result<()> {
+    if own {
+        return Ok(());
+    }
+    session.run(session.worker.wake()).await.map(drop)
+}
+
 impl SessionManager {
     fn working_folder(&self) -> String {
         self.config.working_directory.display().to_string()
@@ -65,17 +73,15 @@ impl SessionManager {
 
     /// Brings the session `id` back under its id, and waits until it can be used. One that lives is left as it is.
     ///
-    /// `hold` notes who uses the session, and returns false if it is over. It is called before anything is awaited: who
-    /// gives up waiting has the session nevertheless, which ends with its client.
+    /// `hold` notes who uses the session, and returns false if it is over. Until then, dropping the future ends the session
+    /// again, unless somebody else uses it.
     pub(super) async fn resume(
         self: &Arc<Self>,
         id: &str,
         hold: impl Fn(&Arc<Session>) -> bool,
     ) -> Result<Arc<Session>> {
         // Whoever names it may have it: it has a life of its own now.
-        let session = self.resume_as(id, false, hold).await?;
-        session.run(session.worker.wake()).await?;
-        Ok(session)
+        self.resume_as(id, false, hold).await
     }
 
     /// Starts to resume the implicit session of a connection: calls to it wait.
@@ -93,7 +99,11 @@ impl SessionManager {
             self.at_end(id).await;
             let lock = self.resuming.lock(id).await;
             let missing = match self.get(id) {
-                Ok(living) if hold(&living) => return Ok(living),
+                Ok(living) if hold(&living) => {
+                    drop(lock);
+                    wake(&living, own).await?;
+                    return Ok(living);
+                }
                 Ok(_) => continue,
                 // It has begun to end since.
                 Err(_) if self.ending(id).is_some() => continue,
@@ -102,6 +112,7 @@ impl SessionManager {
             let (row, saved) = self.saved(id, missing).await?;
             let place = self.place().await?;
             let revived = self.revive(row, SavedSession { own, ..saved }, place, lock).await?;
+            wake(&revived, own).await?;
             if hold(&revived) {
                 return Ok(ScopeGuard::into_inner(revived));
             }
