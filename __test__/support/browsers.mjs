@@ -318,7 +318,7 @@ export const BROWSERS = {
       },
       'transports/json-api.test.mjs': {
         'tells later what the page has logged in a call': NO_CONSOLE,
-        'writes every time as ISO 8601, and leaves the numbers of a page as they are': NO_REQUESTS
+        'writes the times of the request log as ISO 8601, and durations as numbers': NO_REQUESTS
       },
       'transports/released.test.mjs': { 'has lost its mocks after a rest, as the result says': NO_REQUESTS },
       'waiting/afterwards.test.mjs': {
