@@ -145,9 +145,6 @@ export const BROWSERS = {
       'waiting/afterwards.test.mjs': {
         'an answer of unknown length is waited for as long as something comes of it, and told to be open': 'BiDi does not tell what of an answer has come: it is waited for as long as `--timeout-settle` says'
       },
-      'safety/gateways.test.mjs': {
-        '*': 'on a busy machine, Firefox sometimes never starts the worker inside the worker; its proxy ports do not depend on workers'
-      },
       'waiting/speed.test.mjs': { '*': 'the limits are for Chromium; `npm run bench` has those for Firefox' }
     }
   },
@@ -313,9 +310,6 @@ export const BROWSERS = {
         'holds the cookies that a frame of another site has inside a page': 'WebDriver does not tell of such a cookie in which page it is'
       },
       'state/events.test.mjs': { 'are console, request, response, dialog, download, page and close': NO_CONSOLE },
-      'state/resume.test.mjs': {
-        'the list has the ten most recent sessions that have left about:blank': 'in WebKit a session that never left about:blank can be resumed: open, not understood yet'
-      },
       'transports/json-api.test.mjs': {
         'tells later what the page has logged in a call': NO_CONSOLE,
         'writes the times of the request log as ISO 8601, and durations as numbers': NO_REQUESTS
