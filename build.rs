@@ -6,11 +6,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src/page/injected");
     println!("cargo::rerun-if-changed=build.rs");
     let out = env::var("OUT_DIR")?;
-    let esbuild = Path::new("node_modules/.bin/esbuild");
-    if !esbuild.exists() {
+    if !Path::new("node_modules/esbuild").exists() {
         return Err("esbuild is missing: run `npm ci` first (or `npm run setup`, which does all)".into());
     }
-    let status = Command::new(esbuild)
+    let status = esbuild()
         .args(["src/page/injected/index.ts", "src/page/injected/prelude.ts"])
         .args(["--bundle", "--format=iife", "--target=es2020", "--minify", "--charset=utf8"])
         .args(["--legal-comments=none", "--log-level=warning"])
@@ -23,6 +22,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     #[cfg(feature = "node")]
     napi_build::setup();
     Ok(())
+}
+
+/// On Windows the package has a script for Node, elsewhere a program.
+fn esbuild() -> Command {
+    if cfg!(windows) {
+        let mut node = Command::new("node");
+        node.arg("node_modules/esbuild/bin/esbuild");
+        return node;
+    }
+    Command::new("node_modules/.bin/esbuild")
 }
 
 /// Puts the whole script behind a getter at the end of the one that runs in each document.
