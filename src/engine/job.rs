@@ -112,6 +112,7 @@ mod tests {
     use std::{
         io::{BufRead, BufReader},
         process::Stdio,
+        time::Duration,
     };
 
     use tokio::process::Command;
@@ -121,7 +122,8 @@ mod tests {
     /// A shell that waits for its input and has started another shell that does the same.
     fn two_shells() -> Child {
         let mut command = Command::new("cmd.exe");
-        command.args(["/d", "/c", "cmd.exe /d /q /c \"echo ready & set /p line=\""]);
+        // As it is: cmd.exe does not know the usual escapes of quotes.
+        command.raw_arg(r#"/d /c "cmd.exe /d /q /c "echo ready & set /p line=""""#);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(false);
         command.spawn().unwrap()
     }
@@ -150,7 +152,9 @@ mod tests {
         let mut child = two_shells();
         let job = Job::of(&child).unwrap();
         wait_until_ready(&mut child);
+        // Waiting would close it, which ends the shells too.
+        let _input = child.stdin.take();
         drop(job);
-        assert!(!child.wait().await.unwrap().success());
+        tokio::time::timeout(Duration::from_secs(10), child.wait()).await.unwrap().unwrap();
     }
 }
