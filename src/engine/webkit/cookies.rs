@@ -13,7 +13,7 @@ pub(super) fn read(answer: Value) -> Vec<Cookie> {
         value: stored.value,
         domain: stored.domain.unwrap_or_default(),
         path: stored.path.unwrap_or_else(|| "/".to_owned()),
-        expires: stored.expiry.map_or(-1.0, |expiry| expiry as f64),
+        expires: stored.expiry.map_or(-1.0, unwrapped),
         http_only: stored.http_only.unwrap_or_default(),
         secure: stored.secure.unwrap_or_default(),
         same_site: match stored.same_site {
@@ -27,6 +27,12 @@ pub(super) fn read(answer: Value) -> Vec<Cookie> {
         has_cross_site_ancestor: None,
     };
     stored.into_iter().map(cookie).collect()
+}
+
+/// The seconds since 1970 of a driver's expiry. The driver reports times after January 2038 as negative 32-bit numbers.
+fn unwrapped(expiry: i64) -> f64 {
+    let wraps = if expiry < 0 { 1_i64 << 32 } else { 0 };
+    (expiry + wraps) as f64
 }
 
 /// `cookie` as the driver takes it.
@@ -44,4 +50,17 @@ pub(super) fn write(cookie: &Cookie) -> Stored {
         SameSite::None => StoredSameSite::None,
     });
     stored
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expiry_after_january_2038_is_reported_as_it_was_set() {
+        for (reported, expires) in [(2_147_483_600_i64, 2_147_483_600.0), (-294_967_296, 4_000_000_000.0)] {
+            let answer = serde_json::json!([{ "name": "a", "value": "1", "expiry": reported }]);
+            assert_eq!(read(answer)[0].expires, expires);
+        }
+    }
 }
