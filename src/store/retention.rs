@@ -43,7 +43,7 @@ impl Trimmer {
     }
 
     /// Counts a transaction of `bytes` bytes; whether it is time to look.
-    pub fn counts_as_due(&mut self, bytes: usize) -> bool {
+    fn counts_as_due(&mut self, bytes: usize) -> bool {
         self.transactions += 1;
         self.bytes = self.bytes.saturating_add(bytes as u64);
         self.transactions >= TRANSACTIONS

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// How long one attempt to write waits for another server's; the writer goes on trying.
-pub(super) const BUSY: Duration = Duration::from_millis(250);
+const BUSY: Duration = Duration::from_millis(250);
 /// How long the start waits for another server that makes the tables.
 const BUSY_AT_START: Duration = Duration::from_secs(2);
 

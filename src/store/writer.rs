@@ -1,6 +1,6 @@
-//! Writes to the record. A single write runs on the caller's thread, because waking up another thread takes longer
-//! than the write. Concurrent writes become one transaction of a thread. Callers wait only if they must, and for a
-//! limited time: if a file is locked, the disk full or slow, data is missing in the record, but the call succeeds.
+//! Writes to the record, on a thread of their own. Concurrent writes become one transaction. Callers wait only if
+//! they must, and for a limited time: if a file is locked, the disk full or slow, data is missing in the record, but
+//! the call succeeds.
 
 use std::{
     path::PathBuf,
@@ -10,14 +10,13 @@ use std::{
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode as Sqlite};
 use tokio::sync::oneshot;
 
-use super::{retention::Trimmer, schema::BUSY};
+use super::retention::Trimmer;
 use crate::{
     config::Retention,
     error::{ErrorCode, Result, TroupeError},
@@ -33,10 +32,6 @@ const BATCH: usize = 512;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two attempts at a file that another process has locked.
 const RETRY: Duration = Duration::from_millis(100);
-/// The largest write that runs on the caller's thread.
-const SMALL: usize = 64 * 1024;
-/// A write that takes longer than this holds up other calls: the next are the thread's.
-const SLOW: Duration = Duration::from_millis(5);
 
 /// May be done again, where the transaction that it was in failed.
 type Work = Box<dyn Fn(&Connection) -> rusqlite::Result<()> + Send>;
@@ -59,7 +54,6 @@ impl Job {
 pub(super) struct Writer {
     jobs: SyncSender<Job>,
     state: Arc<State>,
-    desk: Arc<Mutex<Desk>>,
 }
 
 #[derive(Default)]
@@ -71,8 +65,6 @@ struct State {
     behind: AtomicBool,
     /// Writes that found no room.
     lost: AtomicUsize,
-    /// The last write took long.
-    slow: AtomicBool,
 }
 
 impl State {
@@ -90,12 +82,10 @@ impl Writer {
         let name = path.map_or("memory".to_owned(), |path| path.display().to_string());
         let trimmer = Trimmer::new(retention);
         let desk = Desk { connection, state: loop_state, trimmer, name, failing: false, broken: false };
-        let desk = Arc::new(Mutex::new(desk));
-        let shared = desk.clone();
-        thread::Builder::new().name("troupe-record".to_owned()).spawn(move || run(&shared, &queue)).map_err(
+        thread::Builder::new().name("troupe-record".to_owned()).spawn(move || run(desk, &queue)).map_err(
             |error| TroupeError::new(ErrorCode::InternalError, format!("no thread for the record: {error}")),
         )?;
-        Ok(Self { jobs, state, desk })
+        Ok(Self { jobs, state })
     }
 
     /// Queues a write of the given number of bytes.
@@ -120,36 +110,12 @@ impl Writer {
     {
         let (done, written) = oneshot::channel();
         let waits = !self.state.behind.load(Ordering::Acquire);
-        let job = Job { done: waits.then_some(done), ..Job::new(bytes, work) };
-        let written = if waits && self.at_once(&job) {
-            None
-        } else {
-            self.send(job);
-            waits.then_some(written)
-        };
+        self.send(Job { done: waits.then_some(done), ..Job::new(bytes, work) });
         async move {
-            if let Some(written) = written {
+            if waits {
                 let _ = tokio::time::timeout(PATIENCE, written).await;
             }
         }
-    }
-
-    /// Writes `job` on this thread if no other write runs or waits. Returns false if the writer thread has to do it.
-    fn at_once(&self, job: &Job) -> bool {
-        if job.bytes > SMALL
-            || self.state.slow.load(Ordering::Acquire)
-            || self.state.queued.load(Ordering::Acquire) > 0
-        {
-            return false;
-        }
-        let Some(mut desk) = self.desk.try_lock() else { return false };
-        let written = desk.write_at_once(job);
-        if written && desk.trimmer.counts_as_due(job.bytes) {
-            // To forget the oldest is the thread's.
-            drop(desk);
-            self.queue(0, |_| Ok(()));
-        }
-        written
     }
 
     /// Ready when everything handed in before is on disk, or lost.
@@ -202,11 +168,10 @@ struct Desk {
 }
 
 /// The thread.
-fn run(desk: &Mutex<Desk>, queue: &Receiver<Job>) {
+fn run(mut desk: Desk, queue: &Receiver<Job>) {
     while let Ok(first) = queue.recv() {
         let mut batch = vec![first];
         batch.extend(queue.try_iter().take(BATCH - 1));
-        let mut desk = desk.lock();
         let bytes = batch.iter().map(|job| job.bytes).sum();
         let is_committed = desk.commit(&mut batch);
         for job in batch {
@@ -233,26 +198,6 @@ impl Desk {
         }
     }
 
-    /// Writes without waiting for a lock of another process.
-    fn write_at_once(&self, job: &Job) -> bool {
-        if self.broken || self.failing {
-            return false;
-        }
-        let _ = self.connection.busy_timeout(Duration::ZERO);
-        let written = self.timed_attempt(std::slice::from_ref(job)).is_ok();
-        let _ = self.connection.busy_timeout(BUSY);
-        written
-    }
-
-    fn timed_attempt(&self, batch: &[Job]) -> rusqlite::Result<()> {
-        let begun = Instant::now();
-        let outcome = self.attempt(batch);
-        if let Some(state) = self.state.upgrade() {
-            state.slow.store(begun.elapsed() > SLOW, Ordering::Release);
-        }
-        outcome
-    }
-
     fn release(&self, job: &Job) {
         if let Some(state) = self.state.upgrade() {
             state.release(job.bytes);
@@ -262,7 +207,7 @@ impl Desk {
     /// Writes the batch, however long another process holds the file; whether it was committed.
     fn commit(&mut self, batch: &mut [Job]) -> bool {
         while !self.broken {
-            match self.timed_attempt(batch) {
+            match self.attempt(batch) {
                 Ok(()) => {
                     if self.failing {
                         tracing::warn!("the record {} is written again", self.name);
