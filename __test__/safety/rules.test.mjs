@@ -65,6 +65,33 @@ describe('a blocked navigation', { timeout: 90_000 }, () => {
     assert.equal((await free.ok('navigate', { url: `http://public.example/redirect?to=${own}` })).url, own)
   })
 
+  test('of a public page to a private one stays one after the client went back', async (t) => {
+    const site = await startAttackSite(t)
+    const internet = await startInternet(t, site.port)
+    const server = await startServer(t, ['--proxy-server', `http://127.0.0.1:${internet.port}`])
+    const own = `http://127.0.0.1:${site.port}/`
+    const leave = async () => {
+      const sent = site.reached.length
+      await server.call('evaluate', { script: `location.assign('${own}')` })
+      await server.call('wait_for', { url: own, timeout: 500 })
+      assert.deepEqual(site.reached.slice(sent), [], 'the page reached a private address')
+    }
+    // The client has been there: the address is open to its own navigations.
+    await server.ok('navigate', { url: own })
+    await server.ok('pages', { action: 'new', url: 'http://public.example/' })
+    // In some browsers there is nothing to go back to.
+    await server.call('go_back')
+    if ((await server.ok('evaluate', { script: 'location.host' })).value === 'public.example') await leave()
+    await server.ok('navigate', { url: 'http://public.example/' })
+    await server.ok('evaluate', { script: "history.pushState(null, '', '/#part')" })
+    await server.ok('go_back')
+    await leave()
+    // The client itself may go back to a private page.
+    await server.ok('navigate', { url: own })
+    await server.ok('navigate', { url: 'http://public.example/' })
+    assert.equal((await server.ok('go_back')).url, own)
+  })
+
   test('stays one where its session is resumed, and what the client has asked for stays open', { skip: NO_SQLITE }, async (t) => {
     const site = await startAttackSite(t)
     const internet = await startInternet(t, site.port)

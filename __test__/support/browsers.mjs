@@ -276,6 +276,7 @@ export const BROWSERS = {
         'tells the rule, the URL and the way out, however it came about': NOT_HELD_BACK,
         'tells the rule if its host name resolves to a blocked address': NOT_HELD_BACK,
         'from a public page to a private one tells that the client may go there itself': NOT_HELD_BACK,
+        'of a public page to a private one stays one after the client went back': NOT_HELD_BACK,
         'stays one where its session is resumed, and what the client has asked for stays open': NOT_HELD_BACK,
         'is one in every spelling of its address, as another reader of URLs has it': NOT_HELD_BACK,
         'a page whose name comes to mean this machine (DNS rebinding) gets nothing from a server on a port': NOT_HELD_BACK

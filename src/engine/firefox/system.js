@@ -197,6 +197,12 @@
     reload: (id) => page(id).reload(Ci.nsIWebNavigation.LOAD_FLAGS_NONE),
     reloadFresh: (id) =>
       page(id).reload(Ci.nsIWebNavigation.LOAD_FLAGS_BYPASS_CACHE | Ci.nsIWebNavigation.LOAD_FLAGS_BYPASS_PROXY),
+    // The URL of the entry that is `steps` from the current one.
+    historyEntry(id, steps) {
+      const { sessionHistory: history } = page(id)
+      const index = history.index + steps
+      return index >= 0 && index < history.count ? history.getEntryAtIndex(index).URI.spec : null
+    },
     forgetHistory(id) {
       const history = page(id).sessionHistory
       if (history.count > 1) history.purgeHistory(history.count - 1)

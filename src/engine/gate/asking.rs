@@ -46,29 +46,15 @@ impl WayOut {
     }
 }
 
-/// A navigation of a page's main frame that the client has asked for.
-#[derive(Debug, PartialEq, Eq)]
-pub(in crate::engine) enum Going {
-    /// To this URL, without its fragment.
-    To(String),
-    /// Where the page was before.
-    Again,
-}
-
-impl Going {
-    pub fn to(url: &str) -> Self {
-        Self::To(url.split('#').next().unwrap_or_default().to_owned())
-    }
-
-    fn leads_to(&self, url: &str) -> bool {
-        matches!(self, Self::Again) || *self == Self::to(url)
-    }
+fn without_fragment(url: &str) -> &str {
+    url.split('#').next().unwrap_or_default()
 }
 
 /// The client's last navigation of a page's main frame, until it has a document.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct ClientNavigation {
-    going: Option<Going>,
+    /// Where it leads, without a fragment.
+    target: Option<String>,
     /// The document of the last navigation that has begun, until its commit.
     begun: Option<DocumentId>,
     /// The same at the time when the client asked: its commit is that of an earlier navigation.
@@ -76,9 +62,9 @@ pub(in crate::engine) struct ClientNavigation {
 }
 
 impl ClientNavigation {
-    /// The client asks for a navigation.
-    pub fn ask(&mut self, going: Going) {
-        self.going = Some(going);
+    /// The client asks for a navigation to `url`.
+    pub fn ask(&mut self, url: &str) {
+        self.target = Some(without_fragment(url).to_owned());
         self.earlier.clone_from(&self.begun);
     }
 
@@ -97,11 +83,11 @@ impl ClientNavigation {
 
     /// The navigation is over.
     pub fn end(&mut self) {
-        self.going = None;
+        self.target = None;
     }
 
-    pub fn going(&self) -> Option<&Going> {
-        self.going.as_ref()
+    pub fn target(&self) -> Option<&str> {
+        self.target.as_deref()
     }
 }
 
@@ -133,10 +119,10 @@ pub(in crate::engine) enum Whose {
 }
 
 impl Whose {
-    /// `place` is where the document of its frame comes from.
-    pub fn of(stopped: &Stopped<'_>, going: Option<&Going>, place: Option<String>) -> Self {
+    /// `clients` is the target of the client's navigation, and `place` is where the document of its frame comes from.
+    pub fn of(stopped: &Stopped<'_>, clients: Option<&str>, place: Option<String>) -> Self {
         let &Stopped { url, kind, referrer } = stopped;
-        if kind == Kind::Page && going.is_some_and(|going| going.leads_to(url)) {
+        if kind == Kind::Page && clients == Some(without_fragment(url)) {
             return Self::Clients;
         }
         match (kind, referrer) {
@@ -183,18 +169,19 @@ impl Passed {
 mod tests {
     use super::*;
 
-    fn whose(kind: Kind, referrer: Option<&str>, going: Option<Going>, place: Option<&str>) -> Whose {
+    fn whose(kind: Kind, referrer: Option<&str>, clients: Option<&str>, place: Option<&str>) -> Whose {
         let stopped = Stopped { url: "http://localhost/x", kind, referrer };
-        Whose::of(&stopped, going.as_ref(), place.map(str::to_owned))
+        Whose::of(&stopped, clients, place.map(str::to_owned))
     }
 
     #[test]
     fn a_navigation_is_the_clients_only_where_it_leads_where_the_client_wants() {
-        let asked = || Some(Going::to("http://localhost/x#part"));
-        assert_eq!(whose(Kind::Page, None, asked(), None), Whose::Clients);
-        assert_eq!(whose(Kind::Page, None, Some(Going::Again), None), Whose::Clients);
-        assert_eq!(whose(Kind::Page, None, Some(Going::to("http://public/")), None), Whose::OneOfThem);
-        assert_eq!(whose(Kind::Frame, None, asked(), None), Whose::OneOfThem);
+        let mut navigation = ClientNavigation::default();
+        navigation.ask("http://localhost/x#part");
+        let asked = navigation.target();
+        assert_eq!(whose(Kind::Page, None, asked, None), Whose::Clients);
+        assert_eq!(whose(Kind::Page, None, Some("http://public/"), None), Whose::OneOfThem);
+        assert_eq!(whose(Kind::Frame, None, asked, None), Whose::OneOfThem);
         let public = "https://public/";
         assert_eq!(whose(Kind::Page, Some(public), None, None), Whose::Documents(public.into()));
     }
@@ -202,18 +189,18 @@ mod tests {
     #[test]
     fn a_navigation_is_the_clients_until_it_has_a_document_and_not_an_earlier_one() {
         let mut navigation = ClientNavigation::default();
-        navigation.ask(Going::to("http://localhost/first"));
+        navigation.ask("http://localhost/first");
         navigation.begins("first".into());
-        navigation.ask(Going::to("http://localhost/x"));
+        navigation.ask("http://localhost/x");
         navigation.committed(&"first".into());
-        assert_eq!(navigation.going(), Some(&Going::to("http://localhost/x")));
+        assert_eq!(navigation.target(), Some("http://localhost/x"));
         navigation.begins("second".into());
         navigation.committed(&"second".into());
-        assert_eq!(navigation.going(), None);
+        assert_eq!(navigation.target(), None);
         // A document of the history is committed without a beginning.
-        navigation.ask(Going::Again);
+        navigation.ask("http://localhost/first");
         navigation.committed(&"first".into());
-        assert_eq!(navigation.going(), None);
+        assert_eq!(navigation.target(), None);
     }
 
     #[test]
@@ -222,7 +209,7 @@ mod tests {
         // The referrer of a script's or style's request is not its document.
         let of_script = whose(Kind::Other, Some("https://cdn/"), None, Some(private));
         assert_eq!(of_script, Whose::Documents(private.into()));
-        assert_eq!(whose(Kind::Other, None, Some(Going::Again), None), Whose::Nobodys);
+        assert_eq!(whose(Kind::Other, None, Some("http://localhost/x"), None), Whose::Nobodys);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use std::{net::IpAddr, sync::Arc};
 pub use self::gateway::Stops;
 pub use self::resolve::Resolver;
 pub(super) use self::{
-    asking::{ClientNavigation, Going, Kind, Passed, Stopped, WayOut, Whose},
+    asking::{ClientNavigation, Kind, Passed, Stopped, WayOut, Whose},
     gateway::Gateway,
 };
 

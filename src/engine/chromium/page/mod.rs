@@ -47,7 +47,7 @@ use crate::{
     engine::{
         Area, ContextOptions, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent,
         MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot, World,
-        gate::{ClientNavigation, Going, Whose},
+        gate::{ClientNavigation, Whose},
         wire::Sent,
     },
 };
@@ -230,7 +230,14 @@ impl ChromiumPage {
     /// Whose a stopped request of its frames is.
     fn whose(&self, paused: &Paused) -> Whose {
         let place = paused.frame_id.as_ref().and_then(|frame| self.frames.place_of(frame));
-        Whose::of(&paused.stopped(&self.id), self.navigation.lock().going(), place)
+        Whose::of(&paused.stopped(&self.id), self.navigation.lock().target(), place)
+    }
+
+    /// The entry of the history that is `steps` from the current one.
+    async fn history_entry(&self, steps: i64) -> EngineResult<Option<HistoryEntry>> {
+        let history: History = self.link.execute(GetNavigationHistoryParams {}).await?;
+        let index = usize::try_from(history.current_index + steps).ok();
+        Ok(index.and_then(|index| history.entries.into_iter().nth(index)))
     }
 
     /// The target has been detached.
@@ -268,6 +275,7 @@ struct History {
 #[derive(Deserialize)]
 struct HistoryEntry {
     id: i64,
+    url: String,
     title: String,
 }
 
@@ -316,7 +324,7 @@ impl Page for ChromiumPage {
     }
 
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
-        self.navigation.lock().ask(Going::to(url));
+        self.navigation.lock().ask(url);
         let answer: EngineResult<Navigated> = self.link.execute(NavigateParams::new(url)).await;
         self.navigation.lock().end();
         Ok(match answer? {
@@ -358,10 +366,7 @@ impl Page for ChromiumPage {
     }
 
     async fn title(&self) -> EngineResult<String> {
-        let history: History = self.link.execute(GetNavigationHistoryParams {}).await?;
-        let current = usize::try_from(history.current_index).ok();
-        let entry = current.and_then(|index| history.entries.into_iter().nth(index));
-        Ok(entry.map(|entry| entry.title).unwrap_or_default())
+        Ok(self.history_entry(0).await?.map(|entry| entry.title).unwrap_or_default())
     }
 
     async fn forget_history(&self) -> EngineResult<()> {
@@ -447,17 +452,16 @@ impl Page for ChromiumPage {
     }
 
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
-        self.navigation.lock().ask(Going::Again);
+        // After a failed navigation the main frame has another URL.
+        if let Some(current) = self.history_entry(0).await? {
+            self.navigation.lock().ask(&current.url);
+        }
         self.link.run(ReloadParams { ignore_cache: Some(ignore_cache), ..ReloadParams::default() }).await
     }
 
     async fn travel(&self, entries: i64) -> EngineResult<bool> {
-        let history: History = self.link.execute(GetNavigationHistoryParams {}).await?;
-        let index = usize::try_from(history.current_index + entries).ok();
-        let Some(entry) = index.and_then(|index| history.entries.into_iter().nth(index)) else {
-            return Ok(false);
-        };
-        self.navigation.lock().ask(Going::Again);
+        let Some(entry) = self.history_entry(entries).await? else { return Ok(false) };
+        self.navigation.lock().ask(&entry.url);
         self.link.run(NavigateToHistoryEntryParams::new(entry.id)).await?;
         Ok(true)
     }

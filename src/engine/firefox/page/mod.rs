@@ -35,7 +35,7 @@ use crate::engine::{
     NavigationStart, Page, PageEvent, PageObserver, Pressing, ResourceKind, ScriptCall, Shot, World,
     actions::{self, Typed},
     element_expression,
-    gate::{ClientNavigation, Going, Kind, Stopped, Whose},
+    gate::{ClientNavigation, Kind, Stopped, Whose},
     network::ResourceType,
     wire::WireError,
 };
@@ -329,7 +329,7 @@ impl FirefoxPage {
         };
         let stopped = Stopped { url: &step.request.url, kind, referrer: step.request.header("referer") };
         let place = frame.and_then(|frame| state.frames.place_of(frame));
-        Whose::of(&stopped, state.navigation.going(), place)
+        Whose::of(&stopped, state.navigation.target(), place)
     }
 
     /// The page wishes for files.
@@ -387,6 +387,17 @@ impl FirefoxPage {
         answer.map_err(|error| self.meaning(error))
     }
 
+    /// Expects a navigation of the client to the entry of the history that is `steps` from the current one. A browser that
+    /// does not let us in was not started by us, and its pages may go anywhere.
+    async fn expect_history_entry(&self, steps: i64) -> EngineResult<()> {
+        let call = format!("historyEntry({}, {steps})", json!(self.id));
+        let Some(sent) = self.system.tell(&call)? else { return Ok(()) };
+        if let Value::String(url) = sent.read::<Outcome>().await.map_err(super::meaning)?.value()? {
+            lock(&self.state).navigation.ask(&url);
+        }
+        Ok(())
+    }
+
     fn system_call(&self, name: &str) -> String {
         format!("{name}({})", json!(self.id))
     }
@@ -427,7 +438,7 @@ impl Page for FirefoxPage {
     }
 
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
-        lock(&self.state).navigation.ask(Going::to(url));
+        lock(&self.state).navigation.ask(url);
         let params = json!({"context": self.id, "url": url, "wait": "none"});
         let navigated: Navigated = match self.bidi.post("browsingContext.navigate", params)?.read().await {
             Ok(navigated) => navigated,
@@ -592,7 +603,7 @@ impl Page for FirefoxPage {
     }
 
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
-        lock(&self.state).navigation.ask(Going::Again);
+        self.expect_history_entry(0).await?;
         if ignore_cache {
             let instead = "reload without ignoreCache, or start Firefox with --remote-allow-system-access";
             return self.ask("reloading past the cache", instead, "reloadFresh").await.map(drop);
@@ -609,7 +620,7 @@ impl Page for FirefoxPage {
     }
 
     async fn travel(&self, entries: i64) -> EngineResult<bool> {
-        lock(&self.state).navigation.ask(Going::Again);
+        self.expect_history_entry(entries).await?;
         let before = lock(&self.state).frames.standing(&self.id);
         let params = json!({"context": self.id, "delta": entries});
         match self.bidi.post("browsingContext.traverseHistory", params)?.raw().await {
