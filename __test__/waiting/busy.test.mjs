@@ -60,7 +60,7 @@ describe('a page that is busy for ever', { timeout: 90_000 }, () => {
     )
     for (const { json: error, ms } of [looked, read, clicked]) {
       assert.deepEqual([error.errorCode, error.retryable], ['TIMEOUT', true], error.message)
-      assert.match(error.suggestion, /`navigate`, or `pages`.*close the session/)
+      assert.match(error.suggestion, /leave the page with `navigate`, or close it with `pages`, or close the session/)
       assert.ok(ms < 30_000, `${ms} ms`)
     }
     // WebKit's driver closes such a page unless it waits for an answer of it already.
