@@ -1,38 +1,16 @@
 // `troupe sessions`: the record as a person reads it.
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { existsSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { BROWSER_ARGUMENTS, cleanEnvironment } from '../support/browser.mjs'
 import { recordFile, temporaryFolder } from '../support/record.mjs'
+import { replay, run, troupe } from '../support/scripts.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { html, startSite } from '../support/site.mjs'
 
-/** What a program says; the site of the test goes on serving meanwhile. @param {string} program @param {string[]} args */
-function run(program, args, env = cleanEnvironment({ TROUPE_STORE: '' })) {
-  return /** @type {Promise<{ status: number, stdout: string, stderr: string }>} */ (
-    new Promise((resolve) => {
-      const child = execFile(program, args, { env, timeout: 60_000 }, (error, stdout, stderr) =>
-        resolve({ status: Number(error?.code ?? 0), stdout, stderr }),
-      )
-      child.stdin?.end()
-    })
-  )
-}
-
 /** Without it there is no terminal to answer at. */
 const NO_TERMINAL = process.platform === 'linux' && existsSync('/usr/bin/script') ? false : 'needs script of util-linux'
-
-/** @param {string[]} args */
-const troupe = (...args) => run(process.execPath, [BIN, ...args])
-
-/** Runs an exported script with the checkout's own command. */
-function replay(t, folder, args = [], env = {}) {
-  const path = temporaryFolder(t)
-  symlinkSync(BIN, join(path, 'troupe'))
-  return run(join(folder, 'run.sh'), [...BROWSER_ARGUMENTS, '--store', 'none', ...args], cleanEnvironment({ PATH: `${path}:${process.env.PATH}`, ...env }))
-}
 
 describe('troupe sessions', { timeout: 120_000 }, () => {
   test('lists, and exports what can be read and run again', async (t) => {
@@ -104,7 +82,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     const folder = join(temporaryFolder(t), 'out')
     await troupe('sessions', 'export', sessionId, folder, '--store', file)
     const script = readFileSync(join(folder, 'run.sh'), 'utf8')
-    assert.ok(script.includes(JSON.stringify('role=listitem >> has-text="Ben"i >> role=button[name="Archive"]')), script)
+    assert.ok(script.includes(JSON.stringify('role=listitem >> has-text="Ben" >> role=button[name="Archive"]')), script)
 
     // Another element has the ref now.
     items = [item('Zoe', ['Delete all', 'Archive']), item('Ann', ['Delete', 'Archive']), item('Ben', ['Delete', 'Archive'])]

@@ -224,6 +224,7 @@ export const BROWSERS = {
         'the browser begins to start before anybody asks for it': NOT_SHARED
       },
       'record/command.test.mjs': { 'lists, and exports what can be read and run again': NO_CONSOLE },
+      'record/replay.test.mjs': { 'does all of what a user does: forms, choices, drags, files, dialogs, frames, shadow roots, tabs, keys': 'WebDriver has no drags of the browser’s own' },
       'record/content.test.mjs': {
         'console logs do NOT implement diff (always return full logs for ref_id)': NO_CONSOLE,
         'reading the record is not recorded; the seeds’ other names are understood': NO_CONSOLE,

@@ -1,9 +1,10 @@
 //! Turns recorded calls into a script that repeats them. A ref identifies an element of one session only, so it is
-//! replaced by a target with role and name that matches no other element. Values that the record masks are read
-//! from the environment.
+//! replaced by a target that matches no other element: by role and name, by the text of what contains it, or by its
+//! test id. Values that the record masks are read from the environment.
 
 use std::collections::HashMap;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::policy::redaction::MASK;
@@ -12,16 +13,49 @@ use crate::policy::redaction::MASK;
 const TARGETS: &[&str] = &["selector", "source", "target"];
 /// The role of a line whose children are in a document of their own.
 const IFRAME: &str = "iframe";
+/// Roles of lines whose text is a value that users change.
+const FIELDS: &[&str] = &["combobox", "searchbox", "slider", "spinbutton", "textbox"];
+/// Roles that elements without a line of their own have, too.
+const PLAIN: &[&str] = &["generic", "text"];
+/// Roles whose name is not in their line.
+const MIXED: &[&str] = &["cell", "columnheader", "gridcell", "row", "rowheader", "term"];
+/// Roles that an answer describes by a text that is not their name.
+const DESCRIBED_BY_TEXT: &[&str] = &["listitem", "paragraph"];
 /// Marks a name or a text that was cut off.
 const CUT: char = '…';
 /// Begins the placeholder of a secret that was typed by its name.
 const SECRET: &str = "<secret>";
 
+/// The test id of an element, as `TestId` in `page/injected/api.ts`.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct TestId {
+    attribute: String,
+    value: String,
+    /// The ref of what contains it and no other element with this test id, if it is not unique in the page.
+    within: Option<String>,
+}
+
+/// How an element that a page has shown can be found again.
+#[derive(Debug, Clone, Default)]
+struct Shown {
+    name: String,
+    /// By role and name, or by the text of the element or of what contains it.
+    named: Option<String>,
+    /// By its role alone, which no other element without a name has.
+    unnamed: Option<String>,
+}
+
 /// The steps of a script, made from the calls of a session in their order.
 #[derive(Default)]
 pub(super) struct Replay {
-    /// The target of each ref that a call has shown.
-    targets: HashMap<String, Option<String>>,
+    /// The elements that whole pages have shown, by their refs.
+    shown: HashMap<String, Shown>,
+    /// The other elements that answers have described, by their refs.
+    described: HashMap<String, Head>,
+    /// The lines of the last page that was shown whole.
+    page: Vec<Line>,
+    /// The targets of the frames that refs name.
+    frames: HashMap<String, String>,
     pub steps: Vec<String>,
     /// The environment variables that the script needs, each with a description.
     pub variables: Vec<(String, String)>,
@@ -30,13 +64,29 @@ pub(super) struct Replay {
     pub has_secrets: bool,
 }
 
+/// What the answer of a call tells about the elements that the call acted on.
+struct ActedOn<'a> {
+    answer: &'a str,
+    test_ids: &'a HashMap<String, TestId>,
+}
+
 impl Replay {
     /// Learns the refs of a whole page.
     pub fn see(&mut self, page: &str) {
-        let lines: Vec<Line> = page.lines().filter_map(Line::parse).collect();
-        for (reference, target) in Tree::of(&lines).targets() {
-            self.targets.insert(reference, target);
+        // A snapshot that leaves something out cannot show what is unique.
+        if page.lines().any(|line| line.trim_start().starts_with("- …")) {
+            return self.see_part(page);
         }
+        let lines: Vec<Line> = page.lines().filter_map(Line::parse).collect();
+        let tree = Tree::of(&lines);
+        for (at, line) in lines.iter().enumerate() {
+            let Some(reference) = &line.reference else { continue };
+            self.shown.insert(reference.clone(), tree.shown(at));
+            if let Some((frame, target)) = frame_of(reference).zip(tree.frame_target(at)) {
+                self.frames.insert(frame.to_owned(), target);
+            }
+        }
+        self.page = lines;
     }
 
     /// Learns the refs of a part of a page. A part cannot show whether a role and name are unique, so refs from whole
@@ -49,18 +99,25 @@ impl Replay {
                 true => text.lines().filter_map(Line::parse).collect(),
                 false => lines.filter_map(|line| Line::parse(&format!("- {line}"))).collect(),
             };
-            for (reference, target) in Tree::of(&lines).targets() {
-                let known = self.targets.entry(reference).or_default();
-                *known = known.take().or(target);
+            for line in lines {
+                if let Some(reference) = &line.reference {
+                    self.described.insert(reference.clone(), line.head());
+                }
             }
         }
     }
 
-    /// Adds the call of `tool` with these parameters. `told` is its own answer, which describes the element as it was then.
-    pub fn add(&mut self, tool: &str, mut arguments: Value, told: &[String]) {
+    /// Adds the call of `tool` with these parameters. `told` is its own answer, which describes the element as it was then,
+    /// `test_ids` has those of its elements by their refs.
+    pub fn add(
+        &mut self,
+        tool: &str,
+        mut arguments: Value,
+        told: &[String],
+        test_ids: &HashMap<String, TestId>,
+    ) {
         let answer = told.iter().flat_map(|text| texts_of(text)).collect::<Vec<_>>().join("\n");
-        let answer = answer.as_str();
-        let unnamed = self.replace_refs(&mut arguments, answer);
+        let unnamed = self.replace_refs(&mut arguments, &ActedOn { answer: &answer, test_ids });
         if unnamed {
             self.unnamed.push(self.steps.len() + 1);
         }
@@ -70,31 +127,34 @@ impl Replay {
     }
 
     /// Replaces the refs in the parameters that name elements; whether one of them has no target.
-    fn replace_refs(&self, value: &mut Value, answer: &str) -> bool {
+    fn replace_refs(&self, value: &mut Value, acted_on: &ActedOn<'_>) -> bool {
         match value {
             Value::Object(map) => map.iter_mut().fold(false, |unnamed, (key, value)| match value {
                 Value::String(target) if TARGETS.contains(&&**key) => {
-                    let (replaced, is_unnamed) = self.without_refs(target, answer);
+                    let (replaced, is_unnamed) = self.without_refs(target, acted_on);
                     *target = replaced;
                     unnamed || is_unnamed
                 }
-                value => self.replace_refs(value, answer) || unnamed,
+                value => self.replace_refs(value, acted_on) || unnamed,
             }),
             Value::Array(list) => {
-                list.iter_mut().filter_map(|value| self.replace_refs(value, answer).then_some(())).count() > 0
+                list.iter_mut().filter_map(|value| self.replace_refs(value, acted_on).then_some(())).count()
+                    > 0
             }
             _ => false,
         }
     }
 
     /// `target` with a target for each of its parts that is a ref, and whether one of them has none.
-    fn without_refs(&self, target: &str, answer: &str) -> (String, bool) {
+    fn without_refs(&self, target: &str, acted_on: &ActedOn<'_>) -> (String, bool) {
         let mut is_unnamed = false;
         let parts = target.split(" >> ").map(|part| match part.trim() {
-            reference if is_ref(reference) => self.target(reference, answer).unwrap_or_else(|| {
+            reference if is_ref(reference) => self.target(reference, acted_on).unwrap_or_else(|| {
                 is_unnamed = true;
                 // Matches nothing, and says so.
-                format!("text=\"{reference} had no role and name of its own: put a selector here\"")
+                format!(
+                    "text=\"{reference} had no role and name of its own and no test id: put a selector here\""
+                )
             }),
             other => other.to_owned(),
         });
@@ -102,14 +162,67 @@ impl Replay {
         (replaced, is_unnamed)
     }
 
-    fn target(&self, reference: &str, answer: &str) -> Option<String> {
-        let now = described(answer, reference).filter(|now| !now.name.is_empty());
-        match (self.targets.get(reference), now) {
+    fn target(&self, reference: &str, acted_on: &ActedOn<'_>) -> Option<String> {
+        let shown = self.shown.get(reference);
+        let now = described(acted_on.answer, reference);
+        let now = now.or_else(|| self.described.get(reference).cloned().filter(|_| shown.is_none()));
+        let now = now.filter(|now| !now.name.is_empty() && !DESCRIBED_BY_TEXT.contains(&&*now.role));
+        let named = match (shown, now) {
             // The element may have got another name since it was shown.
-            (Some(Some(shown)), Some(now)) if !now.is_in(shown) => Some(now.by_role()),
-            // One that could not be told from others when it was shown is not exported by its name.
-            (Some(shown), _) => shown.clone(),
-            (None, now) => now.map(|now| now.by_role()),
+            (Some(shown), Some(now)) if !shown.name.is_empty() && !now.has_name(&shown.name) => {
+                self.by_name(reference, &now)
+            }
+            (Some(shown), _) => shown.named.clone(),
+            (None, Some(now)) => self.by_name(reference, &now),
+            (None, None) => None,
+        };
+        named
+            .or_else(|| self.by_test_id(reference, acted_on.test_ids.get(reference)?))
+            .or_else(|| shown?.unnamed.clone())
+    }
+
+    /// A target for the element of `reference` by this role and name, unless the last page had others with them.
+    fn by_name(&self, reference: &str, now: &Head) -> Option<String> {
+        let is_other = |line: &Line| {
+            line.reference.as_deref() != Some(reference) && line.role == now.role && now.has_name(&line.name)
+        };
+        if self.page.iter().any(is_other) {
+            return None;
+        }
+        self.in_frame(reference, now.by_role())
+    }
+
+    /// Authors keep test ids, whatever the role and the name become.
+    fn by_test_id(&self, reference: &str, test_id: &TestId) -> Option<String> {
+        let TestId { attribute, value, within } = test_id;
+        let unusable = ["\"", "\n", ">>", MASK, SECRET];
+        let is_usable = !unusable.iter().any(|part| value.contains(part));
+        let engine = if attribute == "data-testid" { "testid" } else { attribute };
+        let own = format!("{engine}=\"{value}\"");
+        let target = match within {
+            _ if !is_usable => return None,
+            None => own,
+            Some(outermost) => format!("{} >> {own}", self.scope(reference, outermost)?),
+        };
+        self.in_frame(reference, target)
+    }
+
+    /// A target for what contains the element of `reference`, and is in the element of `outermost` or is that.
+    fn scope(&self, reference: &str, outermost: &str) -> Option<String> {
+        let position =
+            |reference: &str| self.page.iter().position(|line| line.reference.as_deref() == Some(reference));
+        let (at, outermost) = (position(reference)?, position(outermost)?);
+        let tree = Tree::of(&self.page);
+        let above: Vec<usize> = tree.above(at).collect();
+        let last = above.iter().position(|container| *container == outermost)?;
+        above[..=last].iter().find_map(|container| tree.scope(*container, at))
+    }
+
+    /// `target` in the frame that the ref names.
+    fn in_frame(&self, reference: &str, target: String) -> Option<String> {
+        match frame_of(reference) {
+            Some(frame) => Some(format!("{} >>> {target}", self.frames.get(frame)?)),
+            None => Some(target),
         }
     }
 
@@ -172,6 +285,11 @@ fn is_ref(text: &str) -> bool {
     numbered(&rest, 'e').is_some_and(|rest| rest.is_empty())
 }
 
+/// The frame in a ref: `f1` of `f1e5`.
+fn frame_of(reference: &str) -> Option<&str> {
+    reference.starts_with('f').then(|| reference.split('e').next().unwrap_or_default())
+}
+
 /// The element of `reference` as `text` describes it: `button "Send" [ref=e5]`.
 fn described(text: &str, reference: &str) -> Option<Head> {
     let end = text.find(&format!("[ref={reference}]"))?;
@@ -184,7 +302,7 @@ fn described(text: &str, reference: &str) -> Option<Head> {
 }
 
 /// Role, name and ref of an element.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Head {
     role: String,
     name: String,
@@ -212,21 +330,20 @@ impl Head {
         Some((head, rest))
     }
 
-    /// Whether the target `shown` has this role and name.
-    fn is_in(&self, shown: &str) -> bool {
-        match self.name.strip_suffix(CUT) {
-            Some(beginning) => {
-                shown.contains(&format!("role={}[name", self.role))
-                    && shown.contains(escaped(beginning).trim_end_matches('"'))
-            }
-            None => shown.ends_with(&self.by_role()),
+    /// Whether this is the name; either may be cut off.
+    fn has_name(&self, name: &str) -> bool {
+        match (self.name.strip_suffix(CUT), name.strip_suffix(CUT)) {
+            (Some(one), Some(other)) => one.starts_with(other) || other.starts_with(one),
+            (Some(beginning), None) => name.starts_with(beginning),
+            (None, Some(beginning)) => self.name.starts_with(beginning),
+            (None, None) => self.name == name,
         }
     }
 
     fn by_role(&self) -> String {
         let (role, name) = (&self.role, &self.name);
         match name.strip_suffix(CUT) {
-            _ if name.is_empty() => format!("role={role}"),
+            _ if name.is_empty() && MIXED.contains(&&**role) => format!("role={role}"),
             Some(beginning) => format!("role={role}[name*={}]", escaped(beginning)),
             None => format!("role={role}[name={}]", escaped(name)),
         }
@@ -264,7 +381,9 @@ impl Line {
             }
         };
         let Head { role, name, reference } = head;
-        let text = text.trim().trim_matches(['"', '\'']).trim_end_matches(CUT).to_owned();
+        let text = text.trim();
+        // YAML quotes what could be misread.
+        let text = serde_json::from_str(text).unwrap_or_else(|_| text.to_owned());
         Some(Self { indent, role, name, reference, text })
     }
 
@@ -272,9 +391,14 @@ impl Line {
         Head { role: self.role.clone(), name: self.name.clone(), reference: None }
     }
 
-    /// The text that distinguishes its field from others.
-    fn label(&self) -> &str {
-        if self.name.is_empty() { &self.text } else { &self.name }
+    /// The name or text, if that is known as a whole and does not change with use.
+    fn label(&self) -> Option<&str> {
+        let label = match self.name.is_empty() {
+            true if FIELDS.contains(&&*self.role) => return None,
+            true => &self.text,
+            false => &self.name,
+        };
+        (!label.is_empty() && !label.ends_with(CUT) && !label.contains(MASK)).then_some(label)
     }
 }
 
@@ -311,68 +435,85 @@ impl<'a> Tree<'a> {
         Self { lines, parents, frames, counts }
     }
 
-    /// Each ref with its target.
-    fn targets(&self) -> Vec<(String, Option<String>)> {
-        let refs = self.lines.iter().enumerate();
-        refs.filter_map(|(at, line)| Some((line.reference.clone()?, self.target(at)))).collect()
+    /// How the line `at` and no other can be found.
+    fn shown(&self, at: usize) -> Shown {
+        let Some(frame) = self.frames[at] else { return self.in_its_frame(at) };
+        let Shown { name, named, unnamed } = self.in_its_frame(at);
+        let inner = |target: Option<String>| Some(format!("{} >>> {}", self.any_target(frame)?, target?));
+        Shown { name, named: inner(named), unnamed: inner(unnamed) }
     }
 
-    /// A target that means the line `at` and no other; `None` where role, name and text cannot tell it from others.
-    fn target(&self, at: usize) -> Option<String> {
-        let target = self.in_frame(at)?;
-        match self.frames[at] {
-            Some(frame) => Some(format!("{} >>> {target}", self.target(frame)?)),
-            None => Some(target),
-        }
+    fn any_target(&self, at: usize) -> Option<String> {
+        let Shown { named, unnamed, .. } = self.shown(at);
+        named.or(unnamed)
     }
 
-    fn in_frame(&self, at: usize) -> Option<String> {
+    /// The target of the frame that the line `at` is in.
+    fn frame_target(&self, at: usize) -> Option<String> {
+        self.any_target(self.frames[at]?)
+    }
+
+    fn in_its_frame(&self, at: usize) -> Shown {
         let line = &self.lines[at];
         let own = line.head().by_role();
-        if self.is_unique(at) {
-            return Some(own);
+        let name = line.name.clone();
+        if !name.is_empty() {
+            let named = if self.is_unique(at) { Some(own) } else { self.scoped(at, &own) };
+            return Shown { name, named, unnamed: None };
         }
-        if line.name.is_empty() && !line.text.is_empty() && self.is_only_text(at) {
-            return Some(match &*line.role {
-                "generic" => format!("text={}", escaped(&line.text)),
-                _ => format!("{own} >> has-text={}i", escaped(&line.text)),
-            });
-        }
-        let mut above = self.parents[at];
-        while let Some(container) = above.filter(|container| Some(*container) != self.frames[at]) {
-            let is_alone = self.below(container).filter(|inner| self.is_same(*inner, at)).count() == 1;
-            if is_alone && let Some(scope) = self.scope(container, at) {
-                return Some(format!("{scope} >> {own}"));
-            }
-            above = self.parents[container];
-        }
-        None
+        let named = match line.label() {
+            Some(_) if !self.is_only_text(at) => None,
+            Some(text) if PLAIN.contains(&&*line.role) => Some(format!("text={}", escaped(text))),
+            Some(text) => Some(format!("role={} >> has-text={}", line.role, escaped(text))),
+            None => self.scope(at, at),
+        };
+        let unnamed = match &*line.role {
+            role if PLAIN.contains(&role) || MIXED.contains(&role) => None,
+            _ if self.is_unique(at) => Some(own),
+            _ => self.scoped(at, &own),
+        };
+        Shown { name, named, unnamed }
     }
 
-    /// A target for the container of the line `at`.
+    /// The target `own` of the line `at`, in the nearest container that can be named and has no other such line.
+    fn scoped(&self, at: usize, own: &str) -> Option<String> {
+        let is_alone =
+            |container: &usize| self.below(*container).filter(|inner| self.is_same(*inner, at)).count() == 1;
+        let scope = self.above(at).take_while(is_alone).find_map(|container| self.scope(container, at));
+        scope.map(|scope| format!("{scope} >> {own}"))
+    }
+
+    /// The lines that contain the line `at` in its frame, the nearest first.
+    fn above(&self, at: usize) -> impl Iterator<Item = usize> {
+        let parent = move |at: usize| self.parents[at].filter(|parent| Some(*parent) != self.frames[at]);
+        std::iter::successors(parent(at), move |at| parent(*at))
+    }
+
+    /// A target for the line `container` by its name, or by a text in it other than that of the line `at`.
     fn scope(&self, container: usize, at: usize) -> Option<String> {
         let line = &self.lines[container];
-        let role = line.head().by_role();
         if !line.name.is_empty() {
-            return self.is_unique(container).then_some(role);
+            return self.is_unique(container).then(|| line.head().by_role());
         }
-        let same = |other: &usize| self.is_same(*other, container);
-        let others: Vec<usize> =
-            (0..self.lines.len()).filter(same).filter(|other| *other != container).collect();
-        let is_elsewhere = |label: &str| {
-            others.iter().any(|other| {
-                let mut within = std::iter::once(*other).chain(self.below(*other));
-                within.any(|inner| self.lines[inner].label().to_lowercase().contains(label))
-            })
+        if PLAIN.contains(&&*line.role) {
+            return None;
+        }
+        let is_other = |other: &usize| {
+            let it = &self.lines[*other];
+            *other != container && it.role == line.role && self.frames[*other] == self.frames[container]
         };
-        let labels = std::iter::once(container).chain(self.below(container)).filter(|inner| *inner != at);
-        let labels = labels
-            .map(|inner| self.lines[inner].label())
-            .filter(|label| !label.is_empty() && !label.ends_with(CUT));
-        labels
-            .into_iter()
-            .find(|label| !is_elsewhere(&label.to_lowercase()))
-            .map(|label| format!("{role} >> has-text={}i", escaped(label)))
+        let others: Vec<usize> = (0..self.lines.len()).filter(is_other).collect();
+        let labels = |container: usize| {
+            let within = std::iter::once(container).chain(self.below(container));
+            within.filter(move |inner| self.frames[*inner] == self.frames[container])
+        };
+        let is_elsewhere = |label: &str| {
+            let mut others = others.iter().flat_map(|other| labels(*other));
+            others.any(|inner| self.lines[inner].label() == Some(label))
+        };
+        let mut own = labels(container).filter(|inner| *inner != at).filter_map(|at| self.lines[at].label());
+        own.find(|label| !is_elsewhere(label))
+            .map(|label| format!("role={} >> has-text={}", line.role, escaped(label)))
     }
 
     fn is_same(&self, one: usize, other: usize) -> bool {
@@ -387,7 +528,9 @@ impl<'a> Tree<'a> {
 
     fn is_only_text(&self, at: usize) -> bool {
         let text = self.lines[at].text.to_lowercase();
-        let holds = |line: &&Line| line.label().to_lowercase().contains(&text);
+        let holds = |line: &&Line| {
+            [&line.name, &line.text].into_iter().any(|label| label.to_lowercase().contains(&text))
+        };
         self.lines.iter().filter(holds).count() == 1
     }
 
@@ -432,19 +575,25 @@ mod tests {
 - img [ref=e18]
 - img [ref=e19]"#;
 
+    fn target(replay: &Replay, reference: &str, answer: &str) -> Option<String> {
+        replay.target(reference, &ActedOn { answer, test_ids: &HashMap::new() })
+    }
+
     #[test]
     fn a_ref_becomes_a_target_of_role_and_name_that_means_one_element() {
         let mut replay = Replay::default();
         replay.see(PAGE);
-        let target = |reference: &str| replay.target(reference, "");
+        let target = |reference: &str| target(&replay, reference, "");
         for (reference, wanted) in [
-            ("e3", r#"role=listitem >> has-text="Alice"i >> role=button[name="Delete"]"#),
-            ("e5", r#"role=listitem >> has-text="Bob"i >> role=button[name="Delete"]"#),
-            ("e9", r#"role=row >> has-text="Ben"i >> role=button[name="Say \"x\""]"#),
+            ("e3", r#"role=listitem >> has-text="Alice" >> role=button[name="Delete"]"#),
+            ("e5", r#"role=listitem >> has-text="Bob" >> role=button[name="Delete"]"#),
+            ("e9", r#"role=row >> has-text="Ben" >> role=button[name="Say \"x\""]"#),
             ("e11", r#"role=region[name="Left"] >> role=textbox[name="Name"]"#),
             ("e14", r#"role=link[name="a: b"]"#),
             ("e15", r#"text="click me""#),
             ("f1e1", r#"role=iframe[name="In"] >>> role=button[name="Delete"]"#),
+            ("e4", r#"role=listitem >> has-text="Bob""#),
+            ("e6", r#"role=row >> has-text="Ann""#),
         ] {
             assert_eq!(target(reference).as_deref(), Some(wanted), "{reference}");
         }
@@ -454,14 +603,82 @@ mod tests {
         // The answer of its own call does not tell it from others, either.
         for reference in ["e18", "e16"] {
             let described = format!("Clicked button \"Delete\" [ref={reference}]");
-            assert_eq!(replay.target(reference, &described), None, "{reference}");
+            assert_eq!(self::target(&replay, reference, &described), None, "{reference}");
         }
+    }
+
+    #[test]
+    fn a_test_id_stands_for_an_element_that_role_and_name_cannot_tell_from_others() {
+        const ICONS: &str = r#"- button "Save" [ref=e1]
+- table [ref=e2]:
+  - row [ref=e3]:
+    - cell "Ann"
+    - cell:
+      - button [ref=e4]
+      - button [ref=e5]
+  - row [ref=e6]:
+    - cell "Ben"
+    - cell:
+      - button [ref=e7]
+      - button [ref=e8]
+- textbox [ref=e9]: typed
+- iframe [ref=e10]:
+  - button [ref=f1e1]
+  - button [ref=f1e2]"#;
+        let mut replay = Replay::default();
+        replay.see(ICONS);
+        let target = |reference: &str, test_id: Value| {
+            let test_ids = serde_json::from_value(json!({reference: test_id})).unwrap();
+            replay.target(reference, &ActedOn { answer: "", test_ids: &test_ids })
+        };
+        let id = |value: &str| json!({"attribute": "data-testid", "value": value});
+        let within =
+            |value: &str, within: &str| json!({"attribute": "data-test", "value": value, "within": within});
+        for (reference, test_id, wanted) in [
+            // Role and name come first.
+            ("e1", id("save"), Some(r#"role=button[name="Save"]"#)),
+            ("e4", id("edit-ann"), Some(r#"testid="edit-ann""#)),
+            ("e5", within("delete", "e3"), Some(r#"role=row >> has-text="Ann" >> data-test="delete""#)),
+            ("e8", within("delete", "e6"), Some(r#"role=row >> has-text="Ben" >> data-test="delete""#)),
+            // The cell has nothing that tells it from others.
+            ("e8", within("delete", "e99"), None),
+            ("e4", id("a\"b"), None),
+            ("e4", id("••••"), None),
+            ("e9", id("search"), Some(r#"testid="search""#)),
+            ("f1e2", id("in"), Some(r#"role=iframe[name=""] >>> testid="in""#)),
+        ] {
+            assert_eq!(target(reference, test_id.clone()).as_deref(), wanted, "{reference} {test_id}");
+        }
+        assert_eq!(
+            replay.target("e9", &ActedOn { answer: "", test_ids: &HashMap::new() }).as_deref(),
+            Some(r#"role=textbox[name=""]"#)
+        );
+    }
+
+    #[test]
+    fn a_name_that_was_not_shown_in_a_whole_page_has_to_be_unique_in_the_last() {
+        let mut replay = Replay::default();
+        replay.see("- button \"Delete\" [ref=e1]\n- button \"Play\" [ref=e2]");
+        replay.see_part("- button \"Delete\" [ref=e3]\n- button \"Send\" [ref=e4]");
+        assert_eq!(target(&replay, "e3", ""), None);
+        assert_eq!(target(&replay, "e4", "").as_deref(), Some(r#"role=button[name="Send"]"#));
+        assert_eq!(target(&replay, "e2", "Clicked button \"Delete\" [ref=e2]"), None);
+        // What a folded snapshot shows is a part.
+        replay.see(
+            "- button \"Once\" [ref=e1]\n- … 80 more buttons: snapshot {selector: \"body\"} shows them all",
+        );
+        assert_eq!(target(&replay, "e1", "").as_deref(), Some(r#"role=button[name="Delete"]"#));
     }
 
     #[test]
     fn a_recorded_object_reads_no_variable_of_the_person_who_runs_the_script() {
         let mut replay = Replay::default();
-        replay.add("evaluate", json!({"script": "f", "args": [{"$env": "AWS_SECRET_ACCESS_KEY"}]}), &[]);
+        replay.add(
+            "evaluate",
+            json!({"script": "f", "args": [{"$env": "AWS_SECRET_ACCESS_KEY"}]}),
+            &[],
+            &HashMap::new(),
+        );
         assert_eq!(replay.variables, [("VALUE_1".to_owned(), "`args` of step 1, evaluate".to_owned())]);
         assert!(replay.steps[0].contains(r#"[{"$env":"VALUE_1"}]"#), "{}", replay.steps[0]);
     }
@@ -471,18 +688,23 @@ mod tests {
         let mut replay = Replay::default();
         replay.see("- button \"Play\" [ref=e1]");
         let now = "Clicked button \"Pause\" [active] [ref=e1]";
-        assert_eq!(replay.target("e1", now).as_deref(), Some(r#"role=button[name="Pause"]"#));
+        assert_eq!(target(&replay, "e1", now).as_deref(), Some(r#"role=button[name="Pause"]"#));
         replay.see(&format!("- button \"{}\" [ref=e2]", "x".repeat(100)));
-        let long = replay.target("e2", &format!("Clicked button \"{}…\" [ref=e2]", "x".repeat(80)));
-        assert_eq!(long, replay.target("e2", ""));
+        let long = target(&replay, "e2", &format!("Clicked button \"{}…\" [ref=e2]", "x".repeat(80)));
+        assert_eq!(long, target(&replay, "e2", ""));
     }
 
     #[test]
     fn what_is_masked_or_has_no_name_is_not_replayed() {
         let mut replay = Replay::default();
-        replay.add("type", json!({"selector": "#password", "text": MASK}), &[]);
-        replay.add("fill_form", json!({"fields": [{"selector": "e7", "value": "<secret>A</secret>"}]}), &[]);
-        replay.add("evaluate", json!({"script": format!("log('{MASK}')")}), &[]);
+        replay.add("type", json!({"selector": "#password", "text": MASK}), &[], &HashMap::new());
+        replay.add(
+            "fill_form",
+            json!({"fields": [{"selector": "e7", "value": "<secret>A</secret>"}]}),
+            &[],
+            &HashMap::new(),
+        );
+        replay.add("evaluate", json!({"script": format!("log('{MASK}')")}), &[], &HashMap::new());
         assert_eq!(replay.unnamed, [2]);
         assert!(replay.has_secrets);
         assert_eq!(

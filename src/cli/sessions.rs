@@ -365,7 +365,8 @@ fn replay_call(replay: &mut Replay, call: &Record) {
     let parts = result["content"].as_array().into_iter().flatten();
     let told: Vec<String> = parts.filter_map(|part| part["text"].as_str()).map(str::to_owned).collect();
     if answer.success && tool.is_none_or(|tool| tool.properties.is_replayed) {
-        replay.add(&call.tool, parameters(call), &told);
+        let test_ids = answer.test_ids.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        replay.add(&call.tool, parameters(call), &told, &test_ids.unwrap_or_default());
     }
     let parameters = parameters(call);
     let is_part = tool.is_some_and(|tool| tool.properties.is_snapshot)
@@ -393,7 +394,7 @@ fn script(session: &SessionRow, replay: &Replay) -> String {
         note(&format!("Set {name}: the record has no value for {purpose}."));
     }
     for number in &replay.unnamed {
-        note(&format!("Edit step {number}: the record has no role and name for its element."));
+        note(&format!("Edit step {number}: the record has no role and name and no test id for its element."));
     }
     // On stdin: an argument is limited to 128 KiB on Linux. JSON has no line that is the word at the end.
     format!(
@@ -423,7 +424,7 @@ fn to_do(replay: &Replay) -> String {
     if !replay.unnamed.is_empty() {
         let numbers: Vec<String> = replay.unnamed.iter().map(ToString::to_string).collect();
         let numbers = numbers.join(", ");
-        lines.push_str(&format!("\nrun.sh needs a selector in these steps, whose elements have no role and name of their own: {numbers}"));
+        lines.push_str(&format!("\nrun.sh needs a selector in these steps, whose elements have no role and name of their own and no test id: {numbers}"));
     }
     lines
 }
@@ -460,7 +461,12 @@ mod tests {
     #[test]
     fn names_of_the_record_stay_in_the_comments_of_a_script() {
         let mut replay = Replay::default();
-        replay.add("odd\ntool", serde_json::json!({"a\ntouch /tmp/x\n#": "••••"}), &[]);
+        replay.add(
+            "odd\ntool",
+            serde_json::json!({"a\ntouch /tmp/x\n#": "••••"}),
+            &[],
+            &std::collections::HashMap::new(),
+        );
         let session = SessionRow {
             id: "s".into(),
             created_at: 0,

@@ -71,6 +71,7 @@ impl Page {
             self.refs_used(frame, next);
         }
         self.last_look.hear(frame, &answer);
+        self.test_ids.hear(&answer);
         match answer.get("error") {
             Some(error) if error.is_object() => Err(self.script_refusal(error)),
             _ => Ok(answer),

@@ -31,6 +31,7 @@ mod script;
 mod settle;
 mod snapshot;
 mod state;
+mod test_ids;
 mod typed_secrets;
 mod unresponsive_frames;
 mod waiting;
@@ -129,6 +130,7 @@ pub struct Page {
     last_look: changes::LastLook,
     looks: keep::Looks,
     typed_secrets: typed_secrets::TypedSecrets,
+    test_ids: test_ids::TestIds,
     config: Arc<Config>,
     gate: Option<Arc<Gate>>,
     main_frame: OnceLock<FrameId>,
@@ -153,6 +155,7 @@ impl Page {
             last_look: changes::LastLook::default(),
             looks: keep::Looks::default(),
             typed_secrets: typed_secrets::TypedSecrets::default(),
+            test_ids: test_ids::TestIds::default(),
             config: shared.config.clone(),
             gate: shared.gate.clone(),
             main_frame: OnceLock::new(),

@@ -31,6 +31,8 @@ pub struct NewAnswer {
     pub page_snapshot: Option<Arc<str>>,
     /// The complete text that was too long for one answer.
     pub content: Option<Arc<str>>,
+    /// The test ids of the elements that the call acted on, by their refs: JSON.
+    pub test_ids: Option<String>,
     /// Set where the call failed.
     pub error_message: Option<String>,
     /// The console messages of pages since the last answer.
@@ -111,6 +113,8 @@ pub struct Answered {
     pub result: Option<String>,
     pub page_snapshot: Option<String>,
     pub content: Option<String>,
+    /// JSON, by ref.
+    pub test_ids: Option<String>,
     pub error_message: Option<String>,
     pub at: u64,
 }
@@ -383,8 +387,9 @@ fn write_answer(
     connection
         .prepare_cached(
             "INSERT INTO responses
-                 (ref_id, status, result, page_snapshot, console_logs, error_message, timestamp, content)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                 (ref_id, status, result, page_snapshot, console_logs, error_message, timestamp, content,
+                  test_ids)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute(params![
             ref_id,
@@ -394,7 +399,8 @@ fn write_answer(
             (!logs.is_empty()).then(|| Value::Array(logs).to_string()),
             answer.error_message,
             at,
-            answer.content.as_deref()
+            answer.content.as_deref(),
+            answer.test_ids
         ])?;
     for (message, is_repeated) in console {
         connection
@@ -429,7 +435,7 @@ fn write_answer(
 
 const SELECT_RECORD: &str = "
 SELECT ref_id, session_id, tool_name, params, requests.timestamp, status, result, page_snapshot, content,
-       error_message, responses.timestamp
+       error_message, responses.timestamp, test_ids
 FROM requests LEFT JOIN responses USING (ref_id)";
 
 const SELECT_SUMMARY: &str = "
@@ -465,6 +471,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
             content: row.get(8)?,
             error_message: row.get(9)?,
             at: row.get(10)?,
+            test_ids: row.get(11)?,
         }),
     };
     Ok(Record {

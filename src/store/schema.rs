@@ -116,6 +116,10 @@ ALTER TABLE sessions_with_all_states RENAME TO sessions;
 -- True for a message that an earlier call of the session has too, in a list of all messages.
 ALTER TABLE console_logs ADD COLUMN is_repeated BOOLEAN NOT NULL DEFAULT FALSE;
 ",
+    "
+-- The test ids of the elements that the call acted on, by their refs.
+ALTER TABLE responses ADD COLUMN test_ids JSON;
+",
 ];
 
 /// Why a file cannot be the record.

@@ -53,6 +53,8 @@ pub(super) struct Recording {
     /// Of the fields that were typed into, which are for passwords; `None` before that is known.
     passwords: Option<Vec<bool>>,
     page_snapshot: Option<Arc<str>>,
+    /// The test ids of the elements that the call acted on, by their refs.
+    test_ids: Map<String, Value>,
     /// The result of a call to the upstream server, as it was sent.
     passed: Option<Box<str>>,
     /// Console messages in it that an earlier result had.
@@ -88,6 +90,7 @@ impl Recording {
             session: None,
             passwords: None,
             page_snapshot: None,
+            test_ids: Map::new(),
             passed: None,
             repeated: Vec::new(),
             begun: false,
@@ -116,6 +119,9 @@ impl Recording {
 
     /// Reads the page after a call, if the call has acted on the page.
     pub async fn look_at(&mut self, page: &Page) {
+        if self.is_on() {
+            self.test_ids = page.test_ids_in(&self.params);
+        }
         let acts = matches!(self.tool.group, Group::Navigation | Group::Interaction);
         if self.is_on() && acts && !self.tool.properties.hints.read_only {
             self.page_snapshot = Box::pin(page.text_after()).await;
@@ -180,8 +186,10 @@ impl Recording {
             true => text.map(Into::into),
             false => self.page_snapshot.take().map(|text| self.masked(text)),
         };
+        let test_ids = std::mem::take(&mut self.test_ids);
         NewAnswer {
             result,
+            test_ids: (!test_ids.is_empty()).then(|| self.masked_json(&Value::Object(test_ids)).into_owned()),
             page_snapshot,
             content: whole.map(|text| self.masked(text)),
             error_message: self.error_message(outcome),

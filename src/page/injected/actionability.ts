@@ -14,6 +14,7 @@ import { RefGiver } from "./refs";
 import { matchOf, notFound, requireRef, resolveMany } from "./resolve";
 import { tagOf } from "./snapshot";
 import { isDisabled } from "./states";
+import { testIdOf } from "./test-ids";
 import { invisibleBecause, isVisible, notRendered } from "./visible";
 
 const entering = new Set<Action>(["type", "fill", "select", "upload"]);
@@ -195,7 +196,7 @@ function success(attempt: Attempt & { ok: true }, refs: RefGiver): ActionableRes
   const { element, x, y, box } = attempt;
   const type = element instanceof HTMLInputElement ? element.type : "";
   const match = matchOf(element, refs);
-  return { ok: true, ...match, x, y, box, tag: localName(element), type, password: type === "password", ...changeCounts(), next: refs.next };
+  return { ok: true, ...match, x, y, box, tag: localName(element), type, password: type === "password", testId: testIdOf(element), ...changeCounts(), next: refs.next };
 }
 
 /** ms between two looks at something that moves. */

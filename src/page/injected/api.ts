@@ -142,6 +142,14 @@ export interface WaitActionableArgument extends ActionableArgument {
   known?: number;
 }
 
+/** The test id of an element. */
+export interface TestId {
+  attribute: string;
+  value: string;
+  /** If it is not unique in the document: the ref of the outermost element with a ref in which it is. */
+  within?: string;
+}
+
 /** Its counts are those before the focus was given. */
 export interface ActionableResult extends Match, ChangeCounts {
   ok: true;
@@ -153,6 +161,8 @@ export interface ActionableResult extends Match, ChangeCounts {
   tag: string;
   type: string;
   password: boolean;
+  /** For the record only. */
+  testId?: TestId;
   /** Whether the element took the focus that was to be given. */
   focused?: boolean;
   /** Whoever has asked is to press here now. */
@@ -379,6 +389,9 @@ export interface ScrollResult {
   /** How far it can be scrolled. */
   maxX: number;
   maxY: number;
+  /** Of a target that has one, with its test id for the record. */
+  ref?: string;
+  testId?: TestId;
   next: number;
 }
 

@@ -59,6 +59,9 @@ export function elementByRef(ref: string): Element | null {
   return element && isConnected(element) ? element : null;
 }
 
+/** The ref that an element has been given; undefined if it has none. */
+export const givenRef = (element: Element): string | undefined => refOfElement.get(element);
+
 /** All elements with a ref that are in the document. */
 export function* connectedRefs(): Generator<[string, Element]> {
   for (const [ref, weak] of elementOfRef) {

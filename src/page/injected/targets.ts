@@ -1,14 +1,16 @@
 /** Parses a target and finds its elements. */
-import { attr, elementMatches, isShadowRoot, normalize, queryAll, type Root } from "./dom";
+import { attr, elementMatches, isShadowRoot, normalize, type Root } from "./dom";
 import { Failure } from "./fail";
-import { isBelow, queryCss, shadowRoots } from "./css";
+import { isBelow, queryCss } from "./css";
 import { labellers } from "./labels";
+import { lineTexts } from "./line-texts";
 import { parseMatcher, parseRegex, unescape, type TextMatcher } from "./matcher";
 import { labelsOf, nameOf } from "./names";
 import { elementByRef, isRef } from "./refs";
 import { knownRoles, roleOf } from "./roles";
 import { checkedOf, expandedOf, isDisabled, levelOf } from "./states";
 import { isHiddenForAria, splitTopLevel } from "./styles";
+import { everywhere } from "./test-ids";
 import { elementText, queryText } from "./text";
 import { isVisible } from "./visible";
 
@@ -49,7 +51,8 @@ export function findAll(target: string): Element[] {
     } else if (part.engine === "visible") found = found.filter((element) => isVisible(element) === (part.body !== "false"));
     else if (part.engine === "has-text" && index > 0) {
       const matcher = parseMatcher(part.body, target);
-      found = found.filter((element) => matcher.test(elementText(element)));
+      // A text in quotes is all of the element's, or all of a line in its snapshot.
+      found = found.filter((element) => matcher.test(elementText(element)) || (matcher.exact && lineTexts(element).some(matcher.test)));
     } else {
       const set = new Set<Element>();
       for (const scope of scopes) for (const element of findIn(part, scope, target)) set.add(element);
@@ -97,13 +100,6 @@ function findIn(part: TargetPart, scope: Root | Element, target: string): Elemen
     default:
       return queryCss(body, scope);
   }
-}
-
-/** Elements of a root and of every shadow root below. */
-function everywhere(selector: string, scope: Root | Element): Element[] {
-  const found = Array.from(queryAll(scope, selector));
-  for (const root of shadowRoots(scope)) found.push(...queryAll(root, selector));
-  return found;
 }
 
 function queryXPath(body: string, scope: Root | Element, target: string): Element[] {

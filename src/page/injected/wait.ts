@@ -6,10 +6,11 @@ import { documentElement, isConnected, bodyOf } from "./dom";
 import { Failure } from "./fail";
 import { containing } from "./matcher";
 import { withMemo } from "./memo";
-import { elementByRef, isRef, RefGiver } from "./refs";
+import { elementByRef, givenRef, isRef, RefGiver } from "./refs";
 import { matchOf, resolveOne } from "./resolve";
 import { nearMatches } from "./suggest";
 import { findAll } from "./targets";
+import { testIdOf } from "./test-ids";
 import { queryText } from "./text";
 import { invisibleBecause, isVisible } from "./visible";
 
@@ -74,12 +75,14 @@ export function scroll(argument: ScrollArgument): ScrollResult {
   const { target, x, y } = argument;
   const page = document.scrollingElement ?? documentElement() ?? bodyOf();
   let scrolled = page;
+  let named: Pick<ScrollResult, "ref" | "testId"> = {};
   if (target !== undefined) {
     const element = resolveOne(target, refs, true);
+    named = { ref: givenRef(element), testId: testIdOf(element) };
     if (x === undefined && y === undefined) element.scrollIntoView({ block: "center", inline: "nearest", behavior: "instant" as ScrollBehavior });
     else scrolled = element;
   }
   if (x !== undefined || y !== undefined) scrolled?.scrollBy({ left: x ?? 0, top: y ?? 0, behavior: "instant" as ScrollBehavior });
-  if (!scrolled) return { x: 0, y: 0, maxX: 0, maxY: 0, next: refs.next };
-  return { x: Math.round(scrolled.scrollLeft), y: Math.round(scrolled.scrollTop), maxX: scrolled.scrollWidth - scrolled.clientWidth, maxY: scrolled.scrollHeight - scrolled.clientHeight, next: refs.next };
+  if (!scrolled) return { x: 0, y: 0, maxX: 0, maxY: 0, ...named, next: refs.next };
+  return { x: Math.round(scrolled.scrollLeft), y: Math.round(scrolled.scrollTop), maxX: scrolled.scrollWidth - scrolled.clientWidth, maxY: scrolled.scrollHeight - scrolled.clientHeight, ...named, next: refs.next };
 }

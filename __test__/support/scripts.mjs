@@ -1,0 +1,41 @@
+// The command line of the checkout, and the scripts that it exports.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { BROWSER_ARGUMENTS, cleanEnvironment } from './browser.mjs'
+import { temporaryFolder } from './record.mjs'
+import { BIN } from './server.mjs'
+
+/** What a program says; the site of the test goes on serving meanwhile. @param {string} program @param {string[]} args */
+export function run(program, args, env = cleanEnvironment({ TROUPE_STORE: '' })) {
+  return /** @type {Promise<{ status: number, stdout: string, stderr: string }>} */ (
+    new Promise((resolve) => {
+      const child = execFile(program, args, { env, timeout: 60_000 }, (error, stdout, stderr) =>
+        resolve({ status: Number(error?.code ?? 0), stdout, stderr }),
+      )
+      child.stdin?.end()
+    })
+  )
+}
+
+/** @param {string[]} args */
+export const troupe = (...args) => run(process.execPath, [BIN, ...args])
+
+/** Exports a session from the record `file` to a new folder. */
+export async function exportSession(t, file, sessionId) {
+  const folder = join(temporaryFolder(t), 'out')
+  const { status, stdout, stderr } = await troupe('sessions', 'export', sessionId, folder, '--store', file)
+  assert.equal(status, 0, stderr)
+  const script = readFileSync(join(folder, 'run.sh'), 'utf8')
+  /** @type {{ steps: { tool: string, arguments: any }[] }} */
+  const { steps } = JSON.parse(script.slice(script.indexOf('\n{"steps"'), script.lastIndexOf('END_OF_STEPS')))
+  return { folder, stdout, script, steps }
+}
+
+/** Runs an exported script with the checkout's own command. */
+export function replay(t, folder, args = [], env = {}) {
+  const path = temporaryFolder(t)
+  symlinkSync(BIN, join(path, 'troupe'))
+  return run(join(folder, 'run.sh'), [...BROWSER_ARGUMENTS, '--store', 'none', ...args], cleanEnvironment({ PATH: `${path}:${process.env.PATH}`, ...env }))
+}
