@@ -295,6 +295,11 @@ fn hear(shared: &Arc<Shared>, told: Told) {
                 (Some(url), None) => shared.note_leads(id, url),
             }
         }
+        Told::Window { user_context } => {
+            if let Some(context) = shared.targets().contexts.get(&user_context) {
+                context.tabs.opens();
+            }
+        }
         Told::Crashed { context } => shared.with_page(&context, FirefoxPage::crashed),
         Told::Dialog { context } => shared.with_page(&context, FirefoxPage::dialog_opens),
         Told::Asks { context, channel, kind } => {

@@ -45,6 +45,17 @@
   } catch {
     // Other versions have it elsewhere: what BiDi tells has to do there.
   }
+  // BiDi reports a window that a link opens (with Shift) once that has loaded; by then the click may have been answered.
+  try {
+    const { URILoadingHelper } = ChromeUtils.importESModule('resource:///modules/URILoadingHelper.sys.mjs')
+    const open = URILoadingHelper.openLinkIn
+    URILoadingHelper.openLinkIn = function (from, url, where, params) {
+      if (where === 'window' && url) tell({ window: { userContext: UserContextManager.getIdByInternalId(params.userContextId ?? 0) } })
+      return open.call(this, from, url, where, params)
+    }
+  } catch {
+    // Other versions have it elsewhere: such a window can be missing in the result of the click.
+  }
   gBrowser.tabContainer.addEventListener('TabRemotenessChange', ({ target }) => show(target))
   gBrowser.tabContainer.addEventListener('TabOpen', ({ target }) => {
     show(target)

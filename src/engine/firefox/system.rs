@@ -30,6 +30,11 @@ pub(super) enum Told {
         /// Where it leads that a page has opened, if that is known already.
         leads: Option<String>,
     },
+    /// A window opens, with a tab that is not there yet.
+    #[serde(rename_all = "camelCase")]
+    Window {
+        user_context: Arc<str>,
+    },
     /// A page's process has died.
     Crashed {
         context: Arc<str>,

@@ -37,7 +37,7 @@ impl Tabs {
         self.wanted.load(Ordering::Acquire) > 0
     }
 
-    /// The browser's window has one more.
+    /// The browser has one more.
     pub fn opens(&self) {
         self.opening.send_modify(|opening| *opening += 1);
     }
