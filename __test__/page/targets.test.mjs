@@ -57,6 +57,26 @@ describe('targets', { timeout: 60_000 }, () => {
     }
   })
 
+  test('elements that look alike are told apart by where they are and lead', async () => {
+    const world = await page.open(`
+      <nav aria-label="Site"><a href="/editors">Editors</a></nav>
+      <main><a href="/editors">Editors</a><a href="/all-editors">Editors</a>
+        <table><tr><td>Ada</td><td><button>Delete</button></td></tr><tr><td>Eve</td><td><button>Delete</button></td></tr></table>
+        <input class="amount" aria-label="Amount" value="3"><input class="amount" aria-label="Amount" value="4">
+        <i class="same">x</i><i class="same">x</i></main>`)
+    const matches = async (target) => (await world.call('resolve', { target, strict: true })).error.details.matches.map(({ description }) => description.replace(/ \[ref=e\d+\]/, ''))
+    assert.deepEqual(await matches('text=Editors'), [
+      'link "Editors" (/editors, in navigation "Site")',
+      'link "Editors" (/editors, in main)',
+      'link "Editors" (/all-editors, in main)'
+    ])
+    const rows = ['Ada', 'Eve'].map((name) => `button "Delete" (in row "${name} Delete")`)
+    assert.deepEqual(await matches('role=button[name="Delete"]'), rows)
+    assert.deepEqual(await matches('.amount'), ['textbox "Amount" (value "3")', 'textbox "Amount" (value "4")'])
+    const alike = await matches('.same')
+    assert.equal(alike[0], alike[1])
+  })
+
   test('a ref follows its element through a new label and a removal, and is stale while it is gone', async () => {
     const world = await page.open('<button id=a>One</button>')
     await world.call('snapshot')

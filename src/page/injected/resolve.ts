@@ -1,5 +1,6 @@
 /** Resolves a target to one element, or to an error that helps to correct it. */
 import type { Match, ResolveResult, TargetArgument } from "./api";
+import { contexts } from "./context";
 import { Failure } from "./fail";
 import { elementByRef, isRef, nextRef, RefGiver } from "./refs";
 import { describeElement } from "./snapshot";
@@ -34,7 +35,9 @@ export function resolveMany(target: string, refs: RefGiver, strict: boolean, qui
   const visible = found.filter(isVisible);
   if (visible.length === 1) return { element: visible[0], count: found.length };
   const shown = visible.length > 1 ? visible : found;
-  const matches = shown.slice(0, 10).map((element) => matchOf(element, refs));
+  const listed = shown.slice(0, 10);
+  const context = contexts(listed);
+  const matches = listed.map((element, index) => ({ ref: refs.of(element), description: describeElement(element, refs) + context[index] }));
   throw new Failure(
     "ELEMENT_AMBIGUOUS",
     `\`${trimmed}\` matches ${shown.length} elements: ${matches.map((match) => match.description).join("; ")}${shown.length > matches.length ? "; …" : ""}`,
