@@ -23,7 +23,7 @@ const pointing = new Set<Action>(["click", "hover", "check", "drag", "drop"]);
 /** What to do about each reason. */
 const advice: Record<string, string> = {
   hidden: "Make the element visible first, or target a visible one: `snapshot` lists them.",
-  disabled: "Wait until it is enabled, or do first what enables it.",
+  disabled: "Wait until it is enabled, or do first what enables it. Its form may react to keys only: then enter text with `type`.",
   moving: "Wait until the animation has ended, or pass `force`.",
   covered: "Close what covers it, or pass `force`.",
   "read-only": "Target a field that can be edited.",
