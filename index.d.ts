@@ -165,6 +165,8 @@ export interface Config {
   prompts?: string
   /** What an action tells of the page afterwards. Default: changes */
   afterAction?: 'none' | 'changes' | 'snapshot'
+  /** Whether a navigation returns a short snapshot (default: over MCP only) */
+  afterNavigation?: 'snapshot' | 'none'
   /** Characters of one result at most. Default: 25000 */
   resultBudget?: number
   /** Content in the answer, or only its refId. Default: full */
@@ -829,6 +831,8 @@ export interface NavigateResult {
   status: number
   /** Milliseconds since the navigation began: responseStart, domContentLoaded, load. */
   timing: Record<string, unknown>
+  /** What the page shows, in short, where the server is set to return it: its controls, headings and messages. */
+  snapshot?: string
   /** A dialog that the page opened; it waits until `handle_dialog`. */
   dialog?: {
     /** `alert`, `confirm`, `prompt` or `beforeunload`. */
@@ -909,6 +913,8 @@ export interface PagesResult {
     status: number
     /** Milliseconds since the navigation began: responseStart, domContentLoaded, load. */
     timing: Record<string, unknown>
+    /** What the page shows, in short, where the server is set to return it: its controls, headings and messages. */
+    snapshot?: string
     /** A dialog that the page opened; it waits until `handle_dialog`. */
     dialog?: {
       /** `alert`, `confirm`, `prompt` or `beforeunload`. */
@@ -960,7 +966,9 @@ export interface ActionResult {
   message: string
   /** Lines of the snapshot that came (+), went (-) or are other now (~). */
   changes?: string
-  /** The page afterwards, where the server is set to give it after each action. */
+  /** The same for what changed between the last result and this action. */
+  earlierChanges?: string
+  /** The page afterwards, where the server is set to return it: after each action, or in short after a navigation. */
   snapshot?: string
   /** A file chooser that the action opened; `upload_file` on the same element answers it. */
   fileChooser?: {

@@ -33,8 +33,8 @@ pub use self::options::{ConfigOption, OPTIONS, by_flag as option_of_flag};
 pub use self::schema::schema;
 pub use self::spelling::{near, nearest};
 pub use self::types::{
-    AfterAction, BrowserKind, Expiry, LogDestination, LogFormat, LogLevel, Masked, Responses, Retention,
-    Transport, UpstreamTransport, Viewport,
+    AfterAction, AfterNavigation, BrowserKind, Expiry, LogDestination, LogFormat, LogLevel, Masked,
+    Responses, Retention, Transport, UpstreamTransport, Viewport,
 };
 pub use self::value::{Kind, network};
 
@@ -124,6 +124,8 @@ pub struct Config {
     pub caps: Vec<String>,
     pub prompts: Option<PathBuf>,
     pub after_action: AfterAction,
+    /// `None`: a snapshot over MCP, nothing for programs (the Node library, the JSON API).
+    pub after_navigation: Option<AfterNavigation>,
     /// Characters of one result.
     pub result_budget: usize,
     pub responses: Responses,
@@ -356,6 +358,7 @@ impl Default for Config {
             caps: Vec::new(),
             prompts: None,
             after_action: AfterAction::Changes,
+            after_navigation: None,
             result_budget: 25_000,
             responses: Responses::Full,
             boundaries: true,

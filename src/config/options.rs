@@ -6,8 +6,8 @@
 
 use super::spelling::{camel, environment};
 use super::types::{
-    AfterAction, BrowserKind, Expiry, LogDestination, LogFormat, LogLevel, Responses, Transport,
-    UpstreamTransport,
+    AfterAction, AfterNavigation, BrowserKind, Expiry, LogDestination, LogFormat, LogLevel, Responses,
+    Transport, UpstreamTransport,
 };
 use super::value::{Item, Kind};
 
@@ -601,6 +601,14 @@ pub static OPTIONS: &[ConfigOption] = &[
         "afterAction",
         Kind::Choice(AfterAction::NAMES),
         "What an action tells of the page afterwards",
+    )
+    .scope(Scope::Engine),
+    row(
+        TOOLS,
+        "after-navigation",
+        "afterNavigation",
+        Kind::Choice(AfterNavigation::NAMES),
+        "Whether a navigation returns a short snapshot (default: over MCP only)",
     )
     .scope(Scope::Engine),
     row(

@@ -61,6 +61,12 @@ named_values! {
         Snapshot = "snapshot",
     }
 
+    /// What the result of a navigation contains besides its facts.
+    AfterNavigation {
+        Snapshot = "snapshot",
+        None = "none",
+    }
+
     Responses {
         Full = "full",
         Ref = "ref",

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{
     ANSWER, Page, SnapshotOptions,
-    changes::Before,
+    changes::{Before, Changes},
     frame_transform::FrameTransform,
     frames::Reached,
     settle::{Settled, Turning},
@@ -53,6 +53,8 @@ pub struct Done {
     pub settled: Settled,
     /// The changes of its snapshot.
     pub changes: Option<String>,
+    /// Changes of its snapshot between the client's last result and the action.
+    pub earlier_changes: Option<String>,
     /// The page afterwards, where that is wanted after each action.
     pub snapshot: Option<String>,
     pub entered: Entered,
@@ -203,7 +205,10 @@ impl Page {
             match self.config.after_action {
                 AfterAction::None => {}
                 AfterAction::Changes if done.settled.navigated => {}
-                AfterAction::Changes => done.changes = self.changes_since(before, seen).await,
+                AfterAction::Changes => {
+                    let Changes { earlier, made } = self.changes_since(before, seen).await;
+                    (done.changes, done.earlier_changes) = (made, earlier);
+                }
                 AfterAction::Snapshot => {
                     done.snapshot = self.snapshot(&SnapshotOptions::default()).await.ok()
                 }

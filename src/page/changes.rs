@@ -37,6 +37,16 @@ struct Known {
     reports_inner: Option<FrameId>,
     /// Whether the look is one after the last action.
     after_action: bool,
+    /// The document and its text as the client was last shown it: by the changes of an action, or after a navigation.
+    shown: Option<(Option<DocumentId>, Arc<str>)>,
+}
+
+impl Known {
+    /// The text that the client was last shown of the document of `look`, if it differs from it.
+    fn shown_before(&self, look: &Look) -> Option<Arc<str>> {
+        let (document, text) = self.shown.as_ref()?;
+        (*document == look.document && *text != look.text).then(|| text.clone())
+    }
 }
 
 /// A document at one of its mutation counts.
@@ -116,6 +126,11 @@ impl LastLook {
         std::mem::take(&mut self.lock().heard)
     }
 
+    /// Forgets that the look is one after the last action: the page has changed since.
+    pub fn forget_action(&self) {
+        self.lock().after_action = false;
+    }
+
     /// Forgets the reports: they are outdated.
     pub fn forget_heard(&self) {
         self.lock().heard.clear();
@@ -126,6 +141,8 @@ impl LastLook {
 #[derive(Debug, Clone)]
 pub(super) struct Before {
     look: Look,
+    /// What the client was last shown, if the page has changed since then.
+    shown: Option<Arc<str>>,
     at: Mark,
 }
 
@@ -134,6 +151,15 @@ impl Before {
     pub fn later_look(&self, main: &FrameId) -> Option<Value> {
         Some(look_after(&self.look.frames.get(main)?.version).into())
     }
+}
+
+/// What has changed in the page's text.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// Between the client's last result and the action.
+    pub earlier: Option<String>,
+    /// By the action.
+    pub made: Option<String>,
 }
 
 /// Arguments for the text of a frame that no longer shows the `known` version.
@@ -228,7 +254,19 @@ impl Page {
             return None;
         }
         let look = Box::pin(self.look(None)).await.ok()?;
-        Some(Before { look, at: self.state.mark() })
+        let shown = self.last_look.lock().shown_before(&look);
+        Some(Before { look, shown, at: self.state.mark() })
+    }
+
+    /// Notes that the client has been shown the page as it is now: later changes are reported with the next action.
+    pub(super) async fn shown_now(&self) {
+        self.last_look.lock().shown = None;
+        if self.config.after_action != crate::config::AfterAction::Changes {
+            return;
+        }
+        if let Some(Ok(look)) = self.within(self.config.timeout_settle, Box::pin(self.look(None))).await {
+            self.last_look.lock().shown = Some((look.document, look.text));
+        }
     }
 
     /// Returns the text of the last snapshot if the page has one frame, without asking it whether it has changed.
@@ -241,22 +279,33 @@ impl Page {
         let look = known.look.clone().filter(|look| look.document == document && look.frame_count == 1)?;
         known.after_action = false;
         known.heard.clear();
-        Some(Before { look, at: self.state.mark() })
+        let shown = known.shown_before(&look);
+        Some(Before { look, shown, at: self.state.mark() })
     }
 
-    /// Returns the changes since `before`. `None` if there is another document or nothing has changed. `seen` is a
-    /// new snapshot of the page, if there is one.
-    pub(super) async fn changes_since(&self, before: Option<Before>, seen: Option<Value>) -> Option<String> {
-        let before = before?;
-        if self.state.read(|facts| facts.committed_since(before.at)) {
-            return None;
+    /// Returns the changes since `before`; none if there is another document. `seen` is a new snapshot of the page, if
+    /// there is one.
+    pub(super) async fn changes_since(&self, before: Option<Before>, seen: Option<Value>) -> Changes {
+        let is_there = |before: &Before| !self.state.read(|facts| facts.committed_since(before.at));
+        let Some(before) = before.filter(is_there) else { return Changes::default() };
+        let after = Box::pin(self.look(seen)).await.ok();
+        let Some(after) = after.filter(|after| after.document == before.look.document) else {
+            return Changes::default();
+        };
+        {
+            let mut known = self.last_look.lock();
+            known.after_action = true;
+            known.shown = Some((after.document.clone(), after.text.clone()));
         }
-        let after =
-            Box::pin(self.look(seen)).await.ok().filter(|after| after.document == before.look.document)?;
-        self.last_look.lock().after_action = true;
-        let (before, after) = (&before.look.text, &after.text);
-        let changes = offload::in_place(before.len() + after.len(), || difference(before, after));
-        Some(changes).filter(|changes| !changes.is_empty())
+        let Before { look: before, shown, .. } = before;
+        let (before, after) = (&before.text, &after.text);
+        let size = before.len() + after.len() + shown.as_ref().map_or(0, |shown| shown.len());
+        let lines =
+            |before: &str, after: &str| Some(difference(before, after)).filter(|lines| !lines.is_empty());
+        offload::in_place(size, || Changes {
+            earlier: shown.and_then(|shown| lines(&shown, before)),
+            made: lines(before, after),
+        })
     }
 }
 
@@ -264,7 +313,9 @@ impl Page {
     /// Stores the snapshot `seen` that came with a navigation, so that the record and the next action need none.
     pub(super) async fn seen_on_arrival(&self, seen: Value) {
         let look = self.within(self.config.timeout_settle, Box::pin(self.look(Some(seen)))).await;
-        self.last_look.lock().after_action = matches!(look, Some(Ok(_)));
+        let mut known = self.last_look.lock();
+        known.after_action = matches!(look, Some(Ok(_)));
+        known.shown = known.look.as_ref().map(|look| (look.document.clone(), look.text.clone()));
     }
 
     /// Returns the page's text after a call, for the record: the snapshot that was made for the answer, else a new
@@ -305,68 +356,162 @@ fn without_common_ends<'a>(before: &'a str, after: &'a str) -> (&'a str, &'a str
     (&before[..before.len() - end], &after[..after.len() - end])
 }
 
-/// Lines that came (`+`), went (`-`) and changed (`~`, as they are now), within the budget.
-fn difference(before: &str, after: &str) -> String {
-    let (before, after) = without_common_ends(before, after);
-    if before == after {
-        return String::new();
-    }
-    let diff = TextDiff::configure().algorithm(similar::Algorithm::Patience).diff_lines(before, after);
-    let mut changed: Vec<(ChangeTag, &str)> = Vec::new();
-    for operation in diff.ops() {
-        if operation.tag() != similar::DiffTag::Equal {
-            changed
-                .extend(diff.iter_changes(operation).map(|change| (change.tag(), change.value().trim_end())));
-        }
-    }
-    let came: HashSet<&str> = changed
-        .iter()
-        .filter(|(tag, _)| *tag == ChangeTag::Insert)
-        .filter_map(|(_, line)| reference(line))
-        .collect();
-    let went: HashSet<&str> = changed
-        .iter()
-        .filter(|(tag, _)| *tag == ChangeTag::Delete)
-        .filter_map(|(_, line)| reference(line))
-        .collect();
-    let lines = |tag: ChangeTag| -> HashSet<&str> {
-        changed.iter().filter(|(of, _)| *of == tag).map(|(_, line)| line.trim_start()).collect()
-    };
-    // A line that is in both texts has only moved.
-    let moved: HashSet<&str> =
-        lines(ChangeTag::Insert).intersection(&lines(ChangeTag::Delete)).copied().collect();
-    let mut text = String::new();
-    let mut over = 0;
-    for (tag, line) in changed {
-        let known = |set: &HashSet<&str>| reference(line).is_some_and(|reference| set.contains(reference));
-        let sign = match tag {
-            _ if moved.contains(line.trim_start()) => continue,
-            // The new line reports an element that changed or moved.
-            ChangeTag::Delete if known(&came) => continue,
-            ChangeTag::Delete => '-',
-            ChangeTag::Insert if known(&went) => '~',
-            ChangeTag::Insert => '+',
-            ChangeTag::Equal => continue,
-        };
-        // The list's own dash would look like a sign.
+/// A line of a difference.
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    /// `+` came, `-` went, `~` changed.
+    sign: char,
+    indent: usize,
+    /// Without the dash of the list, which would look like a sign.
+    content: &'a str,
+    /// The index of a line that went in the text before.
+    index: usize,
+}
+
+impl<'a> Entry<'a> {
+    fn of(sign: char, line: &'a str, index: usize) -> Self {
         let content = line.trim_start();
         let indent = line.len() - content.len();
-        let content = content.strip_prefix("- ").unwrap_or(content);
-        if text.len() + indent + content.len() + 3 > BUDGET {
-            over += 1;
+        Self { sign, indent, content: content.strip_prefix("- ").unwrap_or(content), index }
+    }
+
+    fn role(&self) -> &'a str {
+        self.content.split([' ', ':']).next().unwrap_or_default()
+    }
+
+    /// The element, without the colon before its contents.
+    fn element(&self) -> &'a str {
+        self.content.strip_suffix(':').unwrap_or(self.content)
+    }
+}
+
+/// A removed element with more lines than these in it is one line.
+const MOST_LINES_BELOW: usize = 2;
+/// More removed siblings of one role are one line.
+const MOST_REMOVED: usize = 3;
+/// So many of the siblings that remain are named.
+const MOST_REMAINING: usize = 5;
+
+/// Lines that came (`+`), went (`-`) and changed (`~`, as they are now), within the budget.
+fn difference(before: &str, after: &str) -> String {
+    let mut text = String::new();
+    let mut over = 0;
+    let entries = changed_lines(before, after);
+    let mut rest = &entries[..];
+    while let Some((entry, following)) = rest.split_first() {
+        let (content, used) = match entry.sign {
+            '-' => removed(rest, before, after),
+            _ => (entry.content.to_owned(), 1),
+        };
+        rest = &following[used - 1..];
+        if text.len() + entry.indent + content.len() + 3 > BUDGET {
+            over += used;
             continue;
         }
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push(sign);
-        text.push_str(&" ".repeat(indent + 1));
-        text.push_str(content);
+        text.push(entry.sign);
+        text.push_str(&" ".repeat(entry.indent + 1));
+        text.push_str(&content);
     }
     if over > 0 {
         text.push_str(&format!("\n… {over} more lines: snapshot shows them"));
     }
     text
+}
+
+/// Describes the removed element that `entries` begin with, and how many of them that takes: the lines in it, and its
+/// removed siblings of the same role.
+fn removed(entries: &[Entry<'_>], before: &str, after: &str) -> (String, usize) {
+    let first = entries[0];
+    let size = |entries: &[Entry<'_>]| {
+        1 + entries[1..].iter().take_while(|below| below.sign == '-' && below.indent > first.indent).count()
+    };
+    let (mut count, mut used) = (0, 0);
+    while entries.get(used).is_some_and(|entry| {
+        entry.sign == '-' && entry.indent == first.indent && entry.role() == first.role()
+    }) {
+        used += size(&entries[used..]);
+        count += 1;
+    }
+    if count > MOST_REMOVED {
+        let role = first.role();
+        let remaining = remaining_siblings(&first, before, after);
+        let remaining = match remaining.as_deref() {
+            None => String::new(),
+            Some([]) => "; none remain".to_owned(),
+            Some(few) if few.len() <= MOST_REMAINING => format!("; {} remain: {}", few.len(), few.join(", ")),
+            Some(many) => format!("; {} remain", many.len()),
+        };
+        return (format!("{count} × {role}{remaining}"), used);
+    }
+    match size(entries) {
+        size if size > 1 + MOST_LINES_BELOW => (format!("{} ({size} lines)", first.element()), size),
+        _ => (first.content.to_owned(), 1),
+    }
+}
+
+/// The elements of the same role that remain beside `removed`; `None` if the element around them is not known.
+fn remaining_siblings<'a>(removed: &Entry<'_>, before: &str, after: &'a str) -> Option<Vec<&'a str>> {
+    let lines: Vec<&str> = before.lines().take(removed.index).collect();
+    let around = lines.iter().rev().find(|line| Entry::of(' ', line, 0).indent < removed.indent)?;
+    let around = reference(around)?;
+    let mut after = after.lines().skip_while(|line| reference(line) != Some(around));
+    let around = Entry::of(' ', after.next()?, 0);
+    let below = after.map(|line| Entry::of(' ', line, 0)).take_while(|line| line.indent > around.indent);
+    let same = below.filter(|line| line.indent == around.indent + 2 && line.role() == removed.role());
+    Some(same.map(|line| line.element()).collect())
+}
+
+/// The lines that have changed. Lines that have only moved, or that differ in the focus only, are left out.
+fn changed_lines<'a>(before: &'a str, after: &'a str) -> Vec<Entry<'a>> {
+    let whole = before;
+    let (before, after) = without_common_ends(before, after);
+    if before == after {
+        return Vec::new();
+    }
+    let begin = before.as_ptr().addr() - whole.as_ptr().addr();
+    let lines_before = whole[..begin].lines().count();
+    let diff = TextDiff::configure().algorithm(similar::Algorithm::Patience).diff_lines(before, after);
+    let mut changed: Vec<(ChangeTag, &str, usize)> = Vec::new();
+    for operation in diff.ops() {
+        if operation.tag() != similar::DiffTag::Equal {
+            changed.extend(diff.iter_changes(operation).map(|change| {
+                let index = lines_before + change.old_index().unwrap_or_default();
+                (change.tag(), change.value().trim_end(), index)
+            }));
+        }
+    }
+    let lines = |tag: ChangeTag| changed.iter().filter(move |(of, ..)| *of == tag).map(|(_, line, _)| *line);
+    let by_reference = |tag| -> HashMap<&str, &str> {
+        lines(tag).filter_map(|line| Some((reference(line)?, line.trim_start()))).collect()
+    };
+    let (came, went) = (by_reference(ChangeTag::Insert), by_reference(ChangeTag::Delete));
+    let trimmed = |tag| -> HashSet<&str> { lines(tag).map(str::trim_start).collect() };
+    // A line that is in both texts has only moved.
+    let moved: HashSet<&str> =
+        trimmed(ChangeTag::Insert).intersection(&trimmed(ChangeTag::Delete)).copied().collect();
+    let sign = |tag: ChangeTag, line: &str| match tag {
+        _ if moved.contains(line.trim_start()) => None,
+        // The new line reports an element that changed or moved.
+        ChangeTag::Delete => {
+            let is_there = reference(line).is_some_and(|reference| came.contains_key(reference));
+            (!is_there).then_some('-')
+        }
+        ChangeTag::Insert => match reference(line).and_then(|reference| went.get(reference)) {
+            Some(former) if without_focus(former) == without_focus(line.trim_start()) => None,
+            Some(_) => Some('~'),
+            None => Some('+'),
+        },
+        ChangeTag::Equal => None,
+    };
+    changed.iter().filter_map(|(tag, line, index)| Some(Entry::of(sign(*tag, line)?, line, *index))).collect()
+}
+
+/// A line as if its element did not have the focus.
+fn without_focus(line: &str) -> String {
+    line.replacen(" [active]", "", 1)
 }
 
 #[cfg(test)]
@@ -385,6 +530,33 @@ mod tests {
         + dialog "D" [ref=e4]:
         +   button "OK" [ref=e5]
         "#);
+    }
+
+    #[test]
+    fn a_change_of_the_focus_alone_is_left_out() {
+        let before = "- textbox \"A\" [active] [ref=e1]\n- textbox \"B\" [ref=e2]";
+        let after = "- textbox \"A\" [ref=e1]\n- textbox \"B\" [active] [ref=e2]: x";
+        assert_eq!(difference(before, after), "~ textbox \"B\" [active] [ref=e2]: x");
+    }
+
+    #[test]
+    fn a_removed_element_is_one_line() {
+        let before = "- main [ref=e1]:\n  - dialog \"D\" [ref=e2]:\n    - heading \"H\"\n    - text: a\n    - button \"OK\" [ref=e3]\n  - link \"x\" [ref=e4]";
+        let after = "- main [ref=e1]:\n  - link \"x\" [ref=e4]";
+        assert_eq!(difference(before, after), "-   dialog \"D\" [ref=e2] (4 lines)");
+    }
+
+    #[test]
+    fn of_removed_siblings_it_says_what_remains() {
+        let list = |numbers: &[usize]| {
+            let options: String =
+                numbers.iter().map(|number| format!("  - option \"{number}\" [ref=e{number}]\n")).collect();
+            format!("- listbox [ref=e100]:\n{options}- button \"Go\" [ref=e101]\n")
+        };
+        let all: Vec<usize> = (1..30).collect();
+        let told = |remaining: &[usize]| difference(&list(&all), &list(remaining));
+        assert_eq!(told(&[1, 2]), "-   27 × option; 2 remain: option \"1\" [ref=e1], option \"2\" [ref=e2]");
+        assert_eq!(told(&all[..10]), "-   19 × option; 10 remain");
     }
 
     #[test]

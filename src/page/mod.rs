@@ -22,6 +22,7 @@ mod keyboard;
 mod markdown;
 mod navigation;
 mod network_log;
+mod overview;
 pub mod pictures;
 mod pointer;
 mod reading;

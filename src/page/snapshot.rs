@@ -21,6 +21,8 @@ pub struct SnapshotOptions {
     pub selector: Option<String>,
     /// Only what can be acted on, with headings and landmarks.
     pub interactive: bool,
+    /// The whole page if it fits into the budget, else what can be acted on, headings and messages.
+    pub overview: bool,
     pub depth: Option<u32>,
     /// Characters.
     pub budget: Option<usize>,
@@ -31,6 +33,9 @@ impl SnapshotOptions {
         let mut arguments = Map::new();
         arguments.insert("interactive".into(), self.interactive.into());
         arguments.insert("budget".into(), budget.into());
+        if self.overview {
+            arguments.insert("overview".into(), true.into());
+        }
         arguments.extend(self.depth.map(|depth| ("depth".to_owned(), Value::from(depth))));
         arguments
     }
@@ -49,7 +54,9 @@ impl Page {
             Box::pin(async move {
                 let mut arguments = options.arguments(budget);
                 let Some(selector) = &options.selector else {
-                    return self.frame_text(self.main_frame().clone(), arguments, 0).await;
+                    let text = self.frame_text(self.main_frame().clone(), arguments, 0).await;
+                    self.shown_now().await;
+                    return text;
                 };
                 let place = self.locate(selector).await?;
                 arguments.insert("selector".into(), place.target.into());

@@ -411,7 +411,10 @@ pub(super) struct ActionAnswer {
     /// Lines of the snapshot that came (+), went (-) or are other now (~).
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<String>,
-    /// The page afterwards, where the server is set to give it after each action.
+    /// The same for what changed between the last result and this action.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier_changes: Option<String>,
+    /// The page afterwards, where the server is set to return it: after each action, or in short after a navigation.
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<String>,
     /// A file chooser that the action opened; `upload_file` on the same element answers it.
@@ -443,7 +446,12 @@ impl ActionAnswer {
     /// The facts of `done`; `before` is how many pages the session had opened by then.
     pub async fn of(call: &super::tool::PageCall, verb: &str, done: Done, before: usize) -> Self {
         let settled = done.settled;
+        let mut snapshot = done.snapshot;
         let page = if settled.navigated && settled.dialog.is_none() {
+            if call.overview && snapshot.is_none() {
+                call.page.content_loaded().await;
+                snapshot = call.page.overview().await;
+            }
             let title = call.page.title().await.unwrap_or_default();
             Some(PlaceAnswer { url: call.page.url(), title, failure: call.page.failure() })
         } else {
@@ -462,7 +470,8 @@ impl ActionAnswer {
             success: true,
             message,
             changes: done.changes,
-            snapshot: done.snapshot,
+            earlier_changes: done.earlier_changes,
+            snapshot,
             file_chooser: settled.file_chooser.map(Into::into),
             page,
             dialog: settled.dialog.map(Into::into),
@@ -529,6 +538,7 @@ mod tests {
             success: true,
             message: "Clicked button \"Go\" [ref=e1]".into(),
             changes: None,
+            earlier_changes: None,
             snapshot: None,
             file_chooser: None,
             page: None,
@@ -541,6 +551,7 @@ mod tests {
         };
         let eventful = ActionAnswer {
             changes: Some("~ button \"Gone\" [ref=e1]".into()),
+            earlier_changes: Some("+ alert: Saved".into()),
             snapshot: Some("- button \"Gone\" [ref=e1]".into()),
             file_chooser: Some(FileChooserAnswer { multiple: true, unsupported: Some(FILE_SYSTEM_ACCESS) }),
             page: Some(PlaceAnswer {

@@ -96,13 +96,21 @@ pub(super) fn named_session(arguments: &Map<String, Value>) -> Option<&str> {
     SESSION.iter().find_map(|name| arguments.get(*name)?.as_str())
 }
 
+/// What the caller of a batch takes as its result, as in [`Invocation`].
+#[derive(Clone, Copy)]
+pub(super) struct Taken {
+    pub whole: bool,
+    pub overview: bool,
+}
+
 /// Runs the steps one after the other, each as a separate call. `held`: the sessions to which the batch was admitted.
+/// Only the last step returns an overview.
 pub(super) async fn run(
     registry: &Registry,
     connection: &Arc<Connection>,
     given: BatchParameters,
     held: Arc<[Arc<Session>]>,
-    whole: bool,
+    Taken { whole, overview }: Taken,
     progress: &Progress,
 ) -> Result<Answer> {
     let stop_on_error = given.stop_on_error.unwrap_or(true);
@@ -110,6 +118,7 @@ pub(super) async fn run(
     let mut answer = BatchAnswer { success: true, results: Vec::with_capacity(count), skipped: 0 };
     let mut pictures = Vec::new();
     for (done, step) in given.steps.into_iter().enumerate() {
+        let is_last = done + 1 == count;
         #[expect(clippy::cast_precision_loss, reason = "no batch has that many steps")]
         let (done, total) = (done as f64, count as f64);
         progress.reach(Stage { done, total: Some(total), now: Some(step.tool.clone()) });
@@ -130,6 +139,7 @@ pub(super) async fn run(
                 held: held.clone(),
                 // It is the batch that keeps within the budget.
                 whole: true,
+                overview: Some(overview && is_last),
                 ..Invocation::new(connection.clone(), step.tool.clone(), Value::Object(arguments))
             };
             match Box::pin(registry.call(invocation)).await {

@@ -56,6 +56,9 @@ struct NavigateAnswer {
     status: u16,
     /// Milliseconds since the navigation began: responseStart, domContentLoaded, load.
     timing: Map<String, Value>,
+    /// What the page shows, in short, where the server is set to return it: its controls, headings and messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<String>,
     /// A dialog that the page opened; it waits until `handle_dialog`.
     #[serde(skip_serializing_if = "Option::is_none")]
     dialog: Option<DialogAnswer>,
@@ -68,7 +71,17 @@ struct NavigateAnswer {
 }
 
 impl NavigateAnswer {
-    async fn of(page: &Page, navigation: Navigation) -> Self {
+    /// `overview`: whether it contains a short snapshot.
+    async fn of(page: &Page, mut navigation: Navigation, overview: bool) -> Self {
+        let snapshot = if overview && navigation.dialog.is_none() && navigation.download.is_none() {
+            if page.content_loaded().await {
+                navigation.url = page.url();
+                navigation.title = page.title().await.unwrap_or(navigation.title);
+            }
+            page.overview().await
+        } else {
+            None
+        };
         let (download, downloads) = answer::downloads(page).await;
         Self {
             success: true,
@@ -76,6 +89,7 @@ impl NavigateAnswer {
             url: navigation.url,
             status: navigation.status,
             timing: navigation.timing,
+            snapshot,
             dialog: navigation.dialog.map(Into::into),
             download,
             downloads,
@@ -87,7 +101,7 @@ async fn navigate(call: PageCall, given: NavigateParameters) -> Result<NavigateA
     let url = allowed_url(&call.config, &given.url)?;
     let timeout = call.navigation_timeout(given.timeout);
     let navigation = call.page.navigate(&url, given.wait_until.unwrap_or_default(), timeout).await?;
-    Ok(NavigateAnswer::of(&call.page, navigation).await)
+    Ok(NavigateAnswer::of(&call.page, navigation, call.overview).await)
 }
 
 /// A URL that the client may go to.
@@ -102,12 +116,12 @@ struct NoParameters {}
 
 async fn go_back(call: PageCall, _given: NoParameters) -> Result<NavigateAnswer> {
     let navigation = call.page.travel(-1, call.navigation_timeout(None)).await?;
-    Ok(NavigateAnswer::of(&call.page, navigation).await)
+    Ok(NavigateAnswer::of(&call.page, navigation, call.overview).await)
 }
 
 async fn go_forward(call: PageCall, _given: NoParameters) -> Result<NavigateAnswer> {
     let navigation = call.page.travel(1, call.navigation_timeout(None)).await?;
-    Ok(NavigateAnswer::of(&call.page, navigation).await)
+    Ok(NavigateAnswer::of(&call.page, navigation, call.overview).await)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -119,7 +133,7 @@ struct ReloadParameters {
 async fn reload(call: PageCall, given: ReloadParameters) -> Result<NavigateAnswer> {
     let timeout = call.navigation_timeout(None);
     let navigation = call.page.reload(given.ignore_cache.unwrap_or(false), timeout).await?;
-    Ok(NavigateAnswer::of(&call.page, navigation).await)
+    Ok(NavigateAnswer::of(&call.page, navigation, call.overview).await)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -132,7 +146,7 @@ struct LoadParameters {
 async fn wait_for_load(call: PageCall, given: LoadParameters) -> Result<NavigateAnswer> {
     let timeout = call.navigation_timeout(given.timeout);
     let navigation = call.page.wait_for_load(given.state.unwrap_or_default(), timeout).await?;
-    Ok(NavigateAnswer::of(&call.page, navigation).await)
+    Ok(NavigateAnswer::of(&call.page, navigation, call.overview).await)
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -183,7 +197,7 @@ async fn pages(call: SessionCall, given: PagesParameters) -> Result<PagesAnswer>
             let page = session.new_page().await?;
             if let Some(url) = url {
                 let arrived = page.navigate(&url, WaitUntil::Load, call.config.timeout_navigation).await?;
-                navigation = Some(NavigateAnswer::of(&page, arrived).await);
+                navigation = Some(NavigateAnswer::of(&page, arrived, call.overview).await);
             }
         }
         PagesAction::Select => session.select_page(named()?).await?,

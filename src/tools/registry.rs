@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{
     answer::{Answer, Outcome},
-    batch::{self, BatchParameters},
+    batch::{self, BatchParameters, Taken},
     budget,
     calls::Calls,
     element, extraction, interaction, navigation, network, parameters, passed,
@@ -21,7 +21,7 @@ use super::{
     tool::{Callable, Group, Lifecycle, PageCall, Run, ServerCall, SessionCall, Switch, Tool},
 };
 use crate::{
-    config::{Config, Responses, one_line, option_of_flag},
+    config::{AfterNavigation, Config, Responses, one_line, option_of_flag},
     engine,
     error::{ErrorCode, Result, TroupeError},
     offload::{self, json_size},
@@ -67,6 +67,8 @@ pub struct Invocation {
     pub held: Arc<[Arc<Session>]>,
     /// Whether results of any length are taken: by a program. An agent's are cut to the result budget.
     pub whole: bool,
+    /// Whether a result that shows another document contains an overview of it. `None`: as configured.
+    pub overview: Option<bool>,
     /// Who is asked where a person must decide.
     pub person: Arc<dyn Person>,
     /// Receives the progress of the call.
@@ -84,6 +86,7 @@ impl Invocation {
             ref_id: None,
             held: Arc::default(),
             whole: false,
+            overview: None,
             person: person::nobody(),
             progress: Progress::default(),
         }
@@ -369,6 +372,14 @@ impl Registry {
         Ok(running.finish())
     }
 
+    /// Whether the result of a navigation contains an overview. `is_program`: the caller is a program, not an agent.
+    fn returns_overview(&self, is_program: bool) -> bool {
+        match self.manager.config().after_navigation {
+            Some(after) => after == AfterNavigation::Snapshot,
+            None => !is_program,
+        }
+    }
+
     async fn run(
         &self,
         tool: &Tool,
@@ -376,6 +387,7 @@ impl Registry {
         outcome: &mut Outcome,
         recording: &mut Recording,
     ) -> Result<Answer> {
+        let overview = invocation.overview.unwrap_or_else(|| self.returns_overview(invocation.whole));
         let Invocation { tool: name, arguments, connection, turn, held, whole, person, progress, .. } =
             invocation;
         // For errors of tools that read; an action knows best which of its targets failed.
@@ -437,7 +449,15 @@ impl Registry {
                 let Some((own, others)) = given.sessions(self) else {
                     connection.pass(turn).await;
                     recording.begin(None).await;
-                    return batch::run(self, &connection, given, Arc::default(), whole, &progress).await;
+                    return batch::run(
+                        self,
+                        &connection,
+                        given,
+                        Arc::default(),
+                        Taken { whole, overview },
+                        &progress,
+                    )
+                    .await;
                 };
                 // The batch keeps its turn in every session until it ends: no other call runs between its steps.
                 let admitted = connection.admit(&self.manager, own.as_deref(), &others, turn).await?;
@@ -445,12 +465,13 @@ impl Registry {
                 outcome.session_id = Some(held[0].id.to_string());
                 outcome.notice = held[0].take_notice();
                 recording.begin(Some(held[0].clone())).await;
-                batch::run(self, &connection, given, held, whole, &progress).await
+                batch::run(self, &connection, given, held, Taken { whole, overview }, &progress).await
             }
             Run::Session(run) => {
                 let (session, _place) = self.admit(&mut given, &connection, turn, &held, outcome).await?;
                 recording.begin(Some(session.clone())).await;
-                let call = SessionCall { session: session.clone(), config: self.manager.config().clone() };
+                let config = self.manager.config().clone();
+                let call = SessionCall { session: session.clone(), overview, config };
                 let _change = change(tool, &session);
                 session
                     .run(async { offload::in_place(bytes, || run(call, Value::Object(given)))?.await })
@@ -478,6 +499,7 @@ impl Registry {
                         page: page.clone(),
                         config,
                         ref_id: outcome.ref_id.clone(),
+                        overview,
                         server,
                         entered: entered.clone(),
                     };

@@ -84,6 +84,8 @@ pub(super) struct PageCall {
     pub page: Arc<Page>,
     pub config: Arc<Config>,
     pub ref_id: String,
+    /// Whether a result that shows another document contains an overview of it.
+    pub overview: bool,
     pub server: ServerCall,
     /// Told by calls that enter text: of each field, whether it is for a password.
     pub entered: Arc<OnceLock<Entered>>,
@@ -114,6 +116,8 @@ fn timeout(given: Option<u64>, default: Duration) -> Duration {
 #[derive(Clone)]
 pub(super) struct SessionCall {
     pub session: Arc<Session>,
+    /// As in [`PageCall`].
+    pub overview: bool,
     pub config: Arc<Config>,
 }
 

@@ -4,7 +4,7 @@ import { coefficients, contentMatrix } from "./geometry";
 import { boxOf } from "./hit";
 import { isNode, type TreeNode } from "./node";
 import { RefGiver } from "./refs";
-import { buildTree } from "./snapshot";
+import { buildTree } from "./built";
 import { isVisible } from "./visible";
 
 /** Elements that an interactive snapshot shows for orientation, not as targets. */

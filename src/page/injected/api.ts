@@ -46,7 +46,7 @@ export interface Hosts {
   hosts: true;
 }
 
-/** One element in a list: `description` is its line as in the snapshot, `button "Send" [ref=e5]`. */
+/** One element in a list: `description` is its line as in the snapshot, `button "Send" [ref=e5]`; of several that match, with what distinguishes it. */
 export interface Match {
   ref: string;
   description: string;
@@ -60,6 +60,8 @@ export interface SnapshotArgument extends WithRefs {
   ref?: string;
   /** Only what can be acted on, with headings and landmarks. */
   interactive?: boolean;
+  /** The whole document if it fits into `budget`, else its controls, headings and messages, with parts collapsed. */
+  overview?: boolean;
   /** Levels of lines; deeper ones are replaced by `…`. */
   depth?: number;
   /** Characters; cut at a line boundary. */

@@ -5,7 +5,8 @@ import { parseRegex } from "./matcher";
 import { normalize } from "./dom";
 import { RefGiver } from "./refs";
 import { Writer } from "./render";
-import { buildTree, tooLarge } from "./snapshot";
+import { buildTree } from "./built";
+import { tooLarge } from "./snapshot";
 import { isNode, type TreeNode } from "./node";
 
 /** Maximum size of a subtree that is shown completely if a line in it matches. */

@@ -13,6 +13,6 @@ export function lineTexts(element: Element): string[] {
       else if (isNode(child)) collect(child);
     }
   };
-  collect(new Walk({ interactive: false, depth: Infinity, fold: Infinity, cursors: false }).run(element, false));
+  collect(new Walk({ interactive: false, overview: false, depth: Infinity, fold: Infinity, cursors: false }).run(element, false));
   return texts;
 }

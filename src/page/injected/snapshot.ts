@@ -4,36 +4,22 @@ import { attr, bodyOf, documentElement, localName } from "./dom";
 import { contentName, nameOf } from "./names";
 import { documentName, noteSnapshot } from "./mutations";
 import type { TreeNode } from "./node";
+import { buildTree, type Built } from "./built";
+import { overview } from "./overview";
 import { RefGiver } from "./refs";
 import { Writer } from "./render";
 import { roleOf } from "./roles";
 import { resolveOne } from "./resolve";
 import { isDisabled, stateText } from "./states";
-import { Walk } from "./tree";
 import { invisibleBecause } from "./visible";
-
-const defaultFold = 20;
-
-export function buildTree(root: Element | null, options: { interactive?: boolean; depth?: number; fold?: number; cursors?: boolean }): { tree: TreeNode; folded: boolean; stoppedIn: TreeNode | null } {
-  const walk = new Walk({
-    interactive: options.interactive ?? false,
-    depth: options.depth ?? Infinity,
-    fold: options.fold === undefined ? (root ? Infinity : defaultFold) : options.fold > 0 ? options.fold : Infinity,
-    cursors: options.cursors ?? false,
-  });
-  const start = root ?? bodyOf() ?? documentElement();
-  if (!start) throw new Error("the document is empty");
-  return { tree: walk.run(start, root === null), folded: walk.folded, stoppedIn: walk.stoppedIn };
-}
 
 export function snapshot(argument: SnapshotArgument): SnapshotResult {
   const refs = new RefGiver(argument.refs);
   const target = argument.ref ?? argument.selector;
   const root = target === undefined ? null : resolveOne(target, refs, false);
   if (!bodyOf() && !documentElement()) return { text: "", next: refs.next, frames: [], folded: false, cut: false, lines: 0, mutations: noteSnapshot(), document: documentName };
-  const { tree, folded, stoppedIn } = buildTree(root, argument);
-  const writer = new Writer(refs, argument.budget ?? Infinity);
-  writer.children(tree.children, "", null);
+  const { writer, built } = argument.overview ? overview(refs, argument.budget ?? Infinity) : written(root, refs, argument);
+  const { folded, stoppedIn } = built;
   if (root && writer.lines.length === 0) writer.lines.push(`- … ${describeElement(root, refs)} shows nothing: ${invisibleBecause(root) ?? "it is hidden from assistive technology or empty"}`);
   const cut = writer.cutAt !== null;
   if (cut) {
@@ -43,6 +29,13 @@ export function snapshot(argument: SnapshotArgument): SnapshotResult {
   }
   if (stoppedIn !== null && !cut) writer.lines.push(`- … ${tooLarge(stoppedIn, refs)}`);
   return { text: writer.lines.join("\n"), next: refs.next, frames: writer.frames, folded, cut: cut || stoppedIn !== null, lines: writer.lines.length, mutations: noteSnapshot(), document: documentName };
+}
+
+function written(root: Element | null, refs: RefGiver, argument: SnapshotArgument): { writer: Writer; built: Built } {
+  const built = buildTree(root, { ...argument, overview: false });
+  const writer = new Writer(refs, argument.budget ?? Infinity);
+  writer.children(built.tree.children, "", null);
+  return { writer, built };
 }
 
 /** Says where a walk has stopped, and how the rest can be read. */

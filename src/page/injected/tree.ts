@@ -15,6 +15,8 @@ import { AFTER, animationsRun, BEFORE, blockQuestions, CURSOR, DISPLAY, isBlock,
 
 export interface WalkOptions {
   interactive: boolean;
+  /** With `interactive`: what repeats is kept too, and messages with their text. */
+  overview: boolean;
   depth: number;
   fold: number;
   /** Told of the cursor of widgets too, as Playwright does. */
@@ -46,7 +48,12 @@ const mixedRoles = new Set(["term", "cell", "gridcell", "columnheader", "rowhead
 const nativelyNamed = new Set(["fieldset", "figure", "table", "img", "area", "input", "select", "textarea", "meter", "progress", "output", "optgroup", "option", "svg", "button"]);
 const statefulTags = new Set(["input", "select", "textarea", "summary", "option", "h1", "h2", "h3", "h4", "h5", "h6"]);
 const captions = new Set(["caption", "legend", "figcaption"]);
-const soonFolded = new Set(["row", "listitem", "option", "treeitem", "article", "menuitem", "menuitemcheckbox", "menuitemradio", "gridcell", "cell", "columnheader", "generic", "img", "radio"]);
+/** Roles of what often repeats. */
+export const repeatedRoles = new Set(["row", "listitem", "option", "treeitem", "article", "menuitem", "menuitemcheckbox", "menuitemradio", "gridcell", "cell", "columnheader", "generic", "img", "radio"]);
+/** What an overview keeps although nothing can be done with it: repeated parts, what contains them, and messages. */
+const outline = new Set(["list", "listitem", "table", "grid", "treegrid", "row", "article", "feed", "status", "log"]);
+/** Classes of messages that have no role. A class such as `text-success` only gives a color. */
+const messageClass = /(^|\s)((\S*[-_])?(alerts?|errors?|messages?|notices?|notifications?|toasts?)|errorlist|messagelist|flash|success|warning|(in)?valid-feedback)(\s|$)/i;
 const telling = /pointer|grab|move|resize|crosshair|zoom|copy/;
 
 /** A larger page is shown in part. */
@@ -219,6 +226,7 @@ export class Walk {
       }
     }
     const role = roleOf(element, (facts & HAS_ROLE) !== 0, tag);
+    if (this.options.overview && (role === "status" || messageClass.test(attr(element, "class") ?? ""))) bits |= TELL;
     if (bits & INVISIBLE) {
       if (tag !== "iframe") this.children(element, parent, bits);
       return;
@@ -247,6 +255,7 @@ export class Walk {
   private isTransparent(element: Element, role: string, tag: string, acting: boolean, facts: number, bits: number): boolean {
     if (acting) return false;
     if (inlineRoles.has(role)) return role !== "generic" || tag === "label" || (facts & HAS_ARIA) === 0 || !namedGeneric(element);
+    if (this.options.overview && outline.has(role)) return false;
     if (this.options.interactive) return !(widgetRoles.has(role) || role === "heading" || role === "iframe" || role === "dialog" || asking.has(role) || landmarkRoles.has(role) || (isFocusable(element) && element !== this.active));
     if (bits & QUIET) return !(widgetRoles.has(role) || role === "iframe" || role === "list" || role === "table" || role === "grid" || role === "group");
     if (role === "group" && (tag === "address" || tag === "hgroup")) return true;
@@ -279,7 +288,7 @@ export class Walk {
       parent.runCount = 0;
     }
     parent.runCount++;
-    const limit = soonFolded.has(kind) ? this.options.fold : this.options.fold * 2.5;
+    const limit = repeatedRoles.has(kind) ? this.options.fold : this.options.fold * 2.5;
     if (parent.runCount <= limit) return false;
     if (isChosen(element) || (this.active && composedContains(element, this.active))) return false;
     if (parent.skipped.length === 0) parent.skipped = [];

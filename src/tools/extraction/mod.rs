@@ -80,6 +80,7 @@ async fn snapshot(call: PageCall, given: SnapshotParameters) -> Result<Text> {
         selector: given.selector,
         interactive: given.interactive.unwrap_or(false),
         depth: given.depth,
+        overview: false,
         budget: Some(given.budget.unwrap_or_else(|| call.config.result_budget.saturating_mul(READ_ON))),
     };
     // At once: where the page takes no turn neither is answered, and one time limit is enough.

@@ -1,0 +1,89 @@
+// The changes in the result of an action: short, and from the state that the client was last shown.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startShared } from '../support/scope.mjs'
+
+const numbers = (count) => Array.from({ length: count }, (_, index) => index + 1)
+
+describe('the changes in the result of an action', { timeout: 60_000 }, () => {
+  const { server, site } = startShared({
+    args: ['--max-sessions', '50'],
+    routes: {
+      // The script is given here by what the test does: nothing changes by itself.
+      '/late': `<title>Late</title><input aria-label="Nodes"><button id="import" disabled>Import</button><button id="other" onclick="out.textContent = 'pressed'">Other</button><p id="out"></p>`,
+      '/dialog': `<title>Dialog</title><button id="close" onclick="dialog.remove()">Close all</button>
+        <div role="dialog" aria-label="Import nodes" id="dialog"><h2>Paste</h2><input aria-label="JSON"><button>Import</button><p>As a flow</p></div>`,
+      '/list': `<title>List</title><input aria-label="Filter" oninput="for (const item of document.querySelectorAll('[role=option]')) item.hidden = !item.textContent.endsWith(this.value)">
+        <div role="listbox" aria-label="Numbers">${numbers(32).map((number) => `<div role="option">Number ${number}</div>`).join('')}</div>`,
+      '/focus': `<title>Focus</title><input aria-label="First" autofocus><button id="go">Go</button>`,
+      '/next': '<title>Next</title><p>Next</p>'
+    }
+  })
+
+  const sessionAt = async (path) => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url(path) })
+    return sessionId
+  }
+
+  const enable = (sessionId) => server.ok('evaluate', { sessionId, script: 'document.querySelector("#import").disabled = false' })
+
+  test('has what changed between the last action and this one apart', async () => {
+    const sessionId = await sessionAt('/late')
+    await server.ok('type', { sessionId, selector: 'label=Nodes', text: 'x' })
+    await enable(sessionId)
+    const { changes, earlierChanges } = await server.ok('click', { sessionId, selector: '#other' })
+    assert.match(earlierChanges, /^~ button "Import" \[ref=e\d+\]$/)
+    assert.match(changes, /pressed/)
+    assert.doesNotMatch(changes, /Import/)
+    assert.equal((await server.ok('click', { sessionId, selector: '#other' })).earlierChanges, undefined)
+  })
+
+  for (const [shown, show] of [
+    ['the navigation', () => {}],
+    ['the snapshot', (sessionId) => server.ok('snapshot', { sessionId })]
+  ]) {
+    test(`has what changed since ${shown}`, async () => {
+      const sessionId = await sessionAt('/late')
+      await show(sessionId)
+      await enable(sessionId)
+      const { changes, earlierChanges } = await server.ok('click', { sessionId, selector: '#other' })
+      assert.match(earlierChanges, /^~ button "Import" \[ref=e\d+\]$/)
+      assert.doesNotMatch(changes, /Import/)
+    })
+  }
+
+  test('has nothing that a snapshot has shown since', async () => {
+    const sessionId = await sessionAt('/late')
+    await enable(sessionId)
+    await server.ok('snapshot', { sessionId })
+    const { changes, earlierChanges } = await server.ok('click', { sessionId, selector: '#other' })
+    assert.equal(earlierChanges, undefined)
+    assert.doesNotMatch(changes, /Import/)
+  })
+
+  test('has nothing of the document before', async () => {
+    const sessionId = await sessionAt('/next')
+    await server.ok('navigate', { sessionId, url: site.url('/late') })
+    assert.equal((await server.ok('click', { sessionId, selector: '#other' })).earlierChanges, undefined)
+  })
+
+  test('has one line for what was removed, and how much it was', async () => {
+    const sessionId = await sessionAt('/dialog')
+    const { changes } = await server.ok('click', { sessionId, selector: '#close' })
+    assert.match(changes, /^- dialog "Import nodes" \[ref=e\d+\] \(5 lines\)$/)
+  })
+
+  test('has what remains of a list', async () => {
+    const sessionId = await sessionAt('/list')
+    const { changes } = await server.ok('type', { sessionId, selector: 'label=Filter', text: '32' })
+    assert.match(changes, /^~ textbox "Filter" .*: "?32"?$/m)
+    assert.match(changes, /^- +31 × option; 1 remain: option "Number 32" \[ref=e\d+\]$/m)
+    assert.equal(changes.split('\n').length, 2)
+  })
+
+  test('has no change of the focus alone', async () => {
+    const sessionId = await sessionAt('/focus')
+    assert.equal((await server.ok('click', { sessionId, selector: '#go' })).changes, undefined)
+  })
+})
