@@ -278,7 +278,7 @@ export type ErrorCode =
   | 'ELEMENT_NOT_FOUND'
   /** The target of an action matches several elements (`details.matches`). */
   | 'ELEMENT_AMBIGUOUS'
-  /** The element cannot be clicked (`details.reason`: hidden, disabled, covered, moving, or `ELEMENT_NOT_INTERACTIVE` if it never can). */
+  /** The element cannot be clicked, focused or scrolled (`details.reason`: hidden, disabled, covered, moving, not scrollable, or `ELEMENT_NOT_INTERACTIVE` if it never can). */
   | 'ELEMENT_NOT_CLICKABLE'
   /** The element cannot be edited: hidden, disabled, read-only or not a field (`details.reason`). */
   | 'ELEMENT_NOT_EDITABLE'
@@ -473,8 +473,12 @@ export class Session {
   getCookies(args?: GetCookiesArguments): Promise<GetCookiesResult>
 
   /** Set cookies, each with a url or a domain; one that expires in the past deletes. */
-  setCookies(cookies: SetCookiesArguments['cookies'], options?: Omit<SetCookiesArguments, 'cookies'>): Promise<SetCookiesResult>
-  setCookies(args: SetCookiesArguments): Promise<SetCookiesResult>
+  setCookies(cookies: SetCookiesArguments['cookies'], options?: Omit<SetCookiesArguments, 'cookies'>): Promise<ChangedResult>
+  setCookies(args: SetCookiesArguments): Promise<ChangedResult>
+
+  /** Resize the pages of the session, for example to see its layout on a phone. */
+  setViewport(width: SetViewportArguments['width'], height: SetViewportArguments['height'], options?: Omit<SetViewportArguments, 'width' | 'height'>): Promise<ChangedResult>
+  setViewport(args: SetViewportArguments): Promise<ChangedResult>
 
   /** Go to a URL and wait until it has loaded. */
   navigate(url: NavigateArguments['url'], options?: Omit<NavigateArguments, 'url'>): Promise<NavigateResult>
@@ -498,8 +502,8 @@ export class Session {
   pages(args: PagesArguments): Promise<PagesResult>
 
   /** Click an element by its ref (e12) or a selector: CSS, XPath, text=, role=, label=, testid=; >>> enters frames. */
-  click(selector: ClickArguments['selector'], options?: Omit<ClickArguments, 'selector'>): Promise<ActionResult>
-  click(args: ClickArguments): Promise<ActionResult>
+  click(selector?: ClickArguments['selector'], options?: Omit<ClickArguments, 'selector'>): Promise<ActionResult>
+  click(args?: ClickArguments): Promise<ActionResult>
 
   /** Type text key by key; clear replaces the field's text, submit presses Enter. */
   type(selector: TypeArguments['selector'], text: TypeArguments['text'], options?: Omit<TypeArguments, 'selector' | 'text'>): Promise<ActionResult>
@@ -526,15 +530,15 @@ export class Session {
   uncheck(args: UncheckArguments): Promise<ActionResult>
 
   /** Move the pointer over an element, for menus and tooltips. */
-  hover(selector: HoverArguments['selector'], options?: Omit<HoverArguments, 'selector'>): Promise<ActionResult>
-  hover(args: HoverArguments): Promise<ActionResult>
+  hover(selector?: HoverArguments['selector'], options?: Omit<HoverArguments, 'selector'>): Promise<ActionResult>
+  hover(args?: HoverArguments): Promise<ActionResult>
 
-  /** Scroll by x and y pixels, or an element into view. Actions scroll by themselves. */
+  /** Scroll by x and y pixels (by the wheel on maps), or an element into view. Actions scroll by themselves. */
   scroll(args?: ScrollArguments): Promise<ActionResult>
 
-  /** Drag one element onto another. */
-  dragAndDrop(source: DragAndDropArguments['source'], target: DragAndDropArguments['target'], options?: Omit<DragAndDropArguments, 'source' | 'target'>): Promise<ActionResult>
-  dragAndDrop(args: DragAndDropArguments): Promise<ActionResult>
+  /** Drag one element onto another, or along a path to draw. */
+  dragAndDrop(source?: DragAndDropArguments['source'], options?: Omit<DragAndDropArguments, 'source'>): Promise<ActionResult>
+  dragAndDrop(args?: DragAndDropArguments): Promise<ActionResult>
 
   /** Put files into a file input, or the chooser that a button opens. */
   uploadFile(selector: UploadFileArguments['selector'], files: UploadFileArguments['files'], options?: Omit<UploadFileArguments, 'selector' | 'files'>): Promise<ActionResult>
@@ -669,7 +673,7 @@ export class Session {
   /** List the recorded calls, the newest first. */
   listRequests(args?: ListRequestsArguments): Promise<ListRequestsResult>
 
-  /** Run several calls in order, when no step depends on reading the last. */
+  /** Run several calls in order in one turn: a form, a log-in, several pages. Selectors such as label= and role= work on pages that a step opens. One line for each step, and the last result in full. */
   batch(steps: BatchArguments['steps'], options?: Omit<BatchArguments, 'steps'>): Promise<BatchResult>
   batch(args: BatchArguments): Promise<BatchResult>
 }
@@ -808,9 +812,14 @@ export interface SetCookiesArguments {
   }[]
 }
 
-export interface SetCookiesResult {
+export interface ChangedResult {
   success: boolean
   message: string
+}
+
+export interface SetViewportArguments {
+  width: number
+  height: number
 }
 
 export interface NavigateArguments {
@@ -950,7 +959,12 @@ export interface PagesResult {
 }
 
 export interface ClickArguments {
-  selector: string
+  selector?: string
+  /** px in the element, else in the viewport */
+  position?: {
+    x: number
+    y: number
+  }
   button?: 'left' | 'right' | 'middle'
   clickCount?: number
   /** Even if hidden or covered */
@@ -1079,7 +1093,12 @@ export interface UncheckArguments {
 }
 
 export interface HoverArguments {
-  selector: string
+  selector?: string
+  /** px in the element, else in the viewport */
+  position?: {
+    x: number
+    y: number
+  }
   /** ms */
   timeout?: number
   pageId?: string
@@ -1089,12 +1108,32 @@ export interface ScrollArguments {
   x?: number
   y?: number
   selector?: string
+  /** px in the element, else in the viewport */
+  position?: {
+    x: number
+    y: number
+  }
   pageId?: string
 }
 
 export interface DragAndDropArguments {
-  source: string
-  target: string
+  source?: string
+  target?: string
+  /** px in the element, else in the viewport */
+  sourcePosition?: {
+    x: number
+    y: number
+  }
+  /** px in the element, else in the viewport */
+  targetPosition?: {
+    x: number
+    y: number
+  }
+  /** Draws along these points of the source, else of the viewport */
+  path?: {
+    x: number
+    y: number
+  }[]
   /** ms */
   timeout?: number
   pageId?: string
@@ -1109,6 +1148,8 @@ export interface UploadFileArguments {
 
 export interface PressArguments {
   key: string
+  /** Focused first */
+  selector?: string
   modifiers?: ('Alt' | 'Control' | 'ControlOrMeta' | 'Meta' | 'Shift')[]
   pageId?: string
 }
@@ -1415,11 +1456,6 @@ export interface BlockResourceArguments {
   resourceType: 'document' | 'stylesheet' | 'image' | 'media' | 'font' | 'script' | 'texttrack' | 'xhr' | 'fetch' | 'eventsource' | 'websocket' | 'manifest' | 'ping' | 'prefetch' | 'preflight' | 'other'
   block?: boolean
   pageId?: string
-}
-
-export interface ChangedResult {
-  success: boolean
-  message: string
 }
 
 export interface MockResponseArguments {

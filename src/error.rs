@@ -88,7 +88,7 @@ error_codes! {
         permanent, Failed 422, "look at the page with `snapshot`, or search it with `find`";
     ElementAmbiguous "ELEMENT_AMBIGUOUS": "The target of an action matches several elements (`details.matches`).",
         permanent, Failed 422, "pass one of the refs in details.matches";
-    ElementNotClickable "ELEMENT_NOT_CLICKABLE": "The element cannot be clicked (`details.reason`: hidden, disabled, covered, moving, or `ELEMENT_NOT_INTERACTIVE` if it never can).",
+    ElementNotClickable "ELEMENT_NOT_CLICKABLE": "The element cannot be clicked, focused or scrolled (`details.reason`: hidden, disabled, covered, moving, not scrollable, or `ELEMENT_NOT_INTERACTIVE` if it never can).",
         permanent, Failed 422, "look at the page with `snapshot`, and wait until the element can be clicked";
     ElementNotEditable "ELEMENT_NOT_EDITABLE": "The element cannot be edited: hidden, disabled, read-only or not a field (`details.reason`).",
         permanent, Failed 422, "look at the page with `snapshot`, and target a field that can be edited";

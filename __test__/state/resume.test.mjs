@@ -37,6 +37,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     await beMember(dying, site, sessionId)
     await dying.ok('type', { sessionId, selector: '#password', text: 'secret' })
     await dying.ok('evaluate', { sessionId, script: "scrollTo(0, 700); document.querySelector('#box').scrollTop = 300" })
+    await dying.ok('set_viewport', { sessionId, width: 720, height: 510 })
     await dying.ok('pages', { sessionId, action: 'new', url: other.url('/plain') })
     await dying.ok('pages', { sessionId, action: 'select', pageId: 'page-1' })
     const snapshot = await dying.ok('snapshot', { sessionId })
@@ -54,7 +55,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     // It is the one that is meant now.
     assert.deepEqual(await formOf(server), HALF_FILLED)
     const facts = (await server.ok('evaluate', { script: "[scrollY, document.querySelector('#box').scrollTop, innerWidth, navigator.language, history.length]" })).value
-    assert.deepEqual(facts.slice(0, 4), [700, 300, 700, LOCALE.locale ?? 'en-US'])
+    assert.deepEqual(facts.slice(0, 4), [700, 300, 720, LOCALE.locale ?? 'en-US'])
     const again = (await server.ok('evaluate', { script: DESCRIBE_STORAGE })).value
     assert.deepEqual(again, described)
     assert.equal((await server.ok('evaluate', { pageId: 'page-2', script: 'localStorage.elsewhere' })).value, '1')

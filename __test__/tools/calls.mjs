@@ -18,6 +18,7 @@ export const FITTING = {
   list_sessions: {},
   get_cookies: {},
   set_cookies: { cookies: [{ name: 'a', value: 'b', domain: '127.0.0.1' }] },
+  set_viewport: { width: 800, height: 600 },
   navigate: { url: 'data:text/html,<title>There</title>' },
   go_back: {},
   go_forward: {},

@@ -74,8 +74,27 @@ describe('sessions', { timeout: 60_000 }, () => {
   })
 })
 
-describe('batch', { timeout: 60_000 }, () => {
+describe('set_viewport', { timeout: 60_000 }, () => {
   const { server, site } = startShared()
+  const size = async (args) => (await server.ok('evaluate', { ...args, script: '[innerWidth, innerHeight]' })).value
+
+  test('resizes all pages of its session, also those that open later, and no other session', async () => {
+    const [sessionId, other] = [await server.createSession({ viewport: { width: 700, height: 500 } }), await server.createSession({ viewport: { width: 700, height: 500 } })]
+    await server.ok('navigate', { sessionId, url: site.url('/form') })
+    await server.ok('pages', { sessionId, action: 'new', url: site.url('/buttons') })
+    const { message } = await server.ok('set_viewport', { sessionId, width: 500, height: 844 })
+    assert.equal(message, 'The viewport is 500×844 px.')
+    await server.ok('pages', { sessionId, action: 'new' })
+    for (const pageId of ['page-1', 'page-2', 'page-3']) assert.deepEqual(await size({ sessionId, pageId }), [500, 844], pageId)
+    await server.ok('navigate', { sessionId, pageId: 'page-1', url: site.url('/form') })
+    assert.deepEqual(await size({ sessionId, pageId: 'page-1' }), [500, 844])
+    assert.deepEqual(await size({ sessionId: other }), [700, 500])
+    assert.equal((await server.call('set_viewport', { sessionId, width: 0, height: 844 })).json.errorCode, 'INVALID_PARAMETERS')
+  })
+})
+
+describe('batch', { timeout: 60_000 }, () => {
+  const { server, site } = startShared({ args: ['--max-sessions', '50'] })
 
   test('runs its steps in order and tells what each gave; the first that fails is the last, unless it is said otherwise', async () => {
     const steps = [
@@ -92,6 +111,46 @@ describe('batch', { timeout: 60_000 }, () => {
     const ran = await server.ok('batch', { steps: wrong, stopOnError: false })
     assert.deepEqual(ran.results.map(({ error }) => error?.errorCode), ['ELEMENT_NOT_FOUND', 'INVALID_PARAMETERS', undefined])
     assert.equal((await server.ok('batch', { steps: wrong, stopOnError: true })).skipped, 2)
+  })
+
+  test('tells each action in a line, and with the last one all that has changed', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/form') })
+    const steps = [
+      { tool: 'fill', arguments: { selector: '#name', value: 'Ada' } },
+      { tool: 'check', arguments: { selector: '#agree' } },
+      { tool: 'get_value', arguments: { selector: '#name' } },
+      { tool: 'type', arguments: { selector: '#note', text: 'x' } }
+    ]
+    const { results } = await server.ok('batch', { sessionId, steps })
+    assert.match(results[0].result, /^Filled textbox "Name"/)
+    assert.match(results[1].result, /^Checked checkbox/)
+    assert.equal(results[2].result.value, 'Ada')
+    const { changes, earlierChanges } = results[3].result
+    assert.match(changes, /: x$/m)
+    assert.match(earlierChanges, /: Ada$/m)
+    assert.match(earlierChanges, /checked/)
+  })
+
+  test('shows a page that a step has led to with the last action', async () => {
+    const sessionId = await server.createSession()
+    const steps = [
+      { tool: 'navigate', arguments: { url: site.url('/form') } },
+      { tool: 'fill', arguments: { selector: '#name', value: 'Ada' } }
+    ]
+    const { results } = await server.ok('batch', { sessionId, steps })
+    assert.deepEqual(Object.keys(results[0].result).sort(), ['status', 'title', 'url'])
+    assert.match(results[1].result.snapshot, /textbox "Name".*Ada/)
+    assert.equal('snapshot' in (await server.ok('fill', { sessionId, selector: '#name', value: 'Bo' })), false)
+  })
+
+  test('reports what a failed batch has changed with the next action', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('navigate', { sessionId, url: site.url('/form') })
+    const steps = [{ tool: 'fill', arguments: { selector: '#name', value: 'Ada' } }, { tool: 'get_text', arguments: { selector: '#none' } }]
+    const { success, results } = await server.ok('batch', { sessionId, steps })
+    assert.deepEqual([success, results.length], [false, 2])
+    assert.match((await server.ok('check', { sessionId, selector: '#agree' })).earlierChanges, /: Ada$/m)
   })
 
   test('runs each step in the session that it names, in either spelling', async () => {

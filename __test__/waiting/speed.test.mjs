@@ -88,7 +88,7 @@ test('an action is two calls into the page with one batch of input between them;
     '/closed': [...Array.from({ length: 40 }, () => nodes), adopt, 'Runtime.releaseObjectGroup', 'snapshotIfChanged']
   })) {
     const open = () => server.ok('navigate', { url: site.url(path) })
-    assert.deepEqual((await sent(open)).filter((name) => !name.startsWith('Page.')), ['Runtime.evaluate', 'arrival', ...expected])
+    assert.deepEqual((await sent(open)).filter((name) => !name.startsWith('Page.')), ['Runtime.evaluate', 'arrival', ...expected, 'snapshot'])
     await click()
     assert.deepEqual(await sent(click), ['waitActionable', 'Input.dispatchMouseEvent', 'turn'])
     // The page is read behind the call that passes the roots, not after its answer.

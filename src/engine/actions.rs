@@ -106,6 +106,15 @@ pub(super) fn mouse(events: &[MouseEvent], corner: (f64, f64)) -> Value {
     json!([{"type": "key", "id": "keyboard", "actions": keys}, mouse])
 }
 
+/// The action for a turn of the wheel `id` at a point of a frame's viewport.
+pub(super) fn wheel(id: &str, (x, y): (f64, f64), by: (f64, f64)) -> Value {
+    let [x, y, right, down] = [x, y, by.0, by.1].map(|length| length.round() as i64);
+    let scroll = json!({
+        "type": "scroll", "origin": "viewport", "duration": 0, "x": x, "y": y, "deltaX": right, "deltaY": down,
+    });
+    json!([{"type": "wheel", "id": id, "actions": [scroll]}])
+}
+
 /// A part of what is typed.
 pub(super) enum Typed {
     /// Actions of keys.

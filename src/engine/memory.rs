@@ -18,6 +18,7 @@ use super::{
     FrameId, KeyEvent, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot, World,
     network::{Cookie, NetworkRules},
 };
+use crate::config::Viewport;
 
 /// Starts [`MemoryBrowser`]s.
 #[derive(Default)]
@@ -94,6 +95,10 @@ impl Context for MemoryContext {
         observer.event(PageEvent::FrameAttached { frame: page.id.clone(), parent: None });
         let _ = page.observer.set(observer);
         Ok(page)
+    }
+
+    async fn set_viewport(&self, _size: Viewport) -> EngineResult<()> {
+        Ok(())
     }
 
     async fn set_network(&self, _rules: NetworkRules) -> EngineResult<()> {
@@ -175,6 +180,10 @@ impl Page for MemoryPage {
     async fn catch_up(&self) {}
 
     async fn mouse(&self, _events: &[MouseEvent]) -> EngineResult<()> {
+        Self::unsupported()
+    }
+
+    async fn wheel(&self, _at: (f64, f64), _by: (f64, f64)) -> EngineResult<()> {
         Self::unsupported()
     }
 

@@ -40,7 +40,7 @@ use self::{
     network::{Cookie, NetworkRules, RequestEvent},
 };
 use crate::{
-    config::{BrowserKind, Config, ContextConfig},
+    config::{BrowserKind, Config, ContextConfig, Viewport},
     error::{ErrorCode, TroupeError},
 };
 
@@ -410,6 +410,8 @@ pub trait Context: Send + Sync {
     fn can_mock(&self) -> bool {
         true
     }
+    /// Gives its pages this viewport, also future ones. Present pages in Chromium: see [`Page::set_viewport`].
+    async fn set_viewport(&self, size: Viewport) -> EngineResult<()>;
     /// Puts `rules` in place of the former ones, for all its pages, frames and workers, present and future.
     async fn set_network(&self, rules: NetworkRules) -> EngineResult<()>;
     async fn cookies(&self) -> EngineResult<Vec<Cookie>>;
@@ -470,6 +472,8 @@ pub trait Page: Send + Sync {
     async fn catch_up(&self);
     /// Real pointer input, written together, awaited together. The pages's viewport, CSS pixels.
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()>;
+    /// Turns the mouse wheel at a point of the page's viewport, by CSS pixels to the right and down.
+    async fn wheel(&self, at: (f64, f64), by: (f64, f64)) -> EngineResult<()>;
     /// Whether a page is asked things while input is on its way to it.
     fn asks_beside_input(&self) -> bool {
         false
@@ -504,6 +508,10 @@ pub trait Page: Send + Sync {
     async fn set_files(&self, frame: &FrameId, reference: &str, files: &[PathBuf]) -> EngineResult<()>;
     /// Puts files into the input whose chooser opened.
     async fn choose_files(&self, chooser: &FileChooser, files: &[PathBuf]) -> EngineResult<()>;
+    /// Gives the page this viewport, unless [`Context::set_viewport`] has done it.
+    async fn set_viewport(&self, _size: Viewport) -> EngineResult<()> {
+        Ok(())
+    }
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()>;
     /// Moves by the given number of entries in the page's history. Returns false if there is no such entry.
     async fn travel(&self, entries: i64) -> EngineResult<bool>;

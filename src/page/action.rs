@@ -156,6 +156,22 @@ impl Spot {
         }
     }
 
+    /// A point of the main frame's viewport. The page does not guard a press there.
+    pub fn in_viewport((x, y): (f64, f64), frame: FrameId, description: String) -> Self {
+        Self {
+            x,
+            y,
+            transform: FrameTransform::default(),
+            reference: String::new(),
+            description,
+            tag: String::new(),
+            kind: String::new(),
+            focused: false,
+            sought: Sought::new("", json!({}), Duration::ZERO),
+            frame,
+        }
+    }
+
     /// Whether the page guards the press there.
     pub fn is_guarded(&self) -> bool {
         self.sought.wanted["guard"] == true

@@ -28,6 +28,16 @@ const BUDGET: usize = 3000;
 #[derive(Debug, Default)]
 pub(super) struct LastLook(Mutex<Known>);
 
+/// The document and its text as the client was last shown them: by the changes of an action, or after a navigation.
+#[derive(Debug, Clone, Default)]
+pub struct Shown(Option<(Option<DocumentId>, Arc<str>)>);
+
+impl Shown {
+    fn of(look: &Look) -> Self {
+        Self(Some((look.document.clone(), look.text.clone())))
+    }
+}
+
 #[derive(Debug, Default)]
 struct Known {
     look: Option<Look>,
@@ -37,14 +47,13 @@ struct Known {
     reports_inner: Option<FrameId>,
     /// Whether the look is one after the last action.
     after_action: bool,
-    /// The document and its text as the client was last shown it: by the changes of an action, or after a navigation.
-    shown: Option<(Option<DocumentId>, Arc<str>)>,
+    shown: Shown,
 }
 
 impl Known {
     /// The text that the client was last shown of the document of `look`, if it differs from it.
     fn shown_before(&self, look: &Look) -> Option<Arc<str>> {
-        let (document, text) = self.shown.as_ref()?;
+        let (document, text) = self.shown.0.as_ref()?;
         (*document == look.document && *text != look.text).then(|| text.clone())
     }
 }
@@ -126,9 +135,11 @@ impl LastLook {
         std::mem::take(&mut self.lock().heard)
     }
 
-    /// Forgets that the look is one after the last action: the page has changed since.
+    /// Forgets that the look is one after the last action, and what was shown then: the page has changed since.
     pub fn forget_action(&self) {
-        self.lock().after_action = false;
+        let mut known = self.lock();
+        known.after_action = false;
+        known.shown = Shown::default();
     }
 
     /// Forgets the reports: they are outdated.
@@ -258,14 +269,29 @@ impl Page {
         Some(Before { look, shown, at: self.state.mark() })
     }
 
+    /// What the client was last shown.
+    pub fn shown(&self) -> Shown {
+        self.last_look.lock().shown.clone()
+    }
+
+    pub fn set_shown(&self, shown: Shown) {
+        self.last_look.lock().shown = shown;
+    }
+
+    /// Whether the client was shown the present document: its changes since then are reported.
+    pub fn is_shown(&self) -> bool {
+        let document = self.document();
+        self.shown().0.is_some_and(|(shown, _)| shown == document)
+    }
+
     /// Notes that the client has been shown the page as it is now: later changes are reported with the next action.
     pub(super) async fn shown_now(&self) {
-        self.last_look.lock().shown = None;
+        self.set_shown(Shown::default());
         if self.config.after_action != crate::config::AfterAction::Changes {
             return;
         }
         if let Some(Ok(look)) = self.within(self.config.timeout_settle, Box::pin(self.look(None))).await {
-            self.last_look.lock().shown = Some((look.document, look.text));
+            self.set_shown(Shown::of(&look));
         }
     }
 
@@ -295,7 +321,7 @@ impl Page {
         {
             let mut known = self.last_look.lock();
             known.after_action = true;
-            known.shown = Some((after.document.clone(), after.text.clone()));
+            known.shown = Shown::of(&after);
         }
         let Before { look: before, shown, .. } = before;
         let (before, after) = (&before.text, &after.text);
@@ -315,7 +341,7 @@ impl Page {
         let look = self.within(self.config.timeout_settle, Box::pin(self.look(Some(seen)))).await;
         let mut known = self.last_look.lock();
         known.after_action = matches!(look, Some(Ok(_)));
-        known.shown = known.look.as_ref().map(|look| (look.document.clone(), look.text.clone()));
+        known.shown = known.look.as_ref().map(Shown::of).unwrap_or_default();
     }
 
     /// Returns the page's text after a call, for the record: the snapshot that was made for the answer, else a new

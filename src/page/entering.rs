@@ -8,7 +8,7 @@ use super::{
     Page,
     action::{Done, OtherValue, Spot},
     keyboard,
-    pointer::ClickOptions,
+    pointer::{ClickOptions, PointerTarget},
     settle::Settled,
 };
 use crate::{
@@ -50,16 +50,7 @@ impl EnteredField {
 impl Page {
     /// Types `text` by key strokes into the element that `target` means, once it can be edited.
     pub async fn type_text(&self, target: &str, text: &str, options: &TypeOptions) -> Result<Done> {
-        // Found, waited for, focused and, to be replaced, selected by one call: the next ones are the keys.
-        let wanted = json!({"action": "type", "focus": {"replace": options.clear}});
-        let spot = self.spot_with(target, wanted, options.timeout).await?;
-        if !spot.focused {
-            return Err(TroupeError::new(
-                ErrorCode::ElementNotEditable,
-                format!("{} does not take the focus", spot.description),
-            )
-            .detail("reason", "not focusable"));
-        }
+        let spot = self.focused_spot(target, "type", options.clear, options.timeout).await?;
         let mut groups = keyboard::strokes(text);
         if options.clear && groups.is_empty() {
             groups.extend(keyboard::named("Delete").map(Vec::from));
@@ -91,6 +82,30 @@ impl Page {
             self.compare_entered(&mut done, &[field]).await;
         }
         Ok(done.entered(passwords))
+    }
+
+    /// Waits until `action` can be performed on `target`, and focuses it. With `replace`, its text is selected. All of this is
+    /// one call, so that the next ones are the keys.
+    async fn focused_spot(
+        &self,
+        target: &str,
+        action: &str,
+        replace: bool,
+        timeout: Duration,
+    ) -> Result<Spot> {
+        let wanted = json!({"action": action, "focus": {"replace": replace}});
+        let spot = self.spot_with(target, wanted, timeout).await?;
+        if spot.focused {
+            return Ok(spot);
+        }
+        let (code, what) = match action {
+            "type" => (ErrorCode::ElementNotEditable, &spot.description),
+            _ => (ErrorCode::ElementNotClickable, &spot.description),
+        };
+        Err(TroupeError::new(code, format!("{what} does not take the focus"))
+            .detail("reason", "not focusable")
+            .detail("selector", target)
+            .suggestion("click it, then `press` without `selector`"))
     }
 
     /// Sets the value of a field at once, with `input` and `change`.
@@ -223,8 +238,14 @@ impl Page {
         Ok(done)
     }
 
-    /// Presses a key or a chord (`Control+A`) where the focus is.
-    pub async fn press(&self, key: &str, modifiers: Modifiers) -> Result<Done> {
+    /// Presses a key or a chord (`Control+A`) where the focus is, or in the element that `target` means.
+    pub async fn press(
+        &self,
+        key: &str,
+        modifiers: Modifiers,
+        target: Option<&str>,
+        timeout: Duration,
+    ) -> Result<Done> {
         let events = keyboard::chord(key, modifiers).ok_or_else(|| {
             TroupeError::new(ErrorCode::InvalidParameters, format!("`{key}` is no key"))
                 .detail("key", key)
@@ -233,7 +254,14 @@ impl Page {
                 )
         })?;
         let pressing = async |mark| self.input(mark, self.engine.keyboard(&events)).await;
-        let done = self.act(format!("`{key}`"), self.main_frame(), pressing).await?;
+        let (element, frame) = match target {
+            None => (format!("`{key}`"), self.main_frame().clone()),
+            Some(target) => {
+                let spot = self.focused_spot(target, "focus", false, timeout).await?;
+                (format!("`{key}` in {}", spot.description), spot.frame)
+            }
+        };
+        let done = self.act(element, &frame, pressing).await?;
         // A key writes into the focused field.
         let password = done.settled.password.is_some();
         Ok(done.entered(vec![password]))
@@ -262,7 +290,7 @@ impl Page {
         }
         let options =
             ClickOptions { button: MouseButton::Left, clicks: 1, force: false, timeout, modifiers: 0 };
-        let done = self.click(&spot.reference, &options).await?;
+        let done = self.click(&PointerTarget::element(&spot.reference), &options).await?;
         let Some(chooser) = done.settled.file_chooser.clone() else {
             return Err(TroupeError::new(
                 ErrorCode::ElementNotEditable,

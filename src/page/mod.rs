@@ -9,6 +9,7 @@ mod changes;
 mod console;
 mod dialogs;
 mod downloads;
+mod dragging;
 mod entering;
 mod events;
 mod finding;
@@ -29,6 +30,7 @@ mod reading;
 mod requests;
 mod revision;
 mod script;
+mod scrolling;
 mod settle;
 mod snapshot;
 mod state;
@@ -57,6 +59,7 @@ use crate::{
 
 use self::dialogs::Elsewhere;
 pub use action::{Done, Entered, OtherValue};
+pub use changes::Shown;
 pub use console::ConsoleLog;
 pub use dialogs::{Dialogs, OpenDialog};
 pub use downloads::{Download, DownloadState, Downloads};
@@ -73,9 +76,10 @@ pub use keep::{
 pub use markdown::markdown;
 pub use navigation::{Navigation, WaitUntil, normalise_url};
 pub use network_log::Logged;
-pub use pointer::{ClickOptions, ScrollOptions};
+pub use pointer::{ClickOptions, Point, PointerTarget};
 pub use reading::{Described, Elements, FieldValue, Html, Links, Listed, Metadata, Table};
 pub use revision::Revision;
+pub use scrolling::ScrollOptions;
 pub use settle::Settled;
 pub use snapshot::SnapshotOptions;
 pub use state::PageState;

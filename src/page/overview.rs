@@ -30,7 +30,10 @@ impl Page {
             return None;
         }
         let options = SnapshotOptions { overview: true, budget: Some(BUDGET), ..SnapshotOptions::default() };
-        let text = self.within(self.config.timeout_settle, self.snapshot(&options)).await?.ok()?;
+        let text = self.within(self.config.timeout_settle, self.snapshot_text(&options)).await?.ok()?;
+        if !self.is_shown() {
+            self.shown_now().await;
+        }
         Some(text).filter(|text| !text.is_empty())
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use super::{Page, pictures::area};
+use crate::config::Viewport;
 use crate::engine::World;
 use crate::error::{ErrorCode, Result, TroupeError};
 
@@ -200,6 +201,10 @@ impl Page {
         let size = "[innerWidth, innerHeight]";
         let size = self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, size)).await?;
         Ok((size[0].as_u64().unwrap_or_default(), size[1].as_u64().unwrap_or_default()))
+    }
+
+    pub async fn set_viewport(&self, size: Viewport) -> Result<()> {
+        self.alive(self.engine.set_viewport(size)).await
     }
 
     /// Whether `target` is there; a frame on the way that is missing is an answer, not a failure.

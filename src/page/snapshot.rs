@@ -49,14 +49,20 @@ pub(super) fn whole_page() -> Map<String, Value> {
 impl Page {
     /// The page, or an element of it, with its frames.
     pub async fn snapshot(&self, options: &SnapshotOptions) -> Result<String> {
+        let text = self.snapshot_text(options).await?;
+        if options.selector.is_none() {
+            self.shown_now().await;
+        }
+        Ok(text)
+    }
+
+    pub(super) async fn snapshot_text(&self, options: &SnapshotOptions) -> Result<String> {
         let budget = options.budget.unwrap_or(self.config.result_budget);
         self.in_one_document(|| {
             Box::pin(async move {
                 let mut arguments = options.arguments(budget);
                 let Some(selector) = &options.selector else {
-                    let text = self.frame_text(self.main_frame().clone(), arguments, 0).await;
-                    self.shown_now().await;
-                    return text;
+                    return self.frame_text(self.main_frame().clone(), arguments, 0).await;
                 };
                 let place = self.locate(selector).await?;
                 arguments.insert("selector".into(), place.target.into());

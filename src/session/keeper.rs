@@ -279,7 +279,7 @@ impl Session {
     /// save.
     pub(super) fn remember_start(&self, state: StorageState) {
         let StorageState { cookies, origins } = state;
-        let (own, context) = (self.expires_at().is_none(), self.options.without_proxy());
+        let (own, context) = (self.expires_at().is_none(), self.options().without_proxy());
         let refs = self.pages.shared.refs.next();
         let start = SavedSession { own, context, cookies, origins, refs, ..SavedSession::default() };
         self.keeper.memory().last.get_or_insert_with(|| Arc::new(start));
@@ -468,7 +468,7 @@ impl Session {
     /// Stores the state that was read, and saves it.
     pub(super) fn seen(&self, saved: SavedSession) {
         let own = self.expires_at().is_none();
-        let saved = Arc::new(SavedSession { own, context: self.options.without_proxy(), ..saved });
+        let saved = Arc::new(SavedSession { own, context: self.options().without_proxy(), ..saved });
         self.keeper.memory().last = Some(saved.clone());
         self.write_down(&saved);
     }

@@ -257,6 +257,10 @@ mod tests {
             self.context.new_page().await
         }
 
+        async fn set_viewport(&self, size: crate::config::Viewport) -> EngineResult<()> {
+            self.context.set_viewport(size).await
+        }
+
         async fn set_network(&self, rules: NetworkRules) -> EngineResult<()> {
             self.context.set_network(rules).await
         }

@@ -23,7 +23,7 @@ use super::{
     screenshots::{Screenshot, Screenshots},
 };
 use crate::{
-    config::{Config, ContextConfig, Expiry},
+    config::{Config, ContextConfig, Expiry, Viewport},
     engine::{Context, EngineError, network::NetworkRules},
     error::{ErrorCode, Result, TroupeError},
     page::{ConsoleLog, Page, Revision, SessionEvent, unsupported},
@@ -109,7 +109,7 @@ pub struct Session {
     /// What does its work.
     pub(super) worker: Arc<dyn Worker>,
     /// What its contexts are made with.
-    pub(super) options: ContextConfig,
+    options: Mutex<ContextConfig>,
     /// The state that the session is resumed from.
     pub(super) keeper: Keeper,
     pub(super) store: Store,
@@ -165,7 +165,7 @@ impl Session {
             pages,
             context: Mutex::default(),
             worker,
-            options,
+            options: Mutex::new(options),
             keeper,
             store,
             network: tokio::sync::Mutex::default(),
@@ -184,6 +184,21 @@ impl Session {
             clock,
             config,
         }
+    }
+
+    /// What its contexts are made with.
+    pub(super) fn options(&self) -> ContextConfig {
+        self.options.lock().clone()
+    }
+
+    /// Gives all its pages this viewport, also future ones and those of the resumed session.
+    pub async fn set_viewport(&self, size: Viewport) -> Result<()> {
+        self.open_context()?.set_viewport(size).await.map_err(engine_error)?;
+        self.options.lock().viewport = Some(size);
+        for page in self.pages.all() {
+            page.set_viewport(size).await?;
+        }
+        Ok(())
     }
 
     /// When it expires, in milliseconds since 1970.

@@ -402,6 +402,17 @@ impl From<FileChooser> for FileChooserAnswer {
     }
 }
 
+/// What a tool has changed that is no element.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Changed {
+    success: bool,
+    message: String,
+}
+
+pub(super) fn changed(message: impl Into<String>) -> Changed {
+    Changed { success: true, message: message.into() }
+}
+
 /// What every action answers.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -447,11 +458,14 @@ impl ActionAnswer {
     pub async fn of(call: &super::tool::PageCall, verb: &str, done: Done, before: usize) -> Self {
         let settled = done.settled;
         let mut snapshot = done.snapshot;
-        let page = if settled.navigated && settled.dialog.is_none() {
-            if call.overview && snapshot.is_none() {
+        let is_navigated = settled.navigated && settled.dialog.is_none();
+        if call.overview && snapshot.is_none() && (is_navigated || call.is_new) {
+            if is_navigated {
                 call.page.content_loaded().await;
-                snapshot = call.page.overview().await;
             }
+            snapshot = call.page.overview().await;
+        }
+        let page = if is_navigated {
             let title = call.page.title().await.unwrap_or_default();
             Some(PlaceAnswer { url: call.page.url(), title, failure: call.page.failure() })
         } else {

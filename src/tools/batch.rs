@@ -23,7 +23,7 @@ const PAGE: [&str; 2] = ["pageId", "page_id"];
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        tool("batch", Group::Batch, "Run several calls in order, when no step depends on reading the last.")
+        tool("batch", Group::Batch, "Run several calls in order in one turn: a form, a log-in, several pages. Selectors such as label= and role= work on pages that a step opens. One line for each step, and the last result in full.")
             .harmless()
             .not_in_batch("a batch cannot contain another batch")
             .not_replayed()
@@ -140,6 +140,7 @@ pub(super) async fn run(
                 // It is the batch that keeps within the budget.
                 whole: true,
                 overview: Some(overview && is_last),
+                condensed: !is_last,
                 ..Invocation::new(connection.clone(), step.tool.clone(), Value::Object(arguments))
             };
             match Box::pin(registry.call(invocation)).await {
@@ -158,6 +159,9 @@ pub(super) async fn run(
                 pictures.extend(more);
                 (Some(facts), None)
             }
+            Ok(answer) if !whole && !is_last && registry.acts_on_page(&step.tool) => {
+                (Some(condensed(answer.into_value())), None)
+            }
             Ok(answer) => (Some(answer.into_value()), None),
             Err(error) => (None, Some(serde_json::to_value(error).unwrap_or_default())),
         };
@@ -174,6 +178,16 @@ pub(super) async fn run(
         Answer::Json(facts) if !pictures.is_empty() => Answer::Pictured { facts, pictures },
         other => other,
     })
+}
+
+/// The result of an action without what the last step reports. Only the message, if there is nothing else.
+fn condensed(mut result: Value) -> Value {
+    let Some(facts) = result.as_object_mut() else { return result };
+    for name in ["success", "changes", "earlierChanges", "snapshot", "timing"] {
+        facts.remove(name);
+    }
+    let is_message = facts.len() == 1 && facts.contains_key("message");
+    if is_message { facts["message"].take() } else { result }
 }
 
 fn refusal(message: &str) -> TroupeError {

@@ -16,7 +16,7 @@ use crate::{
     config::AfterAction,
     engine::MouseButton,
     error::{ErrorCode, Result, TroupeError},
-    page::{ClickOptions, Done, Entered, Page, ScrollOptions, TypeOptions},
+    page::{ClickOptions, Done, Entered, Page, Point, PointerTarget, ScrollOptions, TypeOptions},
     policy::{files, vault::TypedSecret},
 };
 
@@ -39,8 +39,8 @@ pub(super) fn tools() -> Vec<Tool> {
         acts("check", "Check a box, switch or radio button.").page(check),
         acts("uncheck", "Uncheck a box or switch.").page(uncheck),
         acts("hover", "Move the pointer over an element, for menus and tooltips.").page(hover),
-        acts("scroll", "Scroll by x and y pixels, or an element into view. Actions scroll by themselves.").page(scroll),
-        acts("drag_and_drop", "Drag one element onto another.").page(drag_and_drop),
+        acts("scroll", "Scroll by x and y pixels (by the wheel on maps), or an element into view. Actions scroll by themselves.").page(scroll),
+        acts("drag_and_drop", "Drag one element onto another, or along a path to draw.").page(drag_and_drop),
         acts("upload_file", "Put files into a file input, or the chooser that a button opens.")
             .switched_by(UPLOADS)
             .page(upload_file),
@@ -84,10 +84,43 @@ impl Modifier {
     }
 }
 
+/// CSS pixels from the top left corner of the element, else of the viewport.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[schemars(inline, description = "px in the element, else in the viewport")]
+struct Position {
+    x: f64,
+    y: f64,
+}
+
+impl From<Position> for Point {
+    fn from(Position { x, y }: Position) -> Self {
+        Self { x, y }
+    }
+}
+
+/// Where the pointer acts; `names` are the parameters that say it.
+fn pointer_target(
+    selector: Option<String>,
+    position: Option<Position>,
+    names: [&str; 2],
+) -> Result<PointerTarget> {
+    if selector.is_none() && position.is_none() {
+        let [selector, position] = names;
+        return Err(missing(format!("`{selector}` or `{position}` is missing"))
+            .suggestion("pass a ref (e12) or another selector, or a position {x, y} in the viewport"));
+    }
+    Ok(PointerTarget { selector, position: position.map(Into::into) })
+}
+
+fn missing(message: String) -> TroupeError {
+    TroupeError::new(ErrorCode::InvalidParameters, message).detail("reason", "MISSING_PARAMETER")
+}
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct ClickParameters {
-    selector: String,
+    selector: Option<String>,
+    position: Option<Position>,
     button: Option<Button>,
     #[schemars(range(min = 1, max = 10))]
     click_count: Option<u32>,
@@ -109,6 +142,8 @@ async fn act(
     work: impl AsyncFnOnce(&Page) -> Result<Done>,
 ) -> Result<ActionAnswer> {
     let before = call.session.pages_opened();
+    let reports_changes = call.config.after_action == AfterAction::Changes;
+    let call = PageCall { is_new: reports_changes && !call.page.is_shown(), ..call };
     let done = work(&call.page).await?;
     let _ = call.entered.set(done.entered.clone());
     Ok(ActionAnswer::of(&call, verb, done, before).await)
@@ -126,7 +161,8 @@ async fn click(call: PageCall, given: ClickParameters) -> Result<ActionAnswer> {
         timeout: call.action_timeout(given.timeout),
         modifiers: bits(given.modifiers),
     };
-    act(call, "Clicked", async |page| page.click(&given.selector, &options).await).await
+    let target = pointer_target(given.selector, given.position, ["selector", "position"])?;
+    act(call, "Clicked", async |page| page.click(&target, &options).await).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -286,9 +322,18 @@ async fn uncheck(call: PageCall, given: TargetParameters) -> Result<ActionAnswer
     act(call, "Unchecked", async |page| page.set_checked(&given.selector, false, timeout).await).await
 }
 
-async fn hover(call: PageCall, given: TargetParameters) -> Result<ActionAnswer> {
+#[derive(Deserialize, JsonSchema)]
+struct HoverParameters {
+    selector: Option<String>,
+    position: Option<Position>,
+    /// ms
+    timeout: Option<u64>,
+}
+
+async fn hover(call: PageCall, given: HoverParameters) -> Result<ActionAnswer> {
     let timeout = call.action_timeout(given.timeout);
-    act(call, "Hovered over", async |page| page.hover(&given.selector, timeout).await).await
+    let target = pointer_target(given.selector, given.position, ["selector", "position"])?;
+    act(call, "Hovered over", async |page| page.hover(&target, timeout).await).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -296,28 +341,30 @@ struct ScrollParameters {
     x: Option<f64>,
     y: Option<f64>,
     selector: Option<String>,
+    position: Option<Position>,
 }
 
 async fn scroll(call: PageCall, given: ScrollParameters) -> Result<ActionAnswer> {
-    if given.x.is_none() && given.y.is_none() && given.selector.is_none() {
-        return Err(TroupeError::new(ErrorCode::InvalidParameters, "`scroll` needs `x`, `y` or `selector`")
-            .detail("reason", "MISSING_PARAMETER")
+    let ScrollParameters { x, y, selector, position } = given;
+    if x.is_none() && y.is_none() && selector.is_none() {
+        return Err(missing("`scroll` needs `x`, `y` or `selector`".to_owned())
             .suggestion("`scroll` {y: 600} goes down, and {selector} brings an element into view"));
     }
-    let options = ScrollOptions { target: given.selector, x: given.x, y: given.y };
-    act(call, "Scrolled", async |page| {
-        let (mut done, at) = page.scroll(&options).await?;
-        done.element =
-            format!("{} to {}, {} of {}, {}", done.element, at["x"], at["y"], at["maxX"], at["maxY"]);
-        Ok(done)
-    })
-    .await
+    let target = PointerTarget { selector, position: position.map(Into::into) };
+    let options = ScrollOptions { target, x, y };
+    act(call, "Scrolled", async |page| page.scroll(&options).await).await
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 struct DragParameters {
-    source: String,
-    target: String,
+    source: Option<String>,
+    target: Option<String>,
+    source_position: Option<Position>,
+    target_position: Option<Position>,
+    /// Draws along these points of the source, else of the viewport
+    #[schemars(length(min = 2, max = 500))]
+    path: Option<Vec<Position>>,
     /// ms
     timeout: Option<u64>,
 }
@@ -325,8 +372,24 @@ struct DragParameters {
 async fn drag_and_drop(call: PageCall, given: DragParameters) -> Result<ActionAnswer> {
     let timeout = call.action_timeout(given.timeout);
     let (config, page) = (call.config.clone(), call.page.clone());
-    let mut answer =
-        act(call, "Dragged", async |page| page.drag(&given.source, &given.target, timeout).await).await?;
+    let DragParameters { source, target, source_position, target_position, path, .. } = given;
+    let mut answer = if let Some(path) = path {
+        if target.is_some() || source_position.is_some() || target_position.is_some() {
+            return Err(TroupeError::new(
+                ErrorCode::InvalidParameters,
+                "`path` excludes `target`, `sourcePosition` and `targetPosition`",
+            )
+            .suggestion(
+                "the first point of `path` is where the button is pressed, the last where it is released",
+            ));
+        }
+        let path: Vec<Point> = path.into_iter().map(Into::into).collect();
+        act(call, "Dragged over", async |page| page.draw(source, &path, timeout).await).await?
+    } else {
+        let source = pointer_target(source, source_position, ["source", "sourcePosition"])?;
+        let target = pointer_target(target, target_position, ["target", "targetPosition"])?;
+        act(call, "Dragged", async |page| page.drag(&source, &target, timeout).await).await?
+    };
     // Nothing else tells a board that has taken the card from one that has let it fall.
     if config.after_action == AfterAction::Changes && page.is_open() {
         answer.tell_if_nothing_came();
@@ -352,11 +415,18 @@ async fn upload_file(call: PageCall, given: UploadParameters) -> Result<ActionAn
 #[derive(Deserialize, JsonSchema)]
 struct PressParameters {
     key: TypedKey,
+    /// Focused first
+    selector: Option<String>,
     modifiers: Option<Vec<Modifier>>,
 }
 
 async fn press(call: PageCall, given: PressParameters) -> Result<ActionAnswer> {
-    act(call, "Pressed", async |page| page.press(&given.key.0, bits(given.modifiers)).await).await
+    let timeout = call.action_timeout(None);
+    let modifiers = bits(given.modifiers);
+    act(call, "Pressed", async |page| {
+        page.press(&given.key.0, modifiers, given.selector.as_deref(), timeout).await
+    })
+    .await
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -6,7 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::tool::{Group, PageCall, Tool, tool};
+use super::{
+    answer::{Changed, changed},
+    tool::{Group, PageCall, Tool, tool},
+};
 use crate::{
     engine::{
         network::{Mock, ResourceType, Throttling, WorkerKind},
@@ -48,16 +51,6 @@ pub(super) fn tools() -> Vec<Tool> {
         .works_in_dialog()
         .page(get_request_log),
     ]
-}
-
-#[derive(Serialize, JsonSchema)]
-struct Changed {
-    success: bool,
-    message: String,
-}
-
-fn changed(message: impl Into<String>) -> Changed {
-    Changed { success: true, message: message.into() }
 }
 
 #[derive(Deserialize, JsonSchema)]

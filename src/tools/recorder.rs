@@ -122,8 +122,7 @@ impl Recording {
         if self.is_on() {
             self.test_ids = page.test_ids_in(&self.params);
         }
-        let acts = matches!(self.tool.group, Group::Navigation | Group::Interaction);
-        if self.is_on() && acts && !self.tool.properties.hints.read_only {
+        if self.is_on() && self.tool.acts_on_page() {
             self.page_snapshot = Box::pin(page.text_after()).await;
         }
     }

@@ -69,6 +69,8 @@ pub struct Invocation {
     pub whole: bool,
     /// Whether a result that shows another document contains an overview of it. `None`: as configured.
     pub overview: Option<bool>,
+    /// Whether the client sees only a part of the result: it is a step of a batch before the last.
+    pub condensed: bool,
     /// Who is asked where a person must decide.
     pub person: Arc<dyn Person>,
     /// Receives the progress of the call.
@@ -87,6 +89,7 @@ impl Invocation {
             held: Arc::default(),
             whole: false,
             overview: None,
+            condensed: false,
             person: person::nobody(),
             progress: Progress::default(),
         }
@@ -228,6 +231,11 @@ impl Registry {
     /// Whether the tool `name` works in a session.
     pub(super) fn is_in_session(&self, name: &str) -> bool {
         self.known(name).is_some_and(|tool| tool.is_in_session())
+    }
+
+    /// Whether the tool `name` acts on the page.
+    pub(super) fn acts_on_page(&self, name: &str) -> bool {
+        self.known(name).is_some_and(|tool| tool.acts_on_page())
     }
 
     /// Why the tool `name` cannot be a step of a batch.
@@ -388,8 +396,18 @@ impl Registry {
         recording: &mut Recording,
     ) -> Result<Answer> {
         let overview = invocation.overview.unwrap_or_else(|| self.returns_overview(invocation.whole));
-        let Invocation { tool: name, arguments, connection, turn, held, whole, person, progress, .. } =
-            invocation;
+        let Invocation {
+            tool: name,
+            arguments,
+            connection,
+            turn,
+            held,
+            whole,
+            condensed,
+            person,
+            progress,
+            ..
+        } = invocation;
         // For errors of tools that read; an action knows best which of its targets failed.
         let target = arguments["selector"].as_str().map(str::to_owned);
         // Told in every answer, also where the rest of the arguments is wrong.
@@ -500,6 +518,7 @@ impl Registry {
                         config,
                         ref_id: outcome.ref_id.clone(),
                         overview,
+                        is_new: false,
                         server,
                         entered: entered.clone(),
                     };
@@ -508,7 +527,12 @@ impl Registry {
                         Some(place) => place.let_next_run().await,
                         None => None,
                     };
+                    let shown = condensed.then(|| page.shown());
                     let answer = called.await;
+                    // What the page shows now is reported by a later step.
+                    if let Some(shown) = shown {
+                        page.set_shown(shown);
+                    }
                     if let Some(entered) = entered.get() {
                         recording.entered(entered.clone());
                     }

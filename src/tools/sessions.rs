@@ -8,7 +8,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::{
-    answer::Large,
+    answer::{Changed, Large, changed},
     tool::{Group, Lifecycle, ServerCall, SessionCall, Tool, tool},
 };
 use crate::{
@@ -84,6 +84,12 @@ pub(super) fn tools() -> Vec<Tool> {
             "Set cookies, each with a url or a domain; one that expires in the past deletes.",
         )
         .session(set_cookies),
+        tool(
+            "set_viewport",
+            Group::Session,
+            "Resize the pages of the session, for example to see its layout on a phone.",
+        )
+        .session(set_viewport),
     ]
 }
 
@@ -366,16 +372,24 @@ struct SetCookiesParameters {
     cookies: Vec<GivenCookie>,
 }
 
-#[derive(Serialize, JsonSchema)]
-struct CookiesSet {
-    success: bool,
-    message: String,
-}
-
-async fn set_cookies(call: SessionCall, given: SetCookiesParameters) -> Result<CookiesSet> {
+async fn set_cookies(call: SessionCall, given: SetCookiesParameters) -> Result<Changed> {
     let cookies = GivenCookie::check_all(given.cookies)?;
     call.session.set_cookies(&cookies).await?;
     let count = cookies.len();
     let noun = if count == 1 { "cookie was" } else { "cookies were" };
-    Ok(CookiesSet { success: true, message: format!("{count} {noun} set.") })
+    Ok(changed(format!("{count} {noun} set.")))
+}
+
+async fn set_viewport(call: SessionCall, given: ViewportParameters) -> Result<Changed> {
+    let ViewportParameters { width, height } = given;
+    call.session.set_viewport(Viewport { width, height }).await?;
+    // The window of a WebKit browser has a minimum width.
+    let shown = match call.session.current_page() {
+        Some(page) => page.viewport().await?,
+        None => (width.into(), height.into()),
+    };
+    let (real_width, real_height) = shown;
+    let differs = shown != (width.into(), height.into());
+    let note = if differs { "; the browser allows no closer size to the requested one" } else { "" };
+    Ok(changed(format!("The viewport is {real_width}×{real_height} px{note}.")))
 }

@@ -60,6 +60,7 @@ async fn answers_of_tools_that_need_no_content() {
     client.call("none", "get_cookies", of(json!({}))).await;
     let cookie = json!({"name": "a", "value": "b", "url": "https://example.com/"});
     client.call("one", "set_cookies", of(json!({"cookies": [cookie]}))).await;
+    client.call("a size", "set_viewport", of(json!({"width": 800, "height": 600}))).await;
     client.call("a type", "block_resource", of(json!({"resourceType": "image"}))).await;
     client.call("a glob", "mock_response", of(json!({"url": "**/api/*", "response": {"json": []}}))).await;
     client.call("off", "set_offline", of(json!({"offline": true}))).await;

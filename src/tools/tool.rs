@@ -86,6 +86,8 @@ pub(super) struct PageCall {
     pub ref_id: String,
     /// Whether a result that shows another document contains an overview of it.
     pub overview: bool,
+    /// Whether an action is the first on a document that the client has not been shown.
+    pub is_new: bool,
     pub server: ServerCall,
     /// Told by calls that enter text: of each field, whether it is for a password.
     pub entered: Arc<OnceLock<Entered>>,
@@ -229,6 +231,11 @@ impl Tool {
                 value[*other] = value[*field].clone();
             }
         }
+    }
+
+    /// Whether it may change what the page shows.
+    pub fn acts_on_page(&self) -> bool {
+        matches!(self.group, Group::Navigation | Group::Interaction) && !self.properties.hints.read_only
     }
 
     /// Whether it works in a session.

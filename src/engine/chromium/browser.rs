@@ -86,7 +86,7 @@ struct Targets {
 }
 
 struct ContextShared {
-    options: ContextOptions,
+    options: Mutex<ContextOptions>,
     observer: Arc<dyn ContextObserver>,
     network: Arc<ContextNetwork>,
 }
@@ -95,8 +95,7 @@ struct ContextShared {
 struct ChromiumContext {
     id: Option<Arc<str>>,
     shared: Arc<Shared>,
-    network: Arc<ContextNetwork>,
-    options: ContextOptions,
+    context: Arc<ContextShared>,
     closed: AtomicBool,
 }
 
@@ -242,10 +241,9 @@ impl Browser for ChromiumBrowser {
             shared.link.run(grant).await?;
         }
         let network = ContextNetwork::new(way_out);
-        let context = ContextShared { options: options.clone(), observer, network: network.clone() };
-        shared.targets().contexts.insert(id.clone().unwrap_or_default(), Arc::new(context));
-        let (shared, options) = (shared.clone(), options.clone());
-        Ok(Arc::new(ChromiumContext { id, shared, network, options, closed: AtomicBool::new(false) }))
+        let context = Arc::new(ContextShared { options: Mutex::new(options.clone()), observer, network });
+        shared.targets().contexts.insert(id.clone().unwrap_or_default(), context.clone());
+        Ok(Arc::new(ChromiumContext { id, shared: shared.clone(), context, closed: AtomicBool::new(false) }))
     }
 
     async fn close(&self) {
@@ -273,7 +271,8 @@ impl Context for ChromiumContext {
         let mut create = CreateTargetParams::new("about:blank");
         create.browser_context_id = self.browser_context_id();
         create.new_window = (self.shared.windows != Windows::None).then_some(true);
-        if let Some(Viewport { width, height }) = emulation::window_size(&self.options, self.shared.windows) {
+        let size = emulation::window_size(&self.context.options.lock(), self.shared.windows);
+        if let Some(Viewport { width, height }) = size {
             create.width = Some(width.into());
             create.height = Some(height.into());
         }
@@ -284,8 +283,13 @@ impl Context for ChromiumContext {
         Ok(page)
     }
 
+    async fn set_viewport(&self, size: Viewport) -> EngineResult<()> {
+        self.context.options.lock().config.viewport = Some(size);
+        Ok(())
+    }
+
     async fn set_network(&self, rules: NetworkRules) -> EngineResult<()> {
-        self.network.set(rules).await;
+        self.context.network.set(rules).await;
         Ok(())
     }
 
@@ -469,7 +473,7 @@ fn attached(shared: &Arc<Shared>, event: Attached) {
     let setup = PageSetup {
         id: id.clone(),
         link,
-        options: context.options.clone(),
+        options: context.options.lock().clone(),
         windows: shared.windows,
         popup,
         network: context.network.clone(),

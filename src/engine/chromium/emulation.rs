@@ -48,25 +48,34 @@ pub(super) fn apply_to_page(
     windows: Windows,
     popup: Option<Viewport>,
 ) -> EngineResult<()> {
-    let viewport = viewport(options, windows, popup);
-    let options = &options.config;
-    if let Some(Viewport { width, height }) = viewport {
-        let scale = options.device_scale_factor.unwrap_or(1.0);
-        let mut metrics = SetDeviceMetricsOverrideParams::new(width, height, scale, options.is_mobile);
-        if windows != Windows::Visible {
-            // A screen is never smaller than its viewport, and a phone's screen has the size of the viewport.
-            let least = if options.is_mobile { Viewport { width: 0, height: 0 } } else { SCREEN };
-            metrics.screen_width = Some(width.max(least.width).into());
-            metrics.screen_height = Some(height.max(least.height).into());
-        }
-        batch.add(metrics)?;
+    if let Some(size) = viewport(options, windows, popup) {
+        batch.add(metrics(&options.config, windows, size))?;
     }
+    let options = &options.config;
     // Several pages are in use at once; each must think that it has the focus.
     batch.add(SetFocusEmulationEnabledParams::new(true))?;
     if options.ignore_https_errors {
         batch.add(SetIgnoreCertificateErrorsParams::new(true))?;
     }
     Ok(())
+}
+
+/// The command that gives a page a viewport of `size`.
+pub(super) fn metrics(
+    options: &ContextConfig,
+    windows: Windows,
+    size: Viewport,
+) -> SetDeviceMetricsOverrideParams {
+    let Viewport { width, height } = size;
+    let scale = options.device_scale_factor.unwrap_or(1.0);
+    let mut metrics = SetDeviceMetricsOverrideParams::new(width, height, scale, options.is_mobile);
+    if windows != Windows::Visible {
+        // A screen is never smaller than its viewport, and a phone's screen has the size of the viewport.
+        let least = if options.is_mobile { Viewport { width: 0, height: 0 } } else { SCREEN };
+        metrics.screen_width = Some(width.max(least.width).into());
+        metrics.screen_height = Some(height.max(least.height).into());
+    }
+    metrics
 }
 
 /// Adds what each process of a page's must be asked for.

@@ -58,6 +58,13 @@ pub(super) fn mouse(batch: &mut CommandBatch<'_>, events: &[MouseEvent], held: &
     Ok(())
 }
 
+/// Adds a turn of the wheel at a point of the viewport to `batch`.
+pub(super) fn wheel(batch: &mut CommandBatch<'_>, at: (f64, f64), by: (f64, f64)) -> EngineResult<()> {
+    let mut params = DispatchMouseEventParams::new(DispatchMouseEventType::MouseWheel, at.0, at.1);
+    (params.delta_x, params.delta_y) = (Some(by.0), Some(by.1));
+    batch.add(params).map(drop)
+}
+
 /// Adds `events` to `batch`.
 pub(super) fn keyboard(batch: &mut CommandBatch<'_>, events: &[KeyEvent]) -> EngineResult<()> {
     for event in events {

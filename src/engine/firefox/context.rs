@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{cookies, network::ContextNetwork, routing::Shared, system::LET_US_IN, tabs::Tabs};
+use crate::config::Viewport;
 use crate::engine::{
     Context, EngineResult, Page,
     network::{Cookie, NetworkRules},
@@ -63,6 +64,11 @@ impl Context for FirefoxContext {
             self.shared.system.ask("emulating touch", LET_US_IN, &call).await?;
         }
         Ok(page)
+    }
+
+    async fn set_viewport(&self, Viewport { width, height }: Viewport) -> EngineResult<()> {
+        let size = json!({"viewport": {"width": width, "height": height}, "userContexts": [self.id]});
+        self.shared.bidi.run("browsingContext.setViewport", size).await.map(drop)
     }
 
     async fn set_network(&self, rules: NetworkRules) -> EngineResult<()> {

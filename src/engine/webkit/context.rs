@@ -66,6 +66,10 @@ impl Context for WebkitContext {
         false
     }
 
+    async fn set_viewport(&self, size: Viewport) -> EngineResult<()> {
+        self.shared.set_viewport(size).await
+    }
+
     async fn set_network(&self, rules: NetworkRules) -> EngineResult<()> {
         if rules == NetworkRules::default() {
             return Ok(());

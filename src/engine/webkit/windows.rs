@@ -45,7 +45,7 @@ pub(super) struct Shared {
     pub presses: Presses,
     downloads: Downloads,
     observer: Arc<dyn ContextObserver>,
-    viewport: Viewport,
+    viewport: Mutex<Viewport>,
     windows: Mutex<Windows>,
     wake: Notify,
     /// The page that a dialog holds up, and every other with it: the driver does not go to another window then.
@@ -103,7 +103,7 @@ impl Shared {
             presses: Presses::default(),
             downloads,
             observer,
-            viewport,
+            viewport: Mutex::new(viewport),
             windows: Mutex::default(),
             wake: Notify::new(),
             dialog: watch::Sender::default(),
@@ -359,7 +359,20 @@ impl Shared {
 
     /// The viewport that pages have.
     pub fn viewport(&self) -> (i64, i64) {
-        (i64::from(self.viewport.width), i64::from(self.viewport.height))
+        let size = *self.viewport.lock();
+        (i64::from(size.width), i64::from(size.height))
+    }
+
+    /// Resizes all windows of pages.
+    pub async fn set_viewport(&self, size: Viewport) -> EngineResult<()> {
+        *self.viewport.lock() = size;
+        let mut turn = self.free_turn().await;
+        let pages = self.windows().pages.clone();
+        for page in pages {
+            plain(turn.at(&page.id().into(), &[]).await)?;
+            self.resize(&mut turn, self.viewport()).await?;
+        }
+        Ok(())
     }
 }
 

@@ -6,12 +6,13 @@ import { Failure } from "./fail";
 import { takeFocus } from "./focus";
 import { bringPointIntoView, coefficients, contentMatrix } from "./geometry";
 import { guardPress } from "./guard";
-import { actsOn, boxOf, bringIntoView, coverName, elementAt, isAnimated, isInViewport, pointsOf, sameBox } from "./hit";
+import { actsOn, boxOf, bringIntoView, bringPositionIntoView, coverName, elementAt, isAnimated, isInViewport, pointsOf, sameBox } from "./hit";
 import { withMemo } from "./memo";
 import { changeCounts, onChange } from "./mutations";
 import { labelsOf } from "./names";
 import { RefGiver } from "./refs";
 import { matchOf, notFound, requireRef, resolveMany } from "./resolve";
+import { roleOf } from "./roles";
 import { tagOf } from "./snapshot";
 import { isDisabled } from "./states";
 import { testIdOf } from "./test-ids";
@@ -25,6 +26,7 @@ const advice: Record<string, string> = {
   hidden: "Make the element visible first, or target a visible one: `snapshot` lists them.",
   disabled: "Wait until it is enabled, or do first what enables it. Its form may react to keys only: then enter text with `type`.",
   moving: "Wait until the animation has ended, or pass `force`.",
+  position: "Positions are CSS px from the top left corner of the element. Without `selector`, they are those of the viewport.",
   covered: "Close what covers it, or pass `force`.",
   "read-only": "Target a field that can be edited.",
   ELEMENT_NOT_INTERACTIVE: "Target another element: `snapshot` with `interactive` lists those that can be used.",
@@ -79,6 +81,10 @@ class Attempts {
       if (problem) return refuse(problem.reason, problem.why, problem.reason === "read-only", { suggestion: problem.suggestion });
     }
     const box = boxOf(element);
+    const { position } = this.argument;
+    if (position && (position.x < 0 || position.y < 0 || position.x > box.width || position.y > box.height)) {
+      return refuse("position", `is ${Math.round(box.width)}×${Math.round(box.height)} px: the position ${position.x}, ${position.y} is outside of it`);
+    }
     if (lastBox ? !sameBox(lastBox, box) || isAnimated(element, true) : isAnimated(element)) return refuse("moving", "is moving", true, { box });
     if (!pointing.has(action)) {
       this.bringIntoViewIfOut(element);
@@ -93,7 +99,8 @@ class Attempts {
     if (covered.by === null) return refuse("ELEMENT_NOT_INTERACTIVE", "is outside of the viewport and cannot be scrolled into it");
     const deaf = ignoresPointer(element);
     if (deaf !== null) return refuse("ELEMENT_NOT_INTERACTIVE", `takes no pointer events: ${deaf}`);
-    return refuse("covered", `is covered by ${covered.by}`, true, { details: { covering: covered.by } });
+    const suggestion = action === "click" || action === "check" ? `${advice.covered} ${withoutPointer(element)}`.trimEnd() : undefined;
+    return refuse("covered", `is covered by ${covered.by}`, true, { details: { covering: covered.by }, suggestion });
   }
 
   /** Where to point at the element, in the viewport. */
@@ -105,8 +112,9 @@ class Attempts {
   }
 
   private bringIntoView(element: Element, attempt: number): void {
-    const { inside } = this.argument;
-    if (inside) bringPointIntoView(element, inside, attempt);
+    const { inside, position } = this.argument;
+    if (inside) bringPointIntoView(element, () => contentMatrix(element).transformPoint(inside), attempt);
+    else if (position) bringPositionIntoView(element, position, attempt);
     else bringIntoView(element, attempt);
   }
 
@@ -137,6 +145,15 @@ class Attempts {
     if (tag === "option" && (action === "click" || action === "select")) return elementClosest(element, "select") ?? element;
     return element;
   }
+}
+
+/** How to use an element that the pointer does not reach. */
+function withoutPointer(element: Element): string {
+  const role = roleOf(element);
+  if (role === "textbox" || role === "searchbox") return "`fill` needs no pointer.";
+  if (role === "slider" || role === "spinbutton") return "`press` with its `selector` and an arrow key changes it.";
+  const key = role === "checkbox" || role === "radio" || role === "switch" ? "Space" : role === "button" || role === "link" ? "Enter" : null;
+  return key ? `\`press\` with its \`selector\` and the key ${key} needs no pointer.` : "";
 }
 
 /** Why the pointer passes through an element; null if it does not. */

@@ -379,21 +379,48 @@ export interface MetadataResult {
 }
 
 export interface ScrollArgument extends WithRefs {
-  /** Scrolled into view without `x`, `y`, else scrolled itself. */
+  /** Scrolled into view without `x`, `y`, else scrolled itself, or the nearest element around it that can be. */
   target?: string;
   x?: number;
   y?: number;
+  /** Where the wheel would be turned: within the target, else in the viewport. Default: the center. */
+  position?: Point;
 }
 
 export interface ScrollResult {
+  /** Whether anything moved by script. Otherwise {@link Troupe.wheeled} tells whether the wheel has moved anything. */
+  moved: boolean;
+  /** What was scrolled, or could not be. */
+  description: string;
   x: number;
   y: number;
   /** How far it can be scrolled. */
   maxX: number;
   maxY: number;
+  /** Where nothing moved: where to turn the wheel, in CSS px of this frame's viewport. */
+  point?: Point;
+  /** The ref of the frame element at this point, which is to be scrolled instead. */
+  frame?: string;
   /** Of a target that has one, with its test id for the record. */
   ref?: string;
   testId?: TestId;
+  next: number;
+}
+
+export interface WheeledResult {
+  /** The page has handled the wheel, or something has scrolled. */
+  moved: boolean;
+}
+
+/** A point of this viewport. */
+export interface PointedArgument extends WithRefs, Point {}
+
+export interface PointedResult {
+  /** The innermost element there. Missing where there is none. */
+  description?: string;
+  /** Size of the viewport, CSS px. */
+  width: number;
+  height: number;
   next: number;
 }
 
@@ -677,6 +704,10 @@ export interface Troupe {
   table: Call<TargetArgument, TableResult>;
   metadata: Call<void, MetadataResult>;
   scroll: Call<ScrollArgument, ScrollResult>;
+  /** What has come of the wheel that was turned after `scroll` had moved nothing. */
+  wheeled: Call<object, Promise<WheeledResult>>;
+  /** What is at a point. */
+  pointed: Call<PointedArgument, PointedResult>;
   html: Call<HtmlArgument, HtmlResult>;
   waitFor: Call<WaitForArgument, Promise<WaitForResult>>;
   describe: Call<RefArgument, DescribeResult>;

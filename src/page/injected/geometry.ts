@@ -84,18 +84,18 @@ export const coefficients = ({ a, b, c, d, e, f }: DOMMatrix): number[] => [a, b
 const shares = [0.5, 0.9, 0.1];
 
 /**
- * Scrolls a point of a frame element's document into view: the boxes around the element from the inside out, then the
- * document. Further attempts bring it elsewhere, as a sticky header may cover it.
+ * Scrolls a point of an element into view, which `inViewport` gives as it is then: the boxes around the element from the
+ * inside out, then the document. Further attempts bring it elsewhere, as a sticky header may cover it.
  */
-export function bringPointIntoView(frame: Element, inside: Point, attempt: number): void {
+export function bringPointIntoView(element: Element, inViewport: () => Point, attempt: number): void {
   const share = shares[attempt % shares.length];
   const page = document.scrollingElement;
   const by = (box: Element | Window, left: number, top: number): void => box.scrollBy({ left, top, behavior: "instant" as ScrollBehavior });
-  for (let box = composedParent(frame); box; box = composedParent(box)) {
+  for (let box = composedParent(element); box; box = composedParent(box)) {
     if (box === page || (box.scrollHeight <= box.clientHeight && box.scrollWidth <= box.clientWidth)) continue;
-    const { x, y } = boxMatrix(box).inverse().transformPoint(contentMatrix(frame).transformPoint(inside));
+    const { x, y } = boxMatrix(box).inverse().transformPoint(inViewport());
     by(box, x - box.clientLeft - box.clientWidth * share, y - box.clientTop - box.clientHeight * share);
   }
-  const { x, y } = contentMatrix(frame).transformPoint(inside);
+  const { x, y } = inViewport();
   by(window, x - innerWidth * share, y - innerHeight * share);
 }

@@ -1,6 +1,8 @@
 /** Action points of elements, and their hit targets. */
 import type { Box, Point } from "./api";
-import { composedContains, composedParent, elementClosest, localName, shadowRootOf } from "./dom";
+import { composedContains, composedParent, elementClosest, localName, queryAll, shadowRootOf } from "./dom";
+import { bringPointIntoView } from "./geometry";
+import { roleOf } from "./roles";
 import { tagOf } from "./snapshot";
 
 export const boxOf = (element: Element): Box => {
@@ -65,8 +67,35 @@ export function actsOn(hit: Element, target: Element): boolean {
   if (label?.control === target) return true;
   const owner = elementClosest(target, 'button, a, [role="button"], [role="link"], label, summary, option, select');
   if (owner !== null && owner !== target && (owner === hit || (localName(owner) !== "label" && composedContains(owner, hit)))) return true;
-  return localName(target) === "option" && elementClosest(target, "select") === hit;
+  if (localName(target) === "option" && elementClosest(target, "select") === hit) return true;
+  return hit !== target && widgetOf(target)?.contains(hit) === true;
 }
+
+/** Roles of controls that pages draw with parts of their own above or around them. */
+const drawnRoles = new Set(["checkbox", "radio", "switch", "slider", "combobox", "textbox", "searchbox", "spinbutton"]);
+const controls = 'a[href], button, input:not([type="hidden"]), select, textarea, iframe, [tabindex], [contenteditable], [role="button"], [role="link"], [role="dialog"], [role="status"], [role="alert"]';
+/** A larger element around a control is no longer a part of it. */
+const tallestWidget = 64;
+const highestWidget = 3;
+
+/**
+ * The outermost element that contains this control and no other one, such as the box of a checkbox or the track of a slider.
+ * A press on any part of it acts on the control.
+ */
+function widgetOf(control: Element): Element | null {
+  if (!drawnRoles.has(roleOf(control))) return null;
+  const height = Math.max(tallestWidget, boxOf(control).height * 1.5);
+  let widget: Element | null = null;
+  let around = composedParent(control);
+  for (let level = 0; around && level < highestWidget; level++, around = composedParent(around)) {
+    if (boxOf(around).height > height || Array.from(queryAll(around, controls)).some((other) => other !== control && !isThumb(other, control))) break;
+    widget = around;
+  }
+  return widget;
+}
+
+/** A slider for a range has two thumbs on its track. */
+const isThumb = (other: Element, control: Element): boolean => roleOf(control) === "slider" && roleOf(other) === "slider";
 
 /** Returns the outermost element that covers the target and does not contain it. */
 export function coverName(hit: Element, target: Element): string {
@@ -84,6 +113,15 @@ const alignments: ScrollLogicalPosition[] = ["center", "end", "start", "nearest"
 export function bringIntoView(element: Element, attempt: number): void {
   const align = alignments[attempt % alignments.length];
   element.scrollIntoView({ block: align, inline: align, behavior: "instant" as ScrollBehavior });
+}
+
+/** Brings a position of an element's box into view: the element may be larger than the viewport. */
+export function bringPositionIntoView(element: Element, position: Point, attempt: number): void {
+  const inViewport = (): Point => {
+    const { x, y } = element.getBoundingClientRect();
+    return { x: x + position.x, y: y + position.y };
+  };
+  bringPointIntoView(element, inViewport, attempt);
 }
 
 const paintOnly = /^(offset|computedOffset|easing|composite|opacity|visibility|filter|backdropFilter|fill|stroke|outline.*|textShadow|boxShadow|.*[cC]olor|background.*|cursor)$/;

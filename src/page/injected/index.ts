@@ -18,11 +18,12 @@ import { pressListener, pressTypes } from "./presses";
 import { attribute, describe, list, state, text, value } from "./reads";
 import { elementByRef } from "./refs";
 import { resolve } from "./resolve";
+import { pointed, scroll, wheeled } from "./scroll";
 import { snapshotIfChanged } from "./shown";
 import { snapshot } from "./snapshot";
 import { writeStorage } from "./storage";
 import { turn, watchDownloads } from "./turn";
-import { scroll, waitFor } from "./wait";
+import { waitFor } from "./wait";
 
 /** A call that looks through the page. */
 const read = <Argument extends object, Result>(run: (argument: Argument) => Result): unknown => answerRead(known(run));
@@ -53,6 +54,8 @@ function wire(): Outside {
     table: read(table),
     metadata: read(metadata),
     scroll: answer(known(scroll)),
+    wheeled: answerLater(wheeled),
+    pointed: answer(pointed),
     html: read(html),
     waitFor: answerLater(waitFor),
     describe: read(describe),

@@ -1,16 +1,15 @@
-/** Waits for an element's state or for text, and scrolls. */
-import type { Hosts, ScrollArgument, ScrollResult, WaitForArgument, WaitForResult } from "./api";
+/** Waits for an element's state or for text. */
+import type { Hosts, WaitForArgument, WaitForResult } from "./api";
 import { nextChange } from "./actionability";
 import { unknownHosts } from "./closed";
-import { documentElement, isConnected, bodyOf } from "./dom";
+import { isConnected } from "./dom";
 import { Failure } from "./fail";
 import { containing } from "./matcher";
 import { withMemo } from "./memo";
-import { elementByRef, givenRef, isRef, RefGiver } from "./refs";
-import { matchOf, resolveOne } from "./resolve";
+import { elementByRef, isRef, RefGiver } from "./refs";
+import { matchOf } from "./resolve";
 import { nearMatches } from "./suggest";
 import { findAll } from "./targets";
-import { testIdOf } from "./test-ids";
 import { queryText } from "./text";
 import { invisibleBecause, isVisible } from "./visible";
 
@@ -67,22 +66,4 @@ export async function waitFor(argument: WaitForArgument): Promise<WaitForResult 
     }
     await nextChange(false, until);
   }
-}
-
-/** By a distance where one is given, else into view. */
-export function scroll(argument: ScrollArgument): ScrollResult {
-  const refs = new RefGiver(argument.refs);
-  const { target, x, y } = argument;
-  const page = document.scrollingElement ?? documentElement() ?? bodyOf();
-  let scrolled = page;
-  let named: Pick<ScrollResult, "ref" | "testId"> = {};
-  if (target !== undefined) {
-    const element = resolveOne(target, refs, true);
-    named = { ref: givenRef(element), testId: testIdOf(element) };
-    if (x === undefined && y === undefined) element.scrollIntoView({ block: "center", inline: "nearest", behavior: "instant" as ScrollBehavior });
-    else scrolled = element;
-  }
-  if (x !== undefined || y !== undefined) scrolled?.scrollBy({ left: x ?? 0, top: y ?? 0, behavior: "instant" as ScrollBehavior });
-  if (!scrolled) return { x: 0, y: 0, maxX: 0, maxY: 0, ...named, next: refs.next };
-  return { x: Math.round(scrolled.scrollLeft), y: Math.round(scrolled.scrollTop), maxX: scrolled.scrollWidth - scrolled.clientWidth, maxY: scrolled.scrollHeight - scrolled.clientHeight, ...named, next: refs.next };
 }

@@ -81,6 +81,7 @@ pub(super) struct ChromiumPage {
     observer: OnceLock<Arc<dyn PageObserver>>,
     /// The options for its setup and for that of its out-of-process iframes.
     options: ContextOptions,
+    windows: Windows,
     frames: Frames,
     /// Mouse buttons that are down, as CDP's bit field.
     held: Mutex<i64>,
@@ -104,6 +105,7 @@ impl ChromiumPage {
             link: setup.link,
             observer: OnceLock::new(),
             options: setup.options,
+            windows: setup.windows,
             frames: Frames::default(),
             held: Mutex::new(0),
             drag: Arc::default(),
@@ -397,6 +399,12 @@ impl Page for ChromiumPage {
         batch.run().await
     }
 
+    async fn wheel(&self, at: (f64, f64), by: (f64, f64)) -> EngineResult<()> {
+        let mut batch = self.link.batch();
+        input::wheel(&mut batch, at, by)?;
+        batch.run().await
+    }
+
     fn asks_beside_input(&self) -> bool {
         true
     }
@@ -449,6 +457,10 @@ impl Page for ChromiumPage {
         let mut params = SetFileInputFilesParams::new(names(files));
         params.backend_node_id = Some(BackendNodeId::new(chooser.input.ok_or(FILE_SYSTEM_ACCESS)?));
         self.link_of(&chooser.frame).run(params).await
+    }
+
+    async fn set_viewport(&self, size: Viewport) -> EngineResult<()> {
+        self.link.run(emulation::metrics(&self.options.config, self.windows, size)).await
     }
 
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {

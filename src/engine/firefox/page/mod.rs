@@ -517,6 +517,11 @@ impl Page for FirefoxPage {
         Ok(())
     }
 
+    async fn wheel(&self, at: (f64, f64), by: (f64, f64)) -> EngineResult<()> {
+        let (frame, inside) = self.input_frame_at(at).await?;
+        self.perform(&frame, actions::wheel("wheel", inside, by)).await
+    }
+
     fn presses_between(&self) -> bool {
         self.system.is_open()
     }

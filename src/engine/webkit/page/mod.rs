@@ -376,6 +376,12 @@ impl Page for WebkitPage {
         done
     }
 
+    async fn wheel(&self, at: (f64, f64), by: (f64, f64)) -> EngineResult<()> {
+        // The driver subtracts the last distance of the same wheel.
+        let id = format!("wheel{}", self.slots.fetch_add(1, Ordering::Relaxed));
+        self.perform(actions::wheel(&id, at, by)).await
+    }
+
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {
         for part in actions::keyboard(events) {
             match part {

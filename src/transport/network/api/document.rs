@@ -325,9 +325,9 @@ mod tests {
             ["schema"];
         let forms = forms["oneOf"].as_array().unwrap();
         assert_eq!(forms.len(), Registry::all().len());
-        let click = forms.iter().find(|form| form["title"] == "click").unwrap();
-        assert_eq!(click["required"], json!(["tool", "session_id", "params"]));
-        assert!(click["properties"]["params"]["properties"]["sessionId"].is_null());
+        let fill = forms.iter().find(|form| form["title"] == "fill").unwrap();
+        assert_eq!(fill["required"], json!(["tool", "session_id", "params"]));
+        assert!(fill["properties"]["params"]["properties"]["sessionId"].is_null());
         let create = forms.iter().find(|form| form["title"] == "create_session").unwrap();
         assert_eq!(create["required"], json!(["tool"]));
     }
