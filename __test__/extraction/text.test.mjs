@@ -7,8 +7,10 @@ import { startShared } from '../support/scope.mjs'
 /** Thirty paragraphs in each of three frames. */
 const CROWD = `<title>Crowd</title>${['a', 'b', 'c'].map((frame) => `<iframe srcdoc="${Array.from({ length: 30 }, (_, index) => `<p>Person ${frame}${index}</p>`).join('')}"></iframe>`).join('')}`
 
+const ICONS = `<title>Icons</title><p id="state">Build<img alt="passed" src="data:," width="9" height="9">in 3 s<img alt="" src="data:,"></p><p id="plain">No picture</p>`
+
 describe('reading text', { timeout: 120_000 }, () => {
-  const { server, site } = startShared({ routes: { ...READING_PAGES, '/crowd': CROWD } })
+  const { server, site } = startShared({ routes: { ...READING_PAGES, '/crowd': CROWD, '/icons': ICONS } })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
   const refused = async (tool, args) => {
@@ -26,6 +28,12 @@ describe('reading text', { timeout: 120_000 }, () => {
     assert.deepEqual(await server.ok('get_text', { selector: '#inner >>> #text' }), { text: 'Inside the frame' })
     assert.deepEqual(await server.ok('get_text', { selector: '#inner >>> #innermost >>> #x' }), { text: 'Innermost text' })
     assert.deepEqual(await server.ok('get_text', { selector: 'xpath=//h1' }), { text: 'Outer' })
+  })
+
+  test('get_text has the alternative text of pictures where they stand', async () => {
+    await at('/icons')
+    assert.deepEqual(await server.ok('get_text', { selector: '#state' }), { text: 'Build passed in 3 s' })
+    assert.deepEqual(await server.ok('get_text', { selector: '#plain' }), { text: 'No picture' })
   })
 
   test('snapshot shows all, only what can be acted on, only so deep, or only one element', async () => {

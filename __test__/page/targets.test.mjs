@@ -122,4 +122,29 @@ describe('targets', { timeout: 60_000 }, () => {
     const { suggestion } = (await world.call('waitFor', { target: 'text=visibel', timeout: 50 })).error
     assert.match(suggestion ?? '', /^$|visible/)
   })
+
+  test('a text is also found as a name, placeholder, value or title, where no text that can be seen matches', async () => {
+    const world = await page.open(`<button aria-label="Add node"><svg width="10" height="10"></svg></button><input placeholder="Search flows"><input aria-label="Amount" value="1,200">
+      <i title="More options" style="display: inline-block; width: 9px; height: 9px"></i><img alt="Flow diagram" width="9" height="9"><input type="password" aria-label="Key" value="sesame"><p>Search flows here</p><p hidden>Amount</p>`)
+    const resolved = async (target) => (await world.call('resolve', { target, strict: true })).description?.replace(/ \[ref=\w+\]/, '')
+    assert.equal(await resolved('text=Add node'), 'button "Add node"')
+    assert.equal(await resolved('text=1,200'), 'textbox "Amount"')
+    assert.match(await resolved('text=More options'), /More options/)
+    assert.equal(await resolved('text=Flow diagram'), 'img "Flow diagram"')
+    // Text that can be seen goes first, hidden text last.
+    assert.match(await resolved('text=Search flows'), /Search flows here/)
+    assert.equal(await resolved('text=Amount'), 'textbox "Amount"')
+    assert.equal(await resolved('text=sesame'), undefined)
+    for (const [text, as] of [['add node', 'name'], ['1,200', 'value'], ['More options', 'name'], ['Search flows here', undefined]]) {
+      assert.equal((await world.call('waitFor', { text, timeout: 50 })).as, as, text)
+    }
+    assert.match((await world.call('waitFor', { textGone: '1,200', timeout: 50 })).error.message, /still visible as the value of textbox "Amount"/)
+  })
+
+  test('find shows what is beside a short text', async () => {
+    const world = await page.open('<main><div role="group"><b>msg.payload</b><p>number</p><code>42</code></div><p>Other</p></main>')
+    const { text } = await world.call('find', { text: '42' })
+    assert.match(text, /msg\.payload/)
+    assert.doesNotMatch(text, /Other/)
+  })
 })

@@ -53,6 +53,8 @@ impl ElementState {
 pub struct Awaited {
     pub r#ref: Option<String>,
     pub description: Option<String>,
+    /// Where an awaited text is not visible text of the element: `name`, `placeholder`, `value` or `title`.
+    pub r#as: Option<String>,
 }
 
 /// All that is told of one element.
@@ -125,7 +127,7 @@ impl Page {
                 // The same message as for any missing element, with what was found instead.
                 let there = self.within(GRACE, self.require(target)).await.unwrap_or(Err(error));
                 there.map_err(|missing| missing.detail("timeout", millis(patience.timeout)))?;
-                Awaited { r#ref: Some(target.to_owned()), description: None }
+                Awaited { r#ref: Some(target.to_owned()), ..Awaited::default() }
             }
             other => other?,
         };
@@ -223,7 +225,7 @@ impl Page {
     async fn awaited(&self, frame: &FrameId, arguments: Value) -> Result<Awaited> {
         let answer = self.inject_in(frame, "waitFor", arguments).await?;
         let text = |name: &str| answer[name].as_str().map(str::to_owned);
-        Ok(Awaited { r#ref: text("ref"), description: text("description") })
+        Ok(Awaited { r#ref: text("ref"), description: text("description"), r#as: text("as") })
     }
 
     /// Returns the first frame that shows it. `None` if no frame could be queried.

@@ -178,7 +178,8 @@ async fn wait_for(call: PageCall, given: WaitForParameters) -> Result<Waited> {
     let mut waited = Waited { success: true, message: String::new(), r#ref: None, description: None };
     if let Some(text) = &text {
         let found = page.wait_for_text(text, patience).await?;
-        outcomes.push(format!("the text `{text}` is visible"));
+        let place = found.r#as.map(|what| format!(" as a {what}")).unwrap_or_default();
+        outcomes.push(format!("the text `{text}` is visible{place}"));
         (waited.r#ref, waited.description) = (found.r#ref, found.description);
     }
     waited.message = outcomes.join(", ");

@@ -451,6 +451,8 @@ export interface WaitForResult {
   /** The element that is awaited, where it is there. */
   ref?: string;
   description?: string;
+  /** Where the awaited text is not a visible text of the element: `name`, `placeholder`, `value` or `title`. */
+  as?: string;
   waited: number;
   next: number;
 }

@@ -12,6 +12,8 @@ import { isNode, type TreeNode } from "./node";
 /** Maximum size of a subtree that is shown completely if a line in it matches. */
 const units = new Set(["row", "listitem", "option", "treeitem", "article", "paragraph", "menuitem"]);
 const mostLines = 12;
+/** Maximum size of the element around a matching text or element that is shown completely. */
+const mostLinesAround = 5;
 
 export function find(argument: FindArgument): FindResult {
   const refs = new RefGiver(argument.refs);
@@ -34,7 +36,12 @@ export function find(argument: FindArgument): FindResult {
         for (const each of path) marked.add(each);
         const unit = [...path].reverse().find((each) => units.has(each.role) && linesOf(each) <= mostLines);
         if (unit) whole.add(unit);
-        else if (node !== tree && linesOf(node) <= (headHits > 0 ? mostLines : 2)) whole.add(node);
+        else {
+          if (node !== tree && linesOf(node) <= (headHits > 0 ? mostLines : mostLinesAround)) whole.add(node);
+          // What is beside a short text often says what it is: `msg.payload` beside `42`.
+          const around = above[above.length - 1];
+          if (around !== undefined && around !== tree && linesOf(around) <= mostLinesAround) whole.add(around);
+        }
       }
       count += hits;
     }

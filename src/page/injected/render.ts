@@ -1,4 +1,5 @@
 /** Writes a tree as lines of YAML. Refs are assigned here, so that only visible lines get one. */
+import { hintOf } from "./hints";
 import type { RefGiver } from "./refs";
 import { isNode, scalar, type Fold, type TreeChild, type TreeNode } from "./node";
 
@@ -22,6 +23,12 @@ const key = (head: string): string => (/: | #/.test(head) ? `'${head.replace(/'/
 const quoted = (text: string): string => (/["\\\u0000-\u001f]/.test(text) ? JSON.stringify(text) : `"${text}"`);
 const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}…` : text);
 
+/** Controls that need a hint if nothing names them. A generic one has a line only if it can be clicked. */
+const hinted = new Set(["button", "link", "generic", "img", "checkbox", "radio", "switch", "textbox", "searchbox", "combobox", "spinbutton", "slider", "menuitem", "tab", "option", "treeitem"]);
+
+const hasText = ({ children, properties, value }: TreeNode): boolean =>
+  children.length > 0 || (value !== null && value !== "") || properties.some((property) => property.startsWith("/placeholder"));
+
 export class Writer {
   readonly lines: string[] = [];
   readonly frames: FrameLine[] = [];
@@ -44,6 +51,7 @@ export class Writer {
   head(node: TreeNode, withRef = node.wantsRef): string {
     let text = node.role;
     if (node.name !== "") text += ` ${quoted(cut(node.name, longestName))}`;
+    else if (withRef && hinted.has(node.role) && !hasText(node)) text += hintOf(node.element);
     text += node.states;
     if (withRef) {
       text += ` [ref=${this.refs.of(node.element)}]`;

@@ -8,6 +8,7 @@ import { parseMatcher, parseRegex, unescape, type TextMatcher } from "./matcher"
 import { labelsOf, nameOf } from "./names";
 import { elementByRef, isRef } from "./refs";
 import { knownRoles, roleOf } from "./roles";
+import { querySaid } from "./said";
 import { checkedOf, expandedOf, isDisabled, levelOf } from "./states";
 import { isHiddenForAria, splitTopLevel } from "./styles";
 import { everywhere } from "./test-ids";
@@ -74,7 +75,7 @@ function findIn(part: TargetPart, scope: Root | Element, target: string): Elemen
     case "xpath":
       return queryXPath(body, scope, target);
     case "text":
-      return queryText(parseMatcher(body, target), scope);
+      return queryTextOrSaid(parseMatcher(body, target), scope);
     case "role":
       return queryRole(body, scope, target);
     case "label":
@@ -100,6 +101,14 @@ function findIn(part: TargetPart, scope: Root | Element, target: string): Elemen
     default:
       return queryCss(body, scope);
   }
+}
+
+/** Elements whose text matches; if none of them is visible, those whose name, placeholder, value or title does. */
+function queryTextOrSaid(matcher: TextMatcher, scope: Root | Element): Element[] {
+  const found = queryText(matcher, scope);
+  if (found.some(isVisible)) return found;
+  const said = querySaid(matcher, scope).map(({ element }) => element);
+  return said.length > 0 ? said : found;
 }
 
 function queryXPath(body: string, scope: Root | Element, target: string): Element[] {

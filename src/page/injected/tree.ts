@@ -3,7 +3,8 @@
  * called and in which state they are. Everything is computed once, from the top down, and nothing for
  * folded elements.
  */
-import { activeElement, attr, byIds, composedContains, eachComposedChild, factsOf, firstElementChild, HAS_ACTION, HAS_ARIA, HAS_FIELD_STATE, HAS_INERT, HAS_OTHER, HAS_ROLE, HAS_STYLE, HAS_TITLE, hasAttr, localName, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent } from "./dom";
+import { activeElement, attr, byIds, composedContains, eachComposedChild, factsOf, firstElementChild, HAS_ACTION, HAS_ARIA, HAS_CLASS, HAS_FIELD_STATE, HAS_INERT, HAS_OTHER, HAS_ROLE, HAS_STYLE, HAS_TITLE, hasAttr, localName, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent } from "./dom";
+import { seemsChosen } from "./hints";
 import { beginKeeping, keepLine, keptLine, speaksForItself, turnedAt } from "./kept";
 import { labellers } from "./labels";
 import { makeNode, mergeText, nothing, onlyChild, scalar, type TreeNode } from "./node";
@@ -329,12 +330,13 @@ export class Walk {
     if (cursor !== "" && (!native || this.options.cursors)) node.cursor = cursor;
     if (role === "link") {
       const url = attr(element, "href") ?? attr(element, "xlink:href");
-      if (url !== null) node.properties = [`/url: ${scalar(url.length > 300 ? `${url.slice(0, 300)}…` : url)}`];
+      if (url !== null && !/^(#|javascript:.*)?$/i.test(url)) node.properties = [`/url: ${scalar(url.length > 300 ? `${url.slice(0, 300)}…` : url)}`];
       if (this.options.cursors && !(bits & POINTER)) node.cursor = "pointer";
       bits |= POINTER;
     }
     if (facts & (HAS_ARIA | HAS_FIELD_STATE) || disabled || statefulTags.has(tag)) node.states = stateText(element, role, disabled, element === this.active);
     else if (element === this.active) node.states = " [active]";
+    if (facts & HAS_CLASS && seemsChosen(element, role)) node.states += " [selected?]";
     const owns = this.owned.size > 0 && hasAttr(element, "aria-owns");
     const leaf = firstElementChild(element) === null && !owns && (effects & (BEFORE | AFTER)) === 0 && shadowRootOf(element) === null && tag !== "slot";
     if (tag === "label" && labelIsTold(element as HTMLLabelElement)) bits |= QUIET;

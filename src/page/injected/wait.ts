@@ -9,25 +9,35 @@ import { withMemo } from "./memo";
 import { elementByRef, isRef, RefGiver } from "./refs";
 import { matchOf } from "./resolve";
 import { nearMatches } from "./suggest";
+import { querySaid, type Said } from "./said";
+import { describeElement } from "./snapshot";
 import { findAll } from "./targets";
 import { queryText } from "./text";
 import { invisibleBecause, isVisible } from "./visible";
 
-type Look = { met: true; element: Element | null } | { met: false; why: string };
+type Look = { met: true; element: Element | null; as?: Said["as"] } | { met: false; why: string };
 
 const met = (element: Element | null): Look => ({ met: true, element });
+
+/** The element that shows a text, or has it as its name, placeholder, value or title. */
+function showing(text: string): Said | { element: Element; as?: undefined } | undefined {
+  const matcher = containing(text);
+  const element = queryText(matcher, document).find(isVisible);
+  return element ? { element } : querySaid(matcher, document)[0];
+}
+
 const unmet = (why: string): Look => ({ met: false, why });
 
 function look(argument: WaitForArgument): Look {
   const { target, text, textGone } = argument;
   if (text !== undefined) {
-    const found = queryText(containing(text), document).find(isVisible);
+    const found = showing(text);
     if (!found) return unmet(`the text \`${text}\` is not visible`);
-    if (target === undefined && textGone === undefined) return met(found);
+    if (target === undefined && textGone === undefined) return { met: true, ...found };
   }
   if (textGone !== undefined) {
-    const still = queryText(containing(textGone), document).find(isVisible);
-    if (still) return unmet(`the text \`${textGone}\` is still visible`);
+    const still = showing(textGone);
+    if (still) return unmet(`the text \`${textGone}\` is still visible${still.as ? ` as the ${still.as} of ${describeElement(still.element, new RefGiver(argument.refs))}` : ""}`);
     if (target === undefined) return met(null);
   }
   if (target === undefined) throw new Failure("INVALID_PARAMETERS", "nothing to wait for: give a selector, `text` or `textGone`");
@@ -56,7 +66,7 @@ export async function waitFor(argument: WaitForArgument): Promise<WaitForResult 
     const seen = withMemo(() => look(argument));
     if (seen.met) {
       const waited = Math.round(performance.now() - started);
-      return seen.element && isConnected(seen.element) ? { ...matchOf(seen.element, refs), waited, next: refs.next } : { waited, next: refs.next };
+      return seen.element && isConnected(seen.element) ? { ...matchOf(seen.element, refs), ...(seen.as && { as: seen.as }), waited, next: refs.next } : { waited, next: refs.next };
     }
     if (performance.now() >= until) {
       const missing = argument.target !== undefined && seen.why.startsWith("nothing matches");
