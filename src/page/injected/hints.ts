@@ -1,5 +1,5 @@
 /** What tells controls without a name apart, and which of several is chosen, where ARIA does not say it. */
-import { attr, hasAttr, localName, queryAll } from "./dom";
+import { attr, hasAttr, localName, normalize, queryAll, textContent } from "./dom";
 
 const tooltips = ["data-tooltip", "data-title", "data-original-title", "data-bs-original-title", "data-tip", "aria-description", "data-label", "data-name"];
 const facts = ["data-action", "data-command", "data-icon", "data-testid", "data-test", "data-id", "data-key", "data-value", "name", "id"];
@@ -11,11 +11,25 @@ const longest = 40;
 
 /** A hint as ` (trash)`; empty where there is none. */
 export function hintOf(element: Element): string {
-  const hint = tooltipOf(element) ?? iconOf(element) ?? factOf(element) ?? classOf(element);
+  const hint = titleOf(element) ?? tooltipOf(element) ?? iconOf(element) ?? factOf(element) ?? classOf(element) ?? shapeOf(element);
   return hint ? ` (${hint.length > longest ? `${hint.slice(0, longest)}…` : hint})` : "";
 }
 
 const said = (element: Element, name: string): string | null => attr(element, name)?.trim().replace(/\s+/g, " ") || null;
+
+/** The title of a shape or a group of SVG. */
+function titleOf(element: Element): string | null {
+  if (!(element instanceof SVGElement)) return null;
+  const title = Array.from(element.children).find((child) => localName(child) === "title");
+  return title ? normalize(textContent(title)) || null : null;
+}
+
+/** A shape of SVG is told by its tag, a group by that of its first shape. */
+function shapeOf(element: Element): string | null {
+  if (!(element instanceof SVGElement)) return null;
+  const shape = localName(element) === "g" ? queryAll(element, "path, rect, circle, ellipse, line, polygon, polyline, image")[0] : element;
+  return shape === undefined ? null : localName(shape);
+}
 
 function tooltipOf(element: Element): string | null {
   for (const name of tooltips) {

@@ -3,7 +3,7 @@
  * called and in which state they are. Everything is computed once, from the top down, and nothing for
  * folded elements.
  */
-import { activeElement, attr, byIds, composedContains, eachComposedChild, factsOf, firstElementChild, HAS_ACTION, HAS_ARIA, HAS_CLASS, HAS_FIELD_STATE, HAS_INERT, HAS_OTHER, HAS_ROLE, HAS_STYLE, HAS_TITLE, hasAttr, localName, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent } from "./dom";
+import { activeElement, attr, byIds, composedContains, composedParent, eachComposedChild, factsOf, firstElementChild, HAS_ACTION, HAS_ARIA, HAS_CLASS, HAS_FIELD_STATE, HAS_INERT, HAS_OTHER, HAS_ROLE, HAS_STYLE, HAS_TITLE, hasAttr, localName, nodeType, normalize, queryAll, rootOf, shadowRootOf, textContent } from "./dom";
 import { seemsChosen } from "./hints";
 import { beginKeeping, keepLine, keptLine, speaksForItself, turnedAt } from "./kept";
 import { labellers } from "./labels";
@@ -63,6 +63,18 @@ const mostElements = 50_000;
 const longestWalk = 1500;
 /** How many elements a walk of this document takes in that time, once one has run out of it: later walks end at the same place. */
 let affordable = mostElements;
+
+/** The cursor over the element around this one. */
+function cursorAround(element: Element): string {
+  const parent = composedParent(element);
+  return parent ? getComputedStyle(parent).cursor : "";
+}
+
+/** What is on a canvas can be acted on by its position only. */
+function canvasSize(element: Element): string {
+  const { width, height } = element.getBoundingClientRect();
+  return `${Math.round(width)}×${Math.round(height)} px, act in it with \`position\``;
+}
 
 export class Walk {
   private readonly options: WalkOptions;
@@ -222,7 +234,8 @@ export class Walk {
       const value = getComputedStyle(element).cursor;
       if (value === "auto" || value === "default" || value === "text") bits &= ~POINTER;
       else if (telling.test(value)) {
-        if (!(inherited & POINTER)) cursor = value;
+        // A handle within something that can be dragged has a cursor of its own.
+        if (!(inherited & POINTER) || value !== cursorAround(element)) cursor = value;
         bits |= POINTER;
       }
     }
@@ -328,6 +341,7 @@ export class Walk {
     node.wantsRef = acting || (native && role !== "option") || !withoutRef.has(role) || (role === "option" && tag !== "option");
     if (role === "option" && tag === "option") node.wantsRef = false;
     if (cursor !== "" && (!native || this.options.cursors)) node.cursor = cursor;
+    if (tag === "canvas") node.value = canvasSize(element);
     if (role === "link") {
       const url = attr(element, "href") ?? attr(element, "xlink:href");
       if (url !== null && !/^(#|javascript:.*)?$/i.test(url)) node.properties = [`/url: ${scalar(url.length > 300 ? `${url.slice(0, 300)}…` : url)}`];
