@@ -74,6 +74,8 @@ pub(super) struct Spot {
     pub tag: String,
     /// The `type` of an input.
     pub kind: String,
+    /// Whether it takes the keys of an editor that draws its text itself.
+    pub is_editor: bool,
     /// Whether it took the focus, where that was to be given.
     pub focused: bool,
     sought: Sought,
@@ -150,6 +152,7 @@ impl Spot {
             description: text("description"),
             tag: text("tag"),
             kind: text("type"),
+            is_editor: answer["editor"] == true,
             focused: answer["focused"] == true,
             sought,
             frame,
@@ -166,6 +169,7 @@ impl Spot {
             description,
             tag: String::new(),
             kind: String::new(),
+            is_editor: false,
             focused: false,
             sought: Sought::new("", json!({}), Duration::ZERO),
             frame,

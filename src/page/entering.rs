@@ -10,6 +10,7 @@ use super::{
     keyboard,
     pointer::{ClickOptions, PointerTarget},
     settle::Settled,
+    state::Mark,
 };
 use crate::{
     engine::{FrameId, KeyEvent, Modifiers, MouseButton},
@@ -51,8 +52,8 @@ impl Page {
     /// Types `text` by key strokes into the element that `target` means, once it can be edited.
     pub async fn type_text(&self, target: &str, text: &str, options: &TypeOptions) -> Result<Done> {
         let spot = self.focused_spot(target, "type", options.clear, options.timeout).await?;
-        let mut groups = keyboard::strokes(text);
-        if options.clear && groups.is_empty() {
+        let mut groups = if spot.is_editor { Vec::new() } else { keyboard::strokes(text) };
+        if options.clear && text.is_empty() {
             groups.extend(keyboard::named("Delete").map(Vec::from));
         }
         if options.submit {
@@ -60,7 +61,10 @@ impl Page {
         }
         let passwords = vec![spot.is_password()];
         let field = EnteredField::of(0, &spot, text, !options.clear);
-        let typing = self.act(spot.description, &spot.frame, async |mark| {
+        let typing = self.act(spot.description.clone(), &spot.frame, async |mark| {
+            if spot.is_editor {
+                self.insert_into_editor(&spot, text, options.clear, mark).await?;
+            }
             if options.delay.is_zero() {
                 for keys in groups.chunks(KEYS_AT_ONCE) {
                     let keys: Vec<KeyEvent> = keys.concat();
@@ -82,6 +86,23 @@ impl Page {
             self.compare_entered(&mut done, &[field]).await;
         }
         Ok(done.entered(passwords))
+    }
+
+    /// Inserts `text` as a whole into the editor that takes its keys at `spot`: it would indent what is typed, and close its
+    /// brackets.
+    async fn insert_into_editor(&self, spot: &Spot, text: &str, replace: bool, mark: Mark) -> Result<()> {
+        if replace {
+            self.input(mark, self.engine.keyboard(&keyboard::select_all())).await?;
+        }
+        if text.is_empty() {
+            return Ok(());
+        }
+        let insert = json!({"ref": spot.reference, "text": text});
+        if self.inject_in(&spot.frame, "insertInto", insert).await?["taken"] == true {
+            return Ok(());
+        }
+        let insert = [KeyEvent::Insert { text: text.to_owned() }];
+        self.input(mark, self.engine.keyboard(&insert)).await
     }
 
     /// Waits until `action` can be performed on `target`, and focuses it. With `replace`, its text is selected. All of this is
@@ -111,14 +132,34 @@ impl Page {
     /// Sets the value of a field at once, with `input` and `change`.
     pub async fn fill(&self, target: &str, value: &str, timeout: Duration) -> Result<Done> {
         let spot = self.spot(target, "fill", false, timeout).await?;
+        if spot.is_editor {
+            return self.fill_editor(&spot, value, timeout).await;
+        }
         let filling = async |_mark| self.fill_spot(&spot, value).await;
         let mut done = self.act(spot.description.clone(), &spot.frame, filling).await?;
         self.compare_entered(&mut done, &[EnteredField::of(0, &spot, value, false)]).await;
         Ok(done.entered(vec![spot.is_password()]))
     }
 
+    /// Replaces the text of an editor that draws its text itself.
+    async fn fill_editor(&self, spot: &Spot, value: &str, timeout: Duration) -> Result<Done> {
+        let options = TypeOptions { delay: Duration::ZERO, clear: true, submit: false, timeout };
+        Box::pin(self.type_text(&spot.reference, value, &options)).await
+    }
+
     async fn fill_spot(&self, spot: &Spot, value: &str) -> Result<()> {
-        self.inject_in(&spot.frame, "fill", json!({"ref": spot.reference, "value": value})).await.map(drop)
+        let filled =
+            self.inject_in(&spot.frame, "fill", json!({"ref": spot.reference, "value": value})).await?;
+        let is_left = value.is_empty() && filled["value"].as_str().is_some_and(|left| !left.is_empty());
+        if is_left {
+            // A rich-text editor that prevents the deletion reacts to keys.
+            let keys: Vec<KeyEvent> = keyboard::select_all()
+                .into_iter()
+                .chain(keyboard::named("Delete").into_iter().flatten())
+                .collect();
+            self.input(self.state.mark(), self.engine.keyboard(&keys)).await?;
+        }
+        Ok(())
     }
 
     /// Sets several fields, each as its kind wants it: text, choice, check.
@@ -189,7 +230,11 @@ impl Page {
             }
             _ => {
                 let spot = self.spot(&spot.reference, "fill", false, timeout).await?;
-                self.fill_spot(&spot, &text).await?;
+                if spot.is_editor {
+                    self.fill_editor(&spot, &text, timeout).await?;
+                } else {
+                    self.fill_spot(&spot, &text).await?;
+                }
                 return Ok((password, Some(EnteredField::of(index, &spot, &text, false))));
             }
         }

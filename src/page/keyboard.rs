@@ -226,6 +226,11 @@ pub(super) fn strokes(text: &str) -> Vec<Vec<KeyEvent>> {
     groups
 }
 
+/// The strokes that select everything in an editor.
+pub(super) fn select_all() -> Vec<KeyEvent> {
+    chord("ControlOrMeta+A", 0).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

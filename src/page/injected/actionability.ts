@@ -2,6 +2,7 @@
 import type { Action, ActionableArgument, ActionableResult, Box, ErrorCode, FrameMatrixResult, HitArgument, HitResult, Hosts, Point, RefArgument, WaitActionableArgument } from "./api";
 import { unknownHosts } from "./closed";
 import { attr, composedParent, elementClosest, hasAttr, isHtml, localName } from "./dom";
+import { editorOf } from "./editors";
 import { Failure } from "./fail";
 import { takeFocus } from "./focus";
 import { bringPointIntoView, coefficients, contentMatrix } from "./geometry";
@@ -135,6 +136,12 @@ class Attempts {
   /** A hidden checkbox is meant by its label; what is typed into a label goes into its control. */
   private subject(element: Element, action: Action): Element {
     const tag = localName(element);
+    // The field of an editor is not where its text is seen.
+    if (pointing.has(action)) return editorOf(element) ?? this.control(element, action, tag);
+    return this.control(element, action, tag);
+  }
+
+  private control(element: Element, action: Action, tag: string): Element {
     if (tag === "label" && (entering.has(action) || action === "check" || action === "focus")) {
       const { control } = element as HTMLLabelElement;
       if (control && (action !== "check" || isVisible(control))) return control;
@@ -258,6 +265,7 @@ export async function waitActionable(argument: WaitActionableArgument): Promise<
       if (found.mutations === argument.known) found.press = { x: found.x, y: found.y };
       if (argument.inside) found.matrix = coefficients(contentMatrix(attempt.element));
       if (retried) found.retried = true;
+      if (editorOf(attempt.element)) found.editor = true;
       return argument.focus ? { ...found, focused: takeFocus(attempt.element as HTMLElement, argument.focus.replace) } : found;
     }
     if (!attempt.retry) throw attempt.failure;

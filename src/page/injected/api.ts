@@ -165,6 +165,8 @@ export interface ActionableResult extends Match, ChangeCounts {
   password: boolean;
   /** For the record only. */
   testId?: TestId;
+  /** It takes the keys of an editor that draws its text itself: text is inserted at once, and replaced by selecting all by keys. */
+  editor?: boolean;
   /** Whether the element took the focus that was to be given. */
   focused?: boolean;
   /** Whoever has asked is to press here now. */
@@ -216,6 +218,15 @@ export interface FillArgument extends RefArgument {
 export interface FillResult {
   password: boolean;
   value: string;
+}
+
+export interface InsertArgument {
+  ref: string;
+  text: string;
+}
+
+export interface InsertResult {
+  taken: boolean;
 }
 
 export interface EnteredArgument extends WithRefs {
@@ -688,10 +699,11 @@ export interface Troupe {
   hit: Call<HitArgument, HitResult>;
   /** Where the document of a frame element is in this frame. */
   frameMatrix: Call<RefArgument, FrameMatrixResult>;
-  fill: Call<FillArgument, FillResult>;
+  fill: Call<FillArgument, Promise<FillResult>>;
+  insertInto: Call<InsertArgument, InsertResult>;
   fileInput: Call<FileInputArgument, FileInputResult>;
   /** Which fields do not have the text that was entered: cut off, or formatted by the page. */
-  entered: Call<EnteredArgument, EnteredResult>;
+  entered: Call<EnteredArgument, Promise<EnteredResult>>;
   select: Call<SelectArgument, SelectResult>;
   checkedState: Call<CheckedArgument, CheckedResult>;
   text: Call<TextArgument, TextResult>;

@@ -1,7 +1,8 @@
 /** Form input: text, options, checkboxes. */
-import type { CheckedArgument, CheckedResult, EnteredArgument, EnteredResult, FileInputArgument, FileInputResult, FillArgument, FillResult, SelectArgument, SelectResult } from "./api";
+import type { CheckedArgument, CheckedResult, EnteredArgument, EnteredResult, FileInputArgument, FileInputResult, FillArgument, FillResult, InsertArgument, InsertResult, SelectArgument, SelectResult } from "./api";
 import { editProblem } from "./actionability";
 import { attr, elementClosest, isHtml, localName, normalize, textContent } from "./dom";
+import { drawnText, editorOf, paste } from "./editors";
 import { Failure } from "./fail";
 import { placeCaret } from "./focus";
 import { guardPress } from "./guard";
@@ -9,6 +10,7 @@ import { elementByRef, RefGiver } from "./refs";
 import { matchOf, requireRef } from "./resolve";
 import { roleOf } from "./roles";
 import { checkedOf } from "./states";
+import { nextTask } from "./task";
 
 function controlOf(element: Element): Element {
   return localName(element) === "label" ? ((element as HTMLLabelElement).control ?? element) : element;
@@ -25,7 +27,12 @@ function tell(element: Element, value: string | null): void {
   element.dispatchEvent(new Event("change", { bubbles: true }));
 }
 
-export function fill(argument: FillArgument): FillResult {
+/** Gives a text to an editor that takes its keys by `ref`; whether the editor has taken it. */
+export function insertInto({ ref, text }: InsertArgument): InsertResult {
+  return { taken: paste(requireRef(ref), text) };
+}
+
+export async function fill(argument: FillArgument): Promise<FillResult> {
   const element = controlOf(requireRef(argument.ref));
   const problem = editProblem(element, "fill");
   if (problem) throw refuse(element, problem.reason, problem.why, {}, problem.suggestion);
@@ -33,7 +40,16 @@ export function fill(argument: FillArgument): FillResult {
   const host = element as HTMLElement;
   host.focus({ preventScroll: true });
   placeCaret(host, true);
-  const entered = argument.value === "" ? document.execCommand("delete") : document.execCommand("insertText", false, argument.value);
+  // Rich-text editors hear of the selection with a later task.
+  await nextTask();
+  let entered = argument.value === "" ? document.execCommand("delete") : document.execCommand("insertText", false, argument.value);
+  await nextTask();
+  if (argument.value.includes("\n") && normalize(host.innerText) !== normalize(argument.value)) {
+    placeCaret(host, true);
+    await nextTask();
+    entered = paste(host, argument.value) || entered;
+    await nextTask();
+  }
   if (!entered) {
     host.textContent = argument.value;
     tell(host, argument.value);
@@ -73,8 +89,24 @@ function hasText(field: HTMLElement, value: string, text: string, typed: boolean
   return value === lines || (isHtml(field) && field.isContentEditable && normalize(value) === normalize(lines));
 }
 
+/** Whether the lines of an editor that are in view fit the text that was entered. */
+function mayHaveText(drawn: string, text: string, typed: boolean): boolean {
+  const lines = text.replace(/\r\n?/g, "\n");
+  return drawn === lines || (typed && drawn.includes(lines)) || (lines.length > drawn.length ? lines.includes(drawn) : typed);
+}
+
+/** One frame; of a page that is not painted, its time. */
+const nextFrame = (): Promise<void> =>
+  new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve, 0));
+    setTimeout(resolve, 100);
+  });
+
 /** Compares the value after the page's handlers have run, because they may have changed it. */
-export function entered({ refs: counter, fields }: EnteredArgument): EnteredResult {
+export async function entered({ refs: counter, fields }: EnteredArgument): Promise<EnteredResult> {
+  const elements = fields.map(({ ref }) => elementByRef(ref));
+  // Editors draw with the next frame.
+  if (elements.some((element) => element && editorOf(element))) await nextFrame();
   const refs = new RefGiver(counter);
   const different: EnteredResult["different"] = [];
   for (const { index, ref, text, typed } of fields) {
@@ -82,10 +114,11 @@ export function entered({ refs: counter, fields }: EnteredArgument): EnteredResu
     const element = elementByRef(ref);
     const field = element && controlOf(element);
     if (!(field instanceof HTMLElement)) continue;
+    const editor = editorOf(field);
     const isInput = field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement;
-    if (!isInput && !field.isContentEditable) continue;
-    const value = isInput ? field.value : field.innerText;
-    if (hasText(field, value, text, typed)) continue;
+    if (!isInput && !editor && !field.isContentEditable) continue;
+    const value = editor ? drawnText(editor) : isInput ? field.value : field.innerText;
+    if (editor ? mayHaveText(value, text, typed) : hasText(field, value, text, typed)) continue;
     different.push({
       index,
       description: describe(field, refs),

@@ -1,5 +1,6 @@
 /** Focuses an element and puts the caret where a user would have it. */
 import { activeElement, composedContains } from "./dom";
+import { editorOf } from "./editors";
 
 /** Puts the caret behind the contents, or selects them all. */
 export function placeCaret(element: HTMLElement, all: boolean): void {
@@ -31,6 +32,7 @@ export function takeFocus(element: HTMLElement, replace: boolean): boolean {
   };
   const had = hasFocus();
   if (!had) element.focus?.({ preventScroll: true });
-  if (!had || replace) placeCaret(element, replace);
+  // An editor keeps the caret itself: what is selected in its field is not what is selected in its text.
+  if ((!had || replace) && !editorOf(element)) placeCaret(element, replace);
   return hasFocus();
 }

@@ -7,7 +7,7 @@ import { closedCandidates, known } from "./closed";
 import { adoptShadowRoot } from "./dom";
 import { links, metadata, table } from "./extract";
 import { answer, answerLater, answerRead } from "./fail";
-import { checkedState, entered, fileInput, fill, select } from "./fill";
+import { checkedState, entered, fileInput, fill, insertInto, select } from "./fill";
 import { find } from "./find";
 import { giveUpRelease } from "./guard";
 import { html } from "./html";
@@ -39,9 +39,10 @@ function wire(): Outside {
     waitActionable: answerLater(waitActionable),
     hit: answer(hit),
     frameMatrix: answer(frameMatrix),
-    fill: answer(fill),
+    fill: answerLater(fill),
+    insertInto: answer(insertInto),
     fileInput: answer(fileInput),
-    entered: answer(entered),
+    entered: answerLater(entered),
     select: answer(select),
     checkedState: answer(checkedState),
     text: read(text),
