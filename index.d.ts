@@ -537,7 +537,7 @@ export class Session {
   scroll(args?: ScrollArguments): Promise<ActionResult>
 
   /** Drag one element onto another, or along a path to draw. */
-  dragAndDrop(source?: DragAndDropArguments['source'], options?: Omit<DragAndDropArguments, 'source'>): Promise<ActionResult>
+  dragAndDrop(source?: DragAndDropArguments['source'], target?: DragAndDropArguments['target'], options?: Omit<DragAndDropArguments, 'source' | 'target'>): Promise<ActionResult>
   dragAndDrop(args?: DragAndDropArguments): Promise<ActionResult>
 
   /** Put files into a file input, or the chooser that a button opens. */

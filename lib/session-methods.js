@@ -26,7 +26,7 @@ function sessionMethods(tools) {
     .map(({ name: tool, inputSchema: { properties, required: needed = [] } }) => {
       const parameters = Object.keys(properties).filter((key) => key !== 'sessionId')
       const required = parameters.filter((key) => needed.includes(key))
-      const positional = positionalOf(properties, parameters, required)
+      const positional = POSITIONAL[tool] ?? positionalOf(properties, parameters, required)
       const name = camelCase(tool)
       const method = { name, tool, parameters, positional, required: required.length }
       return { ...method, signature: `session.${name}(${SPECIAL[name]?.signature(properties) ?? parametersOf(method)})` }
@@ -35,6 +35,9 @@ function sessionMethods(tools) {
 
 const PLAIN_TYPES = ['string', 'number', 'integer', 'boolean', 'array']
 const LEADING_TYPES = ['string', 'array']
+
+/** Methods with other positional parameters than those below. @type {Record<string, string[]>} */
+const POSITIONAL = { drag_and_drop: ['source', 'target'] }
 
 /**
  * The required parameters, unless the first may be an object, which would look like an object of all parameters. If none is

@@ -22,7 +22,7 @@ describe('parameters', { timeout: 60_000 }, () => {
   const wrong = ({ details }) => details.violations.map(({ parameter }) => parameter).sort()
 
   test('a missing one is named', async () => {
-    const error = await refused('click', {}, { message: /`click`.*`selector` is missing/, suggestion: /selector/ })
+    const error = await refused('uncheck', {}, { message: /`uncheck`.*`selector` is missing/, suggestion: /selector/ })
     assert.deepEqual(wrong(error), ['selector'])
     assert.equal(error.details.reason, 'MISSING_PARAMETER')
   })

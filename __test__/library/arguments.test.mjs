@@ -12,12 +12,13 @@ import { startSite } from '../support/site.mjs'
 
 describe('methods called with wrong arguments', () => {
   const calls = [
-    ['click', [], /`selector` is missing/, /session\.click\(selector, options\?: \{ button\?, clickCount\?, .*pageId\? \}\)/],
-    ['click', [() => {}], /./, /session\.click\(selector, /],
-    ['click', ['#a', 5], /./, /session\.click\(selector, /],
-    ['click', ['#a', {}, {}], /3 arguments/, /session\.click\(selector, /],
-    ['click', ['#a', { tmeout: 5 }], /tmeout.*timeout/, /session\.click\(selector, /],
-    ['click', [/a/], /./, /session\.click\(selector, /],
+    ['click', [], /`selector` or `position` is missing/, /session\.click\(selector\?, options\?: \{ position\?, button\?, clickCount\?, .*pageId\? \}\)/],
+    ['click', [() => {}], /./, /session\.click\(selector\?, /],
+    ['click', ['#a', 5], /./, /session\.click\(selector\?, /],
+    ['click', ['#a', {}, {}], /3 arguments/, /session\.click\(selector\?, /],
+    ['click', ['#a', { tmeout: 5 }], /tmeout.*timeout/, /session\.click\(selector\?, /],
+    ['click', [/a/], /./, /session\.click\(selector\?, /],
+    ['dragAndDrop', ['#a'], /`target` or `targetPosition` is missing/, /session\.dragAndDrop\(source\?, target\?, options\?: \{ sourcePosition\?, /],
     ['type', ['#a'], /`text` is missing/, /session\.type\(selector, text, options\?: /],
     ['getText', [5], /./, /session\.getText\(selector\?, options\?: \{ pageId\? \}\)/],
     ['screenshot', ['a.png'], /./, /session\.screenshot\(options\?: \{ fullPage\?, /],

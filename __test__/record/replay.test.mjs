@@ -49,7 +49,7 @@ describe('an exported script', { timeout: 120_000 }, () => {
   test('clicks the icon with the recorded test id, also after the order changed', async (t) => {
     const [archive, remove] = ['archive', 'remove'].map((name) => icon(name, `data-testid="${name}"`))
     const page = await startPage(t, `<div>${archive}${remove}</div>`)
-    const { folder, target, stdout } = await record(t, page, /button \[ref=e\d+\]\n.*button \[ref=(e\d+)\]/)
+    const { folder, target, stdout } = await record(t, page, /button \(.*\) \[ref=e\d+\]\n.*button \(.*\) \[ref=(e\d+)\]/)
     assert.equal(target, 'testid="remove"')
     assert.ok(!stdout.includes('needs'), stdout)
     page.body = `<div>${remove}${archive}</div>`
@@ -66,7 +66,7 @@ describe('an exported script', { timeout: 120_000 }, () => {
   test('clicks the icon in the recorded row, where all rows have the same test ids', async (t) => {
     const row = (name) => item(name, icon(`edit ${name}`, 'data-test="edit"') + icon(`delete ${name}`, 'data-test="delete"'))
     const page = await startPage(t, list(row('Ann'), row('Ben')))
-    const { folder, target } = await record(t, page, /text: Ben\n.*\n.*button \[ref=(e\d+)\]/)
+    const { folder, target } = await record(t, page, /text: Ben\n.*\n.*button \(.*\) \[ref=(e\d+)\]/)
     assert.equal(target, 'role=listitem >> has-text="Ben" >> data-test="delete"')
     page.body = list(row('Cid'), row('Ben'), row('Ann'))
     const again = await replay(t, folder)
@@ -102,7 +102,7 @@ describe('an exported script', { timeout: 120_000 }, () => {
 
   test('says which step to edit where nothing tells the element from others, and fails there', async (t) => {
     const page = await startPage(t, list(item('Ann', icon('1') + icon('2', 'data-testid="twice"') + icon('3', 'data-testid="twice"'))))
-    const { folder, stdout, script, target } = await record(t, page, /button \[ref=e\d+\]\n.*button \[ref=(e\d+)\]/)
+    const { folder, stdout, script, target } = await record(t, page, /button \[ref=e\d+\]\n.*button \(.*\) \[ref=(e\d+)\]/)
     assert.match(stdout, /run\.sh needs a selector in these steps, .* and no test id: 3\n$/)
     assert.match(script, /^# Edit step 3: the record has no role and name and no test id for its element\.$/m)
     const { status, stderr } = await replay(t, folder)

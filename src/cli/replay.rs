@@ -310,7 +310,7 @@ struct Head {
 }
 
 impl Head {
-    /// Reads `role "name" [state] [ref=e5]`, and gives what follows.
+    /// Reads `role "name" [state] [ref=e5]` or `role (hint) [ref=e5]`, and gives what follows.
     fn parse(text: &str) -> Option<(Self, &str)> {
         let end = text.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(text.len());
         let (role, mut rest) = text.split_at(end);
@@ -322,6 +322,8 @@ impl Head {
             let mut names = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
             head.name = names.next()?.ok()?;
             rest = &quoted[names.byte_offset()..];
+        } else if let Some(end) = rest.strip_prefix(" (").and_then(|hint| hint.find(") [")) {
+            rest = &rest[" (".len() + end + ")".len()..];
         }
         while let Some((attribute, after)) = rest.strip_prefix(" [").and_then(|rest| rest.split_once(']')) {
             head.reference = attribute.strip_prefix("ref=").map(str::to_owned).or(head.reference);

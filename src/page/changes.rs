@@ -142,6 +142,12 @@ impl LastLook {
         known.shown = Shown::default();
     }
 
+    /// Notes that the last look was taken after the action.
+    pub fn note_after_action(&self) {
+        let mut known = self.lock();
+        known.after_action = known.look.is_some();
+    }
+
     /// Forgets the reports: they are outdated.
     pub fn forget_heard(&self) {
         self.lock().heard.clear();

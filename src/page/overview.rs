@@ -33,6 +33,8 @@ impl Page {
         let text = self.within(self.config.timeout_settle, self.snapshot_text(&options)).await?.ok()?;
         if !self.is_shown() {
             self.shown_now().await;
+            // The record needs no snapshot of its own.
+            self.last_look.note_after_action();
         }
         Some(text).filter(|text| !text.is_empty())
     }

@@ -140,7 +140,7 @@ pub(super) async fn run(
                 // It is the batch that keeps within the budget.
                 whole: true,
                 overview: Some(overview && is_last),
-                condensed: !is_last,
+                condensed: !whole && !is_last,
                 ..Invocation::new(connection.clone(), step.tool.clone(), Value::Object(arguments))
             };
             match Box::pin(registry.call(invocation)).await {

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     answer::ActionAnswer,
@@ -98,7 +98,7 @@ impl From<Position> for Point {
     }
 }
 
-/// Where the pointer acts; `names` are the parameters that say it.
+/// Where the pointer acts. `names` are the parameters that say it.
 fn pointer_target(
     selector: Option<String>,
     position: Option<Position>,
@@ -106,7 +106,10 @@ fn pointer_target(
 ) -> Result<PointerTarget> {
     if selector.is_none() && position.is_none() {
         let [selector, position] = names;
-        return Err(missing(format!("`{selector}` or `{position}` is missing"))
+        let problem = format!("`{selector}` or `{position}` is missing");
+        let violation = json!({"parameter": selector, "problem": problem, "reason": "MISSING_PARAMETER"});
+        return Err(missing(problem)
+            .detail("violations", json!([violation]))
             .suggestion("pass a ref (e12) or another selector, or a position {x, y} in the viewport"));
     }
     Ok(PointerTarget { selector, position: position.map(Into::into) })

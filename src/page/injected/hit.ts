@@ -68,7 +68,8 @@ export function actsOn(hit: Element, target: Element): boolean {
   const owner = elementClosest(target, 'button, a, [role="button"], [role="link"], label, summary, option, select');
   if (owner !== null && owner !== target && (owner === hit || (localName(owner) !== "label" && composedContains(owner, hit)))) return true;
   if (localName(target) === "option" && elementClosest(target, "select") === hit) return true;
-  return hit !== target && widgetOf(target)?.contains(hit) === true;
+  const widget = widgetOf(target);
+  return widget !== null && composedContains(widget, hit);
 }
 
 /** Roles of controls that pages draw with parts of their own above or around them. */
