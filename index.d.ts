@@ -840,7 +840,7 @@ export interface NavigateResult {
   status: number
   /** Milliseconds since the navigation began: responseStart, domContentLoaded, load. */
   timing: Record<string, unknown>
-  /** What the page shows, in short, where the server is set to return it: its controls, headings and messages. */
+  /** A short snapshot of the page (controls, headings and messages), if the configuration returns one. */
   snapshot?: string
   /** A dialog that the page opened; it waits until `handle_dialog`. */
   dialog?: {
@@ -922,7 +922,7 @@ export interface PagesResult {
     status: number
     /** Milliseconds since the navigation began: responseStart, domContentLoaded, load. */
     timing: Record<string, unknown>
-    /** What the page shows, in short, where the server is set to return it: its controls, headings and messages. */
+    /** A short snapshot of the page (controls, headings and messages), if the configuration returns one. */
     snapshot?: string
     /** A dialog that the page opened; it waits until `handle_dialog`. */
     dialog?: {
@@ -982,7 +982,7 @@ export interface ActionResult {
   changes?: string
   /** The same for what changed between the last result and this action. */
   earlierChanges?: string
-  /** The page afterwards, where the server is set to return it: after each action, or in short after a navigation. */
+  /** The page after the action, if the configuration returns it: after each action, or a short snapshot after a navigation. */
   snapshot?: string
   /** A file chooser that the action opened; `upload_file` on the same element answers it. */
   fileChooser?: {

@@ -1,4 +1,4 @@
-// Text editors that draw their text themselves: what is typed and filled in is exactly the text that they hold then.
+// Text editors of others: after `type` and `fill`, they contain exactly the given text.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { buildSync } from 'esbuild'

@@ -9,7 +9,6 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
   const { server, site } = startShared({
     args: ['--max-sessions', '50'],
     routes: {
-      // The script is given here by what the test does: nothing changes by itself.
       '/late': `<title>Late</title><input aria-label="Nodes"><button id="import" disabled>Import</button><button id="other" onclick="out.textContent = 'pressed'">Other</button><p id="out"></p>`,
       '/dialog': `<title>Dialog</title><button id="close" onclick="dialog.remove()">Close all</button>
         <div role="dialog" aria-label="Import nodes" id="dialog"><h2>Paste</h2><input aria-label="JSON"><button>Import</button><p>As a flow</p></div>`,

@@ -1,4 +1,4 @@
-// Actions at positions, along paths and by the wheel: for what has no element of its own, such as parts of a canvas or a map.
+// Actions at positions, along paths and by the mouse wheel, as canvases and maps need them.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'

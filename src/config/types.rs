@@ -61,7 +61,7 @@ named_values! {
         Snapshot = "snapshot",
     }
 
-    /// What the result of a navigation contains besides its facts.
+    /// Whether the result of a navigation contains a short snapshot.
     AfterNavigation {
         Snapshot = "snapshot",
         None = "none",

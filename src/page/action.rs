@@ -74,7 +74,7 @@ pub(super) struct Spot {
     pub tag: String,
     /// The `type` of an input.
     pub kind: String,
-    /// Whether it takes the keys of an editor that draws its text itself.
+    /// Whether it receives the key events of a code editor.
     pub is_editor: bool,
     /// Whether it took the focus, where that was to be given.
     pub focused: bool,

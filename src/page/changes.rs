@@ -135,7 +135,7 @@ impl LastLook {
         std::mem::take(&mut self.lock().heard)
     }
 
-    /// Forgets that the look is one after the last action, and what was shown then: the page has changed since.
+    /// Marks the last snapshot and the text that the client was shown as outdated: the page has changed since.
     pub fn forget_action(&self) {
         let mut known = self.lock();
         known.after_action = false;
@@ -158,7 +158,7 @@ impl LastLook {
 #[derive(Debug, Clone)]
 pub(super) struct Before {
     look: Look,
-    /// What the client was last shown, if the page has changed since then.
+    /// The text that the client was last shown, if the page has changed since then.
     shown: Option<Arc<str>>,
     at: Mark,
 }
@@ -170,7 +170,7 @@ impl Before {
     }
 }
 
-/// What has changed in the page's text.
+/// Changes of the page's text.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     /// Between the client's last result and the action.
@@ -275,7 +275,7 @@ impl Page {
         Some(Before { look, shown, at: self.state.mark() })
     }
 
-    /// What the client was last shown.
+    /// The text that the client was last shown, with its document.
     pub fn shown(&self) -> Shown {
         self.last_look.lock().shown.clone()
     }
@@ -284,13 +284,13 @@ impl Page {
         self.last_look.lock().shown = shown;
     }
 
-    /// Whether the client was shown the present document: its changes since then are reported.
+    /// Whether the client was shown the present document, so that its changes since then are reported.
     pub fn is_shown(&self) -> bool {
         let document = self.document();
         self.shown().0.is_some_and(|(shown, _)| shown == document)
     }
 
-    /// Notes that the client has been shown the page as it is now: later changes are reported with the next action.
+    /// Records that the client has been shown the present text: the next action reports later changes.
     pub(super) async fn shown_now(&self) {
         self.set_shown(Shown::default());
         if self.config.after_action != crate::config::AfterAction::Changes {

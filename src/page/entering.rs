@@ -88,8 +88,8 @@ impl Page {
         Ok(done.entered(passwords))
     }
 
-    /// Inserts `text` as a whole into the editor that takes its keys at `spot`: it would indent what is typed, and close its
-    /// brackets.
+    /// Inserts `text` as a paste into the code editor whose key events go to `spot`. The editor would indent typed lines and
+    /// close brackets.
     async fn insert_into_editor(&self, spot: &Spot, text: &str, replace: bool, mark: Mark) -> Result<()> {
         if replace {
             self.input(mark, self.engine.keyboard(&keyboard::select_all())).await?;

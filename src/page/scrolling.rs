@@ -10,7 +10,7 @@ use super::{
 };
 use crate::error::{ErrorCode, Result, TroupeError};
 
-/// What to scroll: by so many CSS pixels, or, without them, until the target is in view.
+/// The target of a scroll, and the distance in CSS pixels. Without a distance, the target is brought into view.
 #[derive(Debug, Clone)]
 pub struct ScrollOptions {
     pub target: PointerTarget,
@@ -19,8 +19,8 @@ pub struct ScrollOptions {
 }
 
 impl Page {
-    /// Scrolls by script what `options` means or the nearest element around it that moves. If there is none, turns the
-    /// wheel there. Fails if nothing moves.
+    /// Scrolls the target by script, or its nearest ancestor that moves. If there is none, dispatches wheel events there.
+    /// Fails if nothing moves.
     pub async fn scroll(&self, options: &ScrollOptions) -> Result<Done> {
         let PointerTarget { selector, position } = &options.target;
         let mut place = self.locate(selector.as_deref().unwrap_or("")).await?;

@@ -402,7 +402,7 @@ impl From<FileChooser> for FileChooserAnswer {
     }
 }
 
-/// What a tool has changed that is no element.
+/// The result of a tool that changes a setting of the session.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Changed {
     success: bool,
@@ -425,7 +425,7 @@ pub(super) struct ActionAnswer {
     /// The same for what changed between the last result and this action.
     #[serde(skip_serializing_if = "Option::is_none")]
     earlier_changes: Option<String>,
-    /// The page afterwards, where the server is set to return it: after each action, or in short after a navigation.
+    /// The page after the action, if the configuration returns it: after each action, or a short snapshot after a navigation.
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<String>,
     /// A file chooser that the action opened; `upload_file` on the same element answers it.

@@ -96,7 +96,7 @@ pub(super) fn named_session(arguments: &Map<String, Value>) -> Option<&str> {
     SESSION.iter().find_map(|name| arguments.get(*name)?.as_str())
 }
 
-/// What the caller of a batch takes as its result, as in [`Invocation`].
+/// The form of the result of a batch. The fields are those of [`Invocation`].
 #[derive(Clone, Copy)]
 pub(super) struct Taken {
     pub whole: bool,
@@ -180,7 +180,7 @@ pub(super) async fn run(
     })
 }
 
-/// The result of an action without what the last step reports. Only the message, if there is nothing else.
+/// Removes the fields that the last step reports. Returns only the message if no other field is left.
 fn condensed(mut result: Value) -> Value {
     let Some(facts) = result.as_object_mut() else { return result };
     for name in ["success", "changes", "earlierChanges", "snapshot", "timing"] {

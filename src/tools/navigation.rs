@@ -56,7 +56,7 @@ struct NavigateAnswer {
     status: u16,
     /// Milliseconds since the navigation began: responseStart, domContentLoaded, load.
     timing: Map<String, Value>,
-    /// What the page shows, in short, where the server is set to return it: its controls, headings and messages.
+    /// A short snapshot of the page (controls, headings and messages), if the configuration returns one.
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<String>,
     /// A dialog that the page opened; it waits until `handle_dialog`.

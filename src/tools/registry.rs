@@ -69,7 +69,7 @@ pub struct Invocation {
     pub whole: bool,
     /// Whether a result that shows another document contains an overview of it. `None`: as configured.
     pub overview: Option<bool>,
-    /// Whether the client sees only a part of the result: it is a step of a batch before the last.
+    /// Whether the result is shortened, because it is a step of a batch before the last.
     pub condensed: bool,
     /// Who is asked where a person must decide.
     pub person: Arc<dyn Person>,
@@ -529,7 +529,7 @@ impl Registry {
                     };
                     let shown = condensed.then(|| page.shown());
                     let answer = called.await;
-                    // What the page shows now is reported by a later step.
+                    // A later step reports the changes of this one.
                     if let Some(shown) = shown {
                         page.set_shown(shown);
                     }

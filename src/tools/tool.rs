@@ -233,7 +233,7 @@ impl Tool {
         }
     }
 
-    /// Whether it may change what the page shows.
+    /// Whether it may change the content of the page.
     pub fn acts_on_page(&self) -> bool {
         matches!(self.group, Group::Navigation | Group::Interaction) && !self.properties.hints.read_only
     }

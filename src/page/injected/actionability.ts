@@ -136,7 +136,7 @@ class Attempts {
   /** A hidden checkbox is meant by its label; what is typed into a label goes into its control. */
   private subject(element: Element, action: Action): Element {
     const tag = localName(element);
-    // The field of an editor is not where its text is seen.
+    // The pointer acts on a code editor, not on its invisible field.
     if (pointing.has(action)) return editorOf(element) ?? this.control(element, action, tag);
     return this.control(element, action, tag);
   }
@@ -154,7 +154,7 @@ class Attempts {
   }
 }
 
-/** How to use an element that the pointer does not reach. */
+/** Suggests a way to use a covered element. */
 function withoutPointer(element: Element): string {
   const role = roleOf(element);
   if (role === "textbox" || role === "searchbox") return "`fill` needs no pointer.";

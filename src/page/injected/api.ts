@@ -165,7 +165,7 @@ export interface ActionableResult extends Match, ChangeCounts {
   password: boolean;
   /** For the record only. */
   testId?: TestId;
-  /** It takes the keys of an editor that draws its text itself: text is inserted at once, and replaced by selecting all by keys. */
+  /** The field receives the key events of a code editor: text is pasted, and replaced by selecting everything with keys. */
   editor?: boolean;
   /** Whether the element took the focus that was to be given. */
   focused?: boolean;
@@ -401,7 +401,7 @@ export interface ScrollArgument extends WithRefs {
 export interface ScrollResult {
   /** Whether anything moved by script. Otherwise {@link Troupe.wheeled} tells whether the wheel has moved anything. */
   moved: boolean;
-  /** What was scrolled, or could not be. */
+  /** The scrolled element, or the one that did not scroll. */
   description: string;
   x: number;
   y: number;
@@ -718,9 +718,9 @@ export interface Troupe {
   table: Call<TargetArgument, TableResult>;
   metadata: Call<void, MetadataResult>;
   scroll: Call<ScrollArgument, ScrollResult>;
-  /** What has come of the wheel that was turned after `scroll` had moved nothing. */
+  /** Whether the wheel events after a `scroll` that moved nothing had an effect. */
   wheeled: Call<object, Promise<WheeledResult>>;
-  /** What is at a point. */
+  /** Describes the element at a point. */
   pointed: Call<PointedArgument, PointedResult>;
   html: Call<HtmlArgument, HtmlResult>;
   waitFor: Call<WaitForArgument, Promise<WaitForResult>>;

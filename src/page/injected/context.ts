@@ -1,4 +1,4 @@
-/** What distinguishes elements that look alike: where they lead, what they contain, and what they are in. */
+/** Facts that distinguish similar elements: URL, value, row and landmark. */
 import { attr, composedParent, localName } from "./dom";
 import { nameOf } from "./names";
 import { landmarkRoles, roleOf } from "./roles";

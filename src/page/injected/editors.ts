@@ -1,24 +1,24 @@
 /**
- * Editors that draw their text themselves. A field that nobody sees takes the keys; the text is in lines, as far as they are
- * in view.
+ * Code editors that render their text in their own elements. An invisible field receives the key events. The rendered lines
+ * contain only the visible part of the text.
  */
 import { attr, elementClosest, isHtml, localName, queryAll, textContent } from "./dom";
 
-/** Each editor by its outermost element and the elements of its lines. */
+/** Selectors of the outermost element and of the lines of each editor. */
 const editors = [
   { root: ".monaco-editor", lines: ".view-line" },
   { root: ".CodeMirror", lines: ".CodeMirror-line" },
   { root: ".ace_editor", lines: ".ace_line" },
 ];
 
-/** The editor whose keys go to `field`, by its outermost element. */
+/** Returns the outermost element of the editor whose key events go to `field`. */
 export function editorOf(field: Element): HTMLElement | null {
   if (localName(field) !== "textarea" && !(attr(field, "class") ?? "").includes("native-edit-context")) return null;
   const root = elementClosest(field, editors.map((editor) => editor.root).join(", "));
   return root && isHtml(root) ? root : null;
 }
 
-/** The lines of an editor that are in view, from the top. */
+/** Returns the rendered lines of an editor, from the top. */
 export function drawnText(editor: HTMLElement): string {
   const { lines } = editors.find(({ root }) => editor.matches(root)) as { lines: string };
   const top = (line: Element): number => line.getBoundingClientRect().top;
@@ -27,8 +27,8 @@ export function drawnText(editor: HTMLElement): string {
 }
 
 /**
- * Offers a text to what has the focus as a paste, which editors insert as it is: what is typed they indent, and they close its
- * brackets. Returns whether the page has taken it.
+ * Dispatches a paste event with a text. Editors insert pasted text unchanged, but indent typed lines and close brackets.
+ * Returns whether the page has handled the event.
  */
 export function paste(field: Element, text: string): boolean {
   const clipboardData = new DataTransfer();
@@ -38,5 +38,5 @@ export function paste(field: Element, text: string): boolean {
   return event.defaultPrevented;
 }
 
-/** Editors write other characters for spaces and for what has no width. */
+/** Editors render spaces and empty lines with other characters. */
 const plain = (text: string): string => text.replace(/\u00a0/g, " ").replace(/[\u200b\u200c\ufeff]/g, "");

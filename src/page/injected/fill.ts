@@ -27,7 +27,7 @@ function tell(element: Element, value: string | null): void {
   element.dispatchEvent(new Event("change", { bubbles: true }));
 }
 
-/** Gives a text to an editor that takes its keys by `ref`; whether the editor has taken it. */
+/** Pastes a text into the code editor whose key events go to `ref`. */
 export function insertInto({ ref, text }: InsertArgument): InsertResult {
   return { taken: paste(requireRef(ref), text) };
 }
@@ -40,7 +40,7 @@ export async function fill(argument: FillArgument): Promise<FillResult> {
   const host = element as HTMLElement;
   host.focus({ preventScroll: true });
   placeCaret(host, true);
-  // Rich-text editors hear of the selection with a later task.
+  // Rich-text editors receive `selectionchange` in a later task.
   await nextTask();
   let entered = argument.value === "" ? document.execCommand("delete") : document.execCommand("insertText", false, argument.value);
   await nextTask();
@@ -89,7 +89,7 @@ function hasText(field: HTMLElement, value: string, text: string, typed: boolean
   return value === lines || (isHtml(field) && field.isContentEditable && normalize(value) === normalize(lines));
 }
 
-/** Whether the lines of an editor that are in view fit the text that was entered. */
+/** Whether the rendered lines of an editor can belong to the entered text. */
 function mayHaveText(drawn: string, text: string, typed: boolean): boolean {
   const lines = text.replace(/\r\n?/g, "\n");
   return drawn === lines || (typed && drawn.includes(lines)) || (lines.length > drawn.length ? lines.includes(drawn) : typed);
@@ -105,7 +105,7 @@ const nextFrame = (): Promise<void> =>
 /** Compares the value after the page's handlers have run, because they may have changed it. */
 export async function entered({ refs: counter, fields }: EnteredArgument): Promise<EnteredResult> {
   const elements = fields.map(({ ref }) => elementByRef(ref));
-  // Editors draw with the next frame.
+  // Editors render in the next frame.
   if (elements.some((element) => element && editorOf(element))) await nextFrame();
   const refs = new RefGiver(counter);
   const different: EnteredResult["different"] = [];

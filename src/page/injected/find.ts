@@ -38,7 +38,7 @@ export function find(argument: FindArgument): FindResult {
         if (unit) whole.add(unit);
         else {
           if (node !== tree && linesOf(node) <= (headHits > 0 ? mostLines : mostLinesAround)) whole.add(node);
-          // What is beside a short text often says what it is: `msg.payload` beside `42`.
+          // The elements around a short text often explain it: `msg.payload` beside `42`.
           const around = above[above.length - 1];
           if (around !== undefined && around !== tree && linesOf(around) <= mostLinesAround) whole.add(around);
         }

@@ -32,7 +32,7 @@ export function takeFocus(element: HTMLElement, replace: boolean): boolean {
   };
   const had = hasFocus();
   if (!had) element.focus?.({ preventScroll: true });
-  // An editor keeps the caret itself: what is selected in its field is not what is selected in its text.
+  // A code editor has its own selection, which is not that of its field.
   if ((!had || replace) && !editorOf(element)) placeCaret(element, replace);
   return hasFocus();
 }

@@ -1,4 +1,4 @@
-/** What tells controls without a name apart, and which of several is chosen, where ARIA does not say it. */
+/** Hints for controls without a name, and selected elements that ARIA does not mark. */
 import { attr, hasAttr, localName, normalize, queryAll, textContent } from "./dom";
 
 const tooltips = ["data-tooltip", "data-title", "data-original-title", "data-bs-original-title", "data-tip", "aria-description", "data-label", "data-name"];
@@ -24,7 +24,7 @@ function titleOf(element: Element): string | null {
   return title ? normalize(textContent(title)) || null : null;
 }
 
-/** A shape of SVG is told by its tag, a group by that of its first shape. */
+/** The tag of an SVG shape; for a group, that of its first shape. */
 function shapeOf(element: Element): string | null {
   if (!(element instanceof SVGElement)) return null;
   const shape = localName(element) === "g" ? queryAll(element, "path, rect, circle, ellipse, line, polygon, polyline, image")[0] : element;
@@ -55,7 +55,7 @@ function iconOf(element: Element): string | null {
   return null;
 }
 
-/** The first attribute that a person has written. */
+/** The first attribute whose value does not look generated. */
 function factOf(element: Element): string | null {
   for (const name of facts) {
     const text = said(element, name);
@@ -76,8 +76,8 @@ const mostSiblings = 100;
 const choices = new Set(["tab", "option", "menuitem", "treeitem", "link", "button", "listitem"]);
 
 /**
- * Whether a class marks the element as the chosen one of its siblings, which themselves have none: for tabs, menus and
- * lists that ARIA says nothing about.
+ * Whether a class such as `active` marks the element and none of its siblings, and ARIA does not mark it: for tabs, menus and
+ * lists without ARIA states.
  */
 export function seemsChosen(element: Element, role: string): boolean {
   if (!choices.has(role) || ["aria-selected", "aria-current", "aria-pressed", "aria-checked"].some((name) => hasAttr(element, name))) return false;

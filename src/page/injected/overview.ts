@@ -92,7 +92,7 @@ function reducedRun(run: TreeNode[], folded: number, level: Level): TreeChild[] 
   const most = level.run * (repeatedRoles.has(run[0].role) ? 1 : otherRuns);
   // A few are not worth a line that says how many there are.
   const all = folded === 0 && run.length <= most + fewest;
-  // What is selected or has the focus is shown wherever it is.
+  // Selected and focused elements are always shown.
   const shown = run.filter((node, index) => all || index < most || /\[(active|selected|checked)/.test(node.states));
   const result = shown.flatMap((node) => reducedNode(node, level));
   const count = folded + run.length - shown.length;

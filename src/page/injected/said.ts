@@ -1,4 +1,4 @@
-/** Texts that an element has beside its visible text: its name, placeholder, value and title. */
+/** Elements by their accessible names, placeholders, values and titles. */
 import { attr, normalize, type Root } from "./dom";
 import type { TextMatcher } from "./matcher";
 import { fieldValue, nameOf } from "./names";

@@ -7,10 +7,10 @@ import { resolveOne } from "./resolve";
 import { describeElement } from "./snapshot";
 import { testIdOf } from "./test-ids";
 
-/** ms within which the page hears of the wheel, and scrolls. */
+/** Maximum ms until the page has handled the wheel event. */
 const patience = 300;
 
-/** What the wheel has done so far; null where nobody waits for it. */
+/** The events since the wheel was prepared; null while it is not used. */
 let watch: { scrolled: boolean; event: Event | null; stop: () => void; change: () => void } | null = null;
 
 const pageElement = (): Element | null => document.scrollingElement ?? documentElement() ?? bodyOf();
@@ -35,7 +35,7 @@ export function scroll(argument: ScrollArgument): ScrollResult {
   return { ...result, next: refs.next };
 }
 
-/** Where to turn the wheel, or the frame that it would be turned in. */
+/** Returns the point for the wheel events, or the frame element at that point. */
 function prepareWheel(point: Point, refs: RefGiver): Pick<ScrollResult, "point" | "frame"> {
   const hit = elementAt(point);
   if (hit !== null && /^i?frame$/.test(localName(hit))) return { frame: refs.of(hit) };
@@ -43,7 +43,7 @@ function prepareWheel(point: Point, refs: RefGiver): Pick<ScrollResult, "point" 
   return { point };
 }
 
-/** What may be scrolled, in the order in which it is tried. */
+/** The elements to scroll, in the order in which they are tried. */
 function candidates(element: Element | null, position: Point | undefined): Element[] {
   const page = pageElement();
   const first = element ?? (position ? elementAt(position) : page);
