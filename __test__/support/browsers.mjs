@@ -251,6 +251,9 @@ export const BROWSERS = {
         'when a page crashes': 'a renderer that dies takes its session with the driver along: the session is resumed',
         'while the browser starts, it is gone too': 'the browser that starts slowly is a Chromium'
       },
+      'navigation/overview.test.mjs': {
+        'waits for what the page loads by script': 'WebDriver reports requests only when it is polled: on a busy machine, that takes longer than the 1,500 ms'
+      },
       'navigation/navigation.test.mjs': {
         'a dialog of a popup that the page opens while it loads is told by each of them, with its page': POPUP_DIALOG,
         'a dialog of the page, or of the one that is left, is told by each of them': NO_DIALOG_KIND,
