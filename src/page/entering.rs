@@ -141,7 +141,7 @@ impl Page {
         Ok(done.entered(vec![spot.is_password()]))
     }
 
-    /// Replaces the text of an editor that draws its text itself.
+    /// Replaces the text of the code editor whose key events go to `spot`.
     async fn fill_editor(&self, spot: &Spot, value: &str, timeout: Duration) -> Result<Done> {
         let options = TypeOptions { delay: Duration::ZERO, clear: true, submit: false, timeout };
         Box::pin(self.type_text(&spot.reference, value, &options)).await

@@ -76,8 +76,8 @@ const mostSiblings = 100;
 const choices = new Set(["tab", "option", "menuitem", "treeitem", "link", "button", "listitem"]);
 
 /**
- * Whether a class such as `active` marks the element and none of its siblings, and ARIA does not mark it: for tabs, menus and
- * lists without ARIA states.
+ * Whether a class such as `active` marks the element but none of its siblings. False if the element has an ARIA state: the
+ * class is read only where tabs, menus and lists have none.
  */
 export function seemsChosen(element: Element, role: string): boolean {
   if (!choices.has(role) || ["aria-selected", "aria-current", "aria-pressed", "aria-checked"].some((name) => hasAttr(element, name))) return false;
