@@ -7,7 +7,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     let out = env::var("OUT_DIR")?;
     if !Path::new("node_modules/esbuild").exists() {
-        return Err("esbuild is missing: run `npm ci` first (or `npm run setup`, which does all)".into());
+        return Err(
+            "esbuild is missing: run `npm ci` first (or `npm run setup`, which does all)".into()
+        );
     }
     let status = esbuild()
         .args(["src/page/injected/index.ts", "src/page/injected/prelude.ts"])
@@ -39,9 +41,12 @@ fn join(folder: &Path) -> std::io::Result<()> {
     let whole = fs::read_to_string(folder.join("index.js"))?;
     let prelude = folder.join("prelude.js");
     let first = fs::read_to_string(&prelude)?;
-    let getter = format!("get() {{ delete globalThis.__troupe;\n{whole}\nreturn globalThis.__troupe; }}");
+    let getter =
+        format!("get() {{ delete globalThis.__troupe;\n{whole}\nreturn globalThis.__troupe; }}");
     fs::write(
         &prelude,
-        format!("{first}Object.defineProperty(globalThis, '__troupe', {{configurable: true, {getter}}});\n"),
+        format!(
+            "{first}Object.defineProperty(globalThis, '__troupe', {{configurable: true, {getter}}});\n"
+        ),
     )
 }

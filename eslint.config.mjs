@@ -2,7 +2,10 @@ import { defineConfig } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 
 /** What is there in Node without an import, and in the pages that tests send functions to. */
-const NODE = 'AbortController AbortSignal Buffer TextDecoder URL URLSearchParams clearInterval clearTimeout console crypto fetch performance process setImmediate setInterval setTimeout'.split(' ')
+const NODE =
+  'AbortController AbortSignal Buffer TextDecoder URL URLSearchParams clearInterval clearTimeout console crypto fetch performance process setImmediate setInterval setTimeout'.split(
+    ' '
+  )
 const PAGE = ['Element', 'HTMLInputElement', 'Node', 'document', 'scrollTo']
 
 export default defineConfig(
@@ -16,13 +19,18 @@ export default defineConfig(
       'object-shorthand': 'error',
       'prefer-const': 'error',
       // Page scripts and test fixtures name parameters for their readers; a leading underscore says "not used".
-      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', caughtErrors: 'none' }]
+      '@typescript-eslint/no-unused-vars': [
+        'error',
+        { argsIgnorePattern: '^_', caughtErrors: 'none' }
+      ]
     }
   },
   {
     // tsc does not look into every test: a name that nobody has imported is found here.
     files: ['**/*.mjs'],
-    languageOptions: { globals: Object.fromEntries([...NODE, ...PAGE].map((name) => [name, 'readonly'])) },
+    languageOptions: {
+      globals: Object.fromEntries([...NODE, ...PAGE].map((name) => [name, 'readonly']))
+    },
     rules: { 'no-undef': 'error' }
   },
   {

@@ -420,7 +420,9 @@ export class SessionManager {
   closeSession(sessionId: string): Promise<void>
   /** The session while it lives, else null. */
   getSession(sessionId: string): Session | null
-  validateSession(sessionId: string): { valid: true; error?: undefined } | { valid: false; error: ErrorResponse }
+  validateSession(
+    sessionId: string
+  ): { valid: true; error?: undefined } | { valid: false; error: ErrorResponse }
   listSessions(): SessionInfo[]
   /** Closes every session and the browser. */
   shutdown(): Promise<void>
@@ -457,9 +459,18 @@ export class Session {
   [Symbol.asyncDispose](): Promise<void>
 
   /** Calls `listener` with each event of the session, from the first listener on. */
-  on<Name extends keyof SessionEvents>(name: Name, listener: (event: SessionEvents[Name]) => void): this
-  once<Name extends keyof SessionEvents>(name: Name, listener: (event: SessionEvents[Name]) => void): this
-  off<Name extends keyof SessionEvents>(name: Name, listener: (event: SessionEvents[Name]) => void): this
+  on<Name extends keyof SessionEvents>(
+    name: Name,
+    listener: (event: SessionEvents[Name]) => void
+  ): this
+  once<Name extends keyof SessionEvents>(
+    name: Name,
+    listener: (event: SessionEvents[Name]) => void
+  ): this
+  off<Name extends keyof SessionEvents>(
+    name: Name,
+    listener: (event: SessionEvents[Name]) => void
+  ): this
 
   /** Get cookies and storage as Playwright's storageState, or write them to a new file. */
   saveState(path?: SaveStateArguments['path'], options?: Omit<SaveStateArguments, 'path'>): Promise<SaveStateResult>

@@ -38,7 +38,8 @@ class TroupeError extends Error {
  */
 function unwrap(outcome, signature) {
   const { ok, error } = JSON.parse(outcome)
-  if (error && signature && error.details?.violations) throw new TroupeError({ ...error, message: withSignature(error.message, signature) })
+  if (error && signature && error.details?.violations)
+    throw new TroupeError({ ...error, message: withSignature(error.message, signature) })
   if (error) throw new TroupeError(error)
   return ok
 }
@@ -48,7 +49,11 @@ const withSignature = (message, signature) => `${message}\nSignature: ${signatur
 
 /** @param {string} message @param {string} signature */
 function wrongArguments(message, signature) {
-  return new TroupeError({ errorCode: 'INVALID_PARAMETERS', message: withSignature(message, signature), retryable: false })
+  return new TroupeError({
+    errorCode: 'INVALID_PARAMETERS',
+    message: withSignature(message, signature),
+    retryable: false
+  })
 }
 
 /**
@@ -80,7 +85,11 @@ const SIGNATURES = {
 
 /** @param {unknown} sessionId @param {'getSession' | 'validateSession'} method */
 function checkId(sessionId, method) {
-  if (typeof sessionId !== 'string') throw wrongArguments(`\`sessionId\` must be a string, not ${typeof sessionId}`, SIGNATURES[method])
+  if (typeof sessionId !== 'string')
+    throw wrongArguments(
+      `\`sessionId\` must be a string, not ${typeof sessionId}`,
+      SIGNATURES[method]
+    )
 }
 
 class SessionManager {
@@ -101,7 +110,13 @@ class SessionManager {
 
   /** @param {string} tool @param {string} signature @param {object} given */
   async #call(tool, signature, given) {
-    return unwrap(await this.#native.call(tool, toJson(signature, () => given)), signature)
+    return unwrap(
+      await this.#native.call(
+        tool,
+        toJson(signature, () => given)
+      ),
+      signature
+    )
   }
 
   async initialize() {
@@ -219,7 +234,10 @@ class Session extends EventEmitter {
     try {
       await this.close()
     } catch (error) {
-      if (!['SESSION_NOT_FOUND', 'SESSION_EXPIRED'].includes(/** @type {TroupeError} */ (error).code)) throw error
+      if (
+        !['SESSION_NOT_FOUND', 'SESSION_EXPIRED'].includes(/** @type {TroupeError} */ (error).code)
+      )
+        throw error
     }
   }
 

@@ -23,7 +23,11 @@ function run(program, args, options = {}) {
 
 /** @returns {Promise<string>} the path of the tarball */
 async function pack(folder, destination) {
-  const { code, stdout, stderr } = await run('npm', ['pack', '--json', '--pack-destination', destination], { cwd: folder })
+  const { code, stdout, stderr } = await run(
+    'npm',
+    ['pack', '--json', '--pack-destination', destination],
+    { cwd: folder }
+  )
   assert.equal(code, 0, stderr)
   return join(destination, JSON.parse(stdout)[0].filename)
 }
@@ -66,7 +70,10 @@ describe('the npm package', () => {
 
   test('has a platform package for each platform that has a build, and no other', () => {
     const platforms = require('../lib/platforms.json').filter(({ runner }) => runner)
-    assert.deepEqual(readdirSync(join(root, 'npm')).sort(), platforms.map(({ name }) => name).sort())
+    assert.deepEqual(
+      readdirSync(join(root, 'npm')).sort(),
+      platforms.map(({ name }) => name).sort()
+    )
   })
 
   test('says in one line which platforms have a build where there is none', async () => {
@@ -74,7 +81,11 @@ describe('the npm package', () => {
       Object.defineProperty(process, 'arch', { value: 'riscv64' })
       console.log(require('./lib/addon-error.js')(new Error('no addon')))`
     const { stdout, stderr } = await run(process.execPath, ['-e', program])
-    assert.equal(stdout, 'there is no build for linux-riscv64, only for linux-x64, linux-arm64, darwin-x64, darwin-arm64, win32-x64\n', stderr)
+    assert.equal(
+      stdout,
+      'there is no build for linux-riscv64, only for linux-x64, linux-arm64, darwin-x64, darwin-arm64, win32-x64\n',
+      stderr
+    )
   })
 
   test('has types and a table of tools that follow from the schemas of the tools', async () => {
@@ -108,14 +119,25 @@ describe('the npm package', () => {
     cpSync(join(root, addon), join(platformPackage, addon))
     const tarballs = [await pack(root, folder), await pack(platformPackage, folder)]
     const user = mkdtempSync(join(folder, 'user-'))
-    const install = ['install', '--offline', '--no-audit', '--no-fund', '--prefix', user, ...tarballs]
+    const install = [
+      'install',
+      '--offline',
+      '--no-audit',
+      '--no-fund',
+      '--prefix',
+      user,
+      ...tarballs
+    ]
     const installed = await run('npm', install, { cwd: user })
     assert.equal(installed.code, 0, installed.stderr)
 
     const version = await run('npx', ['--no-install', 'troupe', '--version'], { cwd: user })
     assert.match(version.stdout, /\d+\.\d+\.\d+/)
-    const program = "import { SessionManager, TroupeError } from 'troupe'; console.log(typeof SessionManager, typeof TroupeError)"
-    const imported = await run(process.execPath, ['--input-type=module', '-e', program], { cwd: user })
+    const program =
+      "import { SessionManager, TroupeError } from 'troupe'; console.log(typeof SessionManager, typeof TroupeError)"
+    const imported = await run(process.execPath, ['--input-type=module', '-e', program], {
+      cwd: user
+    })
     assert.equal(imported.stdout, 'function function\n', imported.stderr)
   })
 })

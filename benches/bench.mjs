@@ -50,12 +50,19 @@ await runScript(async () => {
   const browser = findBrowser()
   if (!browser) throw new StepFailed('no browser for both sides: install chromium-headless-shell')
   const site = await serveSite()
-  const compared = [...servers({ browser, addon, withFloor }), ...(withOthers ? await others(browser) : [])]
+  const compared = [
+    ...servers({ browser, addon, withFloor }),
+    ...(withOthers ? await others(browser) : [])
+  ]
   const samples = new Samples()
   const rows = ROWS.filter((row) => only.length === 0 || only.includes(row.id))
   console.log(`${rounds} rounds on ${browser}, ${cpus().length} × ${cpus()[0].model}`)
   if (loadavg()[0] > cpus().length / 2) {
-    console.log(red(`! the machine is busy (load ${loadavg()[0].toFixed(1)}): trust the ratios, not the times`))
+    console.log(
+      red(
+        `! the machine is busy (load ${loadavg()[0].toFixed(1)}): trust the ratios, not the times`
+      )
+    )
   }
   const started = performance.now()
   try {
@@ -64,7 +71,11 @@ await runScript(async () => {
     if (rows.some(({ id }) => id.startsWith('session'))) {
       progress('new sessions')
       const start = (...flags) => recording({ browser, addon })('none', ...flags)
-      const times = await sessionTimes(start, withFloor ? new FloorClient(browser) : undefined, rounds)
+      const times = await sessionTimes(
+        start,
+        withFloor ? new FloorClient(browser) : undefined,
+        rounds
+      )
       for (const id of /** @type {const} */ (['session', 'sessionWarm'])) {
         times[id].forEach((time) => samples.add(id, compared[0].name, time))
         times.floor.forEach((time) => samples.add(id, 'floor', time))
@@ -72,11 +83,16 @@ await runScript(async () => {
     }
     if (rows.some(({ id }) => id === 'links')) {
       progress('walks of 3,000 links')
-      for (const time of await pageTimes(browser, `${site.url}/links`, rounds)) samples.add('links', compared[0].name, time)
+      for (const time of await pageTimes(browser, `${site.url}/links`, rounds))
+        samples.add('links', compared[0].name, time)
     }
     if (rows.some(({ id }) => id === 'changes')) {
       progress('clicks with and without changes')
-      samples.add('changes', compared[0].name, await changesCost(recording({ browser, addon }), `${site.url}/rows`))
+      samples.add(
+        'changes',
+        compared[0].name,
+        await changesCost(recording({ browser, addon }), `${site.url}/rows`)
+      )
     }
     if (rows.some(({ id }) => id.startsWith('structure'))) {
       progress('pages with frames, shadow hosts and blank elements')
@@ -85,7 +101,11 @@ await runScript(async () => {
     }
     if (rows.some(({ id }) => id === 'gate')) {
       progress('navigations with and without the gate')
-      samples.add('gate', compared[0].name, await gateCost(recording({ browser, addon }), `${site.url}/`))
+      samples.add(
+        'gate',
+        compared[0].name,
+        await gateCost(recording({ browser, addon }), `${site.url}/`)
+      )
     }
     if (rows.some(({ id }) => id.startsWith('record'))) {
       progress('calls with and without a record')
@@ -100,15 +120,21 @@ await runScript(async () => {
     if (rows.some(({ id }) => id.startsWith('firefox'))) {
       progress('calls on Firefox')
       const times = await firefoxTimes(onFirefox(addon), site.url, rounds)
-      for (const [id, taken] of Object.entries(times)) for (const time of taken) samples.add(id, compared[0].name, time)
+      for (const [id, taken] of Object.entries(times))
+        for (const time of taken) samples.add(id, compared[0].name, time)
     }
     const chrome = findChrome()
     if (rows.some(({ id }) => id.startsWith('chrome')) && chrome) {
       progress(`calls on ${chrome} --headless`)
       const options = { browser: chrome, addon }
       const only = new Set(['troupe', 'peer'])
-      const sides = { stdio: servers(options).filter(({ name }) => only.has(name)), http: httpSides(options) }
-      await chromeTimes(sides, site.url, rounds, (row, server, value) => samples.add(row, server, value))
+      const sides = {
+        stdio: servers(options).filter(({ name }) => only.has(name)),
+        http: httpSides(options)
+      }
+      await chromeTimes(sides, site.url, rounds, (row, server, value) =>
+        samples.add(row, server, value)
+      )
     }
     await measureHttp(rows, httpSides({ browser, addon }), samples, site.url)
   } finally {
@@ -120,15 +146,32 @@ await runScript(async () => {
 
 function options() {
   const text = /** @type {const} */ ({ type: 'string' })
-  const { values } = parseArgs({ options: { rounds: text, only: text, addon: text, floor: { type: 'boolean' }, all: { type: 'boolean' } } })
+  const { values } = parseArgs({
+    options: {
+      rounds: text,
+      only: text,
+      addon: text,
+      floor: { type: 'boolean' },
+      all: { type: 'boolean' }
+    }
+  })
   const rounds = Number(values.rounds ?? 10)
-  if (!Number.isInteger(rounds) || rounds < 1) throw new StepFailed(`--rounds wants a number, not \`${values.rounds}\``)
+  if (!Number.isInteger(rounds) || rounds < 1)
+    throw new StepFailed(`--rounds wants a number, not \`${values.rounds}\``)
   const only = values.only?.split(',') ?? []
   const unknown = only.filter((id) => !ROWS.some((row) => row.id === id))
   if (unknown.length > 0) {
-    throw new StepFailed(`--only knows ${ROWS.map((row) => row.id).join(', ')}, not \`${unknown.join(', ')}\``)
+    throw new StepFailed(
+      `--only knows ${ROWS.map((row) => row.id).join(', ')}, not \`${unknown.join(', ')}\``
+    )
   }
-  return { rounds, only, addon: values.addon && resolve(values.addon), withFloor: values.floor, withOthers: values.all }
+  return {
+    rounds,
+    only,
+    addon: values.addon && resolve(values.addon),
+    withFloor: values.floor,
+    withOthers: values.all
+  }
 }
 
 /** Whoever goes first in a round differs from round to round.
@@ -190,7 +233,10 @@ async function measureCalls(rows, compared, rounds, samples, url) {
         for (const { server, client, names } of rotated(running, round)) {
           if (row.read) {
             // A count, not a time: one round tells it.
-            const bytes = round === 1 && READ.includes(server.name) && (await bytesRead(row.read, server, client, url + row.page, row.argument))
+            const bytes =
+              round === 1 &&
+              READ.includes(server.name) &&
+              (await bytesRead(row.read, server, client, url + row.page, row.argument))
             if (bytes) samples.add(row.id, server.name, bytes)
           } else if (names.has(server.tools[row.action]()[0])) {
             await measureRow(row, server, client, round > 0, samples, url)
@@ -216,7 +262,8 @@ async function measureHttp(rows, sides, samples, url) {
   for (const side of sides) {
     if (has('http') && side.name === 'troupe') {
       progress('calls over HTTP')
-      for (const taken of await idleCalls(side, 1000, `${url}/`)) samples.add('http', side.name, taken)
+      for (const taken of await idleCalls(side, 1000, `${url}/`))
+        samples.add('http', side.name, taken)
     }
     if (has('hundred')) {
       progress(`a hundred clients on ${side.title}`)
@@ -238,7 +285,8 @@ async function measureRow(row, server, client, keep, samples, url) {
   const until = performance.now() + (REPEAT.milliseconds * times) / REPEAT.times
   for (let time = 0; time < times && performance.now() < until; time++) {
     // There and back: to navigate to the page that is shown already is something else.
-    const argument = row.action === 'navigate' ? url + (time % 2 ? row.page : '/other') : row.argument
+    const argument =
+      row.action === 'navigate' ? url + (time % 2 ? row.page : '/other') : row.argument
     if (row.pause) await sleep(row.pause[0] + Math.random() * (row.pause[1] - row.pause[0]))
     const started = performance.now()
     const result = await client.call(...server.tools[row.action](argument))
@@ -256,20 +304,39 @@ function save(rows, compared, samples, run) {
     bounds,
     byteBounds,
     limit,
-    medians: Object.fromEntries(compared.map(({ name }) => [name, samples.quantile(id, name, 0.5)])),
+    medians: Object.fromEntries(
+      compared.map(({ name }) => [name, samples.quantile(id, name, 0.5)])
+    ),
     late: Object.fromEntries(compared.map(({ name }) => [name, samples.quantile(id, name, 0.95)])),
-    bytes: Object.fromEntries(compared.map(({ name }) => [name, samples.bytes.get(`${id} ${name}`)]))
+    bytes: Object.fromEntries(
+      compared.map(({ name }) => [name, samples.bytes.get(`${id} ${name}`)])
+    )
   }))
   mkdirSync(join(ROOT, 'bench'), { recursive: true })
-  const machine = { platform: platform(), arch: arch(), cpu: cpus()[0].model, cores: cpus().length, node: process.version }
+  const machine = {
+    platform: platform(),
+    arch: arch(),
+    cpu: cpus()[0].model,
+    cores: cpus().length,
+    node: process.version
+  }
   const file = join(ROOT, 'bench/results.json')
   writeFileSync(file, `${JSON.stringify({ ...run, machine, results }, null, 2)}\n`)
   console.log(dim(`written to ${file}`))
   // A picture of a few rows would replace that of all.
   if (rows.length < ROWS.length) return
-  const median = (/** @type {string} */ row, /** @type {string} */ server) => samples.quantile(row, server, 0.5)
+  const median = (/** @type {string} */ row, /** @type {string} */ server) =>
+    samples.quantile(row, server, 0.5)
   const under = `Medians of ${run.rounds} turns on ${machine.cores} × ${machine.cpu}, ${run.browser.replace(/.*\//, '')}; shorter is better, the scale is logarithmic`
-  writeFileSync(join(ROOT, 'bench/results.svg'), plot(rows, compared.filter(({ isBare }) => !isBare), median, under))
+  writeFileSync(
+    join(ROOT, 'bench/results.svg'),
+    plot(
+      rows,
+      compared.filter(({ isBare }) => !isBare),
+      median,
+      under
+    )
+  )
 }
 
 /** @param {string} text */

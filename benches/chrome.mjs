@@ -32,7 +32,10 @@ export async function chromeTimes({ stdio, http }, url, rounds, add) {
   try {
     for (let round = 0; round <= rounds; round++) {
       for (const { server, client } of running) {
-        for (const [row, action] of /** @type {const} */ ([['chromeNavigate', 'navigate'], ['chromeClick', 'click']])) {
+        for (const [row, action] of /** @type {const} */ ([
+          ['chromeNavigate', 'navigate'],
+          ['chromeClick', 'click']
+        ])) {
           await client.call(...server.tools.navigate(`${url}/`))
           await atRest()
           for (let time = 0; time < TIMES; time++) {

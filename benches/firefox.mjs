@@ -28,14 +28,19 @@ export async function firefoxTimes(client, url, rounds) {
     await atRest()
     for (let time = 0; time < TIMES; time++) {
       // To another page each time: to navigate to the one that is shown is something else.
-      await timed('firefoxNavigate', 'navigate', { sessionId, url: `${url}/${time % 2 ? '' : 'other'}` })
+      await timed('firefoxNavigate', 'navigate', {
+        sessionId,
+        url: `${url}/${time % 2 ? '' : 'other'}`
+      })
     }
     await client.call('navigate', { sessionId, url: `${url}/` })
     // Each row by itself, as on Chromium: what a click has painted is the click's.
     await atRest()
-    for (let time = 0; time < TIMES; time++) await timed('firefoxClick', 'click', { sessionId, selector: '#count' })
+    for (let time = 0; time < TIMES; time++)
+      await timed('firefoxClick', 'click', { sessionId, selector: '#count' })
     await atRest()
-    for (let time = 0; time < TIMES; time++) await timed('firefoxEvaluate', 'evaluate', { sessionId, script: 'document.title' })
+    for (let time = 0; time < TIMES; time++)
+      await timed('firefoxEvaluate', 'evaluate', { sessionId, script: 'document.title' })
     await atRest()
     const another = (await timed('firefoxSession', 'create_session', {})).structuredContent
     await client.call('close_session', { sessionId: another.sessionId })

@@ -74,11 +74,23 @@ export class FloorClient {
     this.#pipe ??= new Pipe(this.#browser)
     const pipe = this.#pipe
     const { browserContextId } = await pipe.send('Target.createBrowserContext')
-    const { targetId } = await pipe.send('Target.createTarget', { url: 'about:blank', browserContextId, ...VIEWPORT })
+    const { targetId } = await pipe.send('Target.createTarget', {
+      url: 'about:blank',
+      browserContextId,
+      ...VIEWPORT
+    })
     const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
-    await Promise.all(['Page.enable', 'Runtime.enable', 'Network.enable'].map((method) => pipe.send(method, {}, sessionId)))
+    await Promise.all(
+      ['Page.enable', 'Runtime.enable', 'Network.enable'].map((method) =>
+        pipe.send(method, {}, sessionId)
+      )
+    )
     /** @type {FloorPage} */
-    const page = { shown: {}, send: (method, params = {}) => pipe.send(method, params, sessionId), next: (method) => pipe.next(method, sessionId) }
+    const page = {
+      shown: {},
+      send: (method, params = {}) => pipe.send(method, params, sessionId),
+      next: (method) => pipe.next(method, sessionId)
+    }
     return { page, close: () => pipe.send('Target.disposeBrowserContext', { browserContextId }) }
   }
 
@@ -101,21 +113,33 @@ export function work(page, name, argument = '') {
 /** @typedef {{ shown: { world?: number }, send: (method: string, params?: object) => Promise<any>, next: (method: string) => Promise<any> }} FloorPage */
 
 /** @param {FloorPage} page @param {string} expression */
-const evaluate = async (page, expression) => (await page.send('Runtime.evaluate', { expression, returnByValue: true, awaitPromise: true })).result.value
+const evaluate = async (page, expression) =>
+  (await page.send('Runtime.evaluate', { expression, returnByValue: true, awaitPromise: true }))
+    .result.value
 
 /** What folds no list, and what folds as an agent's own look does. */
 const looks = (/** @type {object} */ options) => async (/** @type {FloorPage} */ page) => {
   page.shown.world ??= await makeWorld(page)
   const expression = `__troupe.snapshot(${JSON.stringify({ refs: { prefix: 'e', next: 1 }, ...options })})`
-  const { result } = await page.send('Runtime.evaluate', { expression, contextId: page.shown.world, returnByValue: true })
+  const { result } = await page.send('Runtime.evaluate', {
+    expression,
+    contextId: page.shown.world,
+    returnByValue: true
+  })
   return JSON.parse(result.value).text
 }
 
 /** A world of ours in the page, once for each document. @param {FloorPage} page @returns {Promise<number>} */
 async function makeWorld(page) {
   const { frameTree } = await page.send('Page.getFrameTree')
-  const { executionContextId } = await page.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id, worldName: 'floor' })
-  await page.send('Runtime.evaluate', { expression: `${(source ??= bundle())};0`, contextId: executionContextId })
+  const { executionContextId } = await page.send('Page.createIsolatedWorld', {
+    frameId: frameTree.frame.id,
+    worldName: 'floor'
+  })
+  await page.send('Runtime.evaluate', {
+    expression: `${(source ??= bundle())};0`,
+    contextId: executionContextId
+  })
   return executionContextId
 }
 /** @type {string | undefined} */
@@ -130,7 +154,10 @@ const TOOLS = {
     await loaded
   },
   click: async (page) => {
-    const place = await evaluate(page, `(({ x, y, width, height }) => ({ x: x + width / 2, y: y + height / 2 }))(document.querySelector('#count').getBoundingClientRect())`)
+    const place = await evaluate(
+      page,
+      `(({ x, y, width, height }) => ({ x: x + width / 2, y: y + height / 2 }))(document.querySelector('#count').getBoundingClientRect())`
+    )
     const button = { ...place, button: 'left', clickCount: 1 }
     await Promise.all([
       page.send('Input.dispatchMouseEvent', { type: 'mouseMoved', ...place }),
@@ -140,15 +167,22 @@ const TOOLS = {
   },
   evaluate: (page) => evaluate(page, 'document.title'),
   fill: (page, text) =>
-    evaluate(page, `(input => { input.focus(); input.value = ${JSON.stringify(text)}; input.dispatchEvent(new Event('input')) })(document.querySelector('#name'))`),
+    evaluate(
+      page,
+      `(input => { input.focus(); input.value = ${JSON.stringify(text)}; input.dispatchEvent(new Event('input')) })(document.querySelector('#name'))`
+    ),
   type: async (page, text) => {
     await evaluate(page, `document.querySelector('#name').focus()`)
-    const keys = [...text].flatMap((key) => [{ type: 'keyDown', key, text: key }, { type: 'keyUp', key }])
+    const keys = [...text].flatMap((key) => [
+      { type: 'keyDown', key, text: key },
+      { type: 'keyUp', key }
+    ])
     await Promise.all(keys.map((key) => page.send('Input.dispatchKeyEvent', key)))
   },
   snapshot: looks({}),
   snapshotUncut: looks({ fold: 0 }),
-  screenshot: async (page) => (await page.send('Page.captureScreenshot', { format: 'png', optimizeForSpeed: true })).data
+  screenshot: async (page) =>
+    (await page.send('Page.captureScreenshot', { format: 'png', optimizeForSpeed: true })).data
 }
 
 /** A browser, spoken to through two pipes. */
@@ -162,13 +196,21 @@ class Pipe {
 
   /** @param {string} browser */
   constructor(browser) {
-    const flags = ['--headless', '--remote-debugging-pipe', `--user-data-dir=${this.#folder}`, '--no-first-run', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])]
+    const flags = [
+      '--headless',
+      '--remote-debugging-pipe',
+      `--user-data-dir=${this.#folder}`,
+      '--no-first-run',
+      ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])
+    ]
     this.child = spawn(browser, flags, { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] })
     this.exited = new Promise((resolve) => this.child.on('close', resolve))
     this.to = /** @type {import('node:stream').Writable} */ (this.child.stdio[3])
     /** @type {Buffer[]} */
     let kept = []
-    const from = /** @type {import('node:stream').Readable} */ (/** @type {unknown} */ (this.child.stdio[4]))
+    const from = /** @type {import('node:stream').Readable} */ (
+      /** @type {unknown} */ (this.child.stdio[4])
+    )
     from.on('data', (/** @type {Buffer} */ data) => {
       for (let end = data.indexOf(0); end >= 0; end = data.indexOf(0)) {
         this.#receive(JSON.parse(Buffer.concat([...kept, data.subarray(0, end)]).toString()))
@@ -177,7 +219,9 @@ class Pipe {
       }
       kept.push(data)
     })
-    this.exited.then(() => this.#pending.forEach(({ reject }) => reject(new Error('the browser has ended'))))
+    this.exited.then(() =>
+      this.#pending.forEach(({ reject }) => reject(new Error('the browser has ended')))
+    )
   }
 
   /** @param {string} method @param {object} [params] @param {string} [sessionId] @returns {Promise<any>} */

@@ -10,7 +10,11 @@ import { atRest } from './rest.mjs'
 /** @typedef {import('./servers.mjs').HttpSide} HttpSide */
 
 export const CLIENTS = 100
-const INITIALIZE = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'troupe-bench', version: '0' } }
+const INITIALIZE = {
+  protocolVersion: '2025-06-18',
+  capabilities: {},
+  clientInfo: { name: 'troupe-bench', version: '0' }
+}
 /** A peer that does not get to its end is not waited for longer. */
 const PATIENCE = 120_000
 
@@ -18,13 +22,17 @@ const PATIENCE = 120_000
 async function start({ command, env }) {
   const port = await freePort()
   const [program, ...args] = command(port)
-  const child = spawn(program, args, { stdio: ['pipe', 'ignore', 'pipe'], env: { ...process.env, ...env } })
+  const child = spawn(program, args, {
+    stdio: ['pipe', 'ignore', 'pipe'],
+    env: { ...process.env, ...env }
+  })
   const exited = new Promise((resolve) => child.on('close', resolve))
   let stderr = ''
   child.stderr.on('data', (data) => (stderr += data))
   const deadline = performance.now() + 30_000
   while (!(await listens(port))) {
-    if (child.exitCode !== null || performance.now() > deadline) throw new StepFailed(`no server on the port: ${stderr}`)
+    if (child.exitCode !== null || performance.now() > deadline)
+      throw new StepFailed(`no server on the port: ${stderr}`)
   }
   const end = async () => {
     child.kill('SIGTERM')
@@ -32,7 +40,13 @@ async function start({ command, env }) {
     await exited
     clearTimeout(timer)
   }
-  return { url: `http://localhost:${port}/mcp`, token: env.TROUPE_AUTH_TOKEN ?? '', port, pid: /** @type {number} */ (child.pid), end }
+  return {
+    url: `http://localhost:${port}/mcp`,
+    token: env.TROUPE_AUTH_TOKEN ?? '',
+    port,
+    pid: /** @type {number} */ (child.pid),
+    end
+  }
 }
 
 /** @param {number} port @returns {Promise<boolean>} */
@@ -72,7 +86,11 @@ class Client {
   }
 
   async initialize() {
-    const response = await this.#post({ id: this.#nextId++, method: 'initialize', params: INITIALIZE })
+    const response = await this.#post({
+      id: this.#nextId++,
+      method: 'initialize',
+      params: INITIALIZE
+    })
     await response.text()
     this.#session = response.headers.get('mcp-session-id')
     await (await this.#post({ method: 'notifications/initialized' })).text()
@@ -81,7 +99,11 @@ class Client {
 
   /** The text of a tool's answer. @param {string} name @param {object} args @returns {Promise<string>} */
   async call(name, args) {
-    const response = await this.#post({ id: this.#nextId++, method: 'tools/call', params: { name, arguments: args } })
+    const response = await this.#post({
+      id: this.#nextId++,
+      method: 'tools/call',
+      params: { name, arguments: args }
+    })
     const text = await response.text()
     if (!response.ok || /"isError":\s*true/.test(text)) throw new Error(text)
     return text
@@ -107,9 +129,12 @@ export async function clientsAtOnce(side, site, count = CLIENTS, isWarm = false)
       await client.initialize()
       await client.call(...side.tools.navigate(site))
       await client.call(...side.tools.click())
-      if (!/\b1\b/.test(await client.call(...side.tools.count()))) throw new Error('it read something else')
+      if (!/\b1\b/.test(await client.call(...side.tools.count())))
+        throw new Error('it read something else')
     }
-    const late = new Promise((_, reject) => setTimeout(() => reject(new Error('too late')), PATIENCE).unref())
+    const late = new Promise((_, reject) =>
+      setTimeout(() => reject(new Error('too late')), PATIENCE).unref()
+    )
     const all = Array.from({ length: count }, () => Promise.race([work(), late]))
     const settled = await Promise.allSettled(all)
     const wrong = settled.filter(({ status }) => status === 'rejected').length

@@ -27,7 +27,9 @@ export async function inTurns(one, other, page, calls, make) {
     /** What it takes with so large a share of the calls quicker: milliseconds more, and how many times as long.
      * @param {number} share */
     at: (share) => {
-      const [first, second] = times.map((list) => list.toSorted((a, b) => a - b)[Math.floor(list.length * share)])
+      const [first, second] = times.map(
+        (list) => list.toSorted((a, b) => a - b)[Math.floor(list.length * share)]
+      )
       return { more: second - first, times: second / first }
     }
   }
@@ -36,13 +38,25 @@ export async function inTurns(one, other, page, calls, make) {
 /** How many times as long a click takes that tells its changes. @param {Start} start @param {string} page */
 export async function changesCost(start, page) {
   const click = /** @type {const} */ (['click', { selector: '#count' }])
-  const told = await inTurns(start('none', '--after-action', 'none'), start('none'), page, 100, () => click)
+  const told = await inTurns(
+    start('none', '--after-action', 'none'),
+    start('none'),
+    page,
+    100,
+    () => click
+  )
   return told.at(0.5).times
 }
 
 /** What it adds to a navigation that connections lead through the gate. @param {Start} start @param {string} page */
 export async function gateCost(start, page) {
   const navigate = /** @type {const} */ (['navigate', { url: page }])
-  const led = await inTurns(start('none', '--allow-private-network'), start('none'), page, 40, () => navigate)
+  const led = await inTurns(
+    start('none', '--allow-private-network'),
+    start('none'),
+    page,
+    40,
+    () => navigate
+  )
   return led.at(0.5).more
 }

@@ -8,7 +8,9 @@ import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
  */
 export function serverMemory(pid) {
   const children = childrenByParent()
-  const total = (process) => pss(process) + (children.get(process) ?? []).filter(isServer).reduce((sum, child) => sum + total(child), 0)
+  const total = (process) =>
+    pss(process) +
+    (children.get(process) ?? []).filter(isServer).reduce((sum, child) => sum + total(child), 0)
   return total(pid) / 1024
 }
 

@@ -51,11 +51,17 @@ export async function neighborTimes(start, url) {
   const client = start(join(folder, 'record.db'), '--timeout-action', '60000')
   try {
     await client.initialize()
-    const [quiet, large] = [await session(client, url), await session(client, url.replace('127.0.0.1', 'localhost'))]
+    const [quiet, large] = [
+      await session(client, url),
+      await session(client, url.replace('127.0.0.1', 'localhost'))
+    ]
     await client.call('evaluate', { sessionId: large, script: fill })
     const evaluate = () => client.call('evaluate', { sessionId: quiet, script: 'document.title' })
     /** @type {Map<string, number[]>} */
-    const times = new Map([['alone', []], ...Object.keys(NEIGHBORS).map((name) => /** @type {[string, number[]]} */ ([name, []]))])
+    const times = new Map([
+      ['alone', []],
+      ...Object.keys(NEIGHBORS).map((name) => /** @type {[string, number[]]} */ ([name, []]))
+    ])
     for (let call = 0; call < 500; call++) await evaluate()
     for (let round = 0; round < ROUNDS; round++) {
       for (const [name, taken] of times) {
@@ -72,7 +78,11 @@ export async function neighborTimes(start, url) {
     }
     return Array.from(times, ([name, taken]) => {
       const sorted = taken.toSorted((a, b) => a - b)
-      return { name, median: sorted[Math.floor(sorted.length * 0.5)], p99: sorted[Math.floor(sorted.length * 0.99)] }
+      return {
+        name,
+        median: sorted[Math.floor(sorted.length * 0.5)],
+        p99: sorted[Math.floor(sorted.length * 0.99)]
+      }
     })
   } finally {
     await client.close()

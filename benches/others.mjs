@@ -19,8 +19,20 @@ export async function others(browser) {
 
 /** @param {string} browser @returns {Server} */
 function devtools(browser) {
-  const program = join(ROOT, 'node_modules/chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js')
-  const flags = ['--headless', '--isolated', '--no-usage-statistics', '--viewport', '1280x720', '--executablePath', browser, ...(isRoot ? ['--chromeArg=--no-sandbox'] : [])]
+  const program = join(
+    ROOT,
+    'node_modules/chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js'
+  )
+  const flags = [
+    '--headless',
+    '--isolated',
+    '--no-usage-statistics',
+    '--viewport',
+    '1280x720',
+    '--executablePath',
+    browser,
+    ...(isRoot ? ['--chromeArg=--no-sandbox'] : [])
+  ]
   const pageId = 1
   /** Its elements have ids that a snapshot tells. */
   const uids = { count: '', name: '' }
@@ -55,7 +67,16 @@ async function agentBrowser(browser) {
   const system = `${process.platform}-${process.arch}`
   const program = join(folder, `node_modules/agent-browser/bin/agent-browser-${system}`)
   // A hundred megabytes that nothing but this needs.
-  if (!existsSync(program)) await step('agent-browser', 'to compare with', ['npm', 'install', '--prefix', folder, '--no-save', '--ignore-scripts', `agent-browser@${AGENT_BROWSER}`])
+  if (!existsSync(program))
+    await step('agent-browser', 'to compare with', [
+      'npm',
+      'install',
+      '--prefix',
+      folder,
+      '--no-save',
+      '--ignore-scripts',
+      `agent-browser@${AGENT_BROWSER}`
+    ])
   // npm leaves that to its install script, which would fetch a browser too.
   chmodSync(program, 0o755)
   let started = 0
@@ -63,7 +84,10 @@ async function agentBrowser(browser) {
   return {
     name: 'agentBrowser',
     title: 'agent-browser',
-    start: () => /** @type {any} */ (new CommandClient(program, browser, `troupe-bench-${process.pid}-${started++}`)),
+    start: () =>
+      /** @type {any} */ (
+        new CommandClient(program, browser, `troupe-bench-${process.pid}-${started++}`)
+      ),
     createSession: async () => {},
     tellsChanges: false,
     tools: {
@@ -85,7 +109,11 @@ class CommandClient {
   constructor(program, browser, session) {
     this.program = program
     this.session = session
-    this.env = { ...process.env, AGENT_BROWSER_EXECUTABLE_PATH: browser, ...(isRoot ? { AGENT_BROWSER_ARGS: '--no-sandbox' } : {}) }
+    this.env = {
+      ...process.env,
+      AGENT_BROWSER_EXECUTABLE_PATH: browser,
+      ...(isRoot ? { AGENT_BROWSER_ARGS: '--no-sandbox' } : {})
+    }
     this.spawned = performance.now()
   }
 
@@ -99,7 +127,11 @@ class CommandClient {
   }
 
   async request() {
-    return { tools: ['open', 'click', 'eval', 'fill', 'type', 'snapshot', 'screenshot'].map((name) => ({ name })) }
+    return {
+      tools: ['open', 'click', 'eval', 'fill', 'type', 'snapshot', 'screenshot'].map((name) => ({
+        name
+      }))
+    }
   }
 
   /** @param {string} _ @param {{ words: string[] }} args @returns {Promise<import('./stdio-client.mjs').ToolResult>} */
@@ -114,6 +146,10 @@ class CommandClient {
 
   /** @param {string[]} words */
   #run(words) {
-    return promisify(execFile)(this.program, ['--session', this.session, ...words], { env: this.env, timeout: 30_000, maxBuffer: 1 << 26 })
+    return promisify(execFile)(this.program, ['--session', this.session, ...words], {
+      env: this.env,
+      timeout: 30_000,
+      maxBuffer: 1 << 26
+    })
   }
 }

@@ -11,7 +11,10 @@ const PAINTED = `new Promise((done) => requestAnimationFrame(() => requestAnimat
 /** @param {string} browser @param {string} url @param {number} rounds @returns {Promise<number[]>} milliseconds */
 export async function pageTimes(browser, url, rounds) {
   const source = bundle()
-  const running = await chromium.launch({ executablePath: browser, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
+  const running = await chromium.launch({
+    executablePath: browser,
+    args: process.getuid?.() === 0 ? ['--no-sandbox'] : []
+  })
   try {
     const page = await running.newPage()
     const times = []

@@ -15,11 +15,18 @@ import { textOf } from './stdio-client.mjs'
  */
 export async function bytesRead(steps, server, client, url, text) {
   const { tools } = server
-  const calls = { navigate: tools.navigate(url), look: tools.snapshot(), click: tools.click(), type: tools.fill(text) }
+  const calls = {
+    navigate: tools.navigate(url),
+    look: tools.snapshot(),
+    click: tools.click(),
+    type: tools.fill(text)
+  }
   let bytes = 0
   for (const step of steps) {
     if (step === 'look at changes' && server.tellsChanges) continue
-    bytes += Buffer.byteLength(textOf(await client.call(...calls[step === 'look at changes' ? 'look' : step])))
+    bytes += Buffer.byteLength(
+      textOf(await client.call(...calls[step === 'look at changes' ? 'look' : step]))
+    )
   }
   return bytes
 }

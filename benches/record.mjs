@@ -17,11 +17,24 @@ export async function recordCosts(start, page) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-record-'))
   try {
     const evaluate = /** @type {const} */ (['evaluate', { script: 'document.title' }])
-    const recorded = await inTurns(start('none'), start(join(folder, 'calls.db')), page, CALLS, () => evaluate)
+    const recorded = await inTurns(
+      start('none'),
+      start(join(folder, 'calls.db')),
+      page,
+      CALLS,
+      () => evaluate
+    )
     const file = join(folder, 'saved.db')
     // Each changes what is saved of the session.
-    const changes = (call) => /** @type {const} */ (['evaluate', { script: `localStorage.count = ${call}` }])
-    const saved = await inTurns(start(file, '--persistent-sessions=false'), start(file), page, CALLS, changes)
+    const changes = (call) =>
+      /** @type {const} */ (['evaluate', { script: `localStorage.count = ${call}` }])
+    const saved = await inTurns(
+      start(file, '--persistent-sessions=false'),
+      start(file),
+      page,
+      CALLS,
+      changes
+    )
     return {
       recordMedian: recorded.at(0.5).more,
       recordLate: recorded.at(0.99).more,

@@ -12,7 +12,7 @@ const PATIENCE = 3000
 /** Linux tells how much its processors have worked; elsewhere it is a short pause. */
 export async function atRest() {
   const until = performance.now() + PATIENCE
-  for (let before = processors(); performance.now() < until; ) {
+  for (let before = processors(); performance.now() < until;) {
     await sleep(WINDOW)
     const now = processors()
     if (!before || !now || now.worked - before.worked <= MOST_WORK * (now.all - before.all)) return
@@ -23,7 +23,14 @@ export async function atRest() {
 /** In ticks since the start of the machine. */
 function processors() {
   try {
-    const [user, nice, system, idle, waiting, interrupts, softly, stolen] = readFileSync('/proc/stat', 'utf8').split('\n')[0].split(/\s+/).slice(1).map(Number)
+    const [user, nice, system, idle, waiting, interrupts, softly, stolen] = readFileSync(
+      '/proc/stat',
+      'utf8'
+    )
+      .split('\n')[0]
+      .split(/\s+/)
+      .slice(1)
+      .map(Number)
     const worked = user + nice + system + interrupts + softly
     return { worked, all: worked + idle + waiting + stolen }
   } catch {

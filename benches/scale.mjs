@@ -26,7 +26,8 @@ const LEAST = { ofTen: 0.85, ofBare: 0.65 }
 
 await runScript(async () => {
   const { values } = parseArgs({ options: { addon: { type: 'string' }, only: { type: 'string' } } })
-  const wanted = (/** @type {string} */ name) => !values.only || values.only.split(',').includes(name)
+  const wanted = (/** @type {string} */ name) =>
+    !values.only || values.only.split(',').includes(name)
   const browser = findBrowser()
   if (!browser) throw new StepFailed('no browser: install chromium-headless-shell')
   const site = await serveSite()
@@ -53,7 +54,8 @@ function quantile(times, part) {
  * @template Worker @param {Worker[]} workers @param {(worker: Worker, call: number) => Promise<unknown>} make @param {number[]} work
  */
 async function atWork(workers, make, work) {
-  for (const first of [...work, ...work]) await Promise.all(workers.map((worker) => make(worker, first)))
+  for (const first of [...work, ...work])
+    await Promise.all(workers.map((worker) => make(worker, first)))
   await atRest()
   const until = performance.now() + WORK
   /** @type {number[]} */
@@ -73,7 +75,17 @@ async function atWork(workers, make, work) {
 /** What rounds of such work came to: calls a second, and milliseconds. @param {number[][]} rounds @returns {[number, string, string]} */
 function throughput(rounds) {
   const times = rounds.flat()
-  return [Math.round(quantile(rounds.map((round) => round.length), 0.5) / (WORK / 1000)), quantile(times, 0.5).toFixed(1), quantile(times, 0.99).toFixed(1)]
+  return [
+    Math.round(
+      quantile(
+        rounds.map((round) => round.length),
+        0.5
+      ) /
+        (WORK / 1000)
+    ),
+    quantile(times, 0.5).toFixed(1),
+    quantile(times, 0.99).toFixed(1)
+  ]
 }
 
 /** @param {number[]} widths @param {(number | string)[]} cells */
@@ -87,7 +99,15 @@ function tell(widths, cells) {
  * @param {import('./in-turns.mjs').Start} start @param {string} browser @param {string} url
  */
 async function bySessions(start, browser, url) {
-  const client = start('none', '--max-sessions', '100', '--timeout-action', '60000', '--timeout-navigation', '120000')
+  const client = start(
+    'none',
+    '--max-sessions',
+    '100',
+    '--timeout-action',
+    '60000',
+    '--timeout-navigation',
+    '120000'
+  )
   const bare = new FloorClient(browser)
   await Promise.all([client.initialize(), bare.initialize()])
   const empty = serverMemory(client.pid)
@@ -104,8 +124,10 @@ async function bySessions(start, browser, url) {
     const [name, args] = calls[number]
     return client.call(name, { sessionId, ...args })
   }
-  const bareCall = (/** @type {import('./floor.mjs').FloorPage} */ page, /** @type {number} */ number) =>
-    bareWork(page, ['click', 'evaluate', 'evaluate'][number])
+  const bareCall = (
+    /** @type {import('./floor.mjs').FloorPage} */ page,
+    /** @type {number} */ number
+  ) => bareWork(page, ['click', 'evaluate', 'evaluate'][number])
   console.log('sessions  server MiB  MiB a session')
   for (const count of SESSIONS) {
     while (sessions.length < count) {
@@ -122,7 +144,15 @@ async function bySessions(start, browser, url) {
     await bareWork(page, 'navigate', `${url}/form`)
     pages.push(page)
   }
-  const each = Object.entries(WORKS).flatMap(([work, kinds]) => SESSIONS.map((count) => ({ work, kinds, count, ours: /** @type {number[][]} */ ([]), theirs: /** @type {number[][]} */ ([]) })))
+  const each = Object.entries(WORKS).flatMap(([work, kinds]) =>
+    SESSIONS.map((count) => ({
+      work,
+      kinds,
+      count,
+      ours: /** @type {number[][]} */ ([]),
+      theirs: /** @type {number[][]} */ ([])
+    }))
+  )
   for (let round = 0; round < ROUNDS; round++) {
     for (const { kinds, count, ours, theirs } of each) {
       ours.push(await atWork(sessions.slice(0, count), call, kinds))
@@ -135,23 +165,36 @@ async function bySessions(start, browser, url) {
   tell(widths, ['', 'sessions', ...measured, ...measured, 'of the bare'])
   for (const { work, count, ours, theirs } of each) {
     const [ourCells, theirCells] = [throughput(ours), throughput(theirs)]
-    tell(widths, [work, count, ...ourCells, ...theirCells, (ourCells[0] / theirCells[0]).toFixed(2)])
+    tell(widths, [
+      work,
+      count,
+      ...ourCells,
+      ...theirCells,
+      (ourCells[0] / theirCells[0]).toFixed(2)
+    ])
   }
-  const acting = (/** @type {number} */ count) => each.find((one) => one.work === 'acting' && one.count === count)
+  const acting = (/** @type {number} */ count) =>
+    each.find((one) => one.work === 'acting' && one.count === count)
   const callsOf = (/** @type {number} */ count) => throughput(acting(count)?.ours ?? [])[0]
   const most = SESSIONS.length - 1
-  console.log(`\nacting, ${SESSIONS[most]} sessions: of 10 ${atLeast(callsOf(SESSIONS[most]) / callsOf(10), LEAST.ofTen)}, of the bare client ${atLeast(callsOf(SESSIONS[most]) / throughput(acting(SESSIONS[most])?.theirs ?? [])[0], LEAST.ofBare)}`)
+  console.log(
+    `\nacting, ${SESSIONS[most]} sessions: of 10 ${atLeast(callsOf(SESSIONS[most]) / callsOf(10), LEAST.ofTen)}, of the bare client ${atLeast(callsOf(SESSIONS[most]) / throughput(acting(SESSIONS[most])?.theirs ?? [])[0], LEAST.ofBare)}`
+  )
   await Promise.all([client.close(), bare.close()])
 }
 
 /** What another session with 14 MB in IndexedDB adds to an evaluate. @param {import('./in-turns.mjs').Start} start @param {string} url */
 async function byNeighbor(start, url) {
   const [alone, ...others] = await neighborTimes(start, url)
-  console.log('evaluate beside a session with 14 MB in IndexedDB\n  the other session   median ms   99 in 100')
+  console.log(
+    'evaluate beside a session with 14 MB in IndexedDB\n  the other session   median ms   99 in 100'
+  )
   for (const { name, median, p99 } of [alone, ...others]) {
     // Nobody waits for a session that writes megabytes all the time: the bound is for what most sessions do.
     const bound = name === 'acts' ? NEIGHBOR_BOUND : undefined
-    console.log(`  ${name.padEnd(20)}${median.toFixed(2).padStart(9)}${p99.toFixed(2).padStart(12)}   ${name === 'alone' ? '' : judged((p99 / alone.p99).toFixed(2), p99 / alone.p99, bound)}`)
+    console.log(
+      `  ${name.padEnd(20)}${median.toFixed(2).padStart(9)}${p99.toFixed(2).padStart(12)}   ${name === 'alone' ? '' : judged((p99 / alone.p99).toFixed(2), p99 / alone.p99, bound)}`
+    )
   }
 }
 
@@ -160,7 +203,11 @@ async function byPage(start, url) {
   const client = start('none')
   await client.initialize()
   console.log('\npage                  first look ms   look again ms   click ms')
-  for (const [path, title] of [['/', 'small'], ['/rows', '400 rows'], ['/links', '3,000 links']]) {
+  for (const [path, title] of [
+    ['/', 'small'],
+    ['/rows', '400 rows'],
+    ['/links', '3,000 links']
+  ]) {
     /** @type {Record<string, number[]>} */
     const times = { first: [], again: [], click: [] }
     const time = async (/** @type {string} */ id, /** @type {[string, object]} */ [name, args]) => {
@@ -174,7 +221,10 @@ async function byPage(start, url) {
       await time('again', ['snapshot', {}])
       await time('click', ['click', { selector: '#count' }])
     }
-    console.log(title.padEnd(20), ...['first', 'again', 'click'].map((id) => quantile(times[id], 0.5).toFixed(1).padStart(13)))
+    console.log(
+      title.padEnd(20),
+      ...['first', 'again', 'click'].map((id) => quantile(times[id], 0.5).toFixed(1).padStart(13))
+    )
   }
   await client.close()
 }
@@ -191,13 +241,20 @@ async function byRecord(start, url) {
     /** @type {Record<string, number[]>} */
     const times = { get_text: [], get_content: [] }
     for (let round = 0; round < 100; round++) {
-      for (const [name, args] of /** @type {[string, object][]} */ ([['get_text', { selector: 'button' }], ['get_content', {}]])) {
+      for (const [name, args] of /** @type {[string, object][]} */ ([
+        ['get_text', { selector: 'button' }],
+        ['get_content', {}]
+      ])) {
         const begun = performance.now()
         await client.call(name, args)
         times[name].push(performance.now() - begun)
       }
     }
-    console.log(String(records).padStart(19), quantile(times.get_text, 0.5).toFixed(2).padStart(11), quantile(times.get_content, 0.5).toFixed(2).padStart(16))
+    console.log(
+      String(records).padStart(19),
+      quantile(times.get_text, 0.5).toFixed(2).padStart(11),
+      quantile(times.get_content, 0.5).toFixed(2).padStart(16)
+    )
   }
   await client.close()
 }

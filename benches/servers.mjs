@@ -21,33 +21,69 @@ const folders = []
 /** A file to record into, as Troupe does by itself, but not into the user's own; gone with this process. */
 function record() {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'))
-  if (folders.push(folder) === 1) process.on('exit', () => folders.forEach((made) => rmSync(made, { recursive: true, force: true })))
+  if (folders.push(folder) === 1)
+    process.on('exit', () =>
+      folders.forEach((made) => rmSync(made, { recursive: true, force: true }))
+    )
   return join(folder, 'record.db')
 }
 
 /** Chromium refuses to run sandboxed as root. @param {string} browser */
 function browserFlags(browser) {
-  return ['--headless', '--executable-path', browser, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])]
+  return [
+    '--headless',
+    '--executable-path',
+    browser,
+    ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])
+  ]
 }
 
 /** Troupe alone, recording where it is told to. @param {{ browser: string, addon: string }} options @returns {import('./in-turns.mjs').Start} */
 export function recording({ browser, addon }) {
   const program = [process.execPath, join(ROOT, 'bin/troupe.js'), ...browserFlags(browser)]
-  return (store, ...flags) => new StdioClient([...program, '--store', store, ...flags], { NAPI_RS_NATIVE_LIBRARY_PATH: addon })
+  return (store, ...flags) =>
+    new StdioClient([...program, '--store', store, ...flags], {
+      NAPI_RS_NATIVE_LIBRARY_PATH: addon
+    })
 }
 
 /** The peer itself, and the same behind Troupe, which records what is called. @param {{ browser: string, addon: string }} options */
 export function passing({ browser, addon }) {
-  const peer = [process.execPath, join(ROOT, 'node_modules/@playwright/mcp/cli.js'), ...browserFlags(browser), '--isolated']
-  const through = [process.execPath, join(ROOT, 'bin/troupe.js'), '--upstream', peer.map((word) => `'${word}'`).join(' ')]
+  const peer = [
+    process.execPath,
+    join(ROOT, 'node_modules/@playwright/mcp/cli.js'),
+    ...browserFlags(browser),
+    '--isolated'
+  ]
+  const through = [
+    process.execPath,
+    join(ROOT, 'bin/troupe.js'),
+    '--upstream',
+    peer.map((word) => `'${word}'`).join(' ')
+  ]
   const folder = record().replace(/record\.db$/, '')
-  const env = { NAPI_RS_NATIVE_LIBRARY_PATH: addon, TROUPE_STORE: join(folder, 'record.db'), TROUPE_OUTPUT_DIR: folder }
-  return { direct: () => new StdioClient([...peer, '--output-dir', join(folder, 'direct')]), through: () => new StdioClient(through, env) }
+  const env = {
+    NAPI_RS_NATIVE_LIBRARY_PATH: addon,
+    TROUPE_STORE: join(folder, 'record.db'),
+    TROUPE_OUTPUT_DIR: folder
+  }
+  return {
+    direct: () => new StdioClient([...peer, '--output-dir', join(folder, 'direct')]),
+    through: () => new StdioClient(through, env)
+  }
 }
 
 /** Troupe on Firefox. @param {string} addon */
 export function onFirefox(addon) {
-  const program = [process.execPath, join(ROOT, 'bin/troupe.js'), '--browser', 'firefox', '--headless', '--store', record()]
+  const program = [
+    process.execPath,
+    join(ROOT, 'bin/troupe.js'),
+    '--browser',
+    'firefox',
+    '--headless',
+    '--store',
+    record()
+  ]
   return new StdioClient(program, { NAPI_RS_NATIVE_LIBRARY_PATH: addon })
 }
 
@@ -64,10 +100,13 @@ export function servers({ browser, addon, withFloor }) {
       // The loader takes the release addon from there and leaves the quick one of the tests alone. A run takes longer than a
       // session lives by itself.
       start: () =>
-        new StdioClient([process.execPath, join(ROOT, 'bin/troupe.js'), ...same, '--session-timeout', '3600000'], {
-          NAPI_RS_NATIVE_LIBRARY_PATH: addon,
-          TROUPE_STORE: record()
-        }),
+        new StdioClient(
+          [process.execPath, join(ROOT, 'bin/troupe.js'), ...same, '--session-timeout', '3600000'],
+          {
+            NAPI_RS_NATIVE_LIBRARY_PATH: addon,
+            TROUPE_STORE: record()
+          }
+        ),
       createSession: (client) => client.call('create_session', {}),
       tellsChanges: true,
       tools: {
@@ -105,7 +144,16 @@ export function httpSides({ browser, addon }) {
         process.execPath,
         join(ROOT, 'bin/troupe.js'),
         ...same,
-        ...['--transport', 'http', '--port', String(port), '--max-sessions', '100', '--store', 'none']
+        ...[
+          '--transport',
+          'http',
+          '--port',
+          String(port),
+          '--max-sessions',
+          '100',
+          '--store',
+          'none'
+        ]
       ],
       env: { NAPI_RS_NATIVE_LIBRARY_PATH: addon, TROUPE_AUTH_TOKEN: randomUUID() },
       // Of what lives here it need ask nobody.
@@ -130,7 +178,10 @@ export function httpSides({ browser, addon }) {
       tools: {
         navigate: (url) => ['browser_navigate', { url }],
         click: () => ['browser_click', { element: 'Count', target: '#count' }],
-        count: () => ['browser_evaluate', { function: '() => document.querySelector("output").textContent' }]
+        count: () => [
+          'browser_evaluate',
+          { function: '() => document.querySelector("output").textContent' }
+        ]
       }
     }
   ]
@@ -149,7 +200,10 @@ function playwright(name, title, command) {
       click: () => ['browser_click', { element: 'Count', target: '#count' }],
       evaluate: () => ['browser_evaluate', { function: '() => document.title' }],
       fill: (text) => ['browser_type', { element: 'Name', target: '#name', text }],
-      typeByKeys: (text) => ['browser_type', { element: 'Name', target: '#name', text, slowly: true }],
+      typeByKeys: (text) => [
+        'browser_type',
+        { element: 'Name', target: '#name', text, slowly: true }
+      ],
       snapshot: () => ['browser_snapshot', {}],
       snapshotUncut: () => ['browser_snapshot', {}],
       screenshot: () => ['browser_take_screenshot', { scale: 'css' }]
@@ -158,7 +212,8 @@ function playwright(name, title, command) {
 }
 
 function peerVersion() {
-  return JSON.parse(readFileSync(join(ROOT, 'node_modules/@playwright/mcp/package.json'), 'utf8')).version
+  return JSON.parse(readFileSync(join(ROOT, 'node_modules/@playwright/mcp/package.json'), 'utf8'))
+    .version
 }
 
 /** The headless shell if there is one, else what `TROUPE_BENCH_BROWSER` or the PATH names. */

@@ -20,7 +20,9 @@ export class StdioClient {
     this.exited = new Promise((resolve) => this.#child.on('close', resolve))
     this.#child.stderr.on('data', (data) => (this.#stderr = (this.#stderr + data).slice(-2000)))
     this.#child.stdin.on('error', () => {})
-    createInterface({ input: this.#child.stdout }).on('line', (line) => this.#receive(JSON.parse(line)))
+    createInterface({ input: this.#child.stdout }).on('line', (line) =>
+      this.#receive(JSON.parse(line))
+    )
     this.exited.then((code) => {
       for (const { reject } of this.#pending.values()) {
         reject(new Error(`\`${[program, ...args].join(' ')}\` ended with ${code}: ${this.#stderr}`))

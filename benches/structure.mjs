@@ -27,7 +27,8 @@ export async function structureCosts(start, url, rounds) {
   const navigate = (/** @type {string} */ path) => client.call('navigate', { url: url + path })
   /** @type {Record<string, number[]>} */
   const times = {}
-  const add = (/** @type {string} */ name, /** @type {number} */ time) => (times[name] ??= []).push(time)
+  const add = (/** @type {string} */ name, /** @type {number} */ time) =>
+    (times[name] ??= []).push(time)
   // The first round warms the server and the browser up.
   for (let round = 0; round <= rounds; round++) {
     for (const path of ['/', '/frames']) {

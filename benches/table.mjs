@@ -32,11 +32,19 @@ export function table(rows, compared, samples) {
       return [amount(theirs, row.unit), ratio(mine, theirs, row.bounds[peer.name])]
     })
     const late = samples.quantile(row.id, ours.name, 0.95)
-    const line = [row.title, amount(mine, row.unit, row.limit), row.unit === 'ms' ? amount(late, row.unit) : '', ...cells]
+    const line = [
+      row.title,
+      amount(mine, row.unit, row.limit),
+      row.unit === 'ms' ? amount(late, row.unit) : '',
+      ...cells
+    ]
     const bytes = compared.map((server) => samples.bytes.get(`${row.id} ${server.name}`))
     if (bytes.every((count) => count === undefined)) return [line]
     const [first, ...others] = bytes
-    const counts = others.flatMap((count, peer) => [amount(count, 'B'), ratio(first, count, row.byteBounds?.[peers[peer].name])])
+    const counts = others.flatMap((count, peer) => [
+      amount(count, 'B'),
+      ratio(first, count, row.byteBounds?.[peers[peer].name])
+    ])
     return [line, ['  its text', amount(first, 'B'), '', ...counts]]
   })
   return columns([head, ...body])
@@ -59,7 +67,9 @@ function ratio(mine, theirs, bound) {
 
 /** Whether the ratio is as large as the project demands. @param {number} value @param {number} least */
 export function atLeast(value, least) {
-  return value >= least ? green(`${value.toFixed(2)} ≥ ${least} ok`) : red(`${value.toFixed(2)} < ${least} under`)
+  return value >= least
+    ? green(`${value.toFixed(2)} ≥ ${least} ok`)
+    : red(`${value.toFixed(2)} < ${least} under`)
 }
 
 /** @param {string} text @param {number} value @param {number} [bound] */
@@ -76,5 +86,7 @@ function columns(lines) {
     const gap = ' '.repeat(widths[column] - width(cell))
     return column === 0 ? cell + gap : gap + cell
   }
-  return lines.map((line, row) => (row === 0 ? bold : String)(line.map(padded).join('  '))).join('\n')
+  return lines
+    .map((line, row) => (row === 0 ? bold : String)(line.map(padded).join('  ')))
+    .join('\n')
 }

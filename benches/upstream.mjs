@@ -23,7 +23,8 @@ export async function passingCosts({ direct, through }, page) {
     }
   }
   await Promise.all(clients.map((client) => client.close()))
-  const at = (share) => times.map((list) => list.toSorted((a, b) => a - b)[Math.floor(list.length * share)])
+  const at = (share) =>
+    times.map((list) => list.toSorted((a, b) => a - b)[Math.floor(list.length * share)])
   const [[median, medianThrough], [late, lateThrough]] = [at(0.5), at(0.99)]
   return { upstreamMedian: medianThrough - median, upstreamLate: lateThrough - late }
 }

@@ -7,17 +7,24 @@
  */
 module.exports = function addonError(error) {
   const { version } = require('../package.json')
-  if (error?.code === 'MODULE_NOT_FOUND' && /^Cannot find module '[^']*native\.js'/.test(error.message)) {
+  if (
+    error?.code === 'MODULE_NOT_FOUND' &&
+    /^Cannot find module '[^']*native\.js'/.test(error.message)
+  ) {
     return `the addon is not built yet: run \`npm run setup\` in \`${require('node:path').dirname(__dirname)}\``
   }
   // The loader chains what it tried: anything but an absent file (a glibc that is too old, say) is the real reason.
   for (let cause = error?.cause; cause; cause = cause.cause) {
     const reason = String(cause.message).replace(/\n[^]*/, '')
-    if (!reason.startsWith('Cannot find module')) return `the native addon cannot be loaded: ${reason}`
-    if (reason.includes('-musl')) return 'there is no build for musl (Alpine): use an image with glibc, such as node:slim'
+    if (!reason.startsWith('Cannot find module'))
+      return `the native addon cannot be loaded: ${reason}`
+    if (reason.includes('-musl'))
+      return 'there is no build for musl (Alpine): use an image with glibc, such as node:slim'
   }
   const published = require('./platforms.json').filter((/** @type {any} */ { runner }) => runner)
-  const row = published.find((/** @type {any} */ { os, cpu }) => os === process.platform && cpu === process.arch)
+  const row = published.find(
+    (/** @type {any} */ { os, cpu }) => os === process.platform && cpu === process.arch
+  )
   if (!row) {
     const names = published.map((/** @type {any} */ { os, cpu }) => `${os}-${cpu}`)
     return `there is no build for ${process.platform}-${process.arch}, only for ${names.join(', ')}`

@@ -29,7 +29,10 @@ function sessionMethods(tools) {
       const positional = POSITIONAL[tool] ?? positionalOf(properties, parameters, required)
       const name = camelCase(tool)
       const method = { name, tool, parameters, positional, required: required.length }
-      return { ...method, signature: `session.${name}(${SPECIAL[name]?.signature(properties) ?? parametersOf(method)})` }
+      return {
+        ...method,
+        signature: `session.${name}(${SPECIAL[name]?.signature(properties) ?? parametersOf(method)})`
+      }
     })
 }
 
@@ -45,7 +48,8 @@ const POSITIONAL = { drag_and_drop: ['source', 'target'] }
  * @param {Record<string, any>} properties @param {string[]} parameters @param {string[]} required
  */
 function positionalOf(properties, parameters, required) {
-  if (required.length > 0) return PLAIN_TYPES.includes(properties[required[0] ?? '']?.type) ? required : []
+  if (required.length > 0)
+    return PLAIN_TYPES.includes(properties[required[0] ?? '']?.type) ? required : []
   const first = parameters.find((key) => key !== 'pageId')
   return first && LEADING_TYPES.includes(properties[first].type) ? [first] : []
 }
@@ -80,10 +84,13 @@ function argumentsOf(method, values) {
  * @param {any[]} values
  */
 function namedArguments({ name, positional }, values) {
-  if (values.length <= 1 && (values[0] === undefined || isPlainObject(values[0]))) return { ...values[0] }
+  if (values.length <= 1 && (values[0] === undefined || isPlainObject(values[0])))
+    return { ...values[0] }
   const [options, ...more] = values.slice(positional.length)
   if (more.length > 0 || !(options === undefined || isPlainObject(options))) {
-    throw new TypeError(`\`${name}\` was called with ${values.length} arguments that fit no parameters`)
+    throw new TypeError(
+      `\`${name}\` was called with ${values.length} arguments that fit no parameters`
+    )
   }
   return { ...options, ...Object.fromEntries(positional.map((key, place) => [key, values[place]])) }
 }
@@ -99,16 +106,23 @@ const SPECIAL = {
     signature: () => 'script, arg?',
     read(method, [script, arg, ...more]) {
       if (typeof script !== 'function' && typeof script !== 'string') return undefined
-      if (more.length > 0) throw new TypeError('`evaluate` takes one argument for the script: pass an array or an object')
+      if (more.length > 0)
+        throw new TypeError(
+          '`evaluate` takes one argument for the script: pass an array or an object'
+        )
       if (arg === undefined || isOptions(method, arg)) return { ...arg, script: String(script) }
       return { args: [arg], script: String(script) }
     }
   },
   // `(url, response?)`, where `response` is what Playwright's `route.fulfill` takes.
   mockResponse: {
-    signature: ({ response }) => `url, response?: { ${Object.keys(response.properties).map((key) => `${key}?`).join(', ')} }`,
+    signature: ({ response }) =>
+      `url, response?: { ${Object.keys(response.properties)
+        .map((key) => `${key}?`)
+        .join(', ')} }`,
     read(method, [url, response, ...more]) {
-      if (more.length > 0 || !isPlainObject(response) || isOptions(method, response)) return undefined
+      if (more.length > 0 || !isPlainObject(response) || isOptions(method, response))
+        return undefined
       return { url, response }
     }
   },
@@ -129,7 +143,10 @@ function baselineText(baseline) {
     const bytes = Buffer.from(baseline.buffer, baseline.byteOffset, baseline.byteLength)
     return `data:;base64,${bytes.toString('base64')}`
   }
-  const isPicture = isPlainObject(baseline) && typeof baseline.data === 'string' && typeof baseline.mimeType === 'string'
+  const isPicture =
+    isPlainObject(baseline) &&
+    typeof baseline.data === 'string' &&
+    typeof baseline.mimeType === 'string'
   return isPicture ? `data:${baseline.mimeType};base64,${baseline.data}` : undefined
 }
 

@@ -6,7 +6,12 @@ import { dirname, extname, join, normalize } from 'node:path'
 
 const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 
-const TYPES = { '.html': 'text/html', '.css': 'text/css', '.js': 'text/javascript', '.png': 'image/png' }
+const TYPES = {
+  '.html': 'text/html',
+  '.css': 'text/css',
+  '.js': 'text/javascript',
+  '.png': 'image/png'
+}
 
 const PETS = new Map([
   [1, { id: 1, name: 'Ada', kind: 'cat', status: 'available' }],
@@ -18,7 +23,12 @@ const API = {
   info: { title: 'Pet store', version: '1.0.0', description: 'A small store on this machine.' },
   paths: {
     '/api/pets': {
-      get: { summary: 'List the pets', operationId: 'listPets', tags: ['pets'], responses: { 200: { description: 'All' } } }
+      get: {
+        summary: 'List the pets',
+        operationId: 'listPets',
+        tags: ['pets'],
+        responses: { 200: { description: 'All' } }
+      }
     },
     '/api/pets/{petId}': {
       get: {
@@ -56,10 +66,15 @@ async function answer(path) {
     const pet = PETS.get(Number(path.slice('/api/pets/'.length)))
     return pet ? json(200, pet) : json(404, { message: 'No such pet' })
   }
-  if (path === '/swagger-initializer.js') return { status: 200, type: TYPES['.js'], body: INITIALIZER }
+  if (path === '/swagger-initializer.js')
+    return { status: 200, type: TYPES['.js'], body: INITIALIZER }
   const file = normalize(path === '/' ? '/index.html' : path)
   try {
-    return { status: 200, type: TYPES[extname(file)] ?? 'text/plain', body: await readFile(join(SWAGGER_UI, file)) }
+    return {
+      status: 200,
+      type: TYPES[extname(file)] ?? 'text/plain',
+      body: await readFile(join(SWAGGER_UI, file))
+    }
   } catch {
     return json(404, { message: 'Not found' })
   }

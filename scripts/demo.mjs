@@ -43,21 +43,35 @@ async function play(tool, url) {
   mkdirSync(join(PICTURE, '..'), { recursive: true })
   writeFileSync(PICTURE, Buffer.from(data, 'base64'))
   await tool('close_session', { sessionId })
-  if (!String(value).includes('Grace')) throw new StepFailed(`the app should have answered with pet 7, not \`${value}\``)
+  if (!String(value).includes('Grace'))
+    throw new StepFailed(`the app should have answered with pet 7, not \`${value}\``)
 }
 
 async function connect() {
   const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
   const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js')
   // Chromium refuses to run sandboxed as root.
-  const args = ['bin/troupe.js', '--headless', '--log-level', 'warn', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])]
-  const transport = new StdioClientTransport({ command: process.execPath, args, cwd: ROOT, stderr: 'inherit' })
+  const args = [
+    'bin/troupe.js',
+    '--headless',
+    '--log-level',
+    'warn',
+    ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])
+  ]
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args,
+    cwd: ROOT,
+    stderr: 'inherit'
+  })
   const client = new Client({ name: 'troupe-demo', version: '0' })
   const started = performance.now()
   console.log(`\n${cyan('▸')} ${bold('start')} ${dim(`node ${args.join(' ')}`)}`)
   await client.connect(transport)
   const { tools } = await client.listTools()
-  console.log(`  ${client.getServerVersion()?.name} ${client.getServerVersion()?.version}, ${tools.length} tools`)
+  console.log(
+    `  ${client.getServerVersion()?.name} ${client.getServerVersion()?.version}, ${tools.length} tools`
+  )
   console.log(green(`  ${since(started)}\n`))
   return { client, transport }
 }
@@ -65,14 +79,23 @@ async function connect() {
 /** Calls a tool, shows the call and the answer, and gives back what the answer says.
  * @param {import('@modelcontextprotocol/sdk/client/index.js').Client} client @param {string} tool @param {any} args */
 async function call(client, tool, { sessionId, ...shown }) {
-  console.log(`${cyan('▸')} ${bold(tool)} ${dim(Object.keys(shown).length ? JSON.stringify(shown) : '')}`)
+  console.log(
+    `${cyan('▸')} ${bold(tool)} ${dim(Object.keys(shown).length ? JSON.stringify(shown) : '')}`
+  )
   const started = performance.now()
-  const result = await client.callTool({ name: tool, arguments: sessionId ? { sessionId, ...shown } : shown })
+  const result = await client.callTool({
+    name: tool,
+    arguments: sessionId ? { sessionId, ...shown } : shown
+  })
   const took = since(started)
   const content = /** @type {any[]} */ (result.content)
   const image = content.find((part) => part.type === 'image')
   const text = content.map((part) => part.text ?? '').join('\n')
-  console.log(shortened(image ? `${image.mimeType}, ${Math.round((image.data.length * 3) / 4 / 1024)} KiB` : text))
+  console.log(
+    shortened(
+      image ? `${image.mimeType}, ${Math.round((image.data.length * 3) / 4 / 1024)} KiB` : text
+    )
+  )
   console.log((result.isError ? red : green)(`  ${took}\n`))
   if (result.isError) throw new StepFailed(`\`${tool}\` failed`)
   return image ?? result.structuredContent ?? text
@@ -80,7 +103,10 @@ async function call(client, tool, { sessionId, ...shown }) {
 
 /** @param {string} text */
 function shortened(text) {
-  const lines = text.split('\n').map((line) => (line.length > 110 ? `${line.slice(0, 109)}…` : line))
-  const more = lines.length > ANSWER_LINES ? [dim(`… ${lines.length - ANSWER_LINES} more lines`)] : []
+  const lines = text
+    .split('\n')
+    .map((line) => (line.length > 110 ? `${line.slice(0, 109)}…` : line))
+  const more =
+    lines.length > ANSWER_LINES ? [dim(`… ${lines.length - ANSWER_LINES} more lines`)] : []
   return [...lines.slice(0, ANSWER_LINES), ...more].map((line) => `  ${line}`).join('\n')
 }

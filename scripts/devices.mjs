@@ -3,9 +3,11 @@ import { devices } from 'playwright-core'
 
 /** @returns {string} */
 export function deviceList() {
-  const rows = Object.entries(devices).map(([name, { viewport, deviceScaleFactor, isMobile, hasTouch, userAgent }]) => {
-    const device = { viewport, deviceScaleFactor, isMobile, hasTouch, userAgent }
-    return `  ${JSON.stringify(name)}: ${JSON.stringify(device)}`
-  })
+  const rows = Object.entries(devices).map(
+    ([name, { viewport, deviceScaleFactor, isMobile, hasTouch, userAgent }]) => {
+      const device = { viewport, deviceScaleFactor, isMobile, hasTouch, userAgent }
+      return `  ${JSON.stringify(name)}: ${JSON.stringify(device)}`
+    }
+  )
   return `{\n${rows.join(',\n')}\n}\n`
 }

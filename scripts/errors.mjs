@@ -20,6 +20,10 @@ export function errorDocument(rows) {
     const http = status.refused ? `**${status.refused}**` : status.failed
     return `| \`${code}\` | ${when} | ${retryable ? 'yes' : 'no'} | ${suggestion ?? ''} | ${http} |`
   })
-  const table = ['| code | when | retryable | suggestion | HTTP |', '|---|---|---|---|---|', ...lines]
+  const table = [
+    '| code | when | retryable | suggestion | HTTP |',
+    '|---|---|---|---|---|',
+    ...lines
+  ]
   return `${INTRODUCTION}\n${table.join('\n')}\n`
 }

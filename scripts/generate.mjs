@@ -15,7 +15,8 @@ const native = createRequire(import.meta.url)('../native.js')
 const tools = JSON.parse(native.toolSchemas())
 const errors = JSON.parse(native.errorSchemas())
 const generated = {
-  'index.d.ts': () => typesOf(tools, JSON.parse(native.configSchema()), errors, JSON.parse(native.eventSchemas())),
+  'index.d.ts': () =>
+    typesOf(tools, JSON.parse(native.configSchema()), errors, JSON.parse(native.eventSchemas())),
   'src/config/devices.json': () => deviceList(),
   'docs/errors.md': () => errorDocument(errors.codes),
   ...platformFiles,

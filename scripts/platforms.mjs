@@ -24,13 +24,16 @@ const EVIDENCE = {
  * `npm run test:full` checks all of them.
  */
 export const QUICK_TARGETS = ['aarch64-apple-darwin', 'x86_64-pc-windows-msvc']
-export const CHECKED_TARGETS = PLATFORMS.filter(({ evidence }) => evidence === 'types').map(({ target }) => target)
+export const CHECKED_TARGETS = PLATFORMS.filter(({ evidence }) => evidence === 'types').map(
+  ({ target }) => target
+)
 
 /** @type {Record<string, (old: string) => string>} path of a generated file → its text */
 export const platformFiles = {
   'package.json': withTargets,
   'README.md': (text) => between(text, '<!-- platforms -->', '<!-- /platforms -->', table()),
-  '.github/workflows/ci.yml': (text) => between(text, '# platforms', '# end of platforms', jobs(), '          '),
+  '.github/workflows/ci.yml': (text) =>
+    between(text, '# platforms', '# end of platforms', jobs(), '          '),
   ...Object.fromEntries(
     PUBLISHED.flatMap((platform) => [
       [`npm/${platform.name}/package.json`, () => manifestOf(platform)],
@@ -48,10 +51,23 @@ function withTargets(text) {
 
 /** @param {Platform} platform */
 function manifestOf({ name, os, cpu, libc }) {
-  const { version, description, keywords, license, engines, repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  const { version, description, keywords, license, engines, repository } = JSON.parse(
+    readFileSync(join(ROOT, 'package.json'), 'utf8')
+  )
   const addon = `troupe.${name}.node`
   const where = { os: [os], cpu: [cpu], ...(libc && { libc: [libc] }) }
-  return json({ name: `troupe-${name}`, version, description, keywords, license, repository, main: addon, files: [addon], engines, ...where })
+  return json({
+    name: `troupe-${name}`,
+    version,
+    description,
+    keywords,
+    license,
+    repository,
+    main: addon,
+    files: [addon],
+    engines,
+    ...where
+  })
 }
 
 /** @param {Platform} platform */
@@ -61,12 +77,18 @@ The native addon of [\`troupe\`](https://www.npmjs.com/package/troupe) for ${tit
 `
 
 function table() {
-  const rows = PLATFORMS.map(({ name, title, evidence, runner }) => `| ${title} | ${runner ? `\`troupe-${name}\`` : 'none yet'} | ${EVIDENCE[evidence]} |`)
+  const rows = PLATFORMS.map(
+    ({ name, title, evidence, runner }) =>
+      `| ${title} | ${runner ? `\`troupe-${name}\`` : 'none yet'} | ${EVIDENCE[evidence]} |`
+  )
   return ['| platform | package with the addon | checked |', '|---|---|---|', ...rows].join('\n')
 }
 
 function jobs() {
-  return PUBLISHED.map(({ name, target, runner }) => `          - { platform: ${name}, target: ${target}, runner: ${runner} }`).join('\n')
+  return PUBLISHED.map(
+    ({ name, target, runner }) =>
+      `          - { platform: ${name}, target: ${target}, runner: ${runner} }`
+  ).join('\n')
 }
 
 /** Replaces the lines between two marks. @param {string} text @param {string} begin @param {string} end @param {string} lines */

@@ -10,7 +10,8 @@ const END = '<!-- /tools -->'
  */
 export function withToolTable(readme, tools) {
   const rows = tools.map(
-    ({ name, description, inputSchema }) => `| \`${name}\` | ${parametersOf(inputSchema)} | ${cell(description)} |`
+    ({ name, description, inputSchema }) =>
+      `| \`${name}\` | ${parametersOf(inputSchema)} | ${cell(description)} |`
   )
   const table = ['| tool | parameters | what it does |', '|---|---|---|', ...rows].join('\n')
   const [before, after] = [readme.indexOf(BEGIN), readme.indexOf(END)]

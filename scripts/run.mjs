@@ -36,8 +36,13 @@ export async function step(title, reason, [program, ...args], options = {}) {
   // A log without a terminal shows no progress bar of the program's own: say now and then that it still runs.
   const heartbeat = setInterval(() => console.log(dim(`  … ${title}, ${since(started)}`)), 20_000)
   if (process.stdout.isTTY) clearInterval(heartbeat)
-  const code = await exitCode(program, args, { ...options, stdio: 'inherit' }).finally(() => clearInterval(heartbeat))
-  if (code !== 0) throw new StepFailed(`${title} failed after ${since(started)} (\`${program}\` ended with ${code})`)
+  const code = await exitCode(program, args, { ...options, stdio: 'inherit' }).finally(() =>
+    clearInterval(heartbeat)
+  )
+  if (code !== 0)
+    throw new StepFailed(
+      `${title} failed after ${since(started)} (\`${program}\` ended with ${code})`
+    )
   console.log(`${green('✓')} ${title}, ${since(started)}`)
 }
 
@@ -64,7 +69,9 @@ export function exitCode(program, args, { env, ...options }) {
 /** @param {string} program */
 export function onPath(program) {
   const names = process.platform === 'win32' ? [`${program}.exe`, `${program}.cmd`] : [program]
-  return (process.env.PATH ?? '').split(delimiter).some((folder) => names.some((name) => canRun(join(folder, name))))
+  return (process.env.PATH ?? '')
+    .split(delimiter)
+    .some((folder) => names.some((name) => canRun(join(folder, name))))
 }
 
 /** @param {string} path */

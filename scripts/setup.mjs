@@ -2,7 +2,15 @@
 // their other clients. Looks first and does only what is missing, so that running it again costs nothing noticeable.
 // It runs before there are npm packages: Node built-ins only.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ROOT, StepFailed, canRun, exitCode, onPath, red, step } from './run.mjs'
@@ -16,7 +24,15 @@ const PYTHON_ENVIRONMENTS = {
   'venv-openapi': ['schemathesis==4.32.5']
 }
 /** Small packages of HTML documentation, none with a version in its name: pages for the test of roles and names. */
-const DEBIAN_DOCS = ['debian-policy', 'git-doc', 'libxml2-doc', 'maint-guide', 'python-flask-doc', 'r-doc-html', 'sphinx-doc']
+const DEBIAN_DOCS = [
+  'debian-policy',
+  'git-doc',
+  'libxml2-doc',
+  'maint-guide',
+  'python-flask-doc',
+  'r-doc-html',
+  'sphinx-doc'
+]
 
 /** @param {{ forTests?: boolean }} [options] */
 export async function setup({ forTests = false } = {}) {
@@ -24,9 +40,13 @@ export async function setup({ forTests = false } = {}) {
   await addon()
   if (forTests) {
     await testPrograms()
-    await npmPackages(join(ROOT, '__test__/clients'), 'MCP clients, the conformance suite and the Node 22 that they need')
+    await npmPackages(
+      join(ROOT, '__test__/clients'),
+      'MCP clients, the conformance suite and the Node 22 that they need'
+    )
     await npmPackages(join(ROOT, '__test__/apps'), 'the apps and sites that the tests drive')
-    for (const [name, packages] of Object.entries(PYTHON_ENVIRONMENTS)) await pythonPackages(name, packages)
+    for (const [name, packages] of Object.entries(PYTHON_ENVIRONMENTS))
+      await pythonPackages(name, packages)
     await debianDocs()
   }
   await browser()
@@ -37,7 +57,9 @@ async function npmPackages(folder, title) {
   const lock = readFileSync(join(folder, 'package-lock.json'))
   const stamp = join(folder, 'node_modules/.troupe-lock')
   if (isStamped(stamp, lock)) return
-  const reason = existsSync(join(folder, 'node_modules')) ? 'the lockfile is another' : 'not installed yet'
+  const reason = existsSync(join(folder, 'node_modules'))
+    ? 'the lockfile is another'
+    : 'not installed yet'
   const command = ['npm', 'ci', '--no-audit', '--no-fund', '--loglevel=error']
   // swagger-ui-dist brings a package that reports each installation to its maker.
   await step(title, reason, command, { cwd: folder, env: { SCARF_ANALYTICS: 'false' } })
@@ -50,7 +72,11 @@ async function addon() {
   const built = newestAddon(ROOT)
   // Built by these scripts from these very sources, or by hand (`npm run build`) after the last change.
   if (built && (isStamped(stamp, digest) || built > changed)) return
-  await buildAddon('native addon', built ? 'the sources have changed' : 'not built yet, a few minutes', ['build'])
+  await buildAddon(
+    'native addon',
+    built ? 'the sources have changed' : 'not built yet, a few minutes',
+    ['build']
+  )
   writeStamp(stamp, digest)
 }
 
@@ -64,7 +90,12 @@ export async function releaseAddon() {
   const stamp = join(folder, 'stamp')
   if (!isStamped(stamp, digest)) {
     const reason = 'what is measured is what is published; some minutes'
-    await buildAddon('release build of the addon', reason, ['build:release', '--', '--output-dir', folder])
+    await buildAddon('release build of the addon', reason, [
+      'build:release',
+      '--',
+      '--output-dir',
+      folder
+    ])
     writeStamp(stamp, digest)
   }
   const file = readdirSync(folder).find((name) => name.endsWith('.node'))
@@ -73,7 +104,8 @@ export async function releaseAddon() {
 
 /** @param {string} title @param {string} reason @param {string[]} script the npm script and its arguments */
 async function buildAddon(title, reason, script) {
-  if (!onPath('cargo')) throw new StepFailed('Rust is missing (`cargo`): install it from https://rustup.rs')
+  if (!onPath('cargo'))
+    throw new StepFailed('Rust is missing (`cargo`): install it from https://rustup.rs')
   if (!onPath('cc')) await aptInstall(['build-essential'], 'Rust links with a C compiler')
   await step(title, reason, ['npm', 'run', '--silent', ...script])
 }
@@ -90,14 +122,21 @@ function addonSources() {
 /** When the addon in this folder was built, if it was. @param {string} folder */
 function newestAddon(folder) {
   if (!existsSync(join(folder, 'native.js'))) return 0
-  const addons = readdirSync(folder).filter((file) => file.startsWith('troupe.') && file.endsWith('.node'))
+  const addons = readdirSync(folder).filter(
+    (file) => file.startsWith('troupe.') && file.endsWith('.node')
+  )
   return Math.max(0, ...addons.map((file) => statSync(join(folder, file)).mtimeMs))
 }
 
 /** A browser that the product finds; where there is none, the product's own installer gets one. */
 async function browser() {
   if (['chromium-headless-shell', 'chromium', 'google-chrome', 'chrome'].some(onPath)) return
-  await step('a browser', 'none on the PATH', [process.execPath, 'bin/troupe.js', 'install', 'chromium'])
+  await step('a browser', 'none on the PATH', [
+    process.execPath,
+    'bin/troupe.js',
+    'install',
+    'chromium'
+  ])
 }
 
 /** What some tests need of the system: the browsers, Xvfb for headed mode, Python for its MCP client, reverse proxies. */
@@ -113,7 +152,11 @@ async function testPrograms() {
     python3: 'python3-venv'
   }
   const missing = Object.keys(packages).filter((program) => !onPath(program))
-  if (missing.length > 0) await aptInstall(missing.map((program) => packages[program]), `missing: ${missing.join(', ')}`)
+  if (missing.length > 0)
+    await aptInstall(
+      missing.map((program) => packages[program]),
+      `missing: ${missing.join(', ')}`
+    )
 }
 
 /** @param {string} name @param {string[]} packages */
@@ -128,7 +171,10 @@ async function pythonPackages(name, packages) {
     rmSync(folder, { recursive: true, force: true })
     // Debian's python3 comes without the module that puts pip into a venv.
     if ((await exitCode('python3', ['-c', 'import ensurepip'], { stdio: 'ignore' })) !== 0) {
-      await aptInstall(['python3-venv'], 'the Python packages of the tests live in a virtual environment')
+      await aptInstall(
+        ['python3-venv'],
+        'the Python packages of the tests live in a virtual environment'
+      )
     }
     await step('Python environment', reason, ['python3', '-m', 'venv', folder])
   }
@@ -147,9 +193,13 @@ async function debianDocs() {
   mkdirSync(folder, { recursive: true })
   try {
     // An image of a container has no package lists.
-    const listed = (await exitCode('apt-cache', ['show', ...DEBIAN_DOCS], { stdio: 'ignore' })) === 0
-    if (!listed && process.getuid?.() === 0) await step('package lists', reason, ['apt-get', 'update', '-qq'])
-    await step('Debian documentation', reason, ['apt-get', 'download', '-qq', ...DEBIAN_DOCS], { cwd: folder })
+    const listed =
+      (await exitCode('apt-cache', ['show', ...DEBIAN_DOCS], { stdio: 'ignore' })) === 0
+    if (!listed && process.getuid?.() === 0)
+      await step('package lists', reason, ['apt-get', 'update', '-qq'])
+    await step('Debian documentation', reason, ['apt-get', 'download', '-qq', ...DEBIAN_DOCS], {
+      cwd: folder
+    })
     for (const file of readdirSync(folder).filter((name) => name.endsWith('.deb'))) {
       await step(file, 'unpacking it', ['dpkg-deb', '-x', file, '.'], { cwd: folder })
       rmSync(join(folder, file))
@@ -164,14 +214,21 @@ async function debianDocs() {
 /** @param {string[]} packages @param {string} reason */
 async function aptInstall(packages, reason) {
   if (process.getuid?.() !== 0 || !canRun('/usr/bin/apt-get')) {
-    console.warn(red(`! ${reason}. Install what gives ${packages.join(', ')} (here only root on Debian can).`))
+    console.warn(
+      red(`! ${reason}. Install what gives ${packages.join(', ')} (here only root on Debian can).`)
+    )
     return
   }
   const env = { DEBIAN_FRONTEND: 'noninteractive' }
   await step('package lists', reason, ['apt-get', 'update', '-qq'], { env })
-  await step('Debian packages', reason, ['apt-get', 'install', '-y', '-qq', '--no-install-recommends', ...packages], {
-    env
-  })
+  await step(
+    'Debian packages',
+    reason,
+    ['apt-get', 'install', '-y', '-qq', '--no-install-recommends', ...packages],
+    {
+      env
+    }
+  )
 }
 
 /** @param {string} path relative to the root @returns {string[]} */

@@ -21,7 +21,10 @@ import { runScript, setup } from './setup.mjs'
 const NOTES_FOLDER = join(ROOT, '.cache', 'notes')
 
 const flag = /** @type {const} */ ({ type: 'boolean', default: false })
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { full: flag, rest: flag, browser: { type: 'string' } } })
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { full: flag, rest: flag, browser: { type: 'string' } }
+})
 const { rest, browser: withBrowser } = values
 const full = rest || values.full
 const [only, ...words] = positionals
@@ -50,7 +53,10 @@ const FAILURES_FILE = join(ROOT, '.cache', 'failures.txt')
 
 const PARTS = {
   format: ['Rust formatting', () => check('cargo', ['fmt', '--check'])],
-  clippy: ['Rust lints', () => check('cargo', ['clippy', '--all-targets', '--quiet', ...TESTING, '--', '-D', 'warnings'])],
+  clippy: [
+    'Rust lints',
+    () => check('cargo', ['clippy', '--all-targets', '--quiet', ...TESTING, '--', '-D', 'warnings'])
+  ],
   targets: ['Rust lints for other platforms', checkTargets],
   rust: ['Rust tests', rustTests],
   js: ['JavaScript lints and types', () => check('npm', ['run', '--silent', 'lint:js'])],
@@ -58,7 +64,8 @@ const PARTS = {
 }
 
 await runScript(async () => {
-  if (only && !(only in PARTS)) throw new StepFailed(`the parts are ${Object.keys(PARTS).join(', ')}, not \`${only}\``)
+  if (only && !(only in PARTS))
+    throw new StepFailed(`the parts are ${Object.keys(PARTS).join(', ')}, not \`${only}\``)
   const started = performance.now()
   await setup({ forTests: true })
   const failed = []
@@ -73,7 +80,8 @@ await runScript(async () => {
     console.log(`${fine ? green('✓') : red('✗')} ${title}, ${since(begun)}`)
   }
   console.log(dim(`\nall in ${since(started)}`))
-  const told = failed.length > 0 ? [red(`failed: ${failed.join(', ')}`), ...failures].join('\n') : ''
+  const told =
+    failed.length > 0 ? [red(`failed: ${failed.join(', ')}`), ...failures].join('\n') : ''
   if (told) console.log(told)
   writeFileSync(FAILURES_FILE, told)
   const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : ''
@@ -92,9 +100,15 @@ async function check(program, args, env) {
  * Type-checks the Rust code for platforms that no test runs on. C code is not compiled: an empty library takes its place.
  */
 async function checkTargets() {
-  const targets = full ? CHECKED_TARGETS.filter((target) => !rest || !QUICK_TARGETS.includes(target)) : QUICK_TARGETS
+  const targets = full
+    ? CHECKED_TARGETS.filter((target) => !rest || !QUICK_TARGETS.includes(target))
+    : QUICK_TARGETS
   if (!onPath('rustup')) {
-    console.log(dim('  skipped: `rustup` is missing, which installs the standard libraries of other platforms'))
+    console.log(
+      dim(
+        '  skipped: `rustup` is missing, which installs the standard libraries of other platforms'
+      )
+    )
     total.skipped++
     return
   }
@@ -103,19 +117,33 @@ async function checkTargets() {
   const substitute = join(ROOT, 'scripts/no-c-compiler.sh')
   const programs = ['CC', 'CXX', 'AR', 'RANLIB']
   const env = Object.fromEntries(
-    targets.flatMap((target) => programs.map((program) => [`${program}_${target.replaceAll('-', '_')}`, substitute]))
+    targets.flatMap((target) =>
+      programs.map((program) => [`${program}_${target.replaceAll('-', '_')}`, substitute])
+    )
   )
   const selected = targets.flatMap((target) => ['--target', target])
-  await check('cargo', ['clippy', '--all-targets', '--quiet', ...selected, ...TESTING, '--', '-D', 'warnings'], env)
+  await check(
+    'cargo',
+    ['clippy', '--all-targets', '--quiet', ...selected, ...TESTING, '--', '-D', 'warnings'],
+    env
+  )
 }
 
 async function rustTests() {
   if (!onPath('cargo-nextest')) {
-    await counted('cargo', ['test', '--quiet', ...TESTING], /(\d+) passed; (\d+) failed; (\d+) ignored/g)
+    await counted(
+      'cargo',
+      ['test', '--quiet', ...TESTING],
+      /(\d+) passed; (\d+) failed; (\d+) ignored/g
+    )
     return
   }
   const summary = /tests run: (\d+) passed(?: \([^)]*\))?(?:, (\d+) failed)?(?:, (\d+) skipped)?/g
-  await counted('cargo', ['nextest', 'run', ...TESTING, '--no-tests=pass', '--color=never'], summary)
+  await counted(
+    'cargo',
+    ['nextest', 'run', ...TESTING, '--no-tests=pass', '--color=never'],
+    summary
+  )
 }
 
 /**
@@ -126,7 +154,10 @@ async function counted(program, args, summary) {
   console.log(dim(`  $ ${[program, ...args].join(' ')}`))
   const child = spawn(program, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
-  for (const [from, to] of /** @type {const} */ ([[child.stdout, process.stdout], [child.stderr, process.stderr]])) {
+  for (const [from, to] of /** @type {const} */ ([
+    [child.stdout, process.stdout],
+    [child.stderr, process.stderr]
+  ])) {
     from.on('data', (data) => {
       output += data
       to.write(data)
@@ -149,9 +180,12 @@ async function counted(program, args, summary) {
 async function nodeTests() {
   const all = testFiles('__test__')
   const wanted = all.filter((file) => words.every((word) => file.includes(word)))
-  if (wanted.length === 0) throw new StepFailed(`no test file has \`${words.join(' ')}\` in its path`)
+  if (wanted.length === 0)
+    throw new StepFailed(`no test file has \`${words.join(' ')}\` in its path`)
   if (withBrowser && !(withBrowser in BROWSERS)) {
-    throw new StepFailed(`the browsers are ${Object.keys(BROWSERS).join(', ')}, not \`${withBrowser}\``)
+    throw new StepFailed(
+      `the browsers are ${Object.keys(BROWSERS).join(', ')}, not \`${withBrowser}\``
+    )
   }
   for (const [browser, { chosen, isPartial }] of Object.entries(BROWSERS)) {
     if (withBrowser && browser !== withBrowser) continue
@@ -181,7 +215,8 @@ async function covered(files) {
   delete process.env[NOTES]
   const missing = coverage.missing(NOTES_FOLDER)
   total[missing.length > 0 ? 'failed' : 'passed']++
-  if (missing.length > 0) console.log(red(`no end-to-end test has used or seen:\n  ${missing.join('\n  ')}`))
+  if (missing.length > 0)
+    console.log(red(`no end-to-end test has used or seen:\n  ${missing.join('\n  ')}`))
 }
 
 /**
@@ -192,26 +227,49 @@ async function nodeTestsIn(files) {
   const apart = files.filter((file) => !rest || ALONE.includes(file.replace('__test__/', '')))
   /** How long each file took. @type {Map<string, number>} */
   const took = new Map()
-  await inGroups(files.filter((file) => !apart.includes(file)), 2, took)
+  await inGroups(
+    files.filter((file) => !apart.includes(file)),
+    2,
+    took
+  )
   await inGroups(apart, 1, took)
   const longest = [...took].sort(([, one], [, other]) => other - one).slice(0, LONGEST)
-  console.log(dim(`the longest: ${longest.map(([file, ms]) => `${file} ${(ms / 1000).toFixed(1)} s`).join(', ')}`))
+  console.log(
+    dim(
+      `the longest: ${longest.map(([file, ms]) => `${file} ${(ms / 1000).toFixed(1)} s`).join(', ')}`
+    )
+  )
 }
 
 /** @param {string[]} files @param {number} concurrency so many at a time @param {Map<string, number>} took */
 async function inGroups(files, concurrency, took) {
   if (files.length === 0) return
   // None may hang for ever.
-  const events = run({ files: files.map((file) => join(ROOT, file)), concurrency, timeout: 600_000 })
+  const events = run({
+    files: files.map((file) => join(ROOT, file)),
+    concurrency,
+    timeout: 600_000
+  })
   events.on('test:complete', ({ name, file, nesting, details }) => {
     if (nesting === 0 && name === file) took.set(relative(ROOT, file), details.duration_ms)
   })
   events.on('test:fail', ({ name, file, details: { error } }) => {
     if (error.failureType === 'subtestsFailed') return
-    const why = String(inspect(error.cause ?? error)).split('\n').slice(0, REASON_LINES).join('\n    ')
-    failures.push(`${red('✗')} ${relative(ROOT, file ?? '')} with ${process.env.TEST_BROWSER}: ${name}\n    ${why}`)
+    const why = String(inspect(error.cause ?? error))
+      .split('\n')
+      .slice(0, REASON_LINES)
+      .join('\n    ')
+    failures.push(
+      `${red('✗')} ${relative(ROOT, file ?? '')} with ${process.env.TEST_BROWSER}: ${name}\n    ${why}`
+    )
   })
-  const key = { pass: 'passed', fail: 'failed', cancelled: 'failed', skipped: 'skipped', todo: 'skipped' }
+  const key = {
+    pass: 'passed',
+    fail: 'failed',
+    cancelled: 'failed',
+    skipped: 'skipped',
+    todo: 'skipped'
+  }
   events.on('test:diagnostic', ({ message, nesting }) => {
     const [, name, count] = /^(\w+) (\d+)$/.exec(message) ?? []
     if (nesting === 0 && name in key) total[key[name]] += Number(count)

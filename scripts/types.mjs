@@ -29,10 +29,16 @@ export function typesOf(tools, config, errors, events) {
   for (const tool of tools) {
     const inSession = methods.some((method) => method.tool === tool.name)
     if (!inSession && tool.name !== 'create_session') continue
-    interfaces.push(declaration(`${typeName(tool.name)}Arguments`, withTypes(tool.name, withoutSessionId(tool.inputSchema))))
+    interfaces.push(
+      declaration(
+        `${typeName(tool.name)}Arguments`,
+        withTypes(tool.name, withoutSessionId(tool.inputSchema))
+      )
+    )
     const result = inSession && resultType(tool, tools)
     const declared = interfaces.some((text) => text.includes(`export interface ${result} {`))
-    if (result && !declared) interfaces.push(declaration(result, withTypes(tool.name, tool.outputSchema)))
+    if (result && !declared)
+      interfaces.push(declaration(result, withTypes(tool.name, tool.outputSchema)))
   }
   interfaces.push(...eventTypes(events))
   return template
@@ -42,7 +48,8 @@ export function typesOf(tools, config, errors, events) {
     .replace('/*interfaces*/', () => interfaces.join('\n\n'))
 }
 
-const CONFIG = 'The options of the command line (`troupe --help`), in camelCase. The sections of a nested config file are taken too.'
+const CONFIG =
+  'The options of the command line (`troupe --help`), in camelCase. The sections of a nested config file are taken too.'
 
 /** @param {Tool} tool */
 const isList = (tool) => tool.name === 'list_sessions'
@@ -72,7 +79,8 @@ const NAMED = {
 function withTypes(tool, schema) {
   const properties = { ...schema.properties }
   for (const [name, type] of Object.entries(NAMED[tool] ?? {})) {
-    if (properties[name]) properties[name] = { description: properties[name].description, typeName: type }
+    if (properties[name])
+      properties[name] = { description: properties[name].description, typeName: type }
   }
   return { ...schema, properties }
 }
@@ -80,30 +88,50 @@ function withTypes(tool, schema) {
 /** The name of the type of a tool's result: tools with the same result share it. @param {Tool} tool @param {Tool[]} tools */
 function resultType(tool, tools) {
   if (!tool.outputSchema) return undefined
-  const alike = tools.filter(({ outputSchema, outputType }) => outputSchema && outputType === tool.outputType)
+  const alike = tools.filter(
+    ({ outputSchema, outputType }) => outputSchema && outputType === tool.outputType
+  )
   const isShared = alike.length > 1
-  const differs = alike.find(({ outputSchema }) => JSON.stringify(outputSchema) !== JSON.stringify(tool.outputSchema))
-  if (differs) throw new Error(`${tool.name} and ${differs.name} have different results whose types are both named ${tool.outputType}`)
-  return isShared ? tool.outputType?.replace(/(Answer)?$/, 'Result') : `${typeName(tool.name)}Result`
+  const differs = alike.find(
+    ({ outputSchema }) => JSON.stringify(outputSchema) !== JSON.stringify(tool.outputSchema)
+  )
+  if (differs)
+    throw new Error(
+      `${tool.name} and ${differs.name} have different results whose types are both named ${tool.outputType}`
+    )
+  return isShared
+    ? tool.outputType?.replace(/(Answer)?$/, 'Result')
+    : `${typeName(tool.name)}Result`
 }
 
 /** An interface for each event of a session, and the table of them by name. @param {any} events @returns {string[]} */
 function eventTypes(events) {
   const rows = events.oneOf.map((/** @type {any} */ event) => {
     const { type, ...properties } = event.properties
-    const schema = { ...event, properties, required: event.required.filter((/** @type {string} */ key) => key !== 'type') }
+    const schema = {
+      ...event,
+      properties,
+      required: event.required.filter((/** @type {string} */ key) => key !== 'type')
+    }
     return { name: type.const, type: `${typeName(type.const)}Event`, schema }
   })
   const interfaces = rows.map(({ type, schema }) => declaration(type, schema, schema.description))
   const lines = rows.map(({ name, type }) => `  ${name}: ${type}`)
-  return [...interfaces, `/** The events of a session and what its listeners are called with. */\nexport interface SessionEvents {\n${lines.join('\n')}\n}`]
+  return [
+    ...interfaces,
+    `/** The events of a session and what its listeners are called with. */\nexport interface SessionEvents {\n${lines.join('\n')}\n}`
+  ]
 }
 
 /** @param {any} schema */
 function withoutSessionId(schema) {
   const properties = { ...schema.properties }
   delete properties.sessionId
-  return { ...schema, properties, required: (schema.required ?? []).filter((key) => key !== 'sessionId') }
+  return {
+    ...schema,
+    properties,
+    required: (schema.required ?? []).filter((key) => key !== 'sessionId')
+  }
 }
 
 /** The signatures of a method: with named arguments, and by place where it can be called so.
@@ -116,7 +144,9 @@ function methodType({ name, tool, positional, required }, tools) {
   const result = `Promise<${resultType(row, tools) ?? plain}>`
   const lines = [doc(description, '  ').trim()]
   if (positional.length > 0) {
-    const places = positional.map((key, index) => `${key}${index < required ? '' : '?'}: ${named}['${key}']`).join(', ')
+    const places = positional
+      .map((key, index) => `${key}${index < required ? '' : '?'}: ${named}['${key}']`)
+      .join(', ')
     const rest = `options?: Omit<${named}, ${positional.map((key) => `'${key}'`).join(' | ')}>`
     lines.push(`${name}(${places}, ${rest}): ${result}`)
   }
@@ -128,8 +158,10 @@ function methodType({ name, tool, positional, required }, tools) {
 
 /** Further signatures of methods that can be called as in Playwright. @type {Record<string, string>} */
 const PLAYWRIGHT = {
-  evaluate: '/** As in Playwright: a function is called with `arg`. */\n  evaluate(script: string | ((arg: any) => unknown), arg?: unknown)',
-  mockResponse: "/** As in Playwright's `route.fulfill`. */\n  mockResponse(url: string, response: NonNullable<MockResponseArguments['response']>)",
+  evaluate:
+    '/** As in Playwright: a function is called with `arg`. */\n  evaluate(script: string | ((arg: any) => unknown), arg?: unknown)',
+  mockResponse:
+    "/** As in Playwright's `route.fulfill`. */\n  mockResponse(url: string, response: NonNullable<MockResponseArguments['response']>)",
   compareScreenshots:
     "/** Compares with the result of `screenshot`, or with the bytes of a PNG or JPEG file. */\n  compareScreenshots(baseline: Picture | Uint8Array, options?: Omit<CompareScreenshotsArguments, 'baseline'>)"
 }
@@ -138,7 +170,12 @@ const PLAYWRIGHT = {
 function declaration(name, schema, what) {
   const isPlain = schema.type === 'object' && !schema.anyOf && !schema.oneOf && !schema.allOf
   const type = typeOf(schema, schema.$defs ?? {}, '')
-  return doc(what, '') + (isPlain && type.startsWith('{') ? `export interface ${name} ${type}` : `export type ${name} = ${type}`)
+  return (
+    doc(what, '') +
+    (isPlain && type.startsWith('{')
+      ? `export interface ${name} ${type}`
+      : `export type ${name} = ${type}`)
+  )
 }
 
 /**
@@ -152,13 +189,15 @@ function typeOf(schema, definitions, indent) {
   if (schema === true || schema === undefined) return 'unknown'
   if (schema === false) return 'never'
   if (schema.typeName) return schema.typeName
-  if (schema.$ref) return typeOf(definitions[schema.$ref.replace('#/$defs/', '')], definitions, indent)
+  if (schema.$ref)
+    return typeOf(definitions[schema.$ref.replace('#/$defs/', '')], definitions, indent)
   if ('const' in schema) return literal(schema.const)
   if (schema.enum) return schema.enum.map(literal).join(' | ')
   const several = schema.anyOf ?? schema.oneOf
   if (several) return union(several.map((one) => typeOf(one, definitions, indent)))
   if (schema.allOf) return schema.allOf.map((one) => typeOf(one, definitions, indent)).join(' & ')
-  if (Array.isArray(schema.type)) return union(schema.type.map((type) => typeOf({ ...schema, type }, definitions, indent)))
+  if (Array.isArray(schema.type))
+    return union(schema.type.map((type) => typeOf({ ...schema, type }, definitions, indent)))
   switch (schema.type) {
     case 'string':
     case 'boolean':
@@ -187,7 +226,9 @@ function objectType({ properties = {}, required = [], additionalProperties }, de
     return `${doc(schema.description, inner)}${inner}${name}${required.includes(key) ? '' : '?'}: ${type}`
   })
   if (lines.length === 0) {
-    const value = additionalProperties ? typeOf(additionalProperties, definitions, indent) : 'unknown'
+    const value = additionalProperties
+      ? typeOf(additionalProperties, definitions, indent)
+      : 'unknown'
     return additionalProperties === false ? 'Record<string, never>' : `Record<string, ${value}>`
   }
   return `{\n${lines.join('\n')}\n${indent}}`
@@ -197,7 +238,9 @@ function objectType({ properties = {}, required = [], additionalProperties }, de
 const union = (types) => [...new Set(types)].join(' | ')
 
 /** @param {unknown} value */
-const literal = (value) => (typeof value === 'string' ? `'${value.replace(/['\\]/g, '\\$&')}'` : JSON.stringify(value))
+const literal = (value) =>
+  typeof value === 'string' ? `'${value.replace(/['\\]/g, '\\$&')}'` : JSON.stringify(value)
 
 /** @param {string | undefined} text @param {string} indent */
-const doc = (text, indent) => (text ? `${indent}/** ${text.replace(/\*\//g, '*\\/').replace(/\s+/g, ' ')} */\n` : '')
+const doc = (text, indent) =>
+  text ? `${indent}/** ${text.replace(/\*\//g, '*\\/').replace(/\s+/g, ' ')} */\n` : ''

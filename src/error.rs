@@ -319,7 +319,8 @@ mod tests {
         let mut code = String::new();
         read(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut code);
         let schema = schemars::schema_for!(ErrorDetails).to_value();
-        let given = code.split(".detail(").skip(1).filter_map(|rest| rest.trim_start().strip_prefix('"'));
+        let given =
+            code.split(".detail(").skip(1).filter_map(|rest| rest.trim_start().strip_prefix('"'));
         let unknown: Vec<_> = given
             .filter_map(|rest| rest.split('"').next())
             // Without the search text above.

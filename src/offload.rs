@@ -11,7 +11,8 @@ pub const LARGE: usize = 128 * 1024;
 /// Runs `work`, which processes about `bytes` bytes. If that is [`LARGE`], the other tasks of this thread move to another
 /// thread first.
 pub fn in_place<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
-    let can_move = || Handle::try_current().is_ok_and(|it| it.runtime_flavor() == RuntimeFlavor::MultiThread);
+    let can_move =
+        || Handle::try_current().is_ok_and(|it| it.runtime_flavor() == RuntimeFlavor::MultiThread);
     if bytes >= LARGE && can_move() { tokio::task::block_in_place(work) } else { work() }
 }
 

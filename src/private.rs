@@ -37,7 +37,8 @@ mod system {
         Foundation::{HANDLE, LocalFree},
         Security::{
             Authorization::{
-                ConvertSidToStringSidW, ConvertStringSecurityDescriptorToSecurityDescriptorW, SDDL_REVISION_1,
+                ConvertSidToStringSidW, ConvertStringSecurityDescriptorToSecurityDescriptorW,
+                SDDL_REVISION_1,
             },
             DACL_SECURITY_INFORMATION, GetTokenInformation, PROTECTED_DACL_SECURITY_INFORMATION,
             PSECURITY_DESCRIPTOR, SetFileSecurityW, TOKEN_QUERY, TOKEN_USER, TokenUser,
@@ -87,13 +88,21 @@ mod system {
         };
         let mut size = 0;
         // SAFETY: without a buffer the call only tells the size that it needs.
-        unsafe { GetTokenInformation(token.as_raw_handle(), TokenUser, ptr::null_mut(), 0, &raw mut size) };
+        unsafe {
+            GetTokenInformation(token.as_raw_handle(), TokenUser, ptr::null_mut(), 0, &raw mut size)
+        };
         // 64-bit numbers, so that the structure is aligned.
         let mut buffer = vec![0_u64; (size as usize).div_ceil(size_of::<u64>())];
         // SAFETY: the buffer has at least `size` bytes. On success it begins with a TOKEN_USER, whose SID is in it too.
         unsafe {
             let into = buffer.as_mut_ptr();
-            check(GetTokenInformation(token.as_raw_handle(), TokenUser, into.cast(), size, &raw mut size))?;
+            check(GetTokenInformation(
+                token.as_raw_handle(),
+                TokenUser,
+                into.cast(),
+                size,
+                &raw mut size,
+            ))?;
             let user = &*into.cast::<TOKEN_USER>();
             let mut text = ptr::null_mut();
             check(ConvertSidToStringSidW(user.User.Sid, &raw mut text))?;
@@ -126,7 +135,9 @@ mod tests {
         use std::os::windows::ffi::OsStrExt;
 
         use windows_sys::Win32::Security::{
-            Authorization::{ConvertSecurityDescriptorToStringSecurityDescriptorW, SDDL_REVISION_1},
+            Authorization::{
+                ConvertSecurityDescriptorToStringSecurityDescriptorW, SDDL_REVISION_1,
+            },
             DACL_SECURITY_INFORMATION, GetFileSecurityW,
         };
 
@@ -136,7 +147,13 @@ mod tests {
         // SAFETY: the buffer has the size that the call is given.
         unsafe {
             let into = descriptor.as_mut_ptr().cast();
-            let read = GetFileSecurityW(path.as_ptr(), DACL_SECURITY_INFORMATION, into, 4096, &raw mut size);
+            let read = GetFileSecurityW(
+                path.as_ptr(),
+                DACL_SECURITY_INFORMATION,
+                into,
+                4096,
+                &raw mut size,
+            );
             assert_ne!(read, 0, "{}", io::Error::last_os_error());
             let converted = ConvertSecurityDescriptorToStringSecurityDescriptorW(
                 into,
@@ -159,8 +176,11 @@ mod tests {
         std::fs::create_dir(&inner).unwrap();
         #[cfg(unix)]
         for path in [&file, &inner] {
-            let mode =
-                std::os::unix::fs::PermissionsExt::from_mode(if path == &file { 0o644 } else { 0o755 });
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(if path == &file {
+                0o644
+            } else {
+                0o755
+            });
             std::fs::set_permissions(path, mode).unwrap();
         }
         restrict(&file).unwrap();
@@ -177,7 +197,10 @@ mod tests {
                     .filter_map(|entry| entry.strip_prefix("A;")?.rsplit(';').next())
                     .collect();
                 assert!(who.iter().any(|who| *who == user || *who == "LA"), "{found}");
-                assert!(who.iter().all(|who| *who == user || ["LA", "SY", "BA"].contains(who)), "{found}");
+                assert!(
+                    who.iter().all(|who| *who == user || ["LA", "SY", "BA"].contains(who)),
+                    "{found}"
+                );
             }
         }
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "secret");

@@ -20,16 +20,43 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "tools",
         &[
-            "private", "session", "upstream", "store", "page", "engine", "policy", "config", "error",
-            "offload",
+            "private", "session", "upstream", "store", "page", "engine", "policy", "config",
+            "error", "offload",
         ],
     ),
     ("server", &["tools", "session", "upstream", "page", "config", "error", "offload"]),
-    ("transport", &["private", "server", "tools", "session", "upstream", "config", "error", "offload"]),
-    ("cli", &["private", "transport", "server", "tools", "store", "engine", "policy", "config", "error"]),
+    (
+        "transport",
+        &["private", "server", "tools", "session", "upstream", "config", "error", "offload"],
+    ),
+    (
+        "cli",
+        &[
+            "private",
+            "transport",
+            "server",
+            "tools",
+            "store",
+            "engine",
+            "policy",
+            "config",
+            "error",
+        ],
+    ),
     (
         "node",
-        &["cli", "transport", "server", "tools", "session", "store", "engine", "config", "error", "offload"],
+        &[
+            "cli",
+            "transport",
+            "server",
+            "tools",
+            "session",
+            "store",
+            "engine",
+            "config",
+            "error",
+            "offload",
+        ],
     ),
 ];
 
@@ -63,7 +90,9 @@ fn names_after<'a>(code: &'a str, before: &str) -> Vec<&'a str> {
         .flat_map(|line| {
             line.match_indices(before).map(|(at, _)| &line[at + before.len()..]).collect::<Vec<_>>()
         })
-        .map(|rest| rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default())
+        .map(|rest| {
+            rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default()
+        })
         .collect()
 }
 
@@ -109,16 +138,19 @@ fn every_arrow_points_down() {
             continue;
         };
         let code = fs::read_to_string(&file).unwrap();
-        let used = names_after(&code, "crate::").into_iter().map(str::to_owned).chain(grouped(&code));
+        let used =
+            names_after(&code, "crate::").into_iter().map(str::to_owned).chain(grouped(&code));
         for name in used.filter(|name| modules.contains(&name.as_str())) {
             if name != module && !may.contains(&name.as_str()) {
                 wrong.push(format!("{inside} knows `{name}`"));
             }
         }
         for (outside, knows) in OUTSIDE {
-            let used = code.lines().filter(|line| !line.trim_start().starts_with("//")).any(|line| {
-                line.contains(&format!("{outside}::")) || line.contains(&format!("use {outside} "))
-            });
+            let used =
+                code.lines().filter(|line| !line.trim_start().starts_with("//")).any(|line| {
+                    line.contains(&format!("{outside}::"))
+                        || line.contains(&format!("use {outside} "))
+                });
             if used && !knows.iter().any(|allowed| inside.starts_with(allowed)) {
                 wrong.push(format!("{inside} knows the crate `{outside}`"));
             }

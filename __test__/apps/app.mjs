@@ -36,7 +36,9 @@ export async function serveFiles(t, { folder = PACKAGES, pages = {} } = {}) {
     const path = decodeURIComponent(new URL(request.url ?? '/', 'http://localhost').pathname)
     const body = pages[path] ?? (await readFile(join(folder, normalize(path))).catch(() => null))
     const type = path in pages ? TYPES['.html'] : TYPES[extname(path)]
-    response.writeHead(body === null ? 404 : 200, { 'content-type': type ?? 'application/octet-stream' }).end(body)
+    response
+      .writeHead(body === null ? 404 : 200, { 'content-type': type ?? 'application/octet-stream' })
+      .end(body)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

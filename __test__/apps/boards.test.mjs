@@ -9,7 +9,9 @@ function below(text, pattern) {
   const lines = text.split('\n')
   const first = lines.findIndex((line) => pattern.test(line))
   const indent = (line) => line.search(/\S/)
-  const next = lines.findIndex((line, index) => index > first && indent(line) <= indent(lines[first]))
+  const next = lines.findIndex(
+    (line, index) => index > first && indent(line) <= indent(lines[first])
+  )
   return lines.slice(first, next < 0 ? undefined : next).join('\n')
 }
 
@@ -61,7 +63,10 @@ describe('drag-and-drop boards', { timeout: 60_000 }, () => {
   })
 
   test('SortableJS: a card is dragged from one list into the other, and told to have moved', async (t) => {
-    const agent = await startAgent(t, `${await serveFiles(t, { pages: { '/board': SORTABLE } })}/board`)
+    const agent = await startAgent(
+      t,
+      `${await serveFiles(t, { pages: { '/board': SORTABLE } })}/board`
+    )
     const write = await agent.ref(/listitem.*Write/)
     await agent.act('drag_and_drop', { source: write, target: await agent.ref(/listitem.*Think/) })
     const text = await agent.see()
@@ -72,14 +77,26 @@ describe('drag-and-drop boards', { timeout: 60_000 }, () => {
 
   test('SortableJS: a card is dragged over others, which make room for it on the way', async (t) => {
     const stacked = SORTABLE.replace('float: left; ', '')
-    const agent = await startAgent(t, `${await serveFiles(t, { pages: { '/board': stacked } })}/board`)
-    await agent.act('drag_and_drop', { source: await agent.ref(/listitem.*Write/), target: await agent.ref(/listitem.*Think/) })
+    const agent = await startAgent(
+      t,
+      `${await serveFiles(t, { pages: { '/board': stacked } })}/board`
+    )
+    await agent.act('drag_and_drop', {
+      source: await agent.ref(/listitem.*Write/),
+      target: await agent.ref(/listitem.*Think/)
+    })
     assert.match(below(await agent.see(), /list "Done"/), /Write/)
   })
 
   test('SortableJS: a card is dragged to another place in its list', async (t) => {
-    const agent = await startAgent(t, `${await serveFiles(t, { pages: { '/board': SORTABLE } })}/board`)
-    await agent.act('drag_and_drop', { source: await agent.ref(/listitem.*Read/), target: await agent.ref(/listitem.*Write/) })
+    const agent = await startAgent(
+      t,
+      `${await serveFiles(t, { pages: { '/board': SORTABLE } })}/board`
+    )
+    await agent.act('drag_and_drop', {
+      source: await agent.ref(/listitem.*Read/),
+      target: await agent.ref(/listitem.*Write/)
+    })
     assert.match(below(await agent.see(), /list "Open"/), /Read\n.*Write/)
   })
 })

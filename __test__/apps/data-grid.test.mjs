@@ -26,7 +26,10 @@ describe('data grid with virtual scrolling', { timeout: 60_000 }, () => {
   test('what is drawn is read as rows of a grid, and a long way down other rows are', async (t) => {
     const agent = await openGrid(t)
     const top = await agent.see()
-    assert.match(top, /- row \[ref=e\d+\]:\n +- gridcell "Person 1" .*\n +- gridcell "Oslo" .*\n +- gridcell "20"/)
+    assert.match(
+      top,
+      /- row \[ref=e\d+\]:\n +- gridcell "Person 1" .*\n +- gridcell "Oslo" .*\n +- gridcell "20"/
+    )
     assert.doesNotMatch(top, /Person 9000/)
 
     await agent.act('scroll', { selector: '.tabulator-tableholder', y: 1_000_000 })
@@ -36,10 +39,15 @@ describe('data grid with virtual scrolling', { timeout: 60_000 }, () => {
 
   test('a click on a header sorts, another the other way round', async (t) => {
     const agent = await openGrid(t)
-    const header = await agent.ref(/columnheader "Age"/).catch(() => 'role=columnheader[name="Age"]')
+    const header = await agent
+      .ref(/columnheader "Age"/)
+      .catch(() => 'role=columnheader[name="Age"]')
     await agent.act('click', { selector: header })
     await agent.seeing(/columnheader "Age".*\[sort=ascending\]/)
-    assert.match(await agent.see(), /- row \[ref=e\d+\]:\n +- gridcell "Person \d+" .*\n.*\n +- gridcell "20"/)
+    assert.match(
+      await agent.see(),
+      /- row \[ref=e\d+\]:\n +- gridcell "Person \d+" .*\n.*\n +- gridcell "20"/
+    )
     await agent.act('click', { selector: header })
     await agent.seeing(/gridcell "79"/)
   })

@@ -51,8 +51,14 @@ describe('rich-text editor', { timeout: 60_000 }, () => {
     await agent.act('click', { selector: field })
     await agent.act('press', { key: 'ControlOrMeta+A' })
     await agent.click(/button "Link" \[ref/)
-    await agent.act('fill', { selector: await agent.ref(/textbox "URL/), value: 'example.org/docs' })
+    await agent.act('fill', {
+      selector: await agent.ref(/textbox "URL/),
+      value: 'example.org/docs'
+    })
     await agent.click(/button "OK"/)
-    assert.match(await agent.seeing(/\/url: http:\/\/example\.org\/docs/), /link "I'm an instance of CKEditor\."|link "Hello world!"/)
+    assert.match(
+      await agent.seeing(/\/url: http:\/\/example\.org\/docs/),
+      /link "I'm an instance of CKEditor\."|link "Hello world!"/
+    )
   })
 })

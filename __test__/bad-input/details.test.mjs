@@ -28,30 +28,106 @@ describe('an error', { timeout: 60_000 }, () => {
     const timeout = 60
     /** @type {[string, Record<string, any>, string, Details][]} */
     const cases = [
-      ['click', { selector: '#nothing', timeout }, 'ELEMENT_NOT_FOUND', { selector: '#nothing', timeout }],
-      ['click', { selector: 'e987654' }, 'ELEMENT_NOT_FOUND', { selector: 'e987654', reason: 'unknown' }],
+      [
+        'click',
+        { selector: '#nothing', timeout },
+        'ELEMENT_NOT_FOUND',
+        { selector: '#nothing', timeout }
+      ],
+      [
+        'click',
+        { selector: 'e987654' },
+        'ELEMENT_NOT_FOUND',
+        { selector: 'e987654', reason: 'unknown' }
+      ],
       ['click', { selector: '.one' }, 'ELEMENT_AMBIGUOUS', { selector: '.one' }],
-      ['click', { selector: '#off', timeout }, 'ELEMENT_NOT_CLICKABLE', { selector: '#off', timeout, reason: 'disabled' }],
-      ['click', { selector: '#hidden', timeout }, 'ELEMENT_NOT_CLICKABLE', { selector: '#hidden', timeout, reason: 'hidden' }],
-      ['click', { selector: '#under', timeout }, 'ELEMENT_NOT_CLICKABLE', { selector: '#under', timeout, reason: 'covered' }],
-      ['click', { selector: '#deaf', timeout }, 'ELEMENT_NOT_CLICKABLE', { selector: '#deaf', timeout, reason: 'ELEMENT_NOT_INTERACTIVE' }],
-      ['hover', { selector: '#inert', timeout }, 'ELEMENT_NOT_CLICKABLE', { selector: '#inert', timeout, reason: 'ELEMENT_NOT_INTERACTIVE' }],
-      ['check', { selector: '#words', timeout }, 'ELEMENT_NOT_CLICKABLE', { selector: '#words', reason: 'ELEMENT_NOT_INTERACTIVE' }],
-      ['type', { selector: '#fixed', text: 'x', timeout }, 'ELEMENT_NOT_EDITABLE', { selector: '#fixed', timeout, reason: 'read-only' }],
-      ['fill', { selector: '#words', value: 'x' }, 'ELEMENT_NOT_EDITABLE', { selector: '#words', reason: 'not-a-text-field' }],
-      ['drag_and_drop', { source: '#field', target: '#gone', timeout }, 'ELEMENT_NOT_FOUND', { selector: '#gone' }],
+      [
+        'click',
+        { selector: '#off', timeout },
+        'ELEMENT_NOT_CLICKABLE',
+        { selector: '#off', timeout, reason: 'disabled' }
+      ],
+      [
+        'click',
+        { selector: '#hidden', timeout },
+        'ELEMENT_NOT_CLICKABLE',
+        { selector: '#hidden', timeout, reason: 'hidden' }
+      ],
+      [
+        'click',
+        { selector: '#under', timeout },
+        'ELEMENT_NOT_CLICKABLE',
+        { selector: '#under', timeout, reason: 'covered' }
+      ],
+      [
+        'click',
+        { selector: '#deaf', timeout },
+        'ELEMENT_NOT_CLICKABLE',
+        { selector: '#deaf', timeout, reason: 'ELEMENT_NOT_INTERACTIVE' }
+      ],
+      [
+        'hover',
+        { selector: '#inert', timeout },
+        'ELEMENT_NOT_CLICKABLE',
+        { selector: '#inert', timeout, reason: 'ELEMENT_NOT_INTERACTIVE' }
+      ],
+      [
+        'check',
+        { selector: '#words', timeout },
+        'ELEMENT_NOT_CLICKABLE',
+        { selector: '#words', reason: 'ELEMENT_NOT_INTERACTIVE' }
+      ],
+      [
+        'type',
+        { selector: '#fixed', text: 'x', timeout },
+        'ELEMENT_NOT_EDITABLE',
+        { selector: '#fixed', timeout, reason: 'read-only' }
+      ],
+      [
+        'fill',
+        { selector: '#words', value: 'x' },
+        'ELEMENT_NOT_EDITABLE',
+        { selector: '#words', reason: 'not-a-text-field' }
+      ],
+      [
+        'drag_and_drop',
+        { source: '#field', target: '#gone', timeout },
+        'ELEMENT_NOT_FOUND',
+        { selector: '#gone' }
+      ],
       ['get_text', { selector: '#nothing' }, 'ELEMENT_NOT_FOUND', { selector: '#nothing' }],
       ['get_value', { selector: 'xpath=//[' }, 'INVALID_SELECTOR', { selector: 'xpath=//[' }],
-      ['wait_for_selector', { selector: '#nothing', timeout }, 'TIMEOUT', { selector: '#nothing', timeout }],
-      ['find_element', { selector: '#nothing', timeout }, 'ELEMENT_NOT_FOUND', { selector: '#nothing', timeout }],
+      [
+        'wait_for_selector',
+        { selector: '#nothing', timeout },
+        'TIMEOUT',
+        { selector: '#nothing', timeout }
+      ],
+      [
+        'find_element',
+        { selector: '#nothing', timeout },
+        'ELEMENT_NOT_FOUND',
+        { selector: '#nothing', timeout }
+      ],
       ['wait_for', { text: 'nothing like it', timeout }, 'TIMEOUT', { timeout }],
       ['wait_for', { url: '**/elsewhere', timeout }, 'TIMEOUT', { timeout }],
-      ['navigate', { url: site.url('/silent'), timeout: 200 }, 'NAVIGATION_FAILED', { reason: 'timeout', timeout: 200 }]
+      [
+        'navigate',
+        { url: site.url('/silent'), timeout: 200 },
+        'NAVIGATION_FAILED',
+        { reason: 'timeout', timeout: 200 }
+      ]
     ]
     for (const [tool, args, code, details] of cases) {
       const json = await refused(tool, args)
-      const found = Object.fromEntries(Object.keys(details).map((key) => [key, json.details?.[key]]))
-      assert.deepEqual([json.errorCode, found], [code, details], `${tool} ${JSON.stringify(args)}: ${JSON.stringify(json)}`)
+      const found = Object.fromEntries(
+        Object.keys(details).map((key) => [key, json.details?.[key]])
+      )
+      assert.deepEqual(
+        [json.errorCode, found],
+        [code, details],
+        `${tool} ${JSON.stringify(args)}: ${JSON.stringify(json)}`
+      )
     }
   })
 

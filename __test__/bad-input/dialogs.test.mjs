@@ -41,7 +41,13 @@ describe('a dialog', { timeout: 60_000 }, () => {
       ['screenshot', {}],
       ['navigate', { url: site.url('/') }]
     ]) {
-      const expected = { errorCode: 'DIALOG_OPEN', message: /alert dialog.*Attention/, suggestion: /handle_dialog/, retryable: false, within: 500 }
+      const expected = {
+        errorCode: 'DIALOG_OPEN',
+        message: /alert dialog.*Attention/,
+        suggestion: /handle_dialog/,
+        retryable: false,
+        within: 500
+      }
       const { details } = await assertRefusal(server, tool, args, expected)
       assert.equal(details.dialog.message, 'Attention')
     }
@@ -72,7 +78,11 @@ describe('a dialog', { timeout: 60_000 }, () => {
       [{ accept: true, promptText: '' }, ''],
       [{ accept: false }, '']
     ]) {
-      assert.deepEqual(await open('#prompt'), { type: 'prompt', message: 'Name?', defaultValue: 'nobody' })
+      assert.deepEqual(await open('#prompt'), {
+        type: 'prompt',
+        message: 'Name?',
+        defaultValue: 'nobody'
+      })
       await server.ok('handle_dialog', answer)
       assert.equal(await out(), expected, JSON.stringify(answer))
     }
@@ -80,7 +90,12 @@ describe('a dialog', { timeout: 60_000 }, () => {
 
   test('that is not there cannot be answered', async () => {
     await at('/dialogs')
-    await assertRefusal(server, 'handle_dialog', { accept: true }, { errorCode: 'INVALID_PARAMETERS', message: /no dialog is open/ })
+    await assertRefusal(
+      server,
+      'handle_dialog',
+      { accept: true },
+      { errorCode: 'INVALID_PARAMETERS', message: /no dialog is open/ }
+    )
   })
 
   test('that typing opens is told, and what is typed after it goes on', async () => {
@@ -93,7 +108,11 @@ describe('a dialog', { timeout: 60_000 }, () => {
 
   test('that a script opens makes the script tell of it', async () => {
     await at('/dialogs')
-    const { json, ms } = await server.call('evaluate', { script: 'alert("from a script")' }, { timeout: 8000 })
+    const { json, ms } = await server.call(
+      'evaluate',
+      { script: 'alert("from a script")' },
+      { timeout: 8000 }
+    )
     assert.equal(json.errorCode, 'DIALOG_OPEN')
     assert.ok(ms < 1500, `${ms} ms`)
     await server.ok('handle_dialog', { accept: true })
@@ -113,7 +132,12 @@ describe('a dialog', { timeout: 60_000 }, () => {
     const { json, ms, text } = await server.call('handle_dialog', { accept: true })
     assert.ok(ms < 1500, `${ms} ms: ${text}`)
     assert.equal(json.success, true, text)
-    await assertRefusal(server, 'evaluate', { script: '1' }, { errorCode: 'DIALOG_OPEN', message: /two/ })
+    await assertRefusal(
+      server,
+      'evaluate',
+      { script: '1' },
+      { errorCode: 'DIALOG_OPEN', message: /two/ }
+    )
     await server.ok('handle_dialog', { accept: true })
     assert.equal((await server.ok('evaluate', { script: '1' })).value, 1)
   })

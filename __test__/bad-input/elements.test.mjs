@@ -21,15 +21,31 @@ describe('an element', { timeout: 60_000 }, () => {
   })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
-  const clicked = async () => (await server.ok('evaluate', { script: 'clicks.map(({ id }) => id)' })).value
+  const clicked = async () =>
+    (await server.ok('evaluate', { script: 'clicks.map(({ id }) => id)' })).value
 
   const refusedClick = (selector, reason, message) =>
-    assertRefusal(server, 'click', { selector, timeout: 150 }, { errorCode: 'ELEMENT_NOT_CLICKABLE', reason, message, retryable: false, within: 1500 })
+    assertRefusal(
+      server,
+      'click',
+      { selector, timeout: 150 },
+      { errorCode: 'ELEMENT_NOT_CLICKABLE', reason, message, retryable: false, within: 1500 }
+    )
 
   for (const [path, selector, reason, message] of [
-    ['/buttons', '#hidden', 'hidden', /button "Hidden".*is hidden: display: none.*waited 1[45]\d ms/],
+    [
+      '/buttons',
+      '#hidden',
+      'hidden',
+      /button "Hidden".*is hidden: display: none.*waited 1[45]\d ms/
+    ],
     ['/buttons', '#off', 'disabled', /button "Disabled".*is disabled.*waited 1[45]\d ms/],
-    ['/buttons', '#covered', 'covered', /button "Covered".*is covered by <div#cover>.*waited 1[45]\d ms/],
+    [
+      '/buttons',
+      '#covered',
+      'covered',
+      /button "Covered".*is covered by <div#cover>.*waited 1[45]\d ms/
+    ],
     ['/buttons', '#moving', 'moving', /button "Moving".*is moving.*waited 1[45]\d ms/],
     ['/more', '#inFieldset', 'disabled', /button "In fieldset".*is disabled/],
     ['/more', '#invisible', 'hidden', /is hidden: visibility: hidden.*<div/],
@@ -56,7 +72,12 @@ describe('an element', { timeout: 60_000 }, () => {
   test('that keeps moving is never taken for one that stands still, however often it is tried', async () => {
     await at('/buttons')
     for (let timeout = 90; timeout < 300; timeout += 35) {
-      await assertRefusal(server, 'click', { selector: '#moving', timeout }, { errorCode: 'ELEMENT_NOT_CLICKABLE', reason: 'moving' })
+      await assertRefusal(
+        server,
+        'click',
+        { selector: '#moving', timeout },
+        { errorCode: 'ELEMENT_NOT_CLICKABLE', reason: 'moving' }
+      )
     }
   })
 
@@ -69,10 +90,20 @@ describe('an element', { timeout: 60_000 }, () => {
   ]) {
     test(`${selector} is not typed into: ${reason}`, async () => {
       await at('/form')
-      const expected = { errorCode: 'ELEMENT_NOT_EDITABLE', reason, message, suggestion, retryable: false, within: 1500 }
+      const expected = {
+        errorCode: 'ELEMENT_NOT_EDITABLE',
+        reason,
+        message,
+        suggestion,
+        retryable: false,
+        within: 1500
+      }
       await assertRefusal(server, 'type', { selector, text: 'x', timeout: 150 }, expected)
       await server.ok('type', { selector: '#name', text: 'goes on' })
-      assert.equal((await server.ok('evaluate', { script: 'document.getElementById("name").value' })).value, 'goes on')
+      assert.equal(
+        (await server.ok('evaluate', { script: 'document.getElementById("name").value' })).value,
+        'goes on'
+      )
     })
   }
 
@@ -82,24 +113,50 @@ describe('an element', { timeout: 60_000 }, () => {
     for (const selector of ['#agree', '#pick']) {
       const { json } = await server.call('type', { selector, text: 'x', timeout: 100 })
       const tool = /Use (\w+) for it/.exec(json.suggestion ?? '')?.[1]
-      assert.ok(!tool || tools.some(({ name }) => name === tool), `${json.suggestion} There is no such tool.`)
+      assert.ok(
+        !tool || tools.some(({ name }) => name === tool),
+        `${json.suggestion} There is no such tool.`
+      )
     }
   })
 
   test('that is not there is told with those that may be meant', async () => {
     await at('/form')
-    const expected = { errorCode: 'ELEMENT_NOT_FOUND', message: /nothing matches `#password2`.*waited 1[45]\d ms/, retryable: false, within: 1500 }
-    const { suggestion } = await assertRefusal(server, 'click', { selector: '#password2', timeout: 150 }, expected)
+    const expected = {
+      errorCode: 'ELEMENT_NOT_FOUND',
+      message: /nothing matches `#password2`.*waited 1[45]\d ms/,
+      retryable: false,
+      within: 1500
+    }
+    const { suggestion } = await assertRefusal(
+      server,
+      'click',
+      { selector: '#password2', timeout: 150 },
+      expected
+    )
     const [ref] = /e\d+/.exec(suggestion) ?? []
     assert.ok(ref, suggestion)
     // The ref of the suggestion can be used as it is.
     assert.equal((await server.ok('type', { selector: ref, text: 'secret' })).success, true)
-    assert.equal((await server.ok('evaluate', { script: 'document.getElementById("password").value === "secret"' })).value, true)
+    assert.equal(
+      (
+        await server.ok('evaluate', {
+          script: 'document.getElementById("password").value === "secret"'
+        })
+      ).value,
+      true
+    )
   })
 
   test('that is one of several is asked for by ref', async () => {
     await at('/buttons')
-    const expected = { errorCode: 'ELEMENT_AMBIGUOUS', message: /`.twin` matches 2 elements/, suggestion: /ref/, retryable: false, within: 500 }
+    const expected = {
+      errorCode: 'ELEMENT_AMBIGUOUS',
+      message: /`.twin` matches 2 elements/,
+      suggestion: /ref/,
+      retryable: false,
+      within: 500
+    }
     const { details } = await assertRefusal(server, 'click', { selector: '.twin' }, expected)
     assert.equal(details.matches.length, 2)
     await server.ok('click', { selector: details.matches[1].ref })
@@ -108,8 +165,16 @@ describe('an element', { timeout: 60_000 }, () => {
 
   test('that has gone is not looked for by its ref again', async () => {
     await at('/more')
-    const ref = /\[ref=(e\d+)\]/.exec((await server.ok('click', { selector: '#gone' })).message)?.[1]
-    const expected = { errorCode: 'ELEMENT_NOT_FOUND', reason: 'stale', message: /no longer in the page/, suggestion: /snapshot/, within: 500 }
+    const ref = /\[ref=(e\d+)\]/.exec(
+      (await server.ok('click', { selector: '#gone' })).message
+    )?.[1]
+    const expected = {
+      errorCode: 'ELEMENT_NOT_FOUND',
+      reason: 'stale',
+      message: /no longer in the page/,
+      suggestion: /snapshot/,
+      within: 500
+    }
     await assertRefusal(server, 'click', { selector: ref }, expected)
     // Nor is the ref of a former page taken for an element of the present one.
     const [, old] = /\[ref=(e\d+)\]/.exec(await server.ok('snapshot')) ?? []
@@ -127,7 +192,12 @@ describe('an element', { timeout: 60_000 }, () => {
   ]) {
     test(`named by ${JSON.stringify(selector)} is INVALID_SELECTOR, at once`, async () => {
       await at('/form')
-      await assertRefusal(server, 'click', { selector }, { errorCode: 'INVALID_SELECTOR', message, retryable: false, within: 500 })
+      await assertRefusal(
+        server,
+        'click',
+        { selector },
+        { errorCode: 'INVALID_SELECTOR', message, retryable: false, within: 500 }
+      )
     })
   }
 })

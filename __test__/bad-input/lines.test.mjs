@@ -14,7 +14,11 @@ describe('a line', { timeout: 60_000 }, () => {
   async function answerTo(write, timeout = 5000) {
     const before = server.received.length
     write()
-    const answer = await until(() => server.received.slice(before).find(({ error }) => error), 'an answer', timeout)
+    const answer = await until(
+      () => server.received.slice(before).find(({ error }) => error),
+      'an answer',
+      timeout
+    )
     assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Lines')
     assert.equal(answer.jsonrpc, '2.0')
     return answer
@@ -24,7 +28,11 @@ describe('a line', { timeout: 60_000 }, () => {
     ['that is cut off', '{"jsonrpc":"2.0","id":1,"method":', -32700],
     ['that is text', 'Hello, server!', -32700],
     ['with single quotes', "{'jsonrpc':'2.0','id':1,'method':'ping'}", -32700],
-    ['of two messages', '{"jsonrpc":"2.0","id":"x1","method":"ping"}{"jsonrpc":"2.0","id":"x2","method":"ping"}', -32700],
+    [
+      'of two messages',
+      '{"jsonrpc":"2.0","id":"x1","method":"ping"}{"jsonrpc":"2.0","id":"x2","method":"ping"}',
+      -32700
+    ],
     ['that is a number', '17', -32600],
     ['that is null', 'null', -32600],
     ['that is an empty list', '[]', -32600],
@@ -39,7 +47,11 @@ describe('a line', { timeout: 60_000 }, () => {
   }
 
   for (const [what, line, code] of [
-    ['with half a character (a lone \\ud800)', '{"jsonrpc":"2.0","id":"s1","method":"tools/call","params":{"name":"evaluate","arguments":{"script":"\'\\ud800\'"}}}', -32700],
+    [
+      'with half a character (a lone \\ud800)',
+      '{"jsonrpc":"2.0","id":"s1","method":"tools/call","params":{"name":"evaluate","arguments":{"script":"\'\\ud800\'"}}}',
+      -32700
+    ],
     ['of another JSON-RPC', '{"jsonrpc":"1.0","id":"s1","method":"ping"}', -32600],
     ['whose method is a number', '{"jsonrpc":"2.0","id":"s1","method":5}', -32600]
   ]) {
@@ -50,7 +62,9 @@ describe('a line', { timeout: 60_000 }, () => {
   }
 
   test('that is not UTF-8 is -32700', async () => {
-    const { error } = await answerTo(() => server.child.stdin.write(Buffer.from([0xff, 0xfe, 0x7b, 0x0a])))
+    const { error } = await answerTo(() =>
+      server.child.stdin.write(Buffer.from([0xff, 0xfe, 0x7b, 0x0a]))
+    )
     assert.equal(error.code, -32700)
   })
 
@@ -74,14 +88,23 @@ describe('a line', { timeout: 60_000 }, () => {
     server.sendRaw('\ufeff{"jsonrpc":"2.0","id":"marked","method":"ping"}')
     server.sendRaw('{"jsonrpc":"2.0","id":"returned","method":"ping"}\r')
     for (const wanted of ['marked', 'returned']) {
-      const { result } = await until(() => server.received.find(({ id }) => id === wanted), `the answer to ${wanted}`, 5000)
+      const { result } = await until(
+        () => server.received.find(({ id }) => id === wanted),
+        `the answer to ${wanted}`,
+        5000
+      )
       assert.deepEqual(result, {})
     }
     assert.ok(server.received.slice(before).every(({ error }) => !error))
   })
 
   test('that comes in pieces is put together, characters of several bytes too', async () => {
-    const message = { jsonrpc: '2.0', id: 'pieces', method: 'tools/call', params: { name: 'evaluate', arguments: { script: '"né€😀"' } } }
+    const message = {
+      jsonrpc: '2.0',
+      id: 'pieces',
+      method: 'tools/call',
+      params: { name: 'evaluate', arguments: { script: '"né€😀"' } }
+    }
     const answer = until(() => server.received.find(({ id }) => id === 'pieces'), 'the answer')
     for (const byte of Buffer.from(`${JSON.stringify(message)}\n`)) {
       await new Promise((resolve) => server.child.stdin.write(Buffer.from([byte]), resolve))

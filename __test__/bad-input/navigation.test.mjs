@@ -22,9 +22,23 @@ describe('navigate', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Form')
   }
 
-  for (const url of ['not a url', '', '   ', 'http://', 'https://exa mple.com/', 'http://[::1', '//example.com/', 'http://host:port/']) {
+  for (const url of [
+    'not a url',
+    '',
+    '   ',
+    'http://',
+    'https://exa mple.com/',
+    'http://[::1',
+    '//example.com/',
+    'http://host:port/'
+  ]) {
     test(`to ${JSON.stringify(url)} is INVALID_URL`, async () => {
-      const error = await assertRefusal(server, 'navigate', { url }, { errorCode: 'INVALID_URL', retryable: false, suggestion: /https:\/\// })
+      const error = await assertRefusal(
+        server,
+        'navigate',
+        { url },
+        { errorCode: 'INVALID_URL', retryable: false, suggestion: /https:\/\// }
+      )
       assert.ok(error.message.includes(`\`${url.trim()}\``), error.message)
       await goesOn()
     })
@@ -41,7 +55,12 @@ describe('navigate', { timeout: 60_000 }, () => {
     ['devtools://devtools/bundled/inspector.html']
   ]) {
     test(`to ${JSON.stringify(url)} is BLOCKED_BY_POLICY`, async () => {
-      const error = await assertRefusal(server, 'navigate', { url }, { errorCode: 'BLOCKED_BY_POLICY', retryable: false, suggestion })
+      const error = await assertRefusal(
+        server,
+        'navigate',
+        { url },
+        { errorCode: 'BLOCKED_BY_POLICY', retryable: false, suggestion }
+      )
       assert.match(error.details.rule, /^scheme:/)
       await goesOn()
     })
@@ -51,7 +70,10 @@ describe('navigate', { timeout: 60_000 }, () => {
     test(`to ${url}, which no browser opens, is an error that names the scheme or the URL`, async () => {
       const { json, isError, text } = await server.call('navigate', { url })
       assert.ok(isError, text)
-      assert.ok(['INVALID_URL', 'NAVIGATION_FAILED', 'BLOCKED_BY_POLICY'].includes(json.errorCode), text)
+      assert.ok(
+        ['INVALID_URL', 'NAVIGATION_FAILED', 'BLOCKED_BY_POLICY'].includes(json.errorCode),
+        text
+      )
       assert.ok(json.message.includes(url.split(':')[0]), text)
       assert.doesNotMatch(json.message, /the server sent no document/, 'no server was asked')
       await goesOn()
@@ -60,66 +82,107 @@ describe('navigate', { timeout: 60_000 }, () => {
 
   test('to a port where nothing listens says so', async () => {
     const url = `http://127.0.0.1:${await freePort()}/`
-    await assertRefusal(server, 'navigate', { url }, {
-      errorCode: 'NAVIGATION_FAILED',
-      message: /nothing listens there/,
-      reason: 'net::ERR_CONNECTION_REFUSED',
-      retryable: false,
-      suggestion: /server runs/
-    })
+    await assertRefusal(
+      server,
+      'navigate',
+      { url },
+      {
+        errorCode: 'NAVIGATION_FAILED',
+        message: /nothing listens there/,
+        reason: 'net::ERR_CONNECTION_REFUSED',
+        retryable: false,
+        suggestion: /server runs/
+      }
+    )
     await goesOn()
   })
 
   test('to a host that has no address says so', async () => {
-    await assertRefusal(server, 'navigate', { url: 'http://no-such-host.invalid/' }, {
-      errorCode: 'NAVIGATION_FAILED',
-      message: /name of its host is not known/,
-      reason: 'net::ERR_NAME_NOT_RESOLVED',
-      retryable: false
-    })
+    await assertRefusal(
+      server,
+      'navigate',
+      { url: 'http://no-such-host.invalid/' },
+      {
+        errorCode: 'NAVIGATION_FAILED',
+        message: /name of its host is not known/,
+        reason: 'net::ERR_NAME_NOT_RESOLVED',
+        retryable: false
+      }
+    )
     await goesOn()
   })
 
   test('to a server that breaks the connection off can be tried again', async () => {
-    const expected = { errorCode: 'NAVIGATION_FAILED', reason: /net::ERR_(EMPTY_RESPONSE|CONNECTION_)/, retryable: true, message: /could not be loaded/ }
+    const expected = {
+      errorCode: 'NAVIGATION_FAILED',
+      reason: /net::ERR_(EMPTY_RESPONSE|CONNECTION_)/,
+      retryable: true,
+      message: /could not be loaded/
+    }
     await assertRefusal(server, 'navigate', { url: site.url('/drop') }, expected)
     await goesOn()
   })
 
   test('that has no answer in its time is a time-out, and the page stays where it was', async () => {
     await goesOn()
-    const { message } = await assertRefusal(server, 'navigate', { url: site.url('/hang'), timeout: 200 }, {
-      errorCode: 'NAVIGATION_FAILED',
-      reason: 'timeout',
-      retryable: true,
-      suggestion: /timeout/,
-      within: 1500
-    })
+    const { message } = await assertRefusal(
+      server,
+      'navigate',
+      { url: site.url('/hang'), timeout: 200 },
+      {
+        errorCode: 'NAVIGATION_FAILED',
+        reason: 'timeout',
+        retryable: true,
+        suggestion: /timeout/,
+        within: 1500
+      }
+    )
     assert.match(message, /200 ms/)
     assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Form')
   })
 
   test('to a page that loads and loads is a time-out that helps, and what it suggests works', async () => {
     const url = site.url('/slow-picture')
-    const { suggestion, message } = await assertRefusal(server, 'navigate', { url, timeout: 300 }, { errorCode: 'NAVIGATION_FAILED', reason: 'timeout' })
+    const { suggestion, message } = await assertRefusal(
+      server,
+      'navigate',
+      { url, timeout: 300 },
+      { errorCode: 'NAVIGATION_FAILED', reason: 'timeout' }
+    )
     assert.match(suggestion, /domcontentloaded/)
     assert.doesNotMatch(message, /no answer/, 'there was an answer; loading it took too long')
-    assert.equal((await server.ok('navigate', { url, waitUntil: 'domcontentloaded', timeout: 5000 })).title, 'Slow picture')
+    assert.equal(
+      (await server.ok('navigate', { url, waitUntil: 'domcontentloaded', timeout: 5000 })).title,
+      'Slow picture'
+    )
   })
 
   test('to a page that is not found succeeds with its status: the page itself says what is wrong', async () => {
     const { success, status, title } = await server.ok('navigate', { url: site.url('/status/404') })
-    assert.deepEqual({ success, status, title }, { success: true, status: 404, title: 'Status 404' })
+    assert.deepEqual(
+      { success, status, title },
+      { success: true, status: 404, title: 'Status 404' }
+    )
     assert.equal((await server.ok('navigate', { url: site.url('/status/500') })).status, 500)
   })
 
   test('to an answer without a document says that there was none', async () => {
-    await assertRefusal(server, 'navigate', { url: site.url('/empty') }, { errorCode: 'NAVIGATION_FAILED', message: /sent no document/ })
+    await assertRefusal(
+      server,
+      'navigate',
+      { url: site.url('/empty') },
+      { errorCode: 'NAVIGATION_FAILED', message: /sent no document/ }
+    )
     await goesOn()
   })
 
   test('round in circles is told as such', async () => {
-    await assertRefusal(server, 'navigate', { url: site.url('/redirect?to=/&times=50') }, { errorCode: 'NAVIGATION_FAILED', reason: 'net::ERR_TOO_MANY_REDIRECTS' })
+    await assertRefusal(
+      server,
+      'navigate',
+      { url: site.url('/redirect?to=/&times=50') },
+      { errorCode: 'NAVIGATION_FAILED', reason: 'net::ERR_TOO_MANY_REDIRECTS' }
+    )
     await goesOn()
   })
 
@@ -139,7 +202,11 @@ describe('navigate', { timeout: 60_000 }, () => {
     const { json, ms } = await server.call('navigate', { url: site.url('/download') })
     assert.equal(json.success, true)
     assert.equal(json.url, site.url('/form'))
-    assert.deepEqual(json.download, { ...json.download, url: site.url('/download'), suggestedFilename: 'report.bin' })
+    assert.deepEqual(json.download, {
+      ...json.download,
+      url: site.url('/download'),
+      suggestedFilename: 'report.bin'
+    })
     assert.ok(ms < 2000, `${ms} ms`)
     assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Form')
   })
@@ -155,7 +222,9 @@ describe('navigate', { timeout: 60_000 }, () => {
 
   test('away from a page that asks whether to leave answers with that question', async () => {
     await server.ok('navigate', { url: site.url('/form') })
-    await server.ok('evaluate', { script: 'addEventListener("beforeunload", (event) => event.preventDefault())' })
+    await server.ok('evaluate', {
+      script: 'addEventListener("beforeunload", (event) => event.preventDefault())'
+    })
     await server.ok('click', { selector: '#name' })
     const { json, ms } = await server.call('navigate', { url: site.url('/') }, { timeout: 8000 })
     assert.equal(json.dialog?.type, 'beforeunload', JSON.stringify(json))

@@ -12,7 +12,10 @@ describe('parameters', { timeout: 60_000 }, () => {
   })
 
   const refused = async (tool, args, expected) => {
-    const error = await assertRefusal(server, tool, args, { errorCode: 'INVALID_PARAMETERS', ...expected })
+    const error = await assertRefusal(server, tool, args, {
+      errorCode: 'INVALID_PARAMETERS',
+      ...expected
+    })
     for (const violation of error.details.violations) {
       assert.equal(typeof violation.parameter, 'string')
       assert.ok(error.message.includes(violation.problem), 'the message tells each violation')
@@ -22,31 +25,53 @@ describe('parameters', { timeout: 60_000 }, () => {
   const wrong = ({ details }) => details.violations.map(({ parameter }) => parameter).sort()
 
   test('a missing one is named', async () => {
-    const error = await refused('uncheck', {}, { message: /`uncheck`.*`selector` is missing/, suggestion: /selector/ })
+    const error = await refused(
+      'uncheck',
+      {},
+      { message: /`uncheck`.*`selector` is missing/, suggestion: /selector/ }
+    )
     assert.deepEqual(wrong(error), ['selector'])
     assert.equal(error.details.reason, 'MISSING_PARAMETER')
   })
 
   test('several missing ones are all named', async () => {
-    assert.deepEqual(wrong(await refused('type', {}, { message: /`selector`.*`text`/ })), ['selector', 'text'])
+    assert.deepEqual(wrong(await refused('type', {}, { message: /`selector`.*`text`/ })), [
+      'selector',
+      'text'
+    ])
   })
 
   test('an extra one is named, with the one that may be meant', async () => {
-    const error = await refused('click', { selector: 'a', clickcount: 2 }, { message: /`clickcount` is unknown; did you mean `clickCount`/ })
+    const error = await refused(
+      'click',
+      { selector: 'a', clickcount: 2 },
+      { message: /`clickcount` is unknown; did you mean `clickCount`/ }
+    )
     assert.deepEqual(wrong(error), ['clickcount'])
   })
 
   test('an extra one that is like none of them is told with those that there are', async () => {
-    await refused('navigate', { url: 'about:blank', speed: 5 }, { message: /`speed` is unknown/, suggestion: /timeout.*url.*waitUntil/ })
+    await refused(
+      'navigate',
+      { url: 'about:blank', speed: 5 },
+      { message: /`speed` is unknown/, suggestion: /timeout.*url.*waitUntil/ }
+    )
   })
 
   test('a time-out may be as long as one likes', async () => {
     for (const timeout of [2 ** 31, Number.MAX_SAFE_INTEGER, 2 ** 63]) {
-      await server.ok('navigate', { url: 'data:text/html,<title>Parameters</title><button>Go</button>', timeout })
+      await server.ok('navigate', {
+        url: 'data:text/html,<title>Parameters</title><button>Go</button>',
+        timeout
+      })
       await server.ok('click', { selector: 'button', timeout })
       await server.ok('wait_for_selector', { selector: 'button', timeout })
     }
-    await refused('click', { selector: 'button', timeout: 1e30 }, { message: /`timeout` must be an integer/ })
+    await refused(
+      'click',
+      { selector: 'button', timeout: 1e30 },
+      { message: /`timeout` must be an integer/ }
+    )
   })
 
   test('wrong types are told with what was given', async () => {
@@ -56,16 +81,66 @@ describe('parameters', { timeout: 60_000 }, () => {
   })
 
   for (const [what, tool, args, message] of [
-    ['a choice that there is not', 'click', { selector: 'a', button: 'upper' }, /`button` must be one of "left", "right", "middle", not "upper"/],
-    ['a choice in a list', 'click', { selector: 'a', modifiers: ['Shift', 'Hyper'] }, /`modifiers\[1\]`.*"Hyper"/],
-    ['a number that is too small', 'click', { selector: 'a', clickCount: 0 }, /`clickCount` must be between 1 and 10, not 0/],
-    ['a number that is too large', 'click', { selector: 'a', clickCount: 1000 }, /`clickCount` must be between 1 and 10, not 1000/],
-    ['a negative time', 'navigate', { url: 'about:blank', timeout: -5 }, /`timeout` must be at least 0, not -5/],
-    ['half a millisecond', 'navigate', { url: 'about:blank', timeout: 0.5 }, /`timeout` must be an integer, not 0.5/],
-    ['a list for a text', 'navigate', { url: ['about:blank'] }, /`url` must be a string, not \["about:blank"\]/],
-    ['an object that lacks a part', 'create_session', { viewport: { width: 800 } }, /`viewport.height` is missing/],
-    ['a part of an object that is out of range', 'create_session', { viewport: { width: 0, height: 600 } }, /`viewport.width` must be between 1 and 10000, not 0/],
-    ['a whole document as a text', 'evaluate', { script: { code: 'x'.repeat(1000) } }, /`script` must be a string, not \{"code":"x{1,60}…/]
+    [
+      'a choice that there is not',
+      'click',
+      { selector: 'a', button: 'upper' },
+      /`button` must be one of "left", "right", "middle", not "upper"/
+    ],
+    [
+      'a choice in a list',
+      'click',
+      { selector: 'a', modifiers: ['Shift', 'Hyper'] },
+      /`modifiers\[1\]`.*"Hyper"/
+    ],
+    [
+      'a number that is too small',
+      'click',
+      { selector: 'a', clickCount: 0 },
+      /`clickCount` must be between 1 and 10, not 0/
+    ],
+    [
+      'a number that is too large',
+      'click',
+      { selector: 'a', clickCount: 1000 },
+      /`clickCount` must be between 1 and 10, not 1000/
+    ],
+    [
+      'a negative time',
+      'navigate',
+      { url: 'about:blank', timeout: -5 },
+      /`timeout` must be at least 0, not -5/
+    ],
+    [
+      'half a millisecond',
+      'navigate',
+      { url: 'about:blank', timeout: 0.5 },
+      /`timeout` must be an integer, not 0.5/
+    ],
+    [
+      'a list for a text',
+      'navigate',
+      { url: ['about:blank'] },
+      /`url` must be a string, not \["about:blank"\]/
+    ],
+    [
+      'an object that lacks a part',
+      'create_session',
+      { viewport: { width: 800 } },
+      /`viewport.height` is missing/
+    ],
+    [
+      'a part of an object that is out of range',
+      'create_session',
+      { viewport: { width: 0, height: 600 } },
+      /`viewport.width` must be between 1 and 10000, not 0/
+    ],
+    [
+      'a whole document as a text',
+      'evaluate',
+      { script: { code: 'x'.repeat(1000) } },
+      /`script` must be a string, not \{"code":"x{1,60}…/
+    ]
   ]) {
     test(`${what} is refused`, async () => {
       const error = await refused(tool, args, { message })
@@ -80,7 +155,10 @@ describe('parameters', { timeout: 60_000 }, () => {
 
   test('snake_case names are read as the camelCase ones', async () => {
     const { sessionId } = await server.ok('create_new_session', { user_agent: 'tester' })
-    assert.equal((await server.ok('evaluate', { session_id: sessionId, script: 'navigator.userAgent' })).value, 'tester')
+    assert.equal(
+      (await server.ok('evaluate', { session_id: sessionId, script: 'navigator.userAgent' })).value,
+      'tester'
+    )
     await server.ok('close_session', { session_id: sessionId })
   })
 
@@ -89,7 +167,12 @@ describe('parameters', { timeout: 60_000 }, () => {
     ['locale', 'not a locale']
   ]) {
     test(`a ${parameter} that the browser does not know is told by its name`, async () => {
-      const { message } = await assertRefusal(server, 'create_session', { [parameter]: value }, { errorCode: 'INVALID_PARAMETERS' })
+      const { message } = await assertRefusal(
+        server,
+        'create_session',
+        { [parameter]: value },
+        { errorCode: 'INVALID_PARAMETERS' }
+      )
       assert.match(message, new RegExp(`\`${parameter}\`|\`${value}\``))
     })
 
@@ -99,7 +182,11 @@ describe('parameters', { timeout: 60_000 }, () => {
       assert.ok(isError)
       assert.deepEqual((await server.ok('list_sessions')).sessions, [])
       const begun = performance.now()
-      assert.deepEqual(await server.end(), { code: 0, signal: null }, 'it does not keep the server alive')
+      assert.deepEqual(
+        await server.end(),
+        { code: 0, signal: null },
+        'it does not keep the server alive'
+      )
       assert.ok(performance.now() - begun < 2000)
     })
   }

@@ -8,19 +8,36 @@ import assert from 'node:assert/strict'
  *   `within`: milliseconds
  * @returns {Promise<any>} the error
  */
-export async function assertRefusal(server, tool, args, { errorCode, message, suggestion, retryable, reason, within = 5000 }) {
+export async function assertRefusal(
+  server,
+  tool,
+  args,
+  { errorCode, message, suggestion, retryable, reason, within = 5000 }
+) {
   const { error, result, json, text, ms } = await server.call(tool, args)
   assert.equal(error, undefined, `${tool} broke the protocol: ${JSON.stringify(error)}`)
   assert.equal(result.isError, true, `${tool} should have failed, and gave ${text}`)
   assert.equal(json?.errorCode, errorCode, text)
-  assert.equal(result.structuredContent, undefined, 'an error has no structured content: strict clients throw on it')
+  assert.equal(
+    result.structuredContent,
+    undefined,
+    'an error has no structured content: strict clients throw on it'
+  )
   assert.equal(typeof result._meta?.refId, 'string')
   assert.equal(typeof json.retryable, 'boolean')
   if (message) assert.match(json.message, message)
   if (suggestion) assert.match(json.suggestion ?? '', suggestion)
   if (retryable !== undefined) assert.equal(json.retryable, retryable, text)
-  if (reason) assert.match(String(json.details?.reason), typeof reason === 'string' ? new RegExp(`^${reason}$`) : reason)
-  assert.doesNotMatch(text, /\\u001b|\n\s+at |\.rs:\d|panicked/, 'plain words, without colours or stack traces')
+  if (reason)
+    assert.match(
+      String(json.details?.reason),
+      typeof reason === 'string' ? new RegExp(`^${reason}$`) : reason
+    )
+  assert.doesNotMatch(
+    text,
+    /\\u001b|\n\s+at |\.rs:\d|panicked/,
+    'plain words, without colours or stack traces'
+  )
   assert.ok(ms < within, `it took ${ms} ms`)
   const { tools } = (await server.request('tools/list')).result
   assert.ok(tools.length > 0)

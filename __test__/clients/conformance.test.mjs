@@ -12,13 +12,33 @@ import { startHttpServer } from '../support/http.mjs'
 import { shared } from '../support/scope.mjs'
 
 const NODE_22 = fileURLToPath(new URL('node_modules/.bin/node', import.meta.url))
-const SUITE = fileURLToPath(new URL('node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url))
-const SUITE_0_1 = fileURLToPath(new URL('node_modules/conformance-0.1/dist/index.js', import.meta.url))
+const SUITE = fileURLToPath(
+  new URL('node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url)
+)
+const SUITE_0_1 = fileURLToPath(
+  new URL('node_modules/conformance-0.1/dist/index.js', import.meta.url)
+)
 
 /** Scenarios that ask for no tool, resource or prompt of the suite's own. */
 const WITHOUT_FIXTURES = {
-  '2025-11-25': ['server-initialize', 'server-session-lifecycle', 'logging-set-level', 'ping', 'tools-list', 'resources-list', 'prompts-list', 'dns-rebinding-protection'],
-  '2026-07-28': ['tools-list', 'resources-list', 'prompts-list', 'sep-2164-resource-not-found', 'dns-rebinding-protection', 'caching']
+  '2025-11-25': [
+    'server-initialize',
+    'server-session-lifecycle',
+    'logging-set-level',
+    'ping',
+    'tools-list',
+    'resources-list',
+    'prompts-list',
+    'dns-rebinding-protection'
+  ],
+  '2026-07-28': [
+    'tools-list',
+    'resources-list',
+    'prompts-list',
+    'sep-2164-resource-not-found',
+    'dns-rebinding-protection',
+    'caching'
+  ]
 }
 
 /** @param {import('node:test').TestContext} t @param {string} suite @param {string[]} args */
@@ -26,9 +46,14 @@ async function run(t, suite, args) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-conformance-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const { code, output } = await new Promise((resolve) => {
-    execFile(NODE_22, [suite, 'server', ...args], { cwd: folder, env: cleanEnvironment(), maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
-      resolve({ code: /** @type {any} */ (error)?.code ?? 0, output: `${stdout}\n${stderr}` })
-    })
+    execFile(
+      NODE_22,
+      [suite, 'server', ...args],
+      { cwd: folder, env: cleanEnvironment(), maxBuffer: 64 << 20 },
+      (error, stdout, stderr) => {
+        resolve({ code: /** @type {any} */ (error)?.code ?? 0, output: `${stdout}\n${stderr}` })
+      }
+    )
   })
   const told = output.split('\n').filter((line) => /✗|FAILURE|failed|Error/i.test(line))
   assert.equal(code, 0, told.length > 0 ? told.join('\n') : output.slice(-4000))
@@ -58,9 +83,20 @@ describe('the conformance suite', { skip: process.platform === 'win32' }, () => 
 
   for (const [revision, scenarios] of Object.entries(WITHOUT_FIXTURES)) {
     for (const scenario of scenarios) {
-      test(`finds ${scenario} of ${revision} on the product itself`, { timeout: 60_000 }, async (t) => {
-        await run(t, SUITE, ['--url', product.url, '--spec-version', revision, '--scenario', scenario])
-      })
+      test(
+        `finds ${scenario} of ${revision} on the product itself`,
+        { timeout: 60_000 },
+        async (t) => {
+          await run(t, SUITE, [
+            '--url',
+            product.url,
+            '--spec-version',
+            revision,
+            '--scenario',
+            scenario
+          ])
+        }
+      )
     }
   }
 })

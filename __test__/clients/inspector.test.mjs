@@ -12,7 +12,9 @@ import { startSite } from '../support/site.mjs'
 import { SERVER, playMainJob } from './main-job.mjs'
 
 const NODE_22 = fileURLToPath(new URL('node_modules/.bin/node', import.meta.url))
-const INSPECTOR = fileURLToPath(new URL('node_modules/@modelcontextprotocol/inspector/clients', import.meta.url))
+const INSPECTOR = fileURLToPath(
+  new URL('node_modules/@modelcontextprotocol/inspector/clients', import.meta.url)
+)
 const CLI = join(INSPECTOR, 'launcher/build/index.js')
 const MCPDO = join(INSPECTOR, 'mcpdo/build/mcp-bin.js')
 
@@ -29,15 +31,31 @@ function run(program, args, env = SERVER.env) {
 function mcpdoAtHome(t) {
   const home = mkdtempSync(join(tmpdir(), 'troupe-inspector-'))
   const config = join(home, 'servers.json')
-  writeFileSync(config, JSON.stringify({ mcpServers: { troupe: { type: 'stdio', command: SERVER.command, args: SERVER.args } } }))
-  const env = { ...SERVER.env, HOME: home, XDG_RUNTIME_DIR: home, MCP_INSPECTOR_SECRET_STORE: 'file' }
+  writeFileSync(
+    config,
+    JSON.stringify({
+      mcpServers: { troupe: { type: 'stdio', command: SERVER.command, args: SERVER.args } }
+    })
+  )
+  const env = {
+    ...SERVER.env,
+    HOME: home,
+    XDG_RUNTIME_DIR: home,
+    MCP_INSPECTOR_SECRET_STORE: 'file'
+  }
   const mcpdo = async (...args) => {
-    const { code, stdout, stderr } = await run(MCPDO, ['--format', 'json', '--config', config, ...args], env)
+    const { code, stdout, stderr } = await run(
+      MCPDO,
+      ['--format', 'json', '--config', config, ...args],
+      env
+    )
     assert.equal(code, 0, `mcpdo ${args.join(' ')}: ${stderr || stdout}`)
     return JSON.parse(stdout)
   }
   t.after(async () => {
-    const { pid } = JSON.parse((await run(MCPDO, ['--format', 'json', 'daemon', 'status'], env)).stdout || '{}')
+    const { pid } = JSON.parse(
+      (await run(MCPDO, ['--format', 'json', 'daemon', 'status'], env)).stdout || '{}'
+    )
     const daemon = readProcess(pid)
     const all = daemon ? [...descendants(pid), daemon] : []
     await run(MCPDO, ['daemon', 'stop'], env)
@@ -47,7 +65,11 @@ function mcpdoAtHome(t) {
 }
 
 describe('the MCP Inspector', { skip: process.platform === 'win32' }, () => {
-  for (const [method, args, found] of /** @type {[string, string[], (answer: any) => boolean][]} */ ([
+  for (const [
+    method,
+    args,
+    found
+  ] of /** @type {[string, string[], (answer: any) => boolean][]} */ ([
     // It is strict about the schemas of tools alone.
     ['tools/list', ['--strict'], ({ tools }) => tools.length > 0],
     ['resources/list', [], ({ resources }) => Array.isArray(resources)],
@@ -55,12 +77,25 @@ describe('the MCP Inspector', { skip: process.platform === 'win32' }, () => {
     ['prompts/list', [], ({ prompts }) => prompts.length === 5],
     [
       'prompts/get',
-      ['--prompt-name', 'e2e_test', '--prompt-args', 'test_scenario=buy a book', 'start_url=http://127.0.0.1/'],
+      [
+        '--prompt-name',
+        'e2e_test',
+        '--prompt-args',
+        'test_scenario=buy a book',
+        'start_url=http://127.0.0.1/'
+      ],
       ({ messages }) => messages[0].content.text.includes('buy a book')
     ]
   ])) {
     test(`finds no error in ${method}`, { timeout: 60_000 }, async () => {
-      const { code, stdout, stderr } = await run(CLI, ['--cli', SERVER.command, ...SERVER.args, '--method', method, ...args])
+      const { code, stdout, stderr } = await run(CLI, [
+        '--cli',
+        SERVER.command,
+        ...SERVER.args,
+        '--method',
+        method,
+        ...args
+      ])
       assert.equal(code, 0, stderr)
       assert.ok(found(JSON.parse(stdout)), stdout)
     })
@@ -68,8 +103,20 @@ describe('the MCP Inspector', { skip: process.platform === 'win32' }, () => {
 
   test('calls a tool and shows its answer', { timeout: 60_000 }, async (t) => {
     const site = await startSite(t)
-    const call = ['--method', 'tools/call', '--tool-name', 'navigate', '--tool-arg', `url=${site.url('/form')}`]
-    const { code, stdout, stderr } = await run(CLI, ['--cli', SERVER.command, ...SERVER.args, ...call])
+    const call = [
+      '--method',
+      'tools/call',
+      '--tool-name',
+      'navigate',
+      '--tool-arg',
+      `url=${site.url('/form')}`
+    ]
+    const { code, stdout, stderr } = await run(CLI, [
+      '--cli',
+      SERVER.command,
+      ...SERVER.args,
+      ...call
+    ])
     assert.equal(code, 0, stderr)
     assert.equal(JSON.parse(stdout).structuredContent.title, 'Form')
   })
@@ -82,7 +129,12 @@ describe('the MCP Inspector', { skip: process.platform === 'win32' }, () => {
       list: async () => (await mcpdo('@troupe', 'tools/list')).tools,
       call: async (tool, args) => {
         const pairs = Object.entries(args).map(([key, value]) => `${key}:=${JSON.stringify(value)}`)
-        const { isError, structuredContent, content } = await mcpdo('@troupe', 'tools/call', tool, ...pairs)
+        const { isError, structuredContent, content } = await mcpdo(
+          '@troupe',
+          'tools/call',
+          tool,
+          ...pairs
+        )
         assert.ok(!isError, JSON.stringify(content))
         return structuredContent
       }

@@ -5,7 +5,11 @@ import { BROWSER_ARGUMENTS, cleanEnvironment } from '../support/browser.mjs'
 import { BIN } from '../support/server.mjs'
 
 /** How a client starts the server. */
-export const SERVER = { command: process.execPath, args: [BIN, ...BROWSER_ARGUMENTS], env: cleanEnvironment() }
+export const SERVER = {
+  command: process.execPath,
+  args: [BIN, ...BROWSER_ARGUMENTS],
+  env: cleanEnvironment()
+}
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -23,7 +27,10 @@ export async function playMainJob(site, { list, call }) {
   const { sessionId } = await call('create_session', {})
   const navigated = await call('navigate', { sessionId, url: site.url('/form') })
   assert.deepEqual([navigated.success, navigated.title, navigated.status], [true, 'Form', 200])
-  assert.equal((await call('type', { sessionId, selector: '#name', text: 'Ada Lovelace' })).success, true)
+  assert.equal(
+    (await call('type', { sessionId, selector: '#name', text: 'Ada Lovelace' })).success,
+    true
+  )
   const clicked = await call('click', { sessionId, selector: '#send' })
   assert.equal(clicked.page.title, 'Echo')
   const sent = site.requests.find(({ path }) => path.startsWith('/echo'))
@@ -45,19 +52,29 @@ export async function playMainJob(site, { list, call }) {
  *   call; `cancel` begins a call, gives it up `when`, and returns when it has come back as given up;
  *   `stateless` one of whose requests the server does not know that they are the same client's
  */
-export async function playBesideTools(site, { call, resources, read, prompt, progress, cancel, stateless }) {
+export async function playBesideTools(
+  site,
+  { call, resources, read, prompt, progress, cancel, stateless }
+) {
   const { sessionId } = await call('create_session', {})
   await call('navigate', { sessionId, url: site.url('/form') })
   const page = `playwright:///page/${sessionId}/page-1`
   const listed = await resources()
-  if (stateless) assert.deepEqual(listed, [], 'nothing is its own; what it names it can read all the same')
+  if (stateless)
+    assert.deepEqual(listed, [], 'nothing is its own; what it names it can read all the same')
   else assert.ok(listed.includes(page), `${page} is not among ${listed}`)
   assert.equal(JSON.parse(await read(page)).metadata.title, 'Form')
 
-  const text = await prompt('fill_form', { url: site.url('/form'), form_data: '{"name": "Ada & Co"}' })
+  const text = await prompt('fill_form', {
+    url: site.url('/form'),
+    form_data: '{"name": "Ada & Co"}'
+  })
   assert.match(text, /- name: Ada & Co\n/)
 
-  const steps = ['1', '2', '3'].map((script) => ({ tool: 'evaluate', arguments: { sessionId, script } }))
+  const steps = ['1', '2', '3'].map((script) => ({
+    tool: 'evaluate',
+    arguments: { sessionId, script }
+  }))
   const told = await progress('batch', { steps })
   assert.ok(told.length > 0 && told.every(({ total }) => total === 3), JSON.stringify(told))
 
@@ -65,7 +82,10 @@ export async function playBesideTools(site, { call, resources, read, prompt, pro
   const begun = performance.now()
   await cancel('navigate', { sessionId, url: site.url('/held') }, hold.requested)
   assert.equal((await call('get_text', { sessionId, selector: '#words' })).text, 'No field at all')
-  assert.ok(performance.now() - begun < 20_000, 'the next call did not wait for the navigation, which takes 30 s')
+  assert.ok(
+    performance.now() - begun < 20_000,
+    'the next call did not wait for the navigation, which takes 30 s'
+  )
   hold.release()
   await call('close_session', { sessionId })
 }

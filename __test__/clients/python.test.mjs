@@ -17,7 +17,13 @@ const PROGRAM = fileURLToPath(new URL('python_client.py', import.meta.url))
 const CLIENTS = [
   { name: 'mcp 2.2', environment: 'venv', client: ['mcp-2', 'legacy'], protocol: '2025-11-25' },
   { name: 'mcp 2.2', environment: 'venv', client: ['mcp-2', 'auto'], protocol: '2026-07-28' },
-  { name: 'mcp 1.30', environment: 'venv-mcp-1', client: ['mcp-1'], protocol: '2025-11-25', transports: ['stdio', 'http', 'ws'] },
+  {
+    name: 'mcp 1.30',
+    environment: 'venv-mcp-1',
+    client: ['mcp-1'],
+    protocol: '2025-11-25',
+    transports: ['stdio', 'http', 'ws']
+  },
   { name: 'fastmcp 2.14', environment: 'venv-mcp-1', client: ['fastmcp'], protocol: '2025-11-25' }
 ]
 
@@ -74,7 +80,11 @@ describe("Python's MCP clients", { skip: process.platform === 'win32' }, () => {
       const stateless = transport !== 'stdio' && which.protocol === '2026-07-28'
       test(title, { timeout: 90_000 }, async (t) => {
         const site = await startSite(t)
-        const { child, ended, answer, say, ask } = startClient(t, which, await SERVERS[transport](t))
+        const { child, ended, answer, say, ask } = startClient(
+          t,
+          which,
+          await SERVERS[transport](t)
+        )
         assert.deepEqual(await answer(), { protocol: which.protocol })
         const call = async (tool, args) => {
           const { isError, structured, text } = await ask({ do: 'call', tool, arguments: args })
@@ -88,7 +98,8 @@ describe("Python's MCP clients", { skip: process.platform === 'win32' }, () => {
           resources: async () => (await ask({ do: 'resources' })).resources,
           read: async (uri) => (await ask({ do: 'read', uri })).text,
           prompt: async (name, args) => (await ask({ do: 'prompt', name, arguments: args })).text,
-          progress: async (tool, args) => (await ask({ do: 'progress', tool, arguments: args })).told,
+          progress: async (tool, args) =>
+            (await ask({ do: 'progress', tool, arguments: args })).told,
           cancel: async (tool, args, when) => {
             say({ do: 'cancel', tool, arguments: args })
             await when
@@ -98,7 +109,10 @@ describe("Python's MCP clients", { skip: process.platform === 'win32' }, () => {
         const failed = await ask({ do: 'call', tool: 'navigate', arguments: { url: 'not a url' } })
         assert.equal(failed.isError, true)
         // Who has no session must name one.
-        assert.equal(JSON.parse(failed.text).errorCode, stateless ? 'INVALID_PARAMETERS' : 'INVALID_URL')
+        assert.equal(
+          JSON.parse(failed.text).errorCode,
+          stateless ? 'INVALID_PARAMETERS' : 'INVALID_URL'
+        )
         const below = descendants(/** @type {number} */ (child.pid))
         child.stdin.end()
         assert.equal(await within(ended, 'the end of the Python client', 10_000), 0)

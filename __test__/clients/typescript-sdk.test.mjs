@@ -7,7 +7,10 @@ import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js'
-import { Client as Client2, StreamableHTTPClientTransport as Http2 } from '@modelcontextprotocol/client'
+import {
+  Client as Client2,
+  StreamableHTTPClientTransport as Http2
+} from '@modelcontextprotocol/client'
 import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio'
 import { startHttpServer } from '../support/http.mjs'
 import { descendants, allEnded } from '../support/processes.mjs'
@@ -19,7 +22,8 @@ const INFO = { name: 'troupe-test', version: '0' }
 const CLIENTS = {
   'SDK 1.32': {
     stdio: () => new Stdio1({ ...SERVER, stderr: 'pipe' }),
-    http: ({ url, authorization }) => new Http1(new URL(url), { requestInit: { headers: authorization } }),
+    http: ({ url, authorization }) =>
+      new Http1(new URL(url), { requestInit: { headers: authorization } }),
     stateless: false,
     connect: async (transport) => {
       const client = new Client1(INFO)
@@ -33,7 +37,8 @@ const CLIENTS = {
       `client 2.x (${mode})`,
       {
         stdio: () => new Stdio2({ ...SERVER, stderr: 'pipe' }),
-        http: ({ url, authorization }) => new Http2(new URL(url), { requestInit: { headers: authorization } }),
+        http: ({ url, authorization }) =>
+          new Http2(new URL(url), { requestInit: { headers: authorization } }),
         stateless: mode === 'auto',
         connect: async (transport) => {
           const client = new Client2(INFO, { versionNegotiation: { mode } })
@@ -51,16 +56,24 @@ function waysOf(client, callTool) {
   return {
     list: async () => (await client.listTools()).tools,
     call: async (name, args) => {
-      const { structuredContent, isError, content } = await callTool(client, { name, arguments: args })
+      const { structuredContent, isError, content } = await callTool(client, {
+        name,
+        arguments: args
+      })
       assert.ok(!isError, JSON.stringify(content))
       return structuredContent
     },
     resources: async () => (await client.listResources()).resources.map(({ uri }) => uri),
     read: async (uri) => (await client.readResource({ uri })).contents[0].text,
-    prompt: async (name, args) => (await client.getPrompt({ name, arguments: args })).messages[0].content.text,
+    prompt: async (name, args) =>
+      (await client.getPrompt({ name, arguments: args })).messages[0].content.text,
     progress: async (name, args) => {
       const told = []
-      await callTool(client, { name, arguments: args }, { onprogress: (progress) => told.push(progress) })
+      await callTool(
+        client,
+        { name, arguments: args },
+        { onprogress: (progress) => told.push(progress) }
+      )
       return told
     },
     cancel: async (name, args, when) => {

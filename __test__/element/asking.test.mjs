@@ -25,7 +25,10 @@ describe('asking about elements', { timeout: 120_000 }, () => {
       enabled: true,
       path: rest.path
     })
-    const { value: same } = await server.ok('evaluate', { script: `(path) => document.querySelector(path) === link`, args: [rest.path] })
+    const { value: same } = await server.ok('evaluate', {
+      script: `(path) => document.querySelector(path) === link`,
+      args: [rest.path]
+    })
     assert.equal(same, true)
   })
 
@@ -35,15 +38,22 @@ describe('asking about elements', { timeout: 120_000 }, () => {
     assert.match(framed.ref, /^f\d+e\d+$/)
     assert.equal(framed.value, 'framed')
     const { value: top } = await server.ok('evaluate', {
-      script: '(() => { const box = inner.getBoundingClientRect(); return box.top + 8 + inner.contentDocument.getElementById("field").getBoundingClientRect().top })()'
+      script:
+        '(() => { const box = inner.getBoundingClientRect(); return box.top + 8 + inner.contentDocument.getElementById("field").getBoundingClientRect().top })()'
     })
     assert.equal(framed.box.y, top)
     assert.equal((await server.ok('find_element', { selector: framed.ref })).ref, framed.ref)
   })
 
   test('find_element waits for what comes later, and fails at the timeout with what is there', async () => {
-    await server.ok('evaluate', { script: 'void setTimeout(() => document.body.insertAdjacentHTML("beforeend", "<p id=late>Late</p>"), 200)' })
-    assert.equal((await server.ok('find_element', { selector: '#late', timeout: 5000 })).text, 'Late')
+    await server.ok('evaluate', {
+      script:
+        'void setTimeout(() => document.body.insertAdjacentHTML("beforeend", "<p id=late>Late</p>"), 200)'
+    })
+    assert.equal(
+      (await server.ok('find_element', { selector: '#late', timeout: 5000 })).text,
+      'Late'
+    )
     const { json, ms } = await server.call('find_element', { selector: '#linc', timeout: 200 })
     assert.deepEqual([json.errorCode, json.details.timeout], ['ELEMENT_NOT_FOUND', 200])
     assert.match(json.suggestion, /Other/)
@@ -53,51 +63,97 @@ describe('asking about elements', { timeout: 120_000 }, () => {
       assert.equal(json.details.reason, 'unknown', json.message)
       assert.match(json.message, /no element has had the ref/)
     }
-    assert.equal((await server.call('find_element', { selector: 'p[', timeout: 100 })).json.errorCode, 'INVALID_SELECTOR')
+    assert.equal(
+      (await server.call('find_element', { selector: 'p[', timeout: 100 })).json.errorCode,
+      'INVALID_SELECTOR'
+    )
   })
 
   test('find_elements lists every match, and none as none', async () => {
     const { elements, count } = await server.ok('find_elements', { selector: '.line' })
     assert.equal(count, 2)
-    assert.deepEqual(elements.map(({ text, tag, visible }) => ({ text, tag, visible })), [
-      { text: 'First line', tag: 'p', visible: true },
-      { text: 'Second line', tag: 'p', visible: true }
-    ])
-    assert.deepEqual(await server.ok('find_elements', { selector: '.nothing' }), { elements: [], count: 0 })
+    assert.deepEqual(
+      elements.map(({ text, tag, visible }) => ({ text, tag, visible })),
+      [
+        { text: 'First line', tag: 'p', visible: true },
+        { text: 'Second line', tag: 'p', visible: true }
+      ]
+    )
+    assert.deepEqual(await server.ok('find_elements', { selector: '.nothing' }), {
+      elements: [],
+      count: 0
+    })
     assert.equal((await server.ok('find_elements', { selector: '#inner >>> button' })).count, 1)
-    assert.equal((await server.call('find_elements', { selector: '//[' })).json.errorCode, 'INVALID_SELECTOR')
+    assert.equal(
+      (await server.call('find_elements', { selector: '//[' })).json.errorCode,
+      'INVALID_SELECTOR'
+    )
   })
 
   test('element_exists answers without waiting', async () => {
     const exists = async (selector) => (await server.ok('element_exists', { selector })).exists
-    assert.deepEqual(await Promise.all(['#gone', '#deep', '#inner >>> #off', '#no', '#no >>> #off', '#inner >>> #no'].map(exists)), [true, true, true, false, false, false])
+    assert.deepEqual(
+      await Promise.all(
+        ['#gone', '#deep', '#inner >>> #off', '#no', '#no >>> #off', '#inner >>> #no'].map(exists)
+      ),
+      [true, true, true, false, false, false]
+    )
     assert.equal((await server.ok('element_exists', { selector: '.line' })).count, 2)
-    assert.equal((await server.call('element_exists', { selector: 'p[' })).json.errorCode, 'INVALID_SELECTOR')
+    assert.equal(
+      (await server.call('element_exists', { selector: 'p[' })).json.errorCode,
+      'INVALID_SELECTOR'
+    )
   })
 
   test('is_visible says why something cannot be seen', async () => {
-    assert.deepEqual(await server.ok('is_visible', { selector: '#link' }), { visible: true, exists: true })
-    for (const [selector, reason] of [['#gone', /display: none/], ['#faint', /visibility: hidden/]]) {
+    assert.deepEqual(await server.ok('is_visible', { selector: '#link' }), {
+      visible: true,
+      exists: true
+    })
+    for (const [selector, reason] of [
+      ['#gone', /display: none/],
+      ['#faint', /visibility: hidden/]
+    ]) {
       const answer = await server.ok('is_visible', { selector })
       assert.deepEqual([answer.visible, answer.exists], [false, true])
       assert.match(answer.reason, reason)
     }
-    assert.deepEqual(await server.ok('is_visible', { selector: '#no' }), { visible: false, exists: false, reason: 'nothing matches' })
+    assert.deepEqual(await server.ok('is_visible', { selector: '#no' }), {
+      visible: false,
+      exists: false,
+      reason: 'nothing matches'
+    })
     assert.equal((await server.ok('is_visible', { selector: '#inner >>> #text' })).visible, true)
   })
 
   test('is_enabled tells of a control, and fails where there is none', async () => {
     const enabled = async (selector) => (await server.ok('is_enabled', { selector })).enabled
-    assert.deepEqual(await Promise.all(['#link', 'text=Shadowed', '#inner >>> #off', '#inner >>> #field'].map(enabled)), [true, false, false, true])
-    assert.equal((await server.call('is_enabled', { selector: '#no' })).json.errorCode, 'ELEMENT_NOT_FOUND')
+    assert.deepEqual(
+      await Promise.all(
+        ['#link', 'text=Shadowed', '#inner >>> #off', '#inner >>> #field'].map(enabled)
+      ),
+      [true, false, false, true]
+    )
+    assert.equal(
+      (await server.call('is_enabled', { selector: '#no' })).json.errorCode,
+      'ELEMENT_NOT_FOUND'
+    )
   })
 
   test('find_element tells the state of a field', async () => {
     await server.ok('navigate', { url: site.url('/fields') })
-    const told = async (selector) => (({ role, value, checked, enabled }) => ({ role, value, checked, enabled }))(await server.ok('find_element', { selector }))
+    const told = async (selector) =>
+      (({ role, value, checked, enabled }) => ({ role, value, checked, enabled }))(
+        await server.ok('find_element', { selector })
+      )
     const box = await told('#agree')
     assert.deepEqual([box.role, box.checked, box.enabled], ['checkbox', true, true])
-    assert.deepEqual(await told('#name'), { role: 'textbox', value: 'Ada', checked: undefined, enabled: true })
+    assert.deepEqual(await told('#name'), {
+      role: 'textbox',
+      value: 'Ada',
+      checked: undefined,
+      enabled: true
+    })
     assert.doesNotMatch((await told('#secret')).value, /hunter2/)
   })
 })

@@ -10,18 +10,25 @@ describe('waiting', { timeout: 120_000 }, () => {
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
   /** Runs a script in the page a little later. @param {string} script */
-  const soon = (script, ms = 150) => server.ok('evaluate', { script: `void setTimeout(() => { ${script} }, ${ms})` })
+  const soon = (script, ms = 150) =>
+    server.ok('evaluate', { script: `void setTimeout(() => { ${script} }, ${ms})` })
   const wait = (args) => server.ok('wait_for_selector', args)
   const timedOut = async (tool, args, message) => {
     const { json, ms } = await server.call(tool, { ...args, timeout: 200 })
-    assert.deepEqual([json?.errorCode, json?.retryable], ['TIMEOUT', true], `${tool} ${JSON.stringify(args)}`)
+    assert.deepEqual(
+      [json?.errorCode, json?.retryable],
+      ['TIMEOUT', true],
+      `${tool} ${JSON.stringify(args)}`
+    )
     assert.match(json.message, message)
     assert.ok(ms < 2000, `${ms} ms`)
   }
 
   test('wait_for_selector waits for each of its states', async () => {
     await at('/outer')
-    await soon("document.body.insertAdjacentHTML('beforeend', '<p id=late style=display:none>Late</p>')")
+    await soon(
+      "document.body.insertAdjacentHTML('beforeend', '<p id=late style=display:none>Late</p>')"
+    )
     const attached = await wait({ selector: '#late', state: 'attached' })
     assert.equal(attached.success, true)
     await soon("late.style.display = 'block'")
@@ -39,11 +46,29 @@ describe('waiting', { timeout: 120_000 }, () => {
     await at('/outer')
     await timedOut('wait_for_selector', { selector: '#linc' }, /nothing matches `#linc`/)
     await timedOut('wait_for_selector', { selector: '#gone' }, /`#gone` is hidden: display: none/)
-    await timedOut('wait_for_selector', { selector: '#link', state: 'detached' }, /`#link` is still in the page/)
-    await timedOut('wait_for_selector', { selector: '#link', state: 'hidden' }, /`#link` is still visible/)
-    await timedOut('wait_for_selector', { selector: '#nowhere >>> #x' }, /nothing matches `#nowhere`/)
-    assert.equal((await server.call('wait_for_selector', { selector: 'p[' })).json.errorCode, 'INVALID_SELECTOR')
-    assert.equal((await server.call('wait_for_selector', { selector: 'p', state: 'there' })).json.errorCode, 'INVALID_PARAMETERS')
+    await timedOut(
+      'wait_for_selector',
+      { selector: '#link', state: 'detached' },
+      /`#link` is still in the page/
+    )
+    await timedOut(
+      'wait_for_selector',
+      { selector: '#link', state: 'hidden' },
+      /`#link` is still visible/
+    )
+    await timedOut(
+      'wait_for_selector',
+      { selector: '#nowhere >>> #x' },
+      /nothing matches `#nowhere`/
+    )
+    assert.equal(
+      (await server.call('wait_for_selector', { selector: 'p[' })).json.errorCode,
+      'INVALID_SELECTOR'
+    )
+    assert.equal(
+      (await server.call('wait_for_selector', { selector: 'p', state: 'there' })).json.errorCode,
+      'INVALID_PARAMETERS'
+    )
   })
 
   test('wait_for_selector goes on in the next document', async () => {
@@ -54,7 +79,9 @@ describe('waiting', { timeout: 120_000 }, () => {
 
   test('wait_for_selector waits for a frame, for its document, and for the end of either', async () => {
     await at('/board')
-    await soon("document.body.insertAdjacentHTML('beforeend', '<iframe id=new src=/slow?ms=200></iframe>')")
+    await soon(
+      "document.body.insertAdjacentHTML('beforeend', '<iframe id=new src=/slow?ms=200></iframe>')"
+    )
     assert.match((await wait({ selector: '#new >>> text=At last' })).ref, /^f\d+e\d+$/)
     await soon("document.getElementById('new').src = '/inner'")
     assert.equal((await wait({ selector: '#new >>> #field' })).success, true)
@@ -70,15 +97,24 @@ describe('waiting', { timeout: 120_000 }, () => {
     assert.match(done.description, /Done at last/)
     await soon("inner.contentDocument.getElementById('text').textContent = 'Framed news'")
     assert.match((await server.ok('wait_for', { text: 'Framed news' })).ref, /^f\d+e\d+$/)
-    await soon("document.body.insertAdjacentHTML('beforeend', '<iframe src=/slow?ms=100></iframe>')")
+    await soon(
+      "document.body.insertAdjacentHTML('beforeend', '<iframe src=/slow?ms=100></iframe>')"
+    )
     assert.match((await server.ok('wait_for', { text: 'At last' })).ref, /^(f\d+)?e\d+$/)
-    await timedOut('wait_for', { text: 'Never' }, /the text `Never` is not visible \(waited 200 ms\); the page shows "Done at last First line/)
+    await timedOut(
+      'wait_for',
+      { text: 'Never' },
+      /the text `Never` is not visible \(waited 200 ms\); the page shows "Done at last First line/
+    )
   })
 
   test('wait_for waits until a text is gone, from every frame', async () => {
     await at('/outer')
     await soon("document.querySelector('h1').remove()")
-    assert.match((await server.ok('wait_for', { textGone: 'Outer' })).message, /the text `Outer` is gone/)
+    assert.match(
+      (await server.ok('wait_for', { textGone: 'Outer' })).message,
+      /the text `Outer` is gone/
+    )
     await soon("inner.contentDocument.getElementById('text').remove()")
     await server.ok('wait_for', { textGone: 'Inside the frame' })
     await soon('inner.remove()')
@@ -95,8 +131,15 @@ describe('waiting', { timeout: 120_000 }, () => {
     await server.ok('wait_for', { url: site.url('/board/7?tab=1') })
     await soon("location.href = '/article'")
     await server.ok('wait_for', { url: '**/article' })
-    await timedOut('wait_for', { url: '**/nowhere/*' }, /the page is at `http.*\/article`, not at `\*\*\/nowhere\/\*` \(waited 200 ms\)/)
-    assert.equal((await server.call('wait_for', { url: '*{' })).json.errorCode, 'INVALID_PARAMETERS')
+    await timedOut(
+      'wait_for',
+      { url: '**/nowhere/*' },
+      /the page is at `http.*\/article`, not at `\*\*\/nowhere\/\*` \(waited 200 ms\)/
+    )
+    assert.equal(
+      (await server.call('wait_for', { url: '*{' })).json.errorCode,
+      'INVALID_PARAMETERS'
+    )
   })
 
   test('wait_for takes several at once, and as long as it is asked for', async () => {
@@ -104,8 +147,16 @@ describe('waiting', { timeout: 120_000 }, () => {
     const { ms } = await server.call('wait_for', { time: 250 })
     assert.ok(ms >= 250 && ms < 2000, `${ms} ms`)
     await soon("location.href = '/outer'")
-    const all = await server.ok('wait_for', { text: 'First line', textGone: '3 open', url: '/outer', time: 10 })
-    assert.match(all.message, /^10 ms are over, the page is at `.*\/outer`, the text `3 open` is gone, the text `First line` is visible after \d+ ms$/)
+    const all = await server.ok('wait_for', {
+      text: 'First line',
+      textGone: '3 open',
+      url: '/outer',
+      time: 10
+    })
+    assert.match(
+      all.message,
+      /^10 ms are over, the page is at `.*\/outer`, the text `3 open` is gone, the text `First line` is visible after \d+ ms$/
+    )
     assert.equal((await server.call('wait_for', {})).json.errorCode, 'INVALID_PARAMETERS')
   })
 

@@ -11,7 +11,10 @@ const NOTICE = /\n… cut: characters (\d+) to (\d+) of (\d+)\. Read on with get
 
 describe('the result budget', { timeout: 120_000 }, () => {
   // Without a record the last long results are kept all the same.
-  const { server, site, scope } = startShared({ args: ['--result-budget', String(BUDGET), '--store', 'none'], routes: { ...READING_PAGES, '/items': ITEMS } })
+  const { server, site, scope } = startShared({
+    args: ['--result-budget', String(BUDGET), '--store', 'none'],
+    routes: { ...READING_PAGES, '/items': ITEMS }
+  })
   before(async () => {
     await server.ok('navigate', { url: site.url('/long') })
   })
@@ -35,15 +38,21 @@ describe('the result budget', { timeout: 120_000 }, () => {
     assert.equal(JSON.parse(NOTICE.exec(first.text)[4]).refId, first.meta.refId)
     const whole = await readOn(first.text)
     assert.ok(whole.endsWith('The very end'), whole.slice(-100))
-    for (let line = 0; line < 600; line++) assert.ok(whole.includes(`\n${line} The quick brown`), `line ${line}`)
+    for (let line = 0; line < 600; line++)
+      assert.ok(whole.includes(`\n${line} The quick brown`), `line ${line}`)
   })
 
   test('a long list that is unfolded can be read to its end', async () => {
     await server.ok('navigate', { url: site.url('/items') })
     const folded = await server.ok('snapshot')
-    const [, selector] = /more list items: snapshot \{selector: "(e\d+)"\} shows them all/.exec(folded) ?? []
+    const [, selector] =
+      /more list items: snapshot \{selector: "(e\d+)"\} shows them all/.exec(folded) ?? []
     const whole = await readOn(await server.ok('snapshot', { selector }))
-    for (let item = 0; item < 1000; item++) assert.ok(whole.includes(`: Item ${item}\n`) || whole.endsWith(`: Item ${item}`), `item ${item}`)
+    for (let item = 0; item < 1000; item++)
+      assert.ok(
+        whole.includes(`: Item ${item}\n`) || whole.endsWith(`: Item ${item}`),
+        `item ${item}`
+      )
     assert.match(await server.ok('find', { text: 'Item 99' }), /^11 matches/)
     await server.ok('navigate', { url: site.url('/long') })
   })
@@ -81,7 +90,10 @@ describe('the result budget', { timeout: 120_000 }, () => {
     const { meta } = await server.call('read_page')
     const found = await server.ok('get_content', { ref_id: meta.refId, search_for: 'VERY end' })
     assert.equal(found, 'The very end')
-    const offset = Number(/of (\d+)\./.exec((await server.call('get_content', { refId: meta.refId })).text)?.[1]) - 'very end'.length
+    const offset =
+      Number(
+        /of (\d+)\./.exec((await server.call('get_content', { refId: meta.refId })).text)?.[1]
+      ) - 'very end'.length
     assert.equal(await server.ok('get_content', { refId: meta.refId, offset }), 'very end')
     assert.equal(await server.ok('get_content', { offset }), 'very end')
   })
@@ -103,13 +115,23 @@ describe('the result budget', { timeout: 120_000 }, () => {
     const { meta } = await server.call('read_page', { sessionId })
     assert.ok((await server.ok('get_content', { refId: meta.refId, sessionId })).length > 1000)
     await server.ok('close_session', { sessionId })
-    assert.equal((await server.call('get_content', { refId: meta.refId })).json.errorCode, 'RECORD_NOT_FOUND')
+    assert.equal(
+      (await server.call('get_content', { refId: meta.refId })).json.errorCode,
+      'RECORD_NOT_FOUND'
+    )
   })
 
   test('a batch hands its pictures over beside its text', async () => {
-    const steps = [{ tool: 'screenshot' }, { tool: 'get_text', arguments: { selector: 'h1' } }, { tool: 'screenshot', arguments: { type: 'jpeg' } }]
+    const steps = [
+      { tool: 'screenshot' },
+      { tool: 'get_text', arguments: { selector: 'h1' } },
+      { tool: 'screenshot', arguments: { type: 'jpeg' } }
+    ]
     const { result } = await server.call('batch', { steps })
-    assert.deepEqual(result.content.map((part) => part.mimeType ?? part.type), ['text', 'image/png', 'image/jpeg'])
+    assert.deepEqual(
+      result.content.map((part) => part.mimeType ?? part.type),
+      ['text', 'image/png', 'image/jpeg']
+    )
     assert.deepEqual(result.structuredContent.results, [
       { tool: 'screenshot', picture: 1 },
       { tool: 'get_text', result: { text: 'Long' } },
@@ -122,7 +144,9 @@ describe('the result budget', { timeout: 120_000 }, () => {
     const session = await manager.createSession()
     await session.navigate(site.url('/long'))
     assert.equal((await session.getAllText('p')).count, 601)
-    const { image, percentage } = await session.compareScreenshots((await session.screenshot()).data)
+    const { image, percentage } = await session.compareScreenshots(
+      (await session.screenshot()).data
+    )
     assert.deepEqual([image.mimeType, percentage], ['image/png', 0])
   })
 })

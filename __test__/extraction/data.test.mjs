@@ -23,11 +23,24 @@ describe('reading data', { timeout: 120_000 }, () => {
 
   test('extract_table reads an ARIA grid, a table without headers, and the table around a cell', async () => {
     await at('/tables')
-    assert.deepEqual(await server.ok('extract_table', { selector: '#grid' }), { caption: 'Grid', headers: ['K', 'V'], rows: [['k', 'v']] })
-    assert.deepEqual(await server.ok('extract_table', { selector: '#bare' }), { headers: [], rows: [['1', '2']] })
-    assert.deepEqual(await server.ok('extract_table', { selector: '#bare td' }), { headers: [], rows: [['1', '2']] })
+    assert.deepEqual(await server.ok('extract_table', { selector: '#grid' }), {
+      caption: 'Grid',
+      headers: ['K', 'V'],
+      rows: [['k', 'v']]
+    })
+    assert.deepEqual(await server.ok('extract_table', { selector: '#bare' }), {
+      headers: [],
+      rows: [['1', '2']]
+    })
+    assert.deepEqual(await server.ok('extract_table', { selector: '#bare td' }), {
+      headers: [],
+      rows: [['1', '2']]
+    })
     await at('/outer')
-    assert.deepEqual(await server.ok('extract_table', { selector: '#inner >>> #table' }), { headers: ['Key', 'Value'], rows: [['a', '1']] })
+    assert.deepEqual(await server.ok('extract_table', { selector: '#inner >>> #table' }), {
+      headers: ['Key', 'Value'],
+      rows: [['a', '1']]
+    })
   })
 
   test('extract_table refuses what is no table', async () => {
@@ -41,15 +54,26 @@ describe('reading data', { timeout: 120_000 }, () => {
   test('extract_links lists links with text, whole URL and a ref that works', async () => {
     await at('/outer')
     const { links } = await server.ok('extract_links')
-    assert.deepEqual(links.map(({ text, url }) => ({ text, url })), [
-      { text: 'Other', url: site.url('/other?a=1#top') },
-      { text: 'Shadow link', url: site.url('/shadow') }
-    ])
-    assert.deepEqual(await server.ok('get_text', { selector: links[1].ref }), { text: 'Shadow link' })
+    assert.deepEqual(
+      links.map(({ text, url }) => ({ text, url })),
+      [
+        { text: 'Other', url: site.url('/other?a=1#top') },
+        { text: 'Shadow link', url: site.url('/shadow') }
+      ]
+    )
+    assert.deepEqual(await server.ok('get_text', { selector: links[1].ref }), {
+      text: 'Shadow link'
+    })
     const inner = await server.ok('extract_links', { selector: '#inner >>> body' })
-    assert.deepEqual(inner.links.map(({ url }) => url), [site.url('/framed')])
+    assert.deepEqual(
+      inner.links.map(({ url }) => url),
+      [site.url('/framed')]
+    )
     assert.deepEqual(await server.ok('extract_links', { selector: 'h1' }), { links: [] })
-    assert.equal((await server.call('extract_links', { selector: '#no' })).json.errorCode, 'ELEMENT_NOT_FOUND')
+    assert.equal(
+      (await server.call('extract_links', { selector: '#no' })).json.errorCode,
+      'ELEMENT_NOT_FOUND'
+    )
   })
 
   test('get_page_metadata tells what the head says, and the headings', async () => {

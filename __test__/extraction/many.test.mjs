@@ -36,7 +36,15 @@ const BLANK = `<!doctype html><title>Blank</title>${'<span style="display: inlin
 </script>`
 
 describe('large and framed pages', { timeout: 180_000 }, () => {
-  const { server, site } = startShared({ args: ['--result-budget', '5000000'], routes: { '/frames': FRAMES, '/inner': '<!doctype html><p>Inner</p>', '/grid': GRID, '/blank': BLANK } })
+  const { server, site } = startShared({
+    args: ['--result-budget', '5000000'],
+    routes: {
+      '/frames': FRAMES,
+      '/inner': '<!doctype html><p>Inner</p>',
+      '/grid': GRID,
+      '/blank': BLANK
+    }
+  })
 
   test('an action reports what changed in each of 15 iframes', async () => {
     await server.ok('navigate', { url: site.url('/frames') })

@@ -8,11 +8,19 @@ describe('evaluate', { timeout: 120_000 }, () => {
   const { server, site } = startShared({
     routes: {
       '/start': '<title>Start</title>',
-      '/posted': (_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>no JSON'),
-      '/strict': (_request, response) => response.writeHead(200, { 'content-type': 'text/html', 'content-security-policy': "script-src 'none'" }).end('<title>Strict</title>')
+      '/posted': (_request, response) =>
+        response.writeHead(200, { 'content-type': 'text/html' }).end('<p>no JSON'),
+      '/strict': (_request, response) =>
+        response
+          .writeHead(200, {
+            'content-type': 'text/html',
+            'content-security-policy': "script-src 'none'"
+          })
+          .end('<title>Strict</title>')
     }
   })
-  const evaluate = (/** @type {string} */ script, more = {}) => server.call('evaluate', { script, ...more })
+  const evaluate = (/** @type {string} */ script, more = {}) =>
+    server.call('evaluate', { script, ...more })
 
   test('runs an expression, a function with its arguments, and statements', async () => {
     await server.ok('navigate', { url: site.url('/start') })
@@ -28,7 +36,8 @@ describe('evaluate', { timeout: 120_000 }, () => {
       ['const two = 2; two * 4', 8],
       ['if (true) { 9 } else { 10 }', 9]
     ]
-    for (const [script, value, more] of scripts) assert.deepEqual((await evaluate(script, more)).json.value, value, script)
+    for (const [script, value, more] of scripts)
+      assert.deepEqual((await evaluate(script, more)).json.value, value, script)
   })
 
   test('binds args in an expression, and says how statements get arguments', async () => {
@@ -36,7 +45,10 @@ describe('evaluate', { timeout: 120_000 }, () => {
     const args = [2, { a: 'b' }]
     assert.equal((await evaluate('args[0] + args.length', { args })).json.value, 4)
     assert.deepEqual((await evaluate('args', { args })).json.value, args)
-    assert.equal((await evaluate('args.map((each) => typeof each).join()', { args })).json.value, 'number,object')
+    assert.equal(
+      (await evaluate('args.map((each) => typeof each).join()', { args })).json.value,
+      'number,object'
+    )
     const { isError, json } = await evaluate('const first = args[0]; first * 2', { args })
     assert.equal(isError, true)
     assert.equal(json.errorCode, 'SCRIPT_ERROR')
@@ -60,14 +72,20 @@ describe('evaluate', { timeout: 120_000 }, () => {
         assert.equal(isError, true, `${script}: ${text}`)
         assert.equal(json.errorCode, 'SCRIPT_ERROR', text)
         assert.match(json.message, /SyntaxError|not a valid selector/, script)
-        assert.equal((await server.ok('evaluate', { script: 'runs' })).value, 1, `${path} ${script}`)
+        assert.equal(
+          (await server.ok('evaluate', { script: 'runs' })).value,
+          1,
+          `${path} ${script}`
+        )
       }
     }
   })
 
   test('sends one request if its answer is not the JSON that the script expects', async () => {
     await server.ok('navigate', { url: site.url('/start') })
-    const { json } = await evaluate("fetch('/posted', { method: 'POST' }).then((response) => response.json())")
+    const { json } = await evaluate(
+      "fetch('/posted', { method: 'POST' }).then((response) => response.json())"
+    )
     assert.equal(json.errorCode, 'SCRIPT_ERROR')
     assert.match(json.message, /SyntaxError|JSON/)
     assert.equal(site.requests.filter(({ path }) => path === '/posted').length, 1)
@@ -76,9 +94,17 @@ describe('evaluate', { timeout: 120_000 }, () => {
   test('reports a request that failed as NETWORK_ERROR', async () => {
     await server.ok('navigate', { url: site.url('/start') })
     const refused = `http://127.0.0.1:${await freePort()}/`
-    for (const script of [`fetch('${refused}')`, `async () => (await fetch('${refused}')).json()`, `import('${refused}module.js')`]) {
+    for (const script of [
+      `fetch('${refused}')`,
+      `async () => (await fetch('${refused}')).json()`,
+      `import('${refused}module.js')`
+    ]) {
       const { json, text } = await evaluate(script)
-      assert.deepEqual([json.errorCode, json.retryable], ['NETWORK_ERROR', true], `${script}: ${text}`)
+      assert.deepEqual(
+        [json.errorCode, json.retryable],
+        ['NETWORK_ERROR', true],
+        `${script}: ${text}`
+      )
       assert.match(json.suggestion, /server of the request/)
     }
     // An error of the script's own stays one.

@@ -10,7 +10,9 @@ const CROWD = `<title>Crowd</title>${['a', 'b', 'c'].map((frame) => `<iframe src
 const ICONS = `<title>Icons</title><p id="state">Build<img alt="passed" src="data:," width="9" height="9">in 3 s<img alt="" src="data:,"></p><p id="plain">No picture</p>`
 
 describe('reading text', { timeout: 120_000 }, () => {
-  const { server, site } = startShared({ routes: { ...READING_PAGES, '/crowd': CROWD, '/icons': ICONS } })
+  const { server, site } = startShared({
+    routes: { ...READING_PAGES, '/crowd': CROWD, '/icons': ICONS }
+  })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
   const refused = async (tool, args) => {
@@ -22,28 +24,56 @@ describe('reading text', { timeout: 120_000 }, () => {
   test('get_text reads the page, an element, a shadow root and a frame', async () => {
     await at('/outer')
     const { text } = await server.ok('get_text')
-    assert.ok(text.includes('First line\n') && text.includes('In the shadow') && !text.includes('Not to be seen'), text)
+    assert.ok(
+      text.includes('First line\n') &&
+        text.includes('In the shadow') &&
+        !text.includes('Not to be seen'),
+      text
+    )
     assert.deepEqual(await server.ok('get_text', { selector: '.line' }), { text: 'First line' })
     assert.deepEqual(await server.ok('get_text', { selector: '#deep' }), { text: 'In the shadow' })
-    assert.deepEqual(await server.ok('get_text', { selector: '#inner >>> #text' }), { text: 'Inside the frame' })
-    assert.deepEqual(await server.ok('get_text', { selector: '#inner >>> #innermost >>> #x' }), { text: 'Innermost text' })
+    assert.deepEqual(await server.ok('get_text', { selector: '#inner >>> #text' }), {
+      text: 'Inside the frame'
+    })
+    assert.deepEqual(await server.ok('get_text', { selector: '#inner >>> #innermost >>> #x' }), {
+      text: 'Innermost text'
+    })
     assert.deepEqual(await server.ok('get_text', { selector: 'xpath=//h1' }), { text: 'Outer' })
   })
 
   test('get_text has the alternative text of pictures where they stand', async () => {
     await at('/icons')
-    assert.deepEqual(await server.ok('get_text', { selector: '#state' }), { text: 'Build passed in 3 s' })
+    assert.deepEqual(await server.ok('get_text', { selector: '#state' }), {
+      text: 'Build passed in 3 s'
+    })
     assert.deepEqual(await server.ok('get_text', { selector: '#plain' }), { text: 'No picture' })
   })
 
   test('snapshot shows all, only what can be acted on, only so deep, or only one element', async () => {
     await at('/board')
-    const lines = async (args) => (await server.ok('snapshot', args)).replaceAll(/ \[ref=\w+\]/g, '').split('\n').slice(1).filter((line) => !line.includes('/url:'))
-    assert.deepEqual(await lines({}), ['- heading "Board" [level=1]', '- paragraph:', '  - link "New":', '- paragraph: 3 open'])
-    assert.deepEqual(await lines({ interactive: true }), ['- heading "Board" [level=1]', '- link "New":'])
+    const lines = async (args) =>
+      (await server.ok('snapshot', args))
+        .replaceAll(/ \[ref=\w+\]/g, '')
+        .split('\n')
+        .slice(1)
+        .filter((line) => !line.includes('/url:'))
+    assert.deepEqual(await lines({}), [
+      '- heading "Board" [level=1]',
+      '- paragraph:',
+      '  - link "New":',
+      '- paragraph: 3 open'
+    ])
+    assert.deepEqual(await lines({ interactive: true }), [
+      '- heading "Board" [level=1]',
+      '- link "New":'
+    ])
     assert.deepEqual(await lines({ selector: 'h1' }), ['- heading "Board" [level=1]'])
     const shallow = await lines({ depth: 1 })
-    assert.ok(!shallow.some((line) => /link "New"/.test(line)) && shallow.some((line) => /3 open/.test(line)), shallow.join('\n'))
+    assert.ok(
+      !shallow.some((line) => /link "New"/.test(line)) &&
+        shallow.some((line) => /3 open/.test(line)),
+      shallow.join('\n')
+    )
   })
 
   test('what is not there is an error that tells what is', async () => {
@@ -52,29 +82,55 @@ describe('reading text', { timeout: 120_000 }, () => {
     assert.equal(missing.errorCode, 'ELEMENT_NOT_FOUND')
     assert.match(missing.suggestion, /Other/)
     for (const selector of ['#inner >>> #nothing', '#nothing >>> #text']) {
-      assert.equal((await refused('get_text', { selector })).errorCode, 'ELEMENT_NOT_FOUND', selector)
+      assert.equal(
+        (await refused('get_text', { selector })).errorCode,
+        'ELEMENT_NOT_FOUND',
+        selector
+      )
     }
     assert.equal((await refused('get_text', { selector: 'p[' })).errorCode, 'INVALID_SELECTOR')
-    assert.equal((await refused('get_text', { selector: 'h1 >>> p' })).errorCode, 'INVALID_SELECTOR')
+    assert.equal(
+      (await refused('get_text', { selector: 'h1 >>> p' })).errorCode,
+      'INVALID_SELECTOR'
+    )
     assert.equal((await refused('get_all_text', {})).errorCode, 'INVALID_PARAMETERS')
   })
 
   test('get_all_text reads every match', async () => {
     await at('/outer')
-    assert.deepEqual(await server.ok('get_all_text', { selector: '.line' }), { texts: ['First line', 'Second line'], count: 2 })
-    assert.deepEqual(await server.ok('get_all_text', { selector: '.nothing' }), { texts: [], count: 0 })
+    assert.deepEqual(await server.ok('get_all_text', { selector: '.line' }), {
+      texts: ['First line', 'Second line'],
+      count: 2
+    })
+    assert.deepEqual(await server.ok('get_all_text', { selector: '.nothing' }), {
+      texts: [],
+      count: 0
+    })
   })
 
   test('get_attribute gives an attribute as it is written, and null where there is none', async () => {
     await at('/outer')
-    assert.deepEqual(await server.ok('get_attribute', { selector: '#link', attribute: 'href' }), { value: '/other?a=1#top' })
-    assert.deepEqual(await server.ok('get_attribute', { selector: '#link', attribute: 'rel' }), { value: null })
-    assert.deepEqual(await server.ok('get_attribute', { selector: '#inner >>> #field', attribute: 'aria-label' }), { value: 'Field' })
+    assert.deepEqual(await server.ok('get_attribute', { selector: '#link', attribute: 'href' }), {
+      value: '/other?a=1#top'
+    })
+    assert.deepEqual(await server.ok('get_attribute', { selector: '#link', attribute: 'rel' }), {
+      value: null
+    })
+    assert.deepEqual(
+      await server.ok('get_attribute', { selector: '#inner >>> #field', attribute: 'aria-label' }),
+      { value: 'Field' }
+    )
     await at('/fields')
-    assert.deepEqual(await server.ok('get_attribute', { selector: '#name', attribute: 'data-empty' }), { value: '' })
+    assert.deepEqual(
+      await server.ok('get_attribute', { selector: '#name', attribute: 'data-empty' }),
+      { value: '' }
+    )
     const { value } = await server.ok('get_attribute', { selector: '#secret', attribute: 'value' })
     assert.ok(!value.includes('hunter2'))
-    assert.equal((await refused('get_attribute', { selector: '#no', attribute: 'id' })).errorCode, 'ELEMENT_NOT_FOUND')
+    assert.equal(
+      (await refused('get_attribute', { selector: '#no', attribute: 'id' })).errorCode,
+      'ELEMENT_NOT_FOUND'
+    )
   })
 
   test('get_value reads every kind of field, and no password', async () => {
@@ -99,7 +155,10 @@ describe('reading text', { timeout: 120_000 }, () => {
     assert.match(lines, /^2 matches at http/)
     assert.match(lines, /First line/)
     const framed = await server.ok('find', { text: 'framed link' })
-    assert.match(framed, /^1 match at .*\n- iframe \[ref=e\d+\]:\n {2}- link "Framed link" \[ref=f\d+e\d+\]/)
+    assert.match(
+      framed,
+      /^1 match at .*\n- iframe \[ref=e\d+\]:\n {2}- link "Framed link" \[ref=f\d+e\d+\]/
+    )
     const [ref] = /f\d+e\d+/.exec(framed)
     assert.deepEqual(await server.ok('get_text', { selector: ref }), { text: 'Framed link' })
     assert.match(await server.ok('find', { text: 'innermost' }), /Innermost text/)
@@ -111,14 +170,23 @@ describe('reading text', { timeout: 120_000 }, () => {
     await at('/crowd')
     const lines = await server.ok('find', { text: 'person' })
     assert.match(lines, /^90 matches at .*, the first 50:/)
-    const shown = [...lines.matchAll(/Person (\w)(\d+)/g)].map(([, frame, number]) => [frame, Number(number)])
-    const expected = ['a', 'b'].flatMap((frame) => Array.from({ length: frame === 'a' ? 30 : 20 }, (_, index) => [frame, index]))
+    const shown = [...lines.matchAll(/Person (\w)(\d+)/g)].map(([, frame, number]) => [
+      frame,
+      Number(number)
+    ])
+    const expected = ['a', 'b'].flatMap((frame) =>
+      Array.from({ length: frame === 'a' ? 30 : 20 }, (_, index) => [frame, index])
+    )
     assert.deepEqual(shown, expected)
   })
 
   test('find refuses neither, both and a broken pattern', async () => {
     for (const args of [{}, { text: 'a', regex: 'b' }, { text: '' }]) {
-      assert.equal((await refused('find', args)).errorCode, 'INVALID_PARAMETERS', JSON.stringify(args))
+      assert.equal(
+        (await refused('find', args)).errorCode,
+        'INVALID_PARAMETERS',
+        JSON.stringify(args)
+      )
     }
     assert.match((await refused('find', { regex: '(' })).errorCode, /^INVALID_/)
   })
@@ -141,7 +209,10 @@ describe('reading text', { timeout: 120_000 }, () => {
 
   test('read_page reads a page without an article whole', async () => {
     await at('/board')
-    assert.equal(await server.ok('read_page'), `# Board\n${site.url('/board')}\n\n# Board\n\n[New](${site.url('/new')})\n\n3 open`)
+    assert.equal(
+      await server.ok('read_page'),
+      `# Board\n${site.url('/board')}\n\n# Board\n\n[New](${site.url('/new')})\n\n3 open`
+    )
     await server.ok('navigate', { url: 'data:text/html,' })
     assert.match(await server.ok('read_page'), /the page shows no text/)
   })
@@ -149,7 +220,8 @@ describe('reading text', { timeout: 120_000 }, () => {
   test('read_page reads shadow roots and very deep pages', async () => {
     await at('/outer')
     assert.match(await server.ok('read_page'), /In the shadow/)
-    const deep = '(() => { let at = document.body; for (let i = 0; i < 1500; i++) at = at.appendChild(document.createElement("div")); at.textContent = "bottom"; })()'
+    const deep =
+      '(() => { let at = document.body; for (let i = 0; i < 1500; i++) at = at.appendChild(document.createElement("div")); at.textContent = "bottom"; })()'
     await server.ok('evaluate', { script: deep })
     assert.match(await server.ok('read_page'), /bottom/)
   })

@@ -13,7 +13,9 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
       '/dialog': `<title>Dialog</title><button id="close" onclick="dialog.remove()">Close all</button>
         <div role="dialog" aria-label="Import nodes" id="dialog"><h2>Paste</h2><input aria-label="JSON"><button>Import</button><p>As a flow</p></div>`,
       '/list': `<title>List</title><input aria-label="Filter" oninput="for (const item of document.querySelectorAll('[role=option]')) item.hidden = !item.textContent.endsWith(this.value)">
-        <div role="listbox" aria-label="Numbers">${numbers(32).map((number) => `<div role="option">Number ${number}</div>`).join('')}</div>`,
+        <div role="listbox" aria-label="Numbers">${numbers(32)
+          .map((number) => `<div role="option">Number ${number}</div>`)
+          .join('')}</div>`,
       '/focus': `<title>Focus</title><input aria-label="First" autofocus><button id="go">Go</button>`,
       '/next': '<title>Next</title><p>Next</p>'
     }
@@ -25,7 +27,11 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
     return sessionId
   }
 
-  const enable = (sessionId) => server.ok('evaluate', { sessionId, script: 'document.querySelector("#import").disabled = false' })
+  const enable = (sessionId) =>
+    server.ok('evaluate', {
+      sessionId,
+      script: 'document.querySelector("#import").disabled = false'
+    })
 
   test('has what changed between the last action and this one apart', async () => {
     const sessionId = await sessionAt('/late')
@@ -35,7 +41,10 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
     assert.match(earlierChanges, /^~ button "Import" \[ref=e\d+\]$/)
     assert.match(changes, /pressed/)
     assert.doesNotMatch(changes, /Import/)
-    assert.equal((await server.ok('click', { sessionId, selector: '#other' })).earlierChanges, undefined)
+    assert.equal(
+      (await server.ok('click', { sessionId, selector: '#other' })).earlierChanges,
+      undefined
+    )
   })
 
   for (const [shown, show] of [
@@ -46,7 +55,10 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
       const sessionId = await sessionAt('/late')
       await show(sessionId)
       await enable(sessionId)
-      const { changes, earlierChanges } = await server.ok('click', { sessionId, selector: '#other' })
+      const { changes, earlierChanges } = await server.ok('click', {
+        sessionId,
+        selector: '#other'
+      })
       assert.match(earlierChanges, /^~ button "Import" \[ref=e\d+\]$/)
       assert.doesNotMatch(changes, /Import/)
     })
@@ -64,7 +76,10 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
   test('has nothing of the document before', async () => {
     const sessionId = await sessionAt('/next')
     await server.ok('navigate', { sessionId, url: site.url('/late') })
-    assert.equal((await server.ok('click', { sessionId, selector: '#other' })).earlierChanges, undefined)
+    assert.equal(
+      (await server.ok('click', { sessionId, selector: '#other' })).earlierChanges,
+      undefined
+    )
   })
 
   test('has one line for what was removed, and how much it was', async () => {

@@ -21,8 +21,19 @@ describe('files', { timeout: 60_000 }, () => {
     routes: {
       '/uploads': page('Uploads', UPLOADS + hearing('input change')),
       '/framed': page('Framed', '<iframe id="frame" src="/uploads"></iframe>'),
-      '/around': (_request, response) => html(response, page('Around', `<iframe id="frame" src="http://localhost:${site.port}/uploads"></iframe>`)),
-      '/pickers': page('Pickers', ['showOpenFilePicker', 'showSaveFilePicker', 'showDirectoryPicker'].map((name) => `<button id="${name}" onclick="${name}().catch(() => {})">${name}</button>`).join(''))
+      '/around': (_request, response) =>
+        html(
+          response,
+          page('Around', `<iframe id="frame" src="http://localhost:${site.port}/uploads"></iframe>`)
+        ),
+      '/pickers': page(
+        'Pickers',
+        ['showOpenFilePicker', 'showSaveFilePicker', 'showDirectoryPicker']
+          .map(
+            (name) => `<button id="${name}" onclick="${name}().catch(() => {})">${name}</button>`
+          )
+          .join('')
+      )
     }
   })
   scope.after(() => rmSync(folder, { recursive: true }))
@@ -32,7 +43,8 @@ describe('files', { timeout: 60_000 }, () => {
 
   const value = async (script) => (await server.ok('evaluate', { script })).value
   /** The files of an input: what a page could send of them. @param {string} id */
-  const held = (id) => value(`Promise.all([...${id}.files].map(async (file) => file.name + ' ' + await file.text()))`)
+  const held = (id) =>
+    value(`Promise.all([...${id}.files].map(async (file) => file.name + ' ' + await file.text()))`)
   const put = (selector, ...files) => server.ok('upload_file', { selector, files })
   const refused = async (args, errorCode, message) => {
     const { isError, json, text } = await server.call('upload_file', args)
@@ -63,8 +75,12 @@ describe('files', { timeout: 60_000 }, () => {
     assert.equal(await value('several.files.length'), 2)
     await put('#choose')
     assert.equal(await value('one.files.length'), 1)
-    assert.deepEqual((await server.ok('click', { selector: '#choose' })).fileChooser, { multiple: false })
-    assert.deepEqual((await server.ok('click', { selector: '#many' })).fileChooser, { multiple: true })
+    assert.deepEqual((await server.ok('click', { selector: '#choose' })).fileChooser, {
+      multiple: false
+    })
+    assert.deepEqual((await server.ok('click', { selector: '#many' })).fileChooser, {
+      multiple: true
+    })
   })
 
   test('upload_file answers the chooser of a frame of another site, in a process of its own too', async (t) => {
@@ -72,7 +88,11 @@ describe('files', { timeout: 60_000 }, () => {
     for (const args of [[], ...isolating]) {
       const own = await startServer(t, args, { cwd: folder })
       await own.ok('navigate', { url: site.url('/around') })
-      assert.deepEqual((await own.ok('click', { selector: '#frame >>> #choose' })).fileChooser, { multiple: false }, `${args}`)
+      assert.deepEqual(
+        (await own.ok('click', { selector: '#frame >>> #choose' })).fileChooser,
+        { multiple: false },
+        `${args}`
+      )
       await own.ok('upload_file', { selector: '#frame >>> #choose', files: ['a.txt'] })
       const { value: file } = await own.ok('get_value', { selector: '#frame >>> #one' })
       assert.match(file, /a\.txt$/, `${args}`)
@@ -85,7 +105,10 @@ describe('files', { timeout: 60_000 }, () => {
       const { fileChooser } = await server.ok('click', { selector: `#${picker}` })
       assert.equal(fileChooser.multiple, false, picker)
       assert.match(fileChooser.unsupported, /File System Access API .* its chooser was canceled/)
-      const { isError, json } = await server.call('upload_file', { selector: `#${picker}`, files: [a] })
+      const { isError, json } = await server.call('upload_file', {
+        selector: `#${picker}`,
+        files: [a]
+      })
       assert.ok(isError, picker)
       assert.equal(json.errorCode, 'BROWSER_ERROR')
       assert.match(json.details.unsupported, /File System Access API/)
@@ -93,22 +116,45 @@ describe('files', { timeout: 60_000 }, () => {
   })
 
   test('upload_file says what it cannot do', async () => {
-    await refused({ selector: '#one', files: ['no-such-file'] }, 'INVALID_PARAMETERS', /there is no file `no-such-file`: looked for/)
-    await refused({ selector: '#one', files: ['/etc/hostname'] }, 'BLOCKED_BY_POLICY', /is outside of the output directory and the working directory/)
+    await refused(
+      { selector: '#one', files: ['no-such-file'] },
+      'INVALID_PARAMETERS',
+      /there is no file `no-such-file`: looked for/
+    )
+    await refused(
+      { selector: '#one', files: ['/etc/hostname'] },
+      'BLOCKED_BY_POLICY',
+      /is outside of the output directory and the working directory/
+    )
     await refused({ selector: '#choose', files: [a, b] }, 'INVALID_PARAMETERS', /one file only/)
     await refused({ selector: '#one', files: [a, b] }, 'INVALID_PARAMETERS', /one file only/)
-    await refused({ selector: '#other', files: [a] }, 'ELEMENT_NOT_EDITABLE', /no file chooser opened/)
+    await refused(
+      { selector: '#other', files: [a] },
+      'ELEMENT_NOT_EDITABLE',
+      /no file chooser opened/
+    )
   })
 
   test('upload_file can be switched off', async (t) => {
-    const strict = await startServer(t, ['--enable-file-upload', 'false', '--enable-script-evaluation', 'false'])
+    const strict = await startServer(t, [
+      '--enable-file-upload',
+      'false',
+      '--enable-script-evaluation',
+      'false'
+    ])
     const { result } = await strict.request('tools/list')
     const names = result.tools.map(({ name }) => name)
-    assert.ok(names.includes('click') && !names.includes('upload_file') && !names.includes('evaluate'), names.join())
+    assert.ok(
+      names.includes('click') && !names.includes('upload_file') && !names.includes('evaluate'),
+      names.join()
+    )
     await strict.ok('navigate', { url: site.url('/uploads') })
     const { json } = await strict.call('upload_file', { selector: '#one', files: [a] })
     assert.deepEqual([json.errorCode, json.details.rule], ['BLOCKED_BY_POLICY', 'enableFileUpload'])
     const script = await strict.call('evaluate', { script: '1' })
-    assert.deepEqual([script.json.errorCode, script.json.details.rule], ['BLOCKED_BY_POLICY', 'enableScriptEvaluation'])
+    assert.deepEqual(
+      [script.json.errorCode, script.json.details.rule],
+      ['BLOCKED_BY_POLICY', 'enableScriptEvaluation']
+    )
   })
 })

@@ -33,7 +33,12 @@ describe('filling forms', { timeout: 60_000 }, () => {
     routes: {
       '/formatting': page('Formatting', FORMATTING + '<iframe id="framed" src="/short"></iframe>'),
       '/short': page('Short', '<input id="short" maxlength="4" aria-label="Short">'),
-      '/fields': page('Fields', FIELDS + hearing('focus input change keydown click')), '/framed': page('Framed', '<iframe id="frame" src="/fields" width="900" height="500"></iframe>') }
+      '/fields': page('Fields', FIELDS + hearing('focus input change keydown click')),
+      '/framed': page(
+        'Framed',
+        '<iframe id="frame" src="/fields" width="900" height="500"></iframe>'
+      )
+    }
   })
   beforeEach(() => server.ok('navigate', { url: site.url('/fields') }))
 
@@ -45,12 +50,17 @@ describe('filling forms', { timeout: 60_000 }, () => {
   }
 
   test('fill sets a value at once, with focus, input and change, and tells what changed', async () => {
-    const { success, message, changes } = await server.ok('fill', { selector: '#name', value: 'new' })
+    const { success, message, changes } = await server.ok('fill', {
+      selector: '#name',
+      value: 'new'
+    })
     assert.equal(success, true)
     assert.match(message, /^Filled textbox "Name" \[ref=e\d+\]$/)
     assert.match(changes, /~.*textbox "Name".*new/)
     // In Firefox its window and its document get the focus as the page appears.
-    const told = await value(`[document.getElementById('name').value, heard.filter((event) => !event.endsWith(' '))]`)
+    const told = await value(
+      `[document.getElementById('name').value, heard.filter((event) => !event.endsWith(' '))]`
+    )
     assert.deepEqual(told, ['new', ['focus name', 'input name', 'change name']])
   })
 
@@ -72,20 +82,42 @@ describe('filling forms', { timeout: 60_000 }, () => {
   test('what the page makes of an entered value is reported', async () => {
     await server.ok('navigate', { url: site.url('/formatting') })
     const message = async (tool, args) => (await server.ok(tool, args)).message
-    assert.match(await message('fill', { selector: '#short', value: 'abcdef' }), /; but the value of textbox "Short" .*\[ref=e\d+\] is not the given text \("abcd"; its maxlength is 4\)$/)
-    assert.match(await message('type', { selector: '#short', text: 'wxyz12', clear: true }), /is not the given text \("wxyz"; its maxlength is 4\)$/)
-    assert.match(await message('fill', { selector: '#phone', value: '5551234567' }), /is not the given text \("\(555\) 123-4567"\)$/)
-    assert.match(await message('fill', { selector: '#late', value: 'words' }), /is not the given text \("WORDS"\)$/)
-    const form = { fields: [{ selector: '#phone', value: '(555) 123-4567' }, { selector: '#short', value: 'abcdef' }, { selector: '#framed >>> #short', value: 'ghijkl' }] }
+    assert.match(
+      await message('fill', { selector: '#short', value: 'abcdef' }),
+      /; but the value of textbox "Short" .*\[ref=e\d+\] is not the given text \("abcd"; its maxlength is 4\)$/
+    )
+    assert.match(
+      await message('type', { selector: '#short', text: 'wxyz12', clear: true }),
+      /is not the given text \("wxyz"; its maxlength is 4\)$/
+    )
+    assert.match(
+      await message('fill', { selector: '#phone', value: '5551234567' }),
+      /is not the given text \("\(555\) 123-4567"\)$/
+    )
+    assert.match(
+      await message('fill', { selector: '#late', value: 'words' }),
+      /is not the given text \("WORDS"\)$/
+    )
+    const form = {
+      fields: [
+        { selector: '#phone', value: '(555) 123-4567' },
+        { selector: '#short', value: 'abcdef' },
+        { selector: '#framed >>> #short', value: 'ghijkl' }
+      ]
+    }
     const both = await message('fill_form', form)
-    assert.match(both, /^Filled 3 fields; but the value of textbox "Short" .*\("abcd".*; but the value of textbox "Short" \[ref=f.*\("ghij"/)
+    assert.match(
+      both,
+      /^Filled 3 fields; but the value of textbox "Short" .*\("abcd".*; but the value of textbox "Short" \[ref=f.*\("ghij"/
+    )
     // A value that was entered unchanged, or as the same number, is not reported.
     for (const [tool, args] of [
       ['fill', { selector: '#phone', value: '(555) 123-4567' }],
       ['fill', { selector: '#count', value: '1.50' }],
       ['type', { selector: '#short', text: 'bc', clear: true }],
       ['fill', { selector: '#note', value: 'two\r\nlines' }]
-    ]) assert.doesNotMatch(await message(tool, args), /but the value/, JSON.stringify(args))
+    ])
+      assert.doesNotMatch(await message(tool, args), /but the value/, JSON.stringify(args))
   })
 
   test('a password or a secret that the page cuts off is reported without its value', async (t) => {
@@ -94,15 +126,26 @@ describe('filling forms', { timeout: 60_000 }, () => {
     writeFileSync(join(folder, 'secrets'), 'TOKEN=s3cretvalue\n')
     const own = await startServer(t, ['--secrets', join(folder, 'secrets')])
     await own.ok('navigate', { url: site.url('/formatting') })
-    for (const [selector, value] of [['#password', 'hunter22'], ['#short', 'TOKEN']]) {
+    for (const [selector, value] of [
+      ['#password', 'hunter22'],
+      ['#short', 'TOKEN']
+    ]) {
       const { message } = await own.ok('fill', { selector, value })
-      assert.match(message, /is not the given text \(not shown: it is secret; its maxlength is 4\)$/)
+      assert.match(
+        message,
+        /is not the given text \(not shown: it is secret; its maxlength is 4\)$/
+      )
       assert.doesNotMatch(message, /hunt|s3cr/)
     }
   })
 
   test('fill says what a field cannot take', async () => {
-    for (const [selector, reason] of [['#fixed', 'read-only'], ['#off', 'disabled'], ['#words', 'not-a-text-field'], ['#box', 'not-a-text-field']]) {
+    for (const [selector, reason] of [
+      ['#fixed', 'read-only'],
+      ['#off', 'disabled'],
+      ['#words', 'not-a-text-field'],
+      ['#box', 'not-a-text-field']
+    ]) {
       const { errorCode, details } = await refused('fill', { selector, value: 'x' })
       assert.deepEqual([errorCode, details.reason], ['ELEMENT_NOT_EDITABLE', reason], selector)
     }
@@ -122,27 +165,46 @@ describe('filling forms', { timeout: 60_000 }, () => {
     const { message, changes } = await server.ok('fill_form', { fields })
     assert.match(message, /^Filled 5 fields$/)
     assert.match(changes, /Ada/)
-    assert.deepEqual(await value('[document.getElementById("name").value, count.value, one.value, box.checked, radio1.checked]'), ['Ada', '3', 'b', true, true])
+    assert.deepEqual(
+      await value(
+        '[document.getElementById("name").value, count.value, one.value, box.checked, radio1.checked]'
+      ),
+      ['Ada', '3', 'b', true, true]
+    )
     await server.ok('fill_form', { fields: [{ selector: '#box', value: false }] })
     assert.equal(await value('box.checked'), false)
   })
 
   test('fill_form says which field failed, and how many were filled before', async () => {
-    const { errorCode, details } = await refused('fill_form', { fields: [{ selector: '#name', value: 'Ada' }, { selector: '#fixed', value: 'x' }] })
+    const { errorCode, details } = await refused('fill_form', {
+      fields: [
+        { selector: '#name', value: 'Ada' },
+        { selector: '#fixed', value: 'x' }
+      ]
+    })
     assert.equal(errorCode, 'ELEMENT_NOT_EDITABLE')
     assert.deepEqual([details.field, details.filled], ['#fixed', 1])
     assert.equal(await value('document.getElementById("name").value'), 'Ada')
-    assert.equal((await refused('fill_form', { fields: [{ selector: '#name' }] })).errorCode, 'INVALID_PARAMETERS')
+    assert.equal(
+      (await refused('fill_form', { fields: [{ selector: '#name' }] })).errorCode,
+      'INVALID_PARAMETERS'
+    )
   })
 
   test('select chooses by value and by label, several too, and names the options where none is meant', async () => {
     const { message } = await server.ok('select', { selector: '#one', value: 'b' })
     assert.match(message, /^Chose in combobox "One"/)
-    assert.deepEqual(await value('[one.value, heard.filter((each) => /input|change/.test(each))]'), ['b', ['input one', 'change one']])
+    assert.deepEqual(
+      await value('[one.value, heard.filter((each) => /input|change/.test(each))]'),
+      ['b', ['input one', 'change one']]
+    )
     await server.ok('select', { selector: '#one', value: 'Alpha' })
     assert.equal(await value('one.value'), 'a')
     await server.ok('select', { selector: '#several', value: ['x', 'z'] })
-    assert.deepEqual(await value('[...several.selectedOptions].map(({ value }) => value)'), ['x', 'z'])
+    assert.deepEqual(await value('[...several.selectedOptions].map(({ value }) => value)'), [
+      'x',
+      'z'
+    ])
     for (const [selector, wanted, errorCode, message] of [
       ['#one', 'Delta', 'ELEMENT_NOT_FOUND', /Alpha, Beta/],
       ['#one', 'Gamma', 'ELEMENT_NOT_EDITABLE', /disabled/],
@@ -155,14 +217,16 @@ describe('filling forms', { timeout: 60_000 }, () => {
   })
 
   test('check and uncheck click only where it is needed: boxes, switches, radio buttons', async () => {
-    const checked = () => value('[box.checked, document.getElementById("switch").ariaChecked, radio1.checked]')
+    const checked = () =>
+      value('[box.checked, document.getElementById("switch").ariaChecked, radio1.checked]')
     for (const selector of ['#box', '#switch', '#radio1']) {
       assert.match((await server.ok('check', { selector, timeout: 1000 })).message, /^Checked /)
       await server.ok('check', { selector })
     }
     assert.deepEqual(await checked(), [true, 'true', true])
     assert.equal(await value('heard.filter((each) => each.startsWith("click")).length'), 3)
-    for (const selector of ['#box', '#switch']) await server.ok('uncheck', { selector, timeout: 1000 })
+    for (const selector of ['#box', '#switch'])
+      await server.ok('uncheck', { selector, timeout: 1000 })
     assert.deepEqual(await checked(), [false, 'false', true])
   })
 
@@ -186,7 +250,12 @@ describe('filling forms', { timeout: 60_000 }, () => {
       const ref = (name) => new RegExp(`"${name}".*?\\[ref=(\\w+)\\]`).exec(text)?.[1]
       await server.ok('fill', { selector: ref(`In ${mode}`), value: mode })
       await server.ok('check', { selector: ref(`Box in ${mode}`) })
-      assert.deepEqual(await value(`[...${mode}Root.querySelectorAll('input')].map((input) => input.type === 'checkbox' ? input.checked : input.value)`), [mode, true])
+      assert.deepEqual(
+        await value(
+          `[...${mode}Root.querySelectorAll('input')].map((input) => input.type === 'checkbox' ? input.checked : input.value)`
+        ),
+        [mode, true]
+      )
     })
   }
 
@@ -197,6 +266,11 @@ describe('filling forms', { timeout: 60_000 }, () => {
     await server.ok('check', { selector: '#frame >>> #box' })
     await server.ok('uncheck', { selector: '#frame >>> #box' })
     await server.ok('fill_form', { fields: [{ selector: '#frame >>> #note', value: 'framed' }] })
-    assert.deepEqual(await value('((frame) => [frame.getElementById("name").value, frame.getElementById("one").value, frame.getElementById("box").checked, frame.getElementById("note").value])(frame.contentDocument)'), ['framed', 'b', false, 'framed'])
+    assert.deepEqual(
+      await value(
+        '((frame) => [frame.getElementById("name").value, frame.getElementById("one").value, frame.getElementById("box").checked, frame.getElementById("note").value])(frame.contentDocument)'
+      ),
+      ['framed', 'b', false, 'framed']
+    )
   })
 })

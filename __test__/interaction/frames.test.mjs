@@ -15,7 +15,8 @@ const INNER = `<style>body { margin: 0 } #go { position: absolute; left: 180px; 
     go.onclick = () => { go.textContent = 'Gone'; top.postMessage(got, '*') }
   </script>`
 
-const FRAME = 'id="frame" src="/inner" style="width:300px;height:200px;border:12px solid;padding:6px'
+const FRAME =
+  'id="frame" src="/inner" style="width:300px;height:200px;border:12px solid;padding:6px'
 
 /** By title, the body of a page whose frame shows the inner document. */
 const LAYOUTS = {
@@ -41,32 +42,63 @@ describe('elements in frames', { timeout: 120_000 }, () => {
   const routes = {
     '/inner': page('Inner', INNER),
     // As tall as its content: the element is far below, and the frame itself does not scroll.
-    '/tall-inner': page('Tall', `${INNER}<style>#go { top: 2800px }</style><div style="height:3000px"></div>`),
-    '/tall': page('Around', '<h1>Tall</h1><iframe id="frame" src="/tall-inner" style="width:600px;height:3000px"></iframe>'),
-    '/nested': page('Nested', '<div style="height:1500px"></div><div style="transform:scale(.8) rotate(8deg)"><iframe id="outer" src="/middle" style="width:700px;height:2500px;border:4px solid"></iframe></div>'),
+    '/tall-inner': page(
+      'Tall',
+      `${INNER}<style>#go { top: 2800px }</style><div style="height:3000px"></div>`
+    ),
+    '/tall': page(
+      'Around',
+      '<h1>Tall</h1><iframe id="frame" src="/tall-inner" style="width:600px;height:3000px"></iframe>'
+    ),
+    '/nested': page(
+      'Nested',
+      '<div style="height:1500px"></div><div style="transform:scale(.8) rotate(8deg)"><iframe id="outer" src="/middle" style="width:700px;height:2500px;border:4px solid"></iframe></div>'
+    ),
     '/middle': (request, response) => {
       const other = `http://localhost:${request.headers.host.split(':')[1]}/inner`
-      html(response, page('Middle', `<div style="height:1900px"></div><div style="transform:scale(1.2);width:300px"><iframe id="frame" src="${other}" style="width:300px;height:200px"></iframe></div>`))
+      html(
+        response,
+        page(
+          'Middle',
+          `<div style="height:1900px"></div><div style="transform:scale(1.2);width:300px"><iframe id="frame" src="${other}" style="width:300px;height:200px"></iframe></div>`
+        )
+      )
     },
-    '/covered': page('Covered', `<iframe ${FRAME}"></iframe>${COVER}<script>
+    '/covered': page(
+      'Covered',
+      `<iframe ${FRAME}"></iframe>${COVER}<script>
       if (location.search) setTimeout(() => cover.remove(), 600)
-    </script>`),
+    </script>`
+    ),
     // The cover comes with the pointer: after the look at the element.
-    '/covering': page('Covering', `<iframe ${FRAME}"></iframe>${COVER.replace('id="cover"', '$& hidden')}<script>
+    '/covering': page(
+      'Covering',
+      `<iframe ${FRAME}"></iframe>${COVER.replace('id="cover"', '$& hidden')}<script>
       onmessage = ({ data }) => { window.got = data }
       addEventListener('mouseover', () => { cover.hidden = false; setTimeout(() => cover.remove(), 400) }, { once: true })
-    </script>`),
-    '/moving': page('Moving', `<style>@keyframes move { from { transform: translateX(0) } to { transform: translateX(400px) } }</style>
-      <iframe ${FRAME};animation:move 500ms linear both"></iframe>`),
-    '/drags': page('Drags', `<style>body { margin: 0 } #card { position: absolute; left: 10px; top: 10px; width: 60px; height: 30px; background: #ccc } #place { position: absolute; left: 160px; top: 100px; width: 100px; height: 60px; background: #eee }</style>
+    </script>`
+    ),
+    '/moving': page(
+      'Moving',
+      `<style>@keyframes move { from { transform: translateX(0) } to { transform: translateX(400px) } }</style>
+      <iframe ${FRAME};animation:move 500ms linear both"></iframe>`
+    ),
+    '/drags': page(
+      'Drags',
+      `<style>body { margin: 0 } #card { position: absolute; left: 10px; top: 10px; width: 60px; height: 30px; background: #ccc } #place { position: absolute; left: 160px; top: 100px; width: 100px; height: 60px; background: #eee }</style>
       <div id="card">Card</div><div id="place">Place</div><script>
         let held = false
         card.onpointerdown = () => { held = true }
         addEventListener('pointerup', ({ clientX, clientY }) => { if (held && document.elementFromPoint(clientX, clientY) === place) place.textContent = 'Got it' })
-      </script>`),
-    '/scaled-drags': page('Scaled', '<iframe id="frame" src="/drags" style="width:300px;height:200px;margin:80px;transform:scale(.7) rotate(15deg)"></iframe>')
+      </script>`
+    ),
+    '/scaled-drags': page(
+      'Scaled',
+      '<iframe id="frame" src="/drags" style="width:300px;height:200px;margin:80px;transform:scale(.7) rotate(15deg)"></iframe>'
+    )
   }
-  for (const [index, body] of Object.values(LAYOUTS).entries()) routes[`/layout/${index}`] = page('Layout', body)
+  for (const [index, body] of Object.values(LAYOUTS).entries())
+    routes[`/layout/${index}`] = page('Layout', body)
   const { server, site } = startShared({ args: ['--timeout-action', '4000'], routes })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
@@ -82,10 +114,14 @@ describe('elements in frames', { timeout: 120_000 }, () => {
       assert.match(over ?? 'nothing', /^mouseover /, title)
       await server.ok('click', { selector: '#frame >>> #go' })
       const [, x, y] = /^click (\d+),(\d+)$/.exec((await got()).at(-1) ?? '') ?? []
-      assert.ok(Math.abs(Number(x) - 210) <= 3 && Math.abs(Number(y) - 132) <= 3, `in the middle of the button, at 210,132: ${x},${y}`)
+      assert.ok(
+        Math.abs(Number(x) - 210) <= 3 && Math.abs(Number(y) - 132) <= 3,
+        `in the middle of the button, at 210,132: ${x},${y}`
+      )
       await server.ok('check', { selector: '#frame >>> #box' })
       await server.ok('fill', { selector: '#frame >>> #name', value: 'new' })
-      const entered = "(({ contentDocument: inner }) => [inner.getElementById('box').checked, inner.getElementById('name').value])"
+      const entered =
+        "(({ contentDocument: inner }) => [inner.getElementById('box').checked, inner.getElementById('name').value])"
       assert.deepEqual(await value(`${entered}(${INNER_FRAME})`), [true, 'new'])
     })
   }
@@ -120,8 +156,14 @@ describe('elements in frames', { timeout: 120_000 }, () => {
   test('of a frame that stays covered fail at the deadline with the name of the cover, and take text', async () => {
     await at('/covered')
     const { json, ms } = await server.call('click', { selector: '#frame >>> #go', timeout: 500 })
-    assert.deepEqual([json.errorCode, json.details?.reason, json.details?.covering], ['ELEMENT_NOT_CLICKABLE', 'covered', '<div#cover>'])
-    assert.match(json.message, /^button "Go" \[ref=f\d+e\d+\] cannot be reached: iframe .* is covered by <div#cover> \(waited 500 ms\)$/)
+    assert.deepEqual(
+      [json.errorCode, json.details?.reason, json.details?.covering],
+      ['ELEMENT_NOT_CLICKABLE', 'covered', '<div#cover>']
+    )
+    assert.match(
+      json.message,
+      /^button "Go" \[ref=f\d+e\d+\] cannot be reached: iframe .* is covered by <div#cover> \(waited 500 ms\)$/
+    )
     assert.ok(ms >= 500, `${ms} ms`)
     await server.ok('fill', { selector: '#frame >>> #name', value: 'typed under the cover' })
   })
@@ -131,13 +173,22 @@ describe('elements in frames', { timeout: 120_000 }, () => {
     const { box } = await server.ok('find_element', { selector: '#frame >>> #go' })
     const frame = await value('(({ left, top }) => [left, top])(frame.getBoundingClientRect())')
     const expected = [frame[0] + 1.7 * (18 + 180), frame[1] + 1.7 * (18 + 120), 1.7 * 60, 1.7 * 24]
-    for (const [name, number] of ['x', 'y', 'width', 'height'].map((name, index) => [name, expected[index]])) {
+    for (const [name, number] of ['x', 'y', 'width', 'height'].map((name, index) => [
+      name,
+      expected[index]
+    ])) {
       assert.ok(Math.abs(box[name] - number) < 1, `${name}: ${box[name]}, expected ${number}`)
     }
     const { result } = await server.call('screenshot_element', { selector: '#frame >>> #go' })
     const png = Buffer.from(result.content[0].data, 'base64')
-    for (const [size, index] of [[png.readUInt32BE(16), 2], [png.readUInt32BE(20), 3]]) {
-      assert.ok(Math.abs(size - expected[index]) <= 2, `${size} pixels, expected ${expected[index]}`)
+    for (const [size, index] of [
+      [png.readUInt32BE(16), 2],
+      [png.readUInt32BE(20), 3]
+    ]) {
+      assert.ok(
+        Math.abs(size - expected[index]) <= 2,
+        `${size} pixels, expected ${expected[index]}`
+      )
     }
   })
 

@@ -55,7 +55,15 @@ const PRESSED = [
   ['F24', 'F24 F24 135']
 ]
 
-const NOT_IN_BIDI = ['CapsLock', 'ContextMenu', 'Pause', 'PrintScreen', 'NumLock', 'ScrollLock', 'F24']
+const NOT_IN_BIDI = [
+  'CapsLock',
+  'ContextMenu',
+  'Pause',
+  'PrintScreen',
+  'NumLock',
+  'ScrollLock',
+  'F24'
+]
 
 describe('keys', { timeout: 60_000 }, () => {
   const { server, site } = startShared({ routes: { '/keys': KEYS } })
@@ -69,35 +77,67 @@ describe('keys', { timeout: 60_000 }, () => {
   const heard = () => value('heard.splice(0)')
 
   test('press makes the events of each key of the keyboard', async () => {
-    for (const [name, expected] of PRESSED.filter(([name]) => BROWSER !== 'firefox' || !NOT_IN_BIDI.includes(name))) {
+    for (const [name, expected] of PRESSED.filter(
+      ([name]) => BROWSER !== 'firefox' || !NOT_IN_BIDI.includes(name)
+    )) {
       await server.ok('evaluate', { script: 'field.focus(), heard.splice(0), 0' })
       const { message } = await server.ok('press', { key: name })
       assert.match(message, /^Pressed `/)
       const [down] = await heard()
-      assert.deepEqual([down.type, `${down.key} ${down.code} ${down.keyCode}`, down.isTrusted], ['keydown', expected, true], name)
+      assert.deepEqual(
+        [down.type, `${down.key} ${down.code} ${down.keyCode}`, down.isTrusted],
+        ['keydown', expected, true],
+        name
+      )
     }
   })
 
   test('a modifier alone is the left one', async () => {
     for (const key of ['Shift', 'Control', 'Alt', 'Meta']) {
       await server.ok('press', { key })
-      assert.deepEqual((await heard()).map(({ type, location, held }) => [type, location, held]), [['keydown', 1, key], ['keyup', 1, '']], key)
+      assert.deepEqual(
+        (await heard()).map(({ type, location, held }) => [type, location, held]),
+        [
+          ['keydown', 1, key],
+          ['keyup', 1, '']
+        ],
+        key
+      )
     }
   })
 
   test('a character makes keydown, keypress, beforeinput, input, keyup; a command makes no text', async () => {
     await server.ok('press', { key: 'x' })
-    assert.deepEqual((await heard()).map(({ type }) => type), ['keydown', 'keypress', 'beforeinput', 'input', 'keyup'])
+    assert.deepEqual(
+      (await heard()).map(({ type }) => type),
+      ['keydown', 'keypress', 'beforeinput', 'input', 'keyup']
+    )
     assert.equal(await value('field.value'), 'x')
     await server.ok('press', { key: 'Control+b' })
-    assert.deepEqual((await heard()).map(({ type, key, held }) => [type, key, held]), [['keydown', 'Control', 'Control'], ['keydown', 'b', 'Control'], ['keyup', 'b', 'Control'], ['keyup', 'Control', '']])
+    assert.deepEqual(
+      (await heard()).map(({ type, key, held }) => [type, key, held]),
+      [
+        ['keydown', 'Control', 'Control'],
+        ['keydown', 'b', 'Control'],
+        ['keyup', 'b', 'Control'],
+        ['keyup', 'Control', '']
+      ]
+    )
     assert.equal(await value('field.value'), 'x')
   })
 
   test('chords select, copy, cut, paste and undo as on a keyboard', async () => {
     const selected = () => value('field.value.slice(field.selectionStart, field.selectionEnd)')
     await server.ok('press', { key: 'End' })
-    for (const [key, expected] of [['Control+A', 'some words'], ['ArrowRight', ''], ['ControlOrMeta+A', 'some words'], ['End', ''], ['Shift+Home', 'some words'], ['End', ''], ['Control+Shift+ArrowLeft', 'words']]) {
+    for (const [key, expected] of [
+      ['Control+A', 'some words'],
+      ['ArrowRight', ''],
+      ['ControlOrMeta+A', 'some words'],
+      ['End', ''],
+      ['Shift+Home', 'some words'],
+      ['End', ''],
+      ['Control+Shift+ArrowLeft', 'words']
+    ]) {
       await server.ok('press', { key })
       assert.equal(await selected(), expected, key)
     }
@@ -113,7 +153,15 @@ describe('keys', { timeout: 60_000 }, () => {
   test('`modifiers` are held around the key, each and together', async () => {
     for (const modifier of ['Alt', 'Control', 'Meta', 'Shift']) {
       await server.ok('press', { key: 'F2', modifiers: [modifier] })
-      assert.deepEqual((await heard()).map(({ type, key, held }) => [type, key, held]), [['keydown', modifier, modifier], ['keydown', 'F2', modifier], ['keyup', 'F2', modifier], ['keyup', modifier, '']])
+      assert.deepEqual(
+        (await heard()).map(({ type, key, held }) => [type, key, held]),
+        [
+          ['keydown', modifier, modifier],
+          ['keydown', 'F2', modifier],
+          ['keyup', 'F2', modifier],
+          ['keyup', modifier, '']
+        ]
+      )
     }
     await server.ok('press', { key: 'Shift+F2', modifiers: ['Alt', 'Control'] })
     assert.equal((await heard()).find(({ key }) => key === 'F2').held, 'Shift,Control,Alt')
@@ -148,16 +196,21 @@ describe('keys', { timeout: 60_000 }, () => {
   test('type presses a key for each character, lines and tabs included', async () => {
     await server.ok('type', { selector: '#note', text: 'aB\n!', timeout: 1000 })
     const told = (await heard()).filter(({ type }) => type === 'keydown' || type === 'input')
-    assert.deepEqual(told.map(({ type, key, code, inputType }) => [type, key ?? inputType, code].filter(Boolean).join(' ')), [
-      'keydown a KeyA',
-      'input insertText',
-      'keydown B KeyB',
-      'input insertText',
-      'keydown Enter Enter',
-      'input insertLineBreak',
-      'keydown ! Digit1',
-      'input insertText'
-    ])
+    assert.deepEqual(
+      told.map(({ type, key, code, inputType }) =>
+        [type, key ?? inputType, code].filter(Boolean).join(' ')
+      ),
+      [
+        'keydown a KeyA',
+        'input insertText',
+        'keydown B KeyB',
+        'input insertText',
+        'keydown Enter Enter',
+        'input insertLineBreak',
+        'keydown ! Digit1',
+        'input insertText'
+      ]
+    )
     assert.equal(await value('note.value'), 'aB\n!')
   })
 })

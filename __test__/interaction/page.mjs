@@ -7,4 +7,5 @@ export const hearing = (types) => `<script>
 </script>`
 
 /** @param {string} title @param {string} body */
-export const page = (title, body) => `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,"><body>${body}`
+export const page = (title, body) =>
+  `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,"><body>${body}`

@@ -47,30 +47,61 @@ describe('the pointer', { timeout: 60_000 }, () => {
     routes: {
       '/hover': page('Hover', HOVER + hearing('mousemove mouseover click')),
       '/long': page('Long', LONG),
-      '/drags': page('Drags', DRAGS + hearing('dragstart dragover drop dragend pointerdown pointerup')),
-      '/held': page('Held', `<a id="link" href="/form">Link</a><button id="go">Go</button>${hearing('click auxclick')}<script>
+      '/drags': page(
+        'Drags',
+        DRAGS + hearing('dragstart dragover drop dragend pointerdown pointerup')
+      ),
+      '/held': page(
+        'Held',
+        `<a id="link" href="/form">Link</a><button id="go">Go</button>${hearing('click auxclick')}<script>
         window.held = []
         addEventListener('click', ({ altKey, ctrlKey, metaKey, shiftKey }) => held.push({ altKey, ctrlKey, metaKey, shiftKey }))
-      </script>`),
-      '/in/hover': page('Frame', '<iframe id="frame" src="/hover" width="500" height="400"></iframe>'),
-      '/covering': page('Covering', COVERING + hearing('pointerdown mousedown pointerup mouseup click')),
-      '/replacing': page('Replacing', `<p id="holder"><button>Go</button></p>${hearing('click')}<script>
+      </script>`
+      ),
+      '/in/hover': page(
+        'Frame',
+        '<iframe id="frame" src="/hover" width="500" height="400"></iframe>'
+      ),
+      '/covering': page(
+        'Covering',
+        COVERING + hearing('pointerdown mousedown pointerup mouseup click')
+      ),
+      '/replacing': page(
+        'Replacing',
+        `<p id="holder"><button>Go</button></p>${hearing('click')}<script>
         addEventListener('pointermove', () => { holder.innerHTML = '<button>Another</button>' }, { once: true })
-      </script>`),
-      '/refusing': page('Refusing', `<button id="go">Go</button> <output id="told"></output><script>
+      </script>`
+      ),
+      '/refusing': page(
+        'Refusing',
+        `<button id="go">Go</button> <output id="told"></output><script>
         go.onpointerdown = (event) => event.preventDefault()
         go.onclick = () => setTimeout(() => { told.textContent = 'clicked' })
-      </script>`),
+      </script>`
+      ),
       // The first pointer that comes over the button brings a frame over it, which takes the press.
-      '/taking': page('Taking', `<div style="position:relative;width:200px;height:40px"><button id="go">Go</button><div id="over"></div></div><script>
+      '/taking': page(
+        'Taking',
+        `<div style="position:relative;width:200px;height:40px"><button id="go">Go</button><div id="over"></div></div><script>
         go.addEventListener('pointermove', () => {
           over.innerHTML = '<iframe srcdoc="" style="position:absolute;inset:0;width:200px;height:40px"></iframe>'
         }, { once: true })
-      </script>`),
-      '/in/covering': (_request, response, { search }) => response.setHeader('content-type', 'text/html').end(`<iframe id="frame" src="/covering${search}" width="500" height="400"></iframe>`),
-      '/in/drags': page('Frame', '<iframe id="frame" src="/drags" width="500" height="400"></iframe>'),
+      </script>`
+      ),
+      '/in/covering': (_request, response, { search }) =>
+        response
+          .setHeader('content-type', 'text/html')
+          .end(`<iframe id="frame" src="/covering${search}" width="500" height="400"></iframe>`),
+      '/in/drags': page(
+        'Frame',
+        '<iframe id="frame" src="/drags" width="500" height="400"></iframe>'
+      ),
       // Its target goes when a card is pressed, so that a drag cannot end.
-      '/vanishing': page('Vanishing', DRAGS.replace('let held', 'window.held') + hearing('dragend pointerdown pointerup') + `<script>
+      '/vanishing': page(
+        'Vanishing',
+        DRAGS.replace('let held', 'window.held') +
+          hearing('dragend pointerdown pointerup') +
+          `<script>
         const drop = target
         const vanish = ({ target: { id } }) => {
           if (id !== 'html' && id !== 'pointer') return
@@ -83,8 +114,12 @@ describe('the pointer', { timeout: 60_000 }, () => {
           removeEventListener('pointerdown', vanish)
           document.body.append(drop)
         }
-      </script>`),
-      '/in/vanishing': (_request, response, { search }) => response.setHeader('content-type', 'text/html').end(`<iframe id="frame" src="/vanishing${search}" width="500" height="400"></iframe>`),
+      </script>`
+      ),
+      '/in/vanishing': (_request, response, { search }) =>
+        response
+          .setHeader('content-type', 'text/html')
+          .end(`<iframe id="frame" src="/vanishing${search}" width="500" height="400"></iframe>`),
       '/pressed': 'Pressed',
       '/in/long': page('Frame', '<iframe id="frame" src="/long" width="500" height="400"></iframe>')
     }
@@ -117,7 +152,12 @@ describe('the pointer', { timeout: 60_000 }, () => {
   test('hover says what it cannot reach', async () => {
     await at('/hover')
     await refused('hover', { selector: '#hidden', timeout: 100 }, 'ELEMENT_NOT_CLICKABLE', 'hidden')
-    await refused('hover', { selector: '#covered', timeout: 100 }, 'ELEMENT_NOT_CLICKABLE', 'covered')
+    await refused(
+      'hover',
+      { selector: '#covered', timeout: 100 },
+      'ELEMENT_NOT_CLICKABLE',
+      'covered'
+    )
   })
 
   test('a click whose press the page refuses is told with what it has changed', async () => {
@@ -136,22 +176,39 @@ describe('the pointer', { timeout: 60_000 }, () => {
 
   test('what comes over an element between the look and the press hears nothing of it, and is waited for', async () => {
     const presses = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click']
-    for (const [path, into, scope] of [['/covering?for=300', '', 'window'], ['/in/covering?for=300', '#frame >>> ', 'frame.contentWindow']]) {
-      for (const [tool, id] of [['click', 'go'], ['check', 'box']]) {
+    for (const [path, into, scope] of [
+      ['/covering?for=300', '', 'window'],
+      ['/in/covering?for=300', '#frame >>> ', 'frame.contentWindow']
+    ]) {
+      for (const [tool, id] of [
+        ['click', 'go'],
+        ['check', 'box']
+      ]) {
         await at(path)
         const { json, text } = await server.call(tool, { selector: `${into}#${id}` })
         assert.equal(json.success, true, text)
         const heard = await value(`${scope}.heard`)
-        assert.deepEqual(heard, presses.map((type) => `${type} ${id}`), `${tool} at ${path}`)
+        assert.deepEqual(
+          heard,
+          presses.map((type) => `${type} ${id}`),
+          `${tool} at ${path}`
+        )
       }
     }
   })
 
   test('what stays over an element is told, and was not pressed', async () => {
-    for (const [path, into, scope] of [['/covering', '', 'window'], ['/in/covering', '#frame >>> ', 'frame.contentWindow']]) {
+    for (const [path, into, scope] of [
+      ['/covering', '', 'window'],
+      ['/in/covering', '#frame >>> ', 'frame.contentWindow']
+    ]) {
       await at(path)
       const { json } = await server.call('click', { selector: `${into}#go`, timeout: 300 })
-      assert.deepEqual([json.errorCode, json.details?.reason, json.details?.covering], ['ELEMENT_NOT_CLICKABLE', 'covered', '<div#cover>'], path)
+      assert.deepEqual(
+        [json.errorCode, json.details?.reason, json.details?.covering],
+        ['ELEMENT_NOT_CLICKABLE', 'covered', '<div#cover>'],
+        path
+      )
       assert.match(json.message, /waited 300 ms/)
       assert.deepEqual(await value(`${scope}.heard`), [], path)
       // With force, the press hits whatever element is there.
@@ -173,20 +230,27 @@ describe('the pointer', { timeout: 60_000 }, () => {
   test('scroll goes by so much in each direction, and tells where it is', async () => {
     await at('/long')
     const place = () => value('[scrollX, scrollY]')
-    assert.match((await server.ok('scroll', { y: 500 })).message, /^Scrolled the page to 0, 500 of \d+, \d+$/)
+    assert.match(
+      (await server.ok('scroll', { y: 500 })).message,
+      /^Scrolled the page to 0, 500 of \d+, \d+$/
+    )
     await server.ok('scroll', { x: 300, y: -200 })
     assert.deepEqual(await place(), [300, 300])
     await server.ok('scroll', { x: -100 })
     assert.deepEqual(await place(), [200, 300])
     await server.ok('scroll', { y: 1e6 })
-    assert.equal((await place())[1], await value('document.documentElement.scrollHeight - document.documentElement.clientHeight'))
+    assert.equal(
+      (await place())[1],
+      await value('document.documentElement.scrollHeight - document.documentElement.clientHeight')
+    )
   })
 
   test('scroll moves what is in a box, or brings an element into view, in frames too', async () => {
     await at('/long')
     await server.ok('scroll', { selector: '#box', x: 50, y: 120 })
     assert.deepEqual(await value('[box.scrollLeft, box.scrollTop, scrollY]'), [50, 120, 0])
-    const inView = '((box) => box.top >= 0 && box.bottom <= innerHeight)(below.getBoundingClientRect())'
+    const inView =
+      '((box) => box.top >= 0 && box.bottom <= innerHeight)(below.getBoundingClientRect())'
     assert.equal(await value(inView), false)
     await server.ok('scroll', { selector: '#below' })
     assert.equal(await value(inView), true)
@@ -199,16 +263,30 @@ describe('the pointer', { timeout: 60_000 }, () => {
   })
 
   test('drag_and_drop moves by HTML’s events and by the pointer’s, in frames too', async () => {
-    for (const [path, frame] of [['/drags', ''], ['/in/drags', '#frame >>> ']]) {
+    for (const [path, frame] of [
+      ['/drags', ''],
+      ['/in/drags', '#frame >>> ']
+    ]) {
       const inside = frame ? 'frame.contentWindow' : 'window'
       const text = () => value(`${inside}.document.getElementById('target').textContent`)
       await at(path)
-      const { message, changes } = await server.ok('drag_and_drop', { source: `${frame}#html`, target: `${frame}#target`, timeout: 2000 })
+      const { message, changes } = await server.ok('drag_and_drop', {
+        source: `${frame}#html`,
+        target: `${frame}#target`,
+        timeout: 2000
+      })
       assert.match(message, /^Dragged .* onto /)
       assert.match(changes, /Got from html/)
       assert.equal(await text(), 'Got from html', path)
       const heard = await value(`[...new Set(${inside}.heard.splice(0))]`)
-      for (const event of ['pointerdown html', 'dragstart html', 'dragover target', 'drop target', 'dragend html']) assert.ok(heard.includes(event), `${event}: ${heard}`)
+      for (const event of [
+        'pointerdown html',
+        'dragstart html',
+        'dragover target',
+        'drop target',
+        'dragend html'
+      ])
+        assert.ok(heard.includes(event), `${event}: ${heard}`)
       await server.ok('drag_and_drop', { source: `${frame}#pointer`, target: `${frame}#target` })
       assert.equal(await text(), 'Got a pointer', path)
     }
@@ -216,35 +294,65 @@ describe('the pointer', { timeout: 60_000 }, () => {
 
   test('drag_and_drop says which end is wrong', async () => {
     await at('/drags')
-    const { json } = await server.call('drag_and_drop', { source: '#html', target: '#nowhere', timeout: 100 })
+    const { json } = await server.call('drag_and_drop', {
+      source: '#html',
+      target: '#nowhere',
+      timeout: 100
+    })
     assert.equal(json.errorCode, 'ELEMENT_NOT_FOUND')
     assert.match(json.message, /#nowhere/)
     await server.ok('evaluate', { script: 'html.style.visibility = "hidden"' })
-    await refused('drag_and_drop', { source: '#html', target: '#target', timeout: 100 }, 'ELEMENT_NOT_CLICKABLE', 'hidden')
+    await refused(
+      'drag_and_drop',
+      { source: '#html', target: '#target', timeout: 100 },
+      'ELEMENT_NOT_CLICKABLE',
+      'hidden'
+    )
   })
 
   test('a drag that fails or is canceled releases the button, and later drags work', async () => {
     let rounds = 0
-    for (const [path, frame, inside] of [['/vanishing', '', 'window'], ['/in/vanishing', '#frame >>> ', 'frame.contentWindow']]) {
+    for (const [path, frame, inside] of [
+      ['/vanishing', '', 'window'],
+      ['/in/vanishing', '#frame >>> ', 'frame.contentWindow']
+    ]) {
       for (const card of BROWSER === 'webkit' ? ['pointer'] : ['html', 'pointer']) {
         for (const ends of ['at its deadline', 'by cancellation']) {
           const what = `${card} at ${path}, ${ends}`
           await at(`${path}?${++rounds}`)
           const drag = { source: `${frame}#${card}`, target: `${frame}#target` }
           if (ends === 'at its deadline') {
-            await refused('drag_and_drop', { ...drag, timeout: 200 }, 'ELEMENT_NOT_FOUND', undefined)
+            await refused(
+              'drag_and_drop',
+              { ...drag, timeout: 200 },
+              'ELEMENT_NOT_FOUND',
+              undefined
+            )
           } else {
             const id = `drag of ${what}`
             server.call('drag_and_drop', { ...drag, timeout: 30_000 }, { id }).catch(() => null)
             // Other calls of the session are queued behind the drag: the page itself reports the press.
-            await until(() => site.requests.some(({ path }) => path === `/pressed?${rounds}`), `the press of ${what}`)
+            await until(
+              () => site.requests.some(({ path }) => path === `/pressed?${rounds}`),
+              `the press of ${what}`
+            )
             server.notify('notifications/cancelled', { requestId: id })
           }
-          await until(() => value(`${inside}.heard.some((event) => event.startsWith('pointerup') || event.startsWith('dragend'))`), `the release of ${what}`)
+          await until(
+            () =>
+              value(
+                `${inside}.heard.some((event) => event.startsWith('pointerup') || event.startsWith('dragend'))`
+              ),
+            `the release of ${what}`
+          )
           assert.equal(await value(`${inside}.held`), false, what)
           await value(`${inside}.restore()`)
           await server.ok('drag_and_drop', { ...drag, timeout: 2000 })
-          assert.match(await value(`${inside}.document.getElementById('target').textContent`), /^Got/, what)
+          assert.match(
+            await value(`${inside}.document.getElementById('target').textContent`),
+            /^Got/,
+            what
+          )
         }
       }
     }
@@ -252,7 +360,13 @@ describe('the pointer', { timeout: 60_000 }, () => {
 
   test('click holds each modifier, and presses each button', async () => {
     await at('/held')
-    for (const [modifier, key] of [['Alt', 'altKey'], ['Control', 'ctrlKey'], ['Meta', 'metaKey'], ['Shift', 'shiftKey'], ['ControlOrMeta', process.platform === 'darwin' ? 'metaKey' : 'ctrlKey']]) {
+    for (const [modifier, key] of [
+      ['Alt', 'altKey'],
+      ['Control', 'ctrlKey'],
+      ['Meta', 'metaKey'],
+      ['Shift', 'shiftKey'],
+      ['ControlOrMeta', process.platform === 'darwin' ? 'metaKey' : 'ctrlKey']
+    ]) {
       await server.ok('click', { selector: '#go', modifiers: [modifier], button: 'left' })
       const none = { altKey: false, ctrlKey: false, metaKey: false, shiftKey: false }
       assert.deepEqual(await value('held.pop()'), { ...none, [key]: true }, modifier)
@@ -262,7 +376,12 @@ describe('the pointer', { timeout: 60_000 }, () => {
   test('a link that a held key or the middle button opens elsewhere is a new page, without a wait for its own page', async () => {
     await at('/held')
     // In full Chrome, the new tab may commit before it is set up.
-    for (const how of [{ modifiers: ['ControlOrMeta'] }, { modifiers: ['Shift'] }, { button: 'middle' }, { modifiers: ['ControlOrMeta'] }]) {
+    for (const how of [
+      { modifiers: ['ControlOrMeta'] },
+      { modifiers: ['Shift'] },
+      { button: 'middle' },
+      { modifiers: ['ControlOrMeta'] }
+    ]) {
       const { json, ms } = await server.call('click', { selector: '#link', ...how })
       assert.equal(json.newPage.url, site.url('/form'), JSON.stringify(how))
       assert.ok(ms < 5000, `${JSON.stringify(how)}: ${ms} ms`)

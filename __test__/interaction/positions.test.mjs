@@ -25,7 +25,8 @@ const LIST = `<title>List</title><div id="list" style="height: 100px; overflow: 
 
 const STILL = '<title>Still</title><p>Short</p>'
 
-const FRAMED = '<title>Framed</title><style>body { margin: 0 }</style><iframe id="frame" src="/application" style="border: 0; width: 1000px; height: 600px; margin: 10px"></iframe>'
+const FRAMED =
+  '<title>Framed</title><style>body { margin: 0 }</style><iframe id="frame" src="/application" style="border: 0; width: 1000px; height: 600px; margin: 10px"></iframe>'
 
 const WIDGETS = `<title>Widgets</title><style>.box { position: relative; width: 40px; height: 40px } .box * { position: absolute; inset: 0; margin: 0 } .track { position: relative; width: 200px; height: 20px }</style>
   <div class="box"><input type="checkbox" aria-label="Agree" id="agree"><div class="ripple" onclick="agree.checked = !agree.checked"></div></div>
@@ -37,7 +38,15 @@ const WIDGETS = `<title>Widgets</title><style>.box { position: relative; width: 
 describe('positions', { timeout: 60_000 }, () => {
   const { server, site } = startShared({
     args: ['--max-sessions', '50', '--timeout-action', '1500'],
-    routes: { '/canvas': CANVAS, '/large': LARGE, '/application': APPLICATION, '/list': LIST, '/still': STILL, '/framed': FRAMED, '/widgets': WIDGETS }
+    routes: {
+      '/canvas': CANVAS,
+      '/large': LARGE,
+      '/application': APPLICATION,
+      '/list': LIST,
+      '/still': STILL,
+      '/framed': FRAMED,
+      '/widgets': WIDGETS
+    }
   })
 
   const at = async (path) => {
@@ -70,38 +79,82 @@ describe('positions', { timeout: 60_000 }, () => {
 
   test('a position outside of its element or of the viewport is refused, as is none at all', async () => {
     const page = await at('/canvas')
-    const outside = await page.refused('click', { selector: '#canvas', position: { x: 20, y: 300 } })
+    const outside = await page.refused('click', {
+      selector: '#canvas',
+      position: { x: 20, y: 300 }
+    })
     assert.equal(outside.errorCode, 'ELEMENT_NOT_CLICKABLE')
     assert.match(outside.message, /is 300×200 px: the position 20, 300 is outside of it/)
     const beyond = await page.refused('click', { position: { x: 20, y: 9000 } })
     assert.equal(beyond.errorCode, 'INVALID_PARAMETERS')
-    assert.match(beyond.message, /the position 20, 9000 is outside of the viewport, which is \d+×\d+ px/)
+    assert.match(
+      beyond.message,
+      /the position 20, 9000 is outside of the viewport, which is \d+×\d+ px/
+    )
     for (const tool of ['click', 'hover', 'drag_and_drop']) {
       const { errorCode, details } = await page.refused(tool, {})
-      assert.deepEqual([errorCode, details.reason], ['INVALID_PARAMETERS', 'MISSING_PARAMETER'], tool)
+      assert.deepEqual(
+        [errorCode, details.reason],
+        ['INVALID_PARAMETERS', 'MISSING_PARAMETER'],
+        tool
+      )
     }
   })
 
   test('a drag goes from one position to another, and says where it was dropped', async () => {
     const page = await at('/canvas')
-    const { message } = await page.ok('drag_and_drop', { source: '#canvas', sourcePosition: { x: 10, y: 10 }, target: '#canvas', targetPosition: { x: 110, y: 60 } })
-    assert.match(message, /^Dragged .*canvas.* at 10, 10 onto .*canvas.* at 110, 60, dropped at 110, 100$/)
-    const heard = await page.value("heard.filter(([type]) => type === 'mousedown' || type === 'mouseup')")
-    assert.deepEqual(heard, [['mousedown', 10, 10], ['mouseup', 110, 60]])
+    const { message } = await page.ok('drag_and_drop', {
+      source: '#canvas',
+      sourcePosition: { x: 10, y: 10 },
+      target: '#canvas',
+      targetPosition: { x: 110, y: 60 }
+    })
+    assert.match(
+      message,
+      /^Dragged .*canvas.* at 10, 10 onto .*canvas.* at 110, 60, dropped at 110, 100$/
+    )
+    const heard = await page.value(
+      "heard.filter(([type]) => type === 'mousedown' || type === 'mouseup')"
+    )
+    assert.deepEqual(heard, [
+      ['mousedown', 10, 10],
+      ['mouseup', 110, 60]
+    ])
   })
 
   test('a path is drawn with the button pressed', async () => {
     const page = await at('/canvas')
-    const path = [{ x: 10, y: 10 }, { x: 50, y: 10 }, { x: 50, y: 90 }]
+    const path = [
+      { x: 10, y: 10 },
+      { x: 50, y: 10 },
+      { x: 50, y: 90 }
+    ]
     const { message } = await page.ok('drag_and_drop', { source: '#canvas', path })
     assert.match(message, /^Dragged over .*canvas.* along 3 points/)
     const heard = (await page.value('heard')).map(([type, x, y]) => `${type} ${x},${y}`)
-    assert.equal(heard.find((event) => event.startsWith('mousedown')), 'mousedown 10,10')
-    for (const moved of ['mousemove 50,10', 'mousemove 50,90']) assert.ok(heard.includes(moved), heard.join('; '))
-    assert.equal(heard.find((event) => event.startsWith('mouseup')), 'mouseup 50,90')
-    await page.ok('drag_and_drop', { path: [{ x: 30, y: 50 }, { x: 30, y: 70 }] })
-    assert.ok((await page.value('heard')).some(([type, x, y]) => type === 'mouseup' && x === 30 && y === 30))
-    assert.equal((await page.refused('drag_and_drop', { source: '#canvas', target: '#out', path })).errorCode, 'INVALID_PARAMETERS')
+    assert.equal(
+      heard.find((event) => event.startsWith('mousedown')),
+      'mousedown 10,10'
+    )
+    for (const moved of ['mousemove 50,10', 'mousemove 50,90'])
+      assert.ok(heard.includes(moved), heard.join('; '))
+    assert.equal(
+      heard.find((event) => event.startsWith('mouseup')),
+      'mouseup 50,90'
+    )
+    await page.ok('drag_and_drop', {
+      path: [
+        { x: 30, y: 50 },
+        { x: 30, y: 70 }
+      ]
+    })
+    assert.ok(
+      (await page.value('heard')).some(([type, x, y]) => type === 'mouseup' && x === 30 && y === 30)
+    )
+    assert.equal(
+      (await page.refused('drag_and_drop', { source: '#canvas', target: '#out', path })).errorCode,
+      'INVALID_PARAMETERS'
+    )
   })
 
   test('scroll turns the wheel where nothing scrolls by script', async () => {
@@ -118,7 +171,10 @@ describe('positions', { timeout: 60_000 }, () => {
     const { message } = await list.ok('scroll', { selector: '#first', y: 200 })
     assert.match(message, / to 0, 200 of 0, \d+$/)
     assert.equal(await list.value('document.querySelector("#list").scrollTop'), 200)
-    for (const [path, script] of [['/application', 'document.querySelector("main").scrollTop'], ['/framed', 'frame.contentDocument.querySelector("main").scrollTop']]) {
+    for (const [path, script] of [
+      ['/application', 'document.querySelector("main").scrollTop'],
+      ['/framed', 'frame.contentDocument.querySelector("main").scrollTop']
+    ]) {
       const page = await at(path)
       await page.ok('scroll', { y: 300 })
       assert.equal(await page.value(script), 300, path)

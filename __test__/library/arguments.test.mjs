@@ -5,27 +5,48 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { BROWSER_CONFIG } from '../support/browser.mjs'
-import { SessionManager, TroupeError, failure, inMemoryManager, startManager } from '../support/managers.mjs'
+import {
+  SessionManager,
+  TroupeError,
+  failure,
+  inMemoryManager,
+  startManager
+} from '../support/managers.mjs'
 import { sizeOf } from '../support/pictures.mjs'
 import { shared } from '../support/scope.mjs'
 import { startSite } from '../support/site.mjs'
 
 describe('methods called with wrong arguments', () => {
   const calls = [
-    ['click', [], /`selector` or `position` is missing/, /session\.click\(selector\?, options\?: \{ position\?, button\?, clickCount\?, .*pageId\? \}\)/],
+    [
+      'click',
+      [],
+      /`selector` or `position` is missing/,
+      /session\.click\(selector\?, options\?: \{ position\?, button\?, clickCount\?, .*pageId\? \}\)/
+    ],
     ['click', [() => {}], /./, /session\.click\(selector\?, /],
     ['click', ['#a', 5], /./, /session\.click\(selector\?, /],
     ['click', ['#a', {}, {}], /3 arguments/, /session\.click\(selector\?, /],
     ['click', ['#a', { tmeout: 5 }], /tmeout.*timeout/, /session\.click\(selector\?, /],
     ['click', [/a/], /./, /session\.click\(selector\?, /],
-    ['dragAndDrop', ['#a'], /`target` or `targetPosition` is missing/, /session\.dragAndDrop\(source\?, target\?, options\?: \{ sourcePosition\?, /],
+    [
+      'dragAndDrop',
+      ['#a'],
+      /`target` or `targetPosition` is missing/,
+      /session\.dragAndDrop\(source\?, target\?, options\?: \{ sourcePosition\?, /
+    ],
     ['type', ['#a'], /`text` is missing/, /session\.type\(selector, text, options\?: /],
     ['getText', [5], /./, /session\.getText\(selector\?, options\?: \{ pageId\? \}\)/],
     ['screenshot', ['a.png'], /./, /session\.screenshot\(options\?: \{ fullPage\?, /],
     ['restoreState', [], /`state` is missing/, /session\.restoreState\(args: \{ state \}\)/],
     ['evaluate', ['1', 2, 3], /one argument/, /session\.evaluate\(script, arg\?\)/],
     ['evaluate', [() => 1, 5n], /BigInt/, /session\.evaluate\(script, arg\?\)/],
-    ['mockResponse', ['**/a', { stats: 200 }], /stats/, /session\.mockResponse\(url, response\?: \{ status\?, headers\?, body\?, json\?, contentType\? \}\)/],
+    [
+      'mockResponse',
+      ['**/a', { stats: 200 }],
+      /stats/,
+      /session\.mockResponse\(url, response\?: \{ status\?, headers\?, body\?, json\?, contentType\? \}\)/
+    ],
     ['compareScreenshots', [5], /baseline/, /session\.compareScreenshots\(baseline, /]
   ]
   for (const [name, values, problem, signature] of calls) {
@@ -47,8 +68,15 @@ describe('methods called with wrong arguments', () => {
     const cyclic = {}
     cyclic.viewport = cyclic
     const wrong = {
-      'manager.createSession(options?: {': [() => manager.createSession({ viewprt: { width: 1, height: 1 } }), () => manager.createSession('a'), () => manager.createSession(cyclic)],
-      'manager.resumeSession(sessionId)': [() => manager.resumeSession(), () => manager.resumeSession(5)],
+      'manager.createSession(options?: {': [
+        () => manager.createSession({ viewprt: { width: 1, height: 1 } }),
+        () => manager.createSession('a'),
+        () => manager.createSession(cyclic)
+      ],
+      'manager.resumeSession(sessionId)': [
+        () => manager.resumeSession(),
+        () => manager.resumeSession(5)
+      ],
       'manager.closeSession(sessionId)': [() => manager.closeSession()],
       'manager.getSession(sessionId)': [async () => manager.getSession()],
       'manager.validateSession(sessionId)': [async () => manager.validateSession(5)],
@@ -81,7 +109,9 @@ describe('methods called as in Playwright', { timeout: 60_000 }, () => {
   let site
 
   before(async () => {
-    site = await startSite(scope, { '/page': '<title>Page</title><h1>Heading</h1><p id="text">One</p><a href="/other">Other</a>' })
+    site = await startSite(scope, {
+      '/page': '<title>Page</title><h1>Heading</h1><p id="text">One</p><a href="/other">Other</a>'
+    })
     session = await (await startManager(scope)).createSession()
   })
 
@@ -105,7 +135,12 @@ describe('methods called as in Playwright', { timeout: 60_000 }, () => {
 
   test('mockResponse takes the response, and without one removes the mock', async () => {
     await session.navigate(site.url('/page'))
-    const fetched = async () => (await session.evaluate("fetch('/data').then(async (answer) => [answer.status, await answer.text()])")).value
+    const fetched = async () =>
+      (
+        await session.evaluate(
+          "fetch('/data').then(async (answer) => [answer.status, await answer.text()])"
+        )
+      ).value
     const before = await fetched()
     await session.mockResponse('**/data', { status: 201, json: { a: 1 } })
     assert.deepEqual(await fetched(), [201, '{"a":1}'])
@@ -122,7 +157,11 @@ describe('methods called as in Playwright', { timeout: 60_000 }, () => {
     await session.evaluate("document.documentElement.style.overflow = 'hidden'")
     const baseline = await session.screenshot()
     assert.equal(sizeOf(baseline.data).type, 'png')
-    for (const given of [baseline, Buffer.from(baseline.data, 'base64'), `data:image/png;base64,${baseline.data}`]) {
+    for (const given of [
+      baseline,
+      Buffer.from(baseline.data, 'base64'),
+      `data:image/png;base64,${baseline.data}`
+    ]) {
       const { percentage, image } = await session.compareScreenshots(given)
       assert.deepEqual([percentage, image.mimeType], [0, 'image/png'])
     }

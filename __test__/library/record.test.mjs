@@ -28,14 +28,23 @@ describe('the library', { timeout: 120_000 }, () => {
     const source = `import { SessionManager, serve } from '${library}'; const config = ${JSON.stringify(UNSTORED)}; ${program}`
     await run(process.execPath, ['--input-type=module', '-e', source], { env })
     const left = readdirSync(state, { recursive: true, withFileTypes: true })
-    return left.filter((entry) => entry.isFile() && /record/.test(entry.name)).map(({ name }) => name)
+    return left
+      .filter((entry) => entry.isFile() && /record/.test(entry.name))
+      .map(({ name }) => name)
   }
 
-  const SESSION = "const manager = new SessionManager(config); const session = await manager.createSession(); await session.navigate('data:text/html,<p>Page'); await manager.shutdown()"
+  const SESSION =
+    "const manager = new SessionManager(config); const session = await manager.createSession(); await session.navigate('data:text/html,<p>Page'); await manager.shutdown()"
 
   test('records nothing unless `store` is set', async (t) => {
     assert.deepEqual(await filesLeftBy(t, SESSION), [])
-    assert.deepEqual(await filesLeftBy(t, "const server = await serve({ ...config, transport: 'http', port: 0, authToken: 'correct-horse' }); await server.close()"), [])
+    assert.deepEqual(
+      await filesLeftBy(
+        t,
+        "const server = await serve({ ...config, transport: 'http', port: 0, authToken: 'correct-horse' }); await server.close()"
+      ),
+      []
+    )
     const store = join(mkdtempSync(join(tmpdir(), 'troupe-store-')), 'record.db')
     t.after(() => rmSync(store, { force: true }))
     await filesLeftBy(t, `config.store = ${JSON.stringify(store)}; ${SESSION}`)
@@ -74,24 +83,36 @@ describe('the library', { timeout: 120_000 }, () => {
 
   for (const [what, options] of Object.entries({
     'a session': {},
-    'a session with a storage state': { storageState: { cookies: [{ name: 'sid', value: '42', domain: '127.0.0.1', path: '/' }], origins: [] } }
+    'a session with a storage state': {
+      storageState: {
+        cookies: [{ name: 'sid', value: '42', domain: '127.0.0.1', path: '/' }],
+        origins: []
+      }
+    }
   })) {
-    test(`${what} whose browser is killed right after its first call comes back at its URL`, { skip: process.platform !== 'linux' }, async (t) => {
-      const site = await startSite(t, { '/first': '<title>First</title>' })
-      const manager = new SessionManager(UNSTORED)
-      t.after(() => manager.shutdown())
-      await manager.initialize()
-      const session = await manager.createSession(options)
-      await session.navigate(site.url('/first'))
-      const before = browsers(process.pid)
-      const folders = profileFolders(before)
-      for (const { pid } of before) process.kill(pid, 'SIGKILL')
-      await allEnded(before)
-      // The server removes the profiles when it notices the death. A call before that would report it.
-      await until(() => !folders.some((folder) => existsSync(folder)), 'the end of the profiles')
-      assert.equal((await session.evaluate('location.href')).value, site.url('/first'))
-      const { cookies } = await session.getCookies()
-      assert.deepEqual(cookies.map(({ name, value }) => [name, value]), options.storageState ? [['sid', '42']] : [])
-    })
+    test(
+      `${what} whose browser is killed right after its first call comes back at its URL`,
+      { skip: process.platform !== 'linux' },
+      async (t) => {
+        const site = await startSite(t, { '/first': '<title>First</title>' })
+        const manager = new SessionManager(UNSTORED)
+        t.after(() => manager.shutdown())
+        await manager.initialize()
+        const session = await manager.createSession(options)
+        await session.navigate(site.url('/first'))
+        const before = browsers(process.pid)
+        const folders = profileFolders(before)
+        for (const { pid } of before) process.kill(pid, 'SIGKILL')
+        await allEnded(before)
+        // The server removes the profiles when it notices the death. A call before that would report it.
+        await until(() => !folders.some((folder) => existsSync(folder)), 'the end of the profiles')
+        assert.equal((await session.evaluate('location.href')).value, site.url('/first'))
+        const { cookies } = await session.getCookies()
+        assert.deepEqual(
+          cookies.map(({ name, value }) => [name, value]),
+          options.storageState ? [['sid', '42']] : []
+        )
+      }
+    )
   }
 })

@@ -16,8 +16,19 @@ import { until, within } from '../support/wait.mjs'
 async function startBrowser(t) {
   const profile = mkdtempSync(join(tmpdir(), 'troupe-attach-'))
   const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-  const quiet = ['--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
-  const args = ['--remote-debugging-port=0', `--user-data-dir=${profile}`, ...sandbox, ...quiet, 'about:blank']
+  const quiet = [
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync'
+  ]
+  const args = [
+    '--remote-debugging-port=0',
+    `--user-data-dir=${profile}`,
+    ...sandbox,
+    ...quiet,
+    'about:blank'
+  ]
   const child = spawn(HEADLESS_SHELL, args, { stdio: 'ignore' })
   const ended = new Promise((resolve) => child.on('close', resolve))
   t.after(async () => {
@@ -28,73 +39,123 @@ async function startBrowser(t) {
     rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
   })
   const file = join(profile, 'DevToolsActivePort')
-  const [port, path] = await until(() => existsSync(file) && /^(\d+)\n(\/\S+)/.exec(readFileSync(file, 'utf8'))?.slice(1), 'the port of the browser')
+  const [port, path] = await until(
+    () => existsSync(file) && /^(\d+)\n(\/\S+)/.exec(readFileSync(file, 'utf8'))?.slice(1),
+    'the port of the browser'
+  )
   const origin = `http://127.0.0.1:${port}`
   /** The pages that it has, as it tells them itself. @returns {Promise<{ url: string }[]>} */
-  const pages = async () => (await (await fetch(`${origin}/json/list`)).json()).filter(({ type }) => type === 'page')
-  return { child, pages, http: origin, ws: `ws://127.0.0.1:${port}${path}`, process: readProcess(/** @type {number} */ (child.pid)) }
+  const pages = async () =>
+    (await (await fetch(`${origin}/json/list`)).json()).filter(({ type }) => type === 'page')
+  return {
+    child,
+    pages,
+    http: origin,
+    ws: `ws://127.0.0.1:${port}${path}`,
+    process: readProcess(/** @type {number} */ (child.pid))
+  }
 }
 
 const attach = (t, endpoint) => startServer(t, ['--browser-endpoint', endpoint], { browser: false })
 
 describe('attached to a running browser', { skip: process.platform !== 'linux' }, () => {
   for (const kind of /** @type {const} */ (['http', 'ws'])) {
-    test(`by ${kind}, sessions are new contexts in it, and it goes on after the server`, { timeout: 30_000 }, async (t) => {
-      const [site, browser] = [await startSite(t), await startBrowser(t)]
-      const server = await attach(t, browser[kind])
-      const [one, two] = [await server.createSession(), await server.createSession()]
-      await server.ok('navigate', { sessionId: one, url: site.url('/set-cookie?who=one') })
-      await server.ok('navigate', { sessionId: two, url: site.url('/cookies') })
-      assert.equal((await server.ok('evaluate', { sessionId: two, script: 'out.textContent' })).value, '')
-      await server.ok('navigate', { sessionId: one, url: site.url('/form') })
-      await server.ok('type', { sessionId: one, selector: '#name', text: 'Ada' })
-      assert.equal((await server.ok('click', { sessionId: one, selector: '#send' })).page.title, 'Echo')
-      assert.deepEqual(descendants(/** @type {number} */ (server.child.pid)), [], 'no browser of its own')
-      assert.equal((await browser.pages()).filter(({ url }) => url.startsWith(site.origin)).length, 2)
+    test(
+      `by ${kind}, sessions are new contexts in it, and it goes on after the server`,
+      { timeout: 30_000 },
+      async (t) => {
+        const [site, browser] = [await startSite(t), await startBrowser(t)]
+        const server = await attach(t, browser[kind])
+        const [one, two] = [await server.createSession(), await server.createSession()]
+        await server.ok('navigate', { sessionId: one, url: site.url('/set-cookie?who=one') })
+        await server.ok('navigate', { sessionId: two, url: site.url('/cookies') })
+        assert.equal(
+          (await server.ok('evaluate', { sessionId: two, script: 'out.textContent' })).value,
+          ''
+        )
+        await server.ok('navigate', { sessionId: one, url: site.url('/form') })
+        await server.ok('type', { sessionId: one, selector: '#name', text: 'Ada' })
+        assert.equal(
+          (await server.ok('click', { sessionId: one, selector: '#send' })).page.title,
+          'Echo'
+        )
+        assert.deepEqual(
+          descendants(/** @type {number} */ (server.child.pid)),
+          [],
+          'no browser of its own'
+        )
+        assert.equal(
+          (await browser.pages()).filter(({ url }) => url.startsWith(site.origin)).length,
+          2
+        )
 
-      assert.deepEqual(await server.end(), { code: 0, signal: null })
-      assert.ok(browser.process && isAlive(browser.process))
-      await until(async () => (await browser.pages()).every(({ url }) => url === 'about:blank'), 'the end of its pages', 3000)
-      assert.equal((await browser.pages()).length, 1, 'the page that was there before is there still')
-    })
+        assert.deepEqual(await server.end(), { code: 0, signal: null })
+        assert.ok(browser.process && isAlive(browser.process))
+        await until(
+          async () => (await browser.pages()).every(({ url }) => url === 'about:blank'),
+          'the end of its pages',
+          3000
+        )
+        assert.equal(
+          (await browser.pages()).length,
+          1,
+          'the page that was there before is there still'
+        )
+      }
+    )
   }
 
-  test('and killed, the server leaves the browser running, and another server can attach', { timeout: 30_000 }, async (t) => {
-    const browser = await startBrowser(t)
-    const first = await attach(t, browser.http)
-    await first.ok('navigate', { url: 'data:text/html,<title>First</title>' })
-    first.child.kill('SIGKILL')
-    await first.exit
-    assert.ok(browser.process && isAlive(browser.process))
-    const second = await attach(t, browser.http)
-    assert.equal((await second.ok('navigate', { url: 'data:text/html,<title>Second</title>' })).title, 'Second')
-  })
-
-  test('the death of the browser is told to the call in flight, and to the next', { timeout: 30_000 }, async (t) => {
-    const browser = await startBrowser(t)
-    const server = await attach(t, browser.http)
-    await server.ok('navigate', { url: 'about:blank' })
-    const call = server.call('evaluate', { script: 'new Promise(() => {})' })
-    await server.request('ping')
-    browser.child.kill('SIGKILL')
-    const { json, text } = await within(call, 'the answer to the call', 5000)
-    assert.equal(json?.errorCode, 'BROWSER_CRASHED', text)
-    const next = await server.call('navigate', { url: 'about:blank' })
-    assert.equal(next.json.errorCode, 'BROWSER_ERROR', next.text)
-    assert.match(next.json.message, /no browser answers at `http/)
-  })
-
-  test('where none answers, page tools say so and how to start one', { timeout: 30_000 }, async (t) => {
-    const endpoint = `http://127.0.0.1:${await freePort()}`
-    for (const given of [endpoint, endpoint.replace('http', 'ws')]) {
-      const server = await attach(t, given)
-      const { json, text, ms } = await server.call('navigate', { url: 'about:blank' })
-      assert.equal(json.errorCode, 'BROWSER_ERROR', text)
-      assert.ok(json.message.includes(`\`${given}\``), text)
-      assert.match(json.suggestion, /--remote-debugging-port/)
-      assert.ok(ms < 3000, `${ms} ms`)
+  test(
+    'and killed, the server leaves the browser running, and another server can attach',
+    { timeout: 30_000 },
+    async (t) => {
+      const browser = await startBrowser(t)
+      const first = await attach(t, browser.http)
+      await first.ok('navigate', { url: 'data:text/html,<title>First</title>' })
+      first.child.kill('SIGKILL')
+      await first.exit
+      assert.ok(browser.process && isAlive(browser.process))
+      const second = await attach(t, browser.http)
+      assert.equal(
+        (await second.ok('navigate', { url: 'data:text/html,<title>Second</title>' })).title,
+        'Second'
+      )
     }
-  })
+  )
+
+  test(
+    'the death of the browser is told to the call in flight, and to the next',
+    { timeout: 30_000 },
+    async (t) => {
+      const browser = await startBrowser(t)
+      const server = await attach(t, browser.http)
+      await server.ok('navigate', { url: 'about:blank' })
+      const call = server.call('evaluate', { script: 'new Promise(() => {})' })
+      await server.request('ping')
+      browser.child.kill('SIGKILL')
+      const { json, text } = await within(call, 'the answer to the call', 5000)
+      assert.equal(json?.errorCode, 'BROWSER_CRASHED', text)
+      const next = await server.call('navigate', { url: 'about:blank' })
+      assert.equal(next.json.errorCode, 'BROWSER_ERROR', next.text)
+      assert.match(next.json.message, /no browser answers at `http/)
+    }
+  )
+
+  test(
+    'where none answers, page tools say so and how to start one',
+    { timeout: 30_000 },
+    async (t) => {
+      const endpoint = `http://127.0.0.1:${await freePort()}`
+      for (const given of [endpoint, endpoint.replace('http', 'ws')]) {
+        const server = await attach(t, given)
+        const { json, text, ms } = await server.call('navigate', { url: 'about:blank' })
+        assert.equal(json.errorCode, 'BROWSER_ERROR', text)
+        assert.ok(json.message.includes(`\`${given}\``), text)
+        assert.match(json.suggestion, /--remote-debugging-port/)
+        assert.ok(ms < 3000, `${ms} ms`)
+      }
+    }
+  )
 
   test('where something else answers, that is told', { timeout: 30_000 }, async (t) => {
     const site = await startSite(t)

@@ -2,6 +2,8 @@
 import { test } from 'node:test'
 import { churn } from '../support/churn.mjs'
 
-test('six hundred calls on sessions that come and go leave nothing behind', { timeout: 120_000, skip: process.platform !== 'linux' }, (t) =>
-  churn(t, { calls: 600, sessions: 6, growth: 20 })
+test(
+  'six hundred calls on sessions that come and go leave nothing behind',
+  { timeout: 120_000, skip: process.platform !== 'linux' },
+  (t) => churn(t, { calls: 600, sessions: 6, growth: 20 })
 )

@@ -16,37 +16,51 @@ describe('after kill -9 of the server', { skip: process.platform !== 'linux' }, 
     ['when nothing runs', () => {}],
     ['while a page is busy', keepBusy]
   ])) {
-    test(`${moment}, no browser is left after 1 s and no profile after the next start`, { timeout: 30_000 }, async (t) => {
-      const server = await startServer(t)
-      const [sessionId] = await Promise.all([server.createSession(), server.createSession()])
-      await prepare(server, sessionId)
-      await server.request('ping')
-      const pid = /** @type {number} */ (server.child.pid)
-      const below = descendants(pid)
-      const folders = profileFolders(browsers(pid))
-      // WebKit alone has a browser for each session.
-      assert.equal(folders.length, BROWSER === 'webkit' ? 2 : 1)
-      for (const folder of folders) {
-        assert.match(folder, /troupe-browsers-/)
-        assert.ok(existsSync(folder))
-      }
-      server.child.kill('SIGKILL')
-      await server.exit
-      await allEnded(below, 1000)
+    test(
+      `${moment}, no browser is left after 1 s and no profile after the next start`,
+      { timeout: 30_000 },
+      async (t) => {
+        const server = await startServer(t)
+        const [sessionId] = await Promise.all([server.createSession(), server.createSession()])
+        await prepare(server, sessionId)
+        await server.request('ping')
+        const pid = /** @type {number} */ (server.child.pid)
+        const below = descendants(pid)
+        const folders = profileFolders(browsers(pid))
+        // WebKit alone has a browser for each session.
+        assert.equal(folders.length, BROWSER === 'webkit' ? 2 : 1)
+        for (const folder of folders) {
+          assert.match(folder, /troupe-browsers-/)
+          assert.ok(existsSync(folder))
+        }
+        server.child.kill('SIGKILL')
+        await server.exit
+        await allEnded(below, 1000)
 
-      const next = await startServer(t)
-      await next.ok('navigate', { url: 'about:blank' })
-      await until(() => !folders.some((folder) => existsSync(folder)), 'the sweep of the profile', 5000)
-      // Its own is there, and stays.
-      assert.ok(profileFolders(browsers(/** @type {number} */ (next.child.pid))).every((folder) => existsSync(folder)))
-    })
+        const next = await startServer(t)
+        await next.ok('navigate', { url: 'about:blank' })
+        await until(
+          () => !folders.some((folder) => existsSync(folder)),
+          'the sweep of the profile',
+          5000
+        )
+        // Its own is there, and stays.
+        assert.ok(
+          profileFolders(browsers(/** @type {number} */ (next.child.pid))).every((folder) =>
+            existsSync(folder)
+          )
+        )
+      }
+    )
   }
 
   test('while the browser starts, it is gone too', { timeout: 30_000 }, async (t) => {
     const browser = delayedBrowser(t)
     const server = await startServer(t, ['--executable-path', browser.path])
     await until(browser.isStarting, 'the start of the browser')
-    const below = descendants(/** @type {number} */ (server.child.pid)).filter(({ command }) => command[0] !== 'sleep')
+    const below = descendants(/** @type {number} */ (server.child.pid)).filter(
+      ({ command }) => command[0] !== 'sleep'
+    )
     assert.ok(below.length > 0)
     server.child.kill('SIGKILL')
     await server.exit
@@ -55,7 +69,10 @@ describe('after kill -9 of the server', { skip: process.platform !== 'linux' }, 
 
   test('other servers and their profiles go on', { timeout: 30_000 }, async (t) => {
     const [dying, other] = [await startServer(t), await startServer(t)]
-    await Promise.all([dying.createSession(), other.ok('navigate', { url: 'data:text/html,<title>On</title>' })])
+    await Promise.all([
+      dying.createSession(),
+      other.ok('navigate', { url: 'data:text/html,<title>On</title>' })
+    ])
     const [folder] = profileFolders(browsers(/** @type {number} */ (other.child.pid)))
     dying.child.kill('SIGKILL')
     await dying.exit
@@ -65,24 +82,31 @@ describe('after kill -9 of the server', { skip: process.platform !== 'linux' }, 
   })
 })
 
-test('the browser outlives the threads that ran when it started, which end after a large result', { skip: process.platform !== 'linux', timeout: 60_000 }, async (t) => {
-  const server = await startServer(t)
-  const pid = /** @type {number} */ (server.child.pid)
-  await server.ok('evaluate', { script: 'void (globalThis.kept = 1)' })
-  const [started, first] = [browsers(pid), threads(pid, 'troupe')]
-  assert.ok(started.length > 0 && first.length > 0)
-  const haveEnded = () => !threads(pid, 'troupe').some((thread) => first.includes(thread))
-  // A large result moves the work of a thread to another one, unless it is read too soon for that.
-  const end = async () => {
-    await server.ok('evaluate', { script: "'x'.repeat(1_000_000)" })
-    return until(haveEnded, 'the end of the threads', 1000).catch(() => false)
+test(
+  'the browser outlives the threads that ran when it started, which end after a large result',
+  { skip: process.platform !== 'linux', timeout: 60_000 },
+  async (t) => {
+    const server = await startServer(t)
+    const pid = /** @type {number} */ (server.child.pid)
+    await server.ok('evaluate', { script: 'void (globalThis.kept = 1)' })
+    const [started, first] = [browsers(pid), threads(pid, 'troupe')]
+    assert.ok(started.length > 0 && first.length > 0)
+    const haveEnded = () => !threads(pid, 'troupe').some((thread) => first.includes(thread))
+    // A large result moves the work of a thread to another one, unless it is read too soon for that.
+    const end = async () => {
+      await server.ok('evaluate', { script: "'x'.repeat(1_000_000)" })
+      return until(haveEnded, 'the end of the threads', 1000).catch(() => false)
+    }
+    await until(end, 'the end of the first threads', 30_000)
+    assert.equal((await server.ok('evaluate', { script: 'kept' })).value, 1)
+    // One that was still working is at rest by now: only its identity is compared.
+    const identity = (/** @type {import('../support/processes.mjs').Process} */ browser) => [
+      browser.pid,
+      browser.started
+    ]
+    assert.deepEqual(browsers(pid).map(identity), started.map(identity))
   }
-  await until(end, 'the end of the first threads', 30_000)
-  assert.equal((await server.ok('evaluate', { script: 'kept' })).value, 1)
-  // One that was still working is at rest by now: only its identity is compared.
-  const identity = (/** @type {import('../support/processes.mjs').Process} */ browser) => [browser.pid, browser.started]
-  assert.deepEqual(browsers(pid).map(identity), started.map(identity))
-})
+)
 
 describe('when the browser is killed', { skip: process.platform !== 'linux' }, () => {
   const CALLS = {
@@ -93,110 +117,157 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
     'a slow typing': ['type', { selector: '#name', text: 'abc', delay: 30_000 }]
   }
   for (const [what, [tool, args]] of Object.entries(CALLS)) {
-    test(`${what} gets BROWSER_CRASHED, and the session goes on in a new browser`, { timeout: 30_000 }, async (t) => {
-      const site = await startSite(t)
-      const server = await startServer(t)
-      const sessionId = await server.createSession()
-      await server.ok('navigate', { sessionId, url: site.url('/form') })
-      await lossLimit()
-      const [browser] = browsers(/** @type {number} */ (server.child.pid))
-      const url = 'url' in args ? { url: site.url(args.url) } : {}
-      const call = server.call(tool, { sessionId, ...args, ...url })
-      if ('url' in args) await until(() => site.requests.some(({ path }) => path === '/hang'), 'the request')
-      for (let round = 0; round < 10; round++) await server.request('ping')
+    test(
+      `${what} gets BROWSER_CRASHED, and the session goes on in a new browser`,
+      { timeout: 30_000 },
+      async (t) => {
+        const site = await startSite(t)
+        const server = await startServer(t)
+        const sessionId = await server.createSession()
+        await server.ok('navigate', { sessionId, url: site.url('/form') })
+        await lossLimit()
+        const [browser] = browsers(/** @type {number} */ (server.child.pid))
+        const url = 'url' in args ? { url: site.url(args.url) } : {}
+        const call = server.call(tool, { sessionId, ...args, ...url })
+        if ('url' in args)
+          await until(() => site.requests.some(({ path }) => path === '/hang'), 'the request')
+        for (let round = 0; round < 10; round++) await server.request('ping')
 
-      const begun = performance.now()
-      process.kill(browser.pid, 'SIGKILL')
-      const { json, text } = await within(call, 'the answer to the call', 5000)
-      assert.equal(json?.errorCode, 'BROWSER_CRASHED', text)
-      assert.equal(json.retryable, true)
-      assert.equal(json.sessionId, sessionId)
-      assert.match(json.suggestion, /repeat the call/)
-      assert.ok(performance.now() - begun < 1500, `it took ${performance.now() - begun} ms`)
+        const begun = performance.now()
+        process.kill(browser.pid, 'SIGKILL')
+        const { json, text } = await within(call, 'the answer to the call', 5000)
+        assert.equal(json?.errorCode, 'BROWSER_CRASHED', text)
+        assert.equal(json.retryable, true)
+        assert.equal(json.sessionId, sessionId)
+        assert.match(json.suggestion, /repeat the call/)
+        assert.ok(performance.now() - begun < 1500, `it took ${performance.now() - begun} ms`)
 
-      // The next call waits for the session, which is where it was.
-      const { value } = await server.ok('evaluate', { sessionId, script: 'document.title' })
-      assert.equal(value, 'Form')
-      assert.deepEqual((await server.ok('list_sessions')).sessions.map((session) => session.sessionId), [sessionId])
-    })
+        // The next call waits for the session, which is where it was.
+        const { value } = await server.ok('evaluate', { sessionId, script: 'document.title' })
+        assert.equal(value, 'Form')
+        assert.deepEqual(
+          (await server.ok('list_sessions')).sessions.map((session) => session.sessionId),
+          [sessionId]
+        )
+      }
+    )
   }
 
-  test('between two calls, the next one finds the log-in, the form and the refs', { timeout: 30_000 }, async (t) => {
-    const site = await memberSite(t)
-    const server = await startServer(t)
-    await beMember(server, site)
-    const [, ref] = /button "Save" \[ref=(e\d+)\]/.exec(await server.ok('snapshot')) ?? []
-    await server.ok('mock_response', { url: '**/mocked', response: { body: 'kept' } })
-    await lossLimit()
-    const [browser] = browsers(/** @type {number} */ (server.child.pid))
-    const folders = profileFolders([browser])
-    process.kill(browser.pid, 'SIGKILL')
-    await allEnded([browser])
-    await until(() => !existsSync(folders[0]), 'the end of its profile')
-    assert.deepEqual(await formOf(server), HALF_FILLED)
-    await server.ok('click', { selector: ref })
-    assert.equal((await server.ok('evaluate', { script: "fetch('/mocked').then((answer) => answer.text())" })).value, 'kept')
-    assert.equal((await server.ok('list_sessions')).sessions.length, 1)
-  })
-
-  test('it is started again at once, without a call, and places stay taken', { timeout: 30_000 }, async (t) => {
-    const server = await startServer(t, ['--max-sessions', '2'])
-    await Promise.all([server.createSession(), server.createSession()])
-    const [browser] = browsers(/** @type {number} */ (server.child.pid))
-    process.kill(browser.pid, 'SIGKILL')
-    await until(() => browsers(/** @type {number} */ (server.child.pid)).some(({ pid }) => pid !== browser.pid), 'the next browser', 5000)
-    assert.equal((await server.call('create_session')).json.errorCode, 'MAX_SESSIONS_REACHED')
-  })
-
-  test('three times within a minute, its sessions say so, others can still be had', { timeout: 60_000 }, async (t) => {
-    // One that is kept warm would be killed in place of the session's.
-    const server = await startServer(t, ['--warm-browsers', '0'])
-    const first = await server.createSession()
-    /** Also the third death may still be on its way to the server when it is asked. */
-    const asked = (/** @type {(answer: any) => boolean} */ wanted, what) =>
-      until(async () => {
-        const answer = await server.call('evaluate', { sessionId: first, script: '1' })
-        return wanted(answer) ? answer : null
-      }, what)
-    for (let round = 0; round < 3; round++) {
-      await asked(({ json }) => json?.value === 1, 'the session')
-      // Only this session is there: a browser of another's own would not be missed by it.
+  test(
+    'between two calls, the next one finds the log-in, the form and the refs',
+    { timeout: 30_000 },
+    async (t) => {
+      const site = await memberSite(t)
+      const server = await startServer(t)
+      await beMember(server, site)
+      const [, ref] = /button "Save" \[ref=(e\d+)\]/.exec(await server.ok('snapshot')) ?? []
+      await server.ok('mock_response', { url: '**/mocked', response: { body: 'kept' } })
+      await lossLimit()
       const [browser] = browsers(/** @type {number} */ (server.child.pid))
+      const folders = profileFolders([browser])
       process.kill(browser.pid, 'SIGKILL')
       await allEnded([browser])
+      await until(() => !existsSync(folders[0]), 'the end of its profile')
+      assert.deepEqual(await formOf(server), HALF_FILLED)
+      await server.ok('click', { selector: ref })
+      assert.equal(
+        (
+          await server.ok('evaluate', {
+            script: "fetch('/mocked').then((answer) => answer.text())"
+          })
+        ).value,
+        'kept'
+      )
+      assert.equal((await server.ok('list_sessions')).sessions.length, 1)
     }
-    const { json, text } = await asked(({ json }) => json?.details?.reason, 'the refusal')
-    assert.equal(json.errorCode, 'BROWSER_CRASHED', text)
-    assert.equal(json.details.reason, 'crash loop')
-    assert.equal(json.retryable, true)
-    assert.ok(json.details.retryAt > Date.now() && json.details.retryAt < Date.now() + 60_000)
-    const next = await server.createSession()
-    assert.equal((await server.ok('evaluate', { sessionId: next, script: '1' })).value, 1)
-  })
+  )
+
+  test(
+    'it is started again at once, without a call, and places stay taken',
+    { timeout: 30_000 },
+    async (t) => {
+      const server = await startServer(t, ['--max-sessions', '2'])
+      await Promise.all([server.createSession(), server.createSession()])
+      const [browser] = browsers(/** @type {number} */ (server.child.pid))
+      process.kill(browser.pid, 'SIGKILL')
+      await until(
+        () =>
+          browsers(/** @type {number} */ (server.child.pid)).some(({ pid }) => pid !== browser.pid),
+        'the next browser',
+        5000
+      )
+      assert.equal((await server.call('create_session')).json.errorCode, 'MAX_SESSIONS_REACHED')
+    }
+  )
+
+  test(
+    'three times within a minute, its sessions say so, others can still be had',
+    { timeout: 60_000 },
+    async (t) => {
+      // One that is kept warm would be killed in place of the session's.
+      const server = await startServer(t, ['--warm-browsers', '0'])
+      const first = await server.createSession()
+      /** Also the third death may still be on its way to the server when it is asked. */
+      const asked = (/** @type {(answer: any) => boolean} */ wanted, what) =>
+        until(async () => {
+          const answer = await server.call('evaluate', { sessionId: first, script: '1' })
+          return wanted(answer) ? answer : null
+        }, what)
+      for (let round = 0; round < 3; round++) {
+        await asked(({ json }) => json?.value === 1, 'the session')
+        // Only this session is there: a browser of another's own would not be missed by it.
+        const [browser] = browsers(/** @type {number} */ (server.child.pid))
+        process.kill(browser.pid, 'SIGKILL')
+        await allEnded([browser])
+      }
+      const { json, text } = await asked(({ json }) => json?.details?.reason, 'the refusal')
+      assert.equal(json.errorCode, 'BROWSER_CRASHED', text)
+      assert.equal(json.details.reason, 'crash loop')
+      assert.equal(json.retryable, true)
+      assert.ok(json.details.retryAt > Date.now() && json.details.retryAt < Date.now() + 60_000)
+      const next = await server.createSession()
+      assert.equal((await server.ok('evaluate', { sessionId: next, script: '1' })).value, 1)
+    }
+  )
 })
 
 /** Chromium's children show all their arguments as one. @param {import('../support/processes.mjs').Process} process */
-const isRenderer = ({ command }) => /--type=renderer| -isForBrowser|WebKitWebProcess/.test(command.join(' '))
+const isRenderer = ({ command }) =>
+  /--type=renderer| -isForBrowser|WebKitWebProcess/.test(command.join(' '))
 
 describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
-  test('its call gets BROWSER_CRASHED, other sessions go on, and its own is of use after a navigation', { timeout: 30_000 }, async (t) => {
-    const site = await startSite(t)
-    const server = await startServer(t)
-    const [crashing, other] = [await server.createSession(), await server.createSession()]
-    for (const sessionId of [crashing, other]) await server.ok('navigate', { sessionId, url: site.url('/form') })
-    await server.ok('evaluate', { sessionId: other, script: '1' })
-    const call = server.call('evaluate', { sessionId: crashing, script: 'for (;;) ;' })
-    await server.request('ping')
-    // The one whose renderer uses the processor is the busy one.
-    const busy = await busyRenderer(server)
-    process.kill(busy.pid, 'SIGKILL')
-    const { json, text } = await within(call, 'the answer to the call', 5000)
-    assert.equal(json?.errorCode, 'BROWSER_CRASHED', text)
-    assert.match(json.message, /crashed/)
-    assert.equal((await server.ok('evaluate', { sessionId: other, script: 'document.title' })).value, 'Form')
-    assert.equal((await server.ok('navigate', { sessionId: crashing, url: site.url('/') })).title, 'Home')
-    assert.equal((await server.ok('evaluate', { sessionId: crashing, script: 'document.title' })).value, 'Home')
-  })
+  test(
+    'its call gets BROWSER_CRASHED, other sessions go on, and its own is of use after a navigation',
+    { timeout: 30_000 },
+    async (t) => {
+      const site = await startSite(t)
+      const server = await startServer(t)
+      const [crashing, other] = [await server.createSession(), await server.createSession()]
+      for (const sessionId of [crashing, other])
+        await server.ok('navigate', { sessionId, url: site.url('/form') })
+      await server.ok('evaluate', { sessionId: other, script: '1' })
+      const call = server.call('evaluate', { sessionId: crashing, script: 'for (;;) ;' })
+      await server.request('ping')
+      // The one whose renderer uses the processor is the busy one.
+      const busy = await busyRenderer(server)
+      process.kill(busy.pid, 'SIGKILL')
+      const { json, text } = await within(call, 'the answer to the call', 5000)
+      assert.equal(json?.errorCode, 'BROWSER_CRASHED', text)
+      assert.match(json.message, /crashed/)
+      assert.equal(
+        (await server.ok('evaluate', { sessionId: other, script: 'document.title' })).value,
+        'Form'
+      )
+      assert.equal(
+        (await server.ok('navigate', { sessionId: crashing, url: site.url('/') })).title,
+        'Home'
+      )
+      assert.equal(
+        (await server.ok('evaluate', { sessionId: crashing, script: 'document.title' })).value,
+        'Home'
+      )
+    }
+  )
 
   /** Pages that never come to rest, and those that open them: beside themselves, and with themselves as the opener. */
   const BUSY = {
@@ -212,55 +283,87 @@ describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
     await allEnded([busy])
   }
   /** Which of its pages have crashed. */
-  const crashed = async (server) => (await server.ok('pages', { action: 'list' })).pages.filter((page) => page.crashed).map(({ pageId }) => pageId)
+  const crashed = async (server) =>
+    (await server.ok('pages', { action: 'list' })).pages
+      .filter((page) => page.crashed)
+      .map(({ pageId }) => pageId)
 
-  test('by an action, the action says so, and the list until it is led elsewhere', { timeout: 30_000 }, async (t) => {
-    const [site, server] = [await startSite(t, BUSY), await startServer(t, ['--timeout-settle', '20000'])]
-    await server.ok('navigate', { url: site.url('/button') })
-    const call = server.call('click', { selector: 'button' })
-    await crash(server)
-    const { json, text } = await within(call, 'the answer to the click', 5000)
-    assert.equal(json.errorCode, 'BROWSER_CRASHED', text)
-    assert.match(json.message, /page `page-1` has crashed at/)
-    assert.equal(json.retryable, false, 'the same call fails until the page is navigated')
-    assert.match(json.suggestion, /navigate/)
-    assert.deepEqual(await crashed(server), ['page-1'])
-    await server.ok('pages', { action: 'select', pageId: 'page-1' })
-    await server.ok('navigate', { url: site.url('/') })
-    assert.deepEqual(await crashed(server), [])
-  })
+  test(
+    'by an action, the action says so, and the list until it is led elsewhere',
+    { timeout: 30_000 },
+    async (t) => {
+      const [site, server] = [
+        await startSite(t, BUSY),
+        await startServer(t, ['--timeout-settle', '20000'])
+      ]
+      await server.ok('navigate', { url: site.url('/button') })
+      const call = server.call('click', { selector: 'button' })
+      await crash(server)
+      const { json, text } = await within(call, 'the answer to the click', 5000)
+      assert.equal(json.errorCode, 'BROWSER_CRASHED', text)
+      assert.match(json.message, /page `page-1` has crashed at/)
+      assert.equal(json.retryable, false, 'the same call fails until the page is navigated')
+      assert.match(json.suggestion, /navigate/)
+      assert.deepEqual(await crashed(server), ['page-1'])
+      await server.ok('pages', { action: 'select', pageId: 'page-1' })
+      await server.ok('navigate', { url: site.url('/') })
+      assert.deepEqual(await crashed(server), [])
+    }
+  )
 
-  test('that an action has opened, the action says so, and its own page goes on', { timeout: 30_000 }, async (t) => {
-    const [site, server] = [await startSite(t, BUSY), await startServer(t, ['--timeout-settle', '20000'])]
-    const { meta } = await server.call('navigate', { url: site.url('/apart') })
-    const held = site.hold('/data')
-    const call = server.call('click', { selector: 'button' })
-    await within(held.requested, 'the request of the click')
-    await crash(server)
-    const told = async () => (await server.request('resources/read', { uri: `playwright:///session/${meta.sessionId}` })).result.contents[0].text
-    await until(async () => (await told()).includes('"crashed":true'), 'the browser’s word of it')
-    held.release()
-    const { newPage } = (await within(call, 'the answer to the click', 5000)).json
-    assert.deepEqual([newPage?.pageId, newPage?.crashed], ['page-2', true])
-    const { json } = await server.call('snapshot', { pageId: 'page-2' })
-    assert.deepEqual([json?.errorCode, json?.retryable], ['BROWSER_CRASHED', false])
-    assert.match(json.message, /page `page-2` has crashed/)
-    assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Apart')
-    assert.deepEqual(await crashed(server), ['page-2'])
-    assert.equal((await server.ok('navigate', { pageId: 'page-2', url: site.url('/') })).title, 'Home')
-  })
+  test(
+    'that an action has opened, the action says so, and its own page goes on',
+    { timeout: 30_000 },
+    async (t) => {
+      const [site, server] = [
+        await startSite(t, BUSY),
+        await startServer(t, ['--timeout-settle', '20000'])
+      ]
+      const { meta } = await server.call('navigate', { url: site.url('/apart') })
+      const held = site.hold('/data')
+      const call = server.call('click', { selector: 'button' })
+      await within(held.requested, 'the request of the click')
+      await crash(server)
+      const told = async () =>
+        (await server.request('resources/read', { uri: `playwright:///session/${meta.sessionId}` }))
+          .result.contents[0].text
+      await until(async () => (await told()).includes('"crashed":true'), 'the browser’s word of it')
+      held.release()
+      const { newPage } = (await within(call, 'the answer to the click', 5000)).json
+      assert.deepEqual([newPage?.pageId, newPage?.crashed], ['page-2', true])
+      const { json } = await server.call('snapshot', { pageId: 'page-2' })
+      assert.deepEqual([json?.errorCode, json?.retryable], ['BROWSER_CRASHED', false])
+      assert.match(json.message, /page `page-2` has crashed/)
+      assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Apart')
+      assert.deepEqual(await crashed(server), ['page-2'])
+      assert.equal(
+        (await server.ok('navigate', { pageId: 'page-2', url: site.url('/') })).title,
+        'Home'
+      )
+    }
+  )
 
-  test('together with its opener, the call in the opener says so', { timeout: 30_000 }, async (t) => {
-    const [site, server] = [await startSite(t, BUSY), await startServer(t, ['--timeout-settle', '200'])]
-    await server.ok('navigate', { url: site.url('/opener') })
-    assert.equal((await server.ok('click', { selector: 'button' })).newPage?.pageId, 'page-2')
-    const call = server.call('evaluate', { script: 'new Promise(() => {})' })
-    await crash(server)
-    const { json, text } = await within(call, 'the answer to the call', 5000)
-    assert.equal(json.errorCode, 'BROWSER_CRASHED', text)
-    await until(async () => (await crashed(server)).join() === 'page-1,page-2', 'the word of both')
-    assert.equal((await server.ok('navigate', { url: site.url('/') })).title, 'Home')
-  })
+  test(
+    'together with its opener, the call in the opener says so',
+    { timeout: 30_000 },
+    async (t) => {
+      const [site, server] = [
+        await startSite(t, BUSY),
+        await startServer(t, ['--timeout-settle', '200'])
+      ]
+      await server.ok('navigate', { url: site.url('/opener') })
+      assert.equal((await server.ok('click', { selector: 'button' })).newPage?.pageId, 'page-2')
+      const call = server.call('evaluate', { script: 'new Promise(() => {})' })
+      await crash(server)
+      const { json, text } = await within(call, 'the answer to the call', 5000)
+      assert.equal(json.errorCode, 'BROWSER_CRASHED', text)
+      await until(
+        async () => (await crashed(server)).join() === 'page-1,page-2',
+        'the word of both'
+      )
+      assert.equal((await server.ok('navigate', { url: site.url('/') })).title, 'Home')
+    }
+  )
 })
 
 /** @type {Map<number, number>} */
@@ -283,7 +386,10 @@ function busiest(processes) {
 
 /** The process of a page that never comes to rest, once there is one. @param {import('../support/server.mjs').Server} server */
 function busyRenderer(server) {
-  return until(() => busiest(descendants(/** @type {number} */ (server.child.pid)).filter(isRenderer)), 'the busy renderer')
+  return until(
+    () => busiest(descendants(/** @type {number} */ (server.child.pid)).filter(isRenderer)),
+    'the busy renderer'
+  )
 }
 
 /** Returns when a page of the session runs a script that never ends. @param {import('../support/server.mjs').Server} server @param {string} sessionId */

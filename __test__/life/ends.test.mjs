@@ -52,72 +52,87 @@ function run(server, tool, args) {
   server.call(tool, args).catch(() => null)
 }
 
-describe('the server ends with 0 in time', { skip: process.platform !== 'linux', concurrency: 2 }, () => {
-  for (const [index, [moment, prepare]] of Object.entries(MOMENTS).entries()) {
-    // The first two moments end in each way, the others in one.
-    const ends = Object.entries(ENDS).filter((_, way) => index < 2 || way === index % 3)
-    for (const [name, end] of ends) {
-      test(`at ${name}, ${moment}`, { timeout: 30_000 }, async (t) => {
-        const site = await startSite(t)
-        const server = await startServer(t)
-        await prepare(server, site)
-        await server.request('ping')
-        const pid = /** @type {number} */ (server.child.pid)
-        const below = descendants(pid)
-        const folders = profileFolders(browsers(pid))
-        // WebKit has one for its display, and one for each session.
-        assert.ok(below.length > 0 && (folders.length === 1 || BROWSER === 'webkit'))
+describe(
+  'the server ends with 0 in time',
+  { skip: process.platform !== 'linux', concurrency: 2 },
+  () => {
+    for (const [index, [moment, prepare]] of Object.entries(MOMENTS).entries()) {
+      // The first two moments end in each way, the others in one.
+      const ends = Object.entries(ENDS).filter((_, way) => index < 2 || way === index % 3)
+      for (const [name, end] of ends) {
+        test(`at ${name}, ${moment}`, { timeout: 30_000 }, async (t) => {
+          const site = await startSite(t)
+          const server = await startServer(t)
+          await prepare(server, site)
+          await server.request('ping')
+          const pid = /** @type {number} */ (server.child.pid)
+          const below = descendants(pid)
+          const folders = profileFolders(browsers(pid))
+          // WebKit has one for its display, and one for each session.
+          assert.ok(below.length > 0 && (folders.length === 1 || BROWSER === 'webkit'))
+          const begun = performance.now()
+          end(server)
+          const exit = await within(server.exit, 'the end of the server', 10_000)
+          const took = performance.now() - begun
+          assert.deepEqual(exit, { code: 0, signal: null }, server.stderr())
+          const drains = name !== 'the end of stdin' && moment.startsWith('while')
+          assert.ok(took < LIMIT + (drains ? DRAIN : 0), `it took ${took} ms`)
+          await allEnded(below, 500)
+          for (const folder of folders) assert.throws(() => readdirSync(folder), { code: 'ENOENT' })
+          assert.doesNotMatch(server.stderr(), /ERROR|panicked/)
+        })
+      }
+    }
+
+    for (const [name, end] of Object.entries(ENDS)) {
+      test(`at ${name}, while the browser starts`, { timeout: 30_000 }, async (t) => {
+        const browser = delayedBrowser(t)
+        const server = await startServer(t, ['--executable-path', browser.path])
+        await until(browser.isStarting, 'the start of the browser')
+        run(server, 'navigate', { url: 'about:blank' })
+        const below = descendants(/** @type {number} */ (server.child.pid))
+        assert.ok(below.length > 0)
         const begun = performance.now()
         end(server)
         const exit = await within(server.exit, 'the end of the server', 10_000)
-        const took = performance.now() - begun
         assert.deepEqual(exit, { code: 0, signal: null }, server.stderr())
-        const drains = name !== 'the end of stdin' && moment.startsWith('while')
-        assert.ok(took < LIMIT + (drains ? DRAIN : 0), `it took ${took} ms`)
+        assert.ok(
+          performance.now() - begun < LIMIT + (name === 'the end of stdin' ? 0 : DRAIN),
+          `it took ${performance.now() - begun} ms`
+        )
         await allEnded(below, 500)
-        for (const folder of folders) assert.throws(() => readdirSync(folder), { code: 'ENOENT' })
-        assert.doesNotMatch(server.stderr(), /ERROR|panicked/)
       })
     }
-  }
 
-  for (const [name, end] of Object.entries(ENDS)) {
-    test(`at ${name}, while the browser starts`, { timeout: 30_000 }, async (t) => {
-      const browser = delayedBrowser(t)
-      const server = await startServer(t, ['--executable-path', browser.path])
-      await until(browser.isStarting, 'the start of the browser')
-      run(server, 'navigate', { url: 'about:blank' })
+    test('at the end of stdin, before anything was said', { timeout: 30_000 }, async (t) => {
+      const server = await startServer(t, [], { handshake: false })
+      server.child.stdin.end()
+      assert.deepEqual(
+        await within(server.exit, 'the end of the server', 3000),
+        { code: 0, signal: null },
+        server.stderr()
+      )
+    })
+
+    test('when its client dies with stdout open', { timeout: 30_000 }, async (t) => {
+      const server = await startServer(t)
       const below = descendants(/** @type {number} */ (server.child.pid))
-      assert.ok(below.length > 0)
-      const begun = performance.now()
-      end(server)
-      const exit = await within(server.exit, 'the end of the server', 10_000)
-      assert.deepEqual(exit, { code: 0, signal: null }, server.stderr())
-      assert.ok(performance.now() - begun < LIMIT + (name === 'the end of stdin' ? 0 : DRAIN), `it took ${performance.now() - begun} ms`)
+      server.child.stdout.destroy()
+      server.child.stdin.destroy()
+      assert.deepEqual(
+        await within(server.exit, 'the end of the server', 3000),
+        { code: 0, signal: null },
+        server.stderr()
+      )
       await allEnded(below, 500)
     })
+
+    test('and a second signal does not wait for it', { timeout: 30_000 }, async (t) => {
+      const server = await startServer(t)
+      server.child.kill('SIGTERM')
+      server.child.kill('SIGTERM')
+      const { code } = await within(server.exit, 'the end of the server', 3000)
+      assert.ok([0, 143].includes(code ?? -1), String(code))
+    })
   }
-
-  test('at the end of stdin, before anything was said', { timeout: 30_000 }, async (t) => {
-    const server = await startServer(t, [], { handshake: false })
-    server.child.stdin.end()
-    assert.deepEqual(await within(server.exit, 'the end of the server', 3000), { code: 0, signal: null }, server.stderr())
-  })
-
-  test('when its client dies with stdout open', { timeout: 30_000 }, async (t) => {
-    const server = await startServer(t)
-    const below = descendants(/** @type {number} */ (server.child.pid))
-    server.child.stdout.destroy()
-    server.child.stdin.destroy()
-    assert.deepEqual(await within(server.exit, 'the end of the server', 3000), { code: 0, signal: null }, server.stderr())
-    await allEnded(below, 500)
-  })
-
-  test('and a second signal does not wait for it', { timeout: 30_000 }, async (t) => {
-    const server = await startServer(t)
-    server.child.kill('SIGTERM')
-    server.child.kill('SIGTERM')
-    const { code } = await within(server.exit, 'the end of the server', 3000)
-    assert.ok([0, 143].includes(code ?? -1), String(code))
-  })
-})
+)

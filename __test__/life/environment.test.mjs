@@ -19,22 +19,34 @@ const SERVICE_LINKS = {
 
 /** @param {Record<string, string>} env @param {string[]} args */
 function doctor(env, args = []) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [BIN, 'doctor', '--headless', '--no-sandbox', ...args], { env: cleanEnvironment(env) })
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [BIN, 'doctor', '--headless', '--no-sandbox', ...args],
+    { env: cleanEnvironment(env) }
+  )
   return { status, stdout: String(stdout), stderr: String(stderr) }
 }
 
 describe('a variable that names no option', { timeout: 60_000 }, () => {
   test('is a warning, and the server starts', async (t) => {
-    const server = await startServer(t, [], { env: { TROUPE_MAX_SESSION: '5', TROUPE_TEAM: 'search' } })
+    const server = await startServer(t, [], {
+      env: { TROUPE_MAX_SESSION: '5', TROUPE_TEAM: 'search' }
+    })
     assert.equal((await server.ok('evaluate', { script: '6 * 7' })).value, 42)
-    assert.match(server.stderr(), /WARN.*ignored the unknown environment variable `TROUPE_MAX_SESSION`, did you mean `TROUPE_MAX_SESSIONS`\?/)
+    assert.match(
+      server.stderr(),
+      /WARN.*ignored the unknown environment variable `TROUPE_MAX_SESSION`, did you mean `TROUPE_MAX_SESSIONS`\?/
+    )
     assert.match(server.stderr(), /WARN.*`TROUPE_TEAM`/)
   })
 
   test('is in the report of doctor, which still works', () => {
     const { status, stdout, stderr } = doctor({ TROUPE_TEAM: 'search' })
     assert.equal(status, 0, stdout + stderr)
-    assert.match(stdout, /limited +configuration: ignored the unknown environment variable `TROUPE_TEAM`/)
+    assert.match(
+      stdout,
+      /limited +configuration: ignored the unknown environment variable `TROUPE_TEAM`/
+    )
   })
 
   test('and is a service link of Kubernetes is ignored silently', async (t) => {

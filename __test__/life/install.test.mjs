@@ -19,8 +19,11 @@ const BROWSERS = {
 /** @param {string[]} args @param {Record<string, string>} [env] */
 function troupe(args, env) {
   return new Promise((resolve) => {
-    execFile(process.execPath, [BIN, ...args], { env: cleanEnvironment(env) }, (error, stdout, stderr) =>
-      resolve({ code: error ? error.code : 0, stdout, stderr })
+    execFile(
+      process.execPath,
+      [BIN, ...args],
+      { env: cleanEnvironment(env) },
+      (error, stdout, stderr) => resolve({ code: error ? error.code : 0, stdout, stderr })
     )
   })
 }
@@ -33,44 +36,51 @@ async function doctor(browser, more = [], env) {
   return { ...report, of: (name) => report.checks.find((check) => check.name === name) }
 }
 
-describe('each browser', { timeout: 60_000, skip: process.platform !== 'linux' ? 'Linux only' : NO_DISPLAY ?? false }, () => {
-  for (const [browser, { program, version }] of Object.entries(BROWSERS)) {
-    test(`doctor finds ${browser}, and says how to start with it`, async () => {
-      const { usable, command, of } = await doctor(browser, ['--headless'])
-      assert.equal(usable, true)
-      assert.equal(of('browser').state, 'fine')
-      assert.match(of('browser').found, version)
-      if (browser !== 'chromium') assert.match(command, new RegExp(`--browser ${browser}`))
-    })
+describe(
+  'each browser',
+  { timeout: 60_000, skip: process.platform !== 'linux' ? 'Linux only' : (NO_DISPLAY ?? false) },
+  () => {
+    for (const [browser, { program, version }] of Object.entries(BROWSERS)) {
+      test(`doctor finds ${browser}, and says how to start with it`, async () => {
+        const { usable, command, of } = await doctor(browser, ['--headless'])
+        assert.equal(usable, true)
+        assert.equal(of('browser').state, 'fine')
+        assert.match(of('browser').found, version)
+        if (browser !== 'chromium') assert.match(command, new RegExp(`--browser ${browser}`))
+      })
 
-    test(`doctor says what is wrong with an executable that is no ${browser}`, async () => {
-      const { usable, of } = await doctor(browser, ['--executable-path', '/nowhere/at-all'])
+      test(`doctor says what is wrong with an executable that is no ${browser}`, async () => {
+        const { usable, of } = await doctor(browser, ['--executable-path', '/nowhere/at-all'])
+        assert.equal(usable, false)
+        const { state, found, advice } = of('browser')
+        assert.equal(state, 'missing')
+        assert.match(found, /\/nowhere\/at-all/)
+        assert.match(advice, /--executable-path/)
+      })
+
+      test(`install ${browser} finds what is there already, and prints its place alone`, async () => {
+        const { code, stdout, stderr } = await troupe(['install', browser])
+        assert.equal(code, 0, stderr)
+        assert.match(stderr, /^found already: /)
+        const path = stdout.trimEnd()
+        assert.ok(existsSync(path), path)
+        assert.match(basename(path), program)
+      })
+    }
+
+    test('doctor misses the display that WebKit needs, and says what to type', async (t) => {
+      const { usable, of } = await doctor('webkit', ['--headless'], { PATH: temporaryFolder(t) })
       assert.equal(usable, false)
-      const { state, found, advice } = of('browser')
-      assert.equal(state, 'missing')
-      assert.match(found, /\/nowhere\/at-all/)
-      assert.match(advice, /--executable-path/)
+      assert.deepEqual(
+        [of('display of its own').state, of('display of its own').advice],
+        ['missing', 'npx -y troupe install webkit']
+      )
     })
 
-    test(`install ${browser} finds what is there already, and prints its place alone`, async () => {
-      const { code, stdout, stderr } = await troupe(['install', browser])
-      assert.equal(code, 0, stderr)
-      assert.match(stderr, /^found already: /)
-      const path = stdout.trimEnd()
-      assert.ok(existsSync(path), path)
-      assert.match(basename(path), program)
+    test('install knows no other', async () => {
+      const { code, stdout, stderr } = await troupe(['install', 'netscape'])
+      assert.deepEqual([code, stdout], [2, ''])
+      assert.match(stderr, /netscape.*chromium, firefox, webkit/)
     })
   }
-
-  test('doctor misses the display that WebKit needs, and says what to type', async (t) => {
-    const { usable, of } = await doctor('webkit', ['--headless'], { PATH: temporaryFolder(t) })
-    assert.equal(usable, false)
-    assert.deepEqual([of('display of its own').state, of('display of its own').advice], ['missing', 'npx -y troupe install webkit'])
-  })
-
-  test('install knows no other', async () => {
-    const { code, stdout, stderr } = await troupe(['install', 'netscape'])
-    assert.deepEqual([code, stdout], [2, ''])
-    assert.match(stderr, /netscape.*chromium, firefox, webkit/)
-  })
-})
+)

@@ -13,7 +13,13 @@ const INSTALL = /npx -y troupe install chromium/
 function emptyMachine(t) {
   const home = mkdtempSync(join(tmpdir(), 'troupe-home-'))
   t.after(() => rmSync(home, { recursive: true, force: true }))
-  const env = { PATH: join(home, 'bin'), HOME: home, XDG_CACHE_HOME: join(home, '.cache'), PLAYWRIGHT_BROWSERS_PATH: '', PUPPETEER_CACHE_DIR: '' }
+  const env = {
+    PATH: join(home, 'bin'),
+    HOME: home,
+    XDG_CACHE_HOME: join(home, '.cache'),
+    PLAYWRIGHT_BROWSERS_PATH: '',
+    PUPPETEER_CACHE_DIR: ''
+  }
   return { home, env }
 }
 
@@ -32,47 +38,68 @@ describe('without a browser', { skip: process.platform !== 'linux' }, () => {
   // places have of Chromium does not count.
   const CHROME = ['--browser', 'chrome']
 
-  test('the server starts, and page tools answer with the line that installs one', { timeout: 30_000 }, async (t) => {
-    const { env } = emptyMachine(t)
-    const server = await startServer(t, CHROME, { env })
-    assert.ok((await server.request('tools/list')).result.tools.length > 0)
-    assert.deepEqual((await server.ok('list_sessions')).sessions, [])
-    for (const [tool, args] of [
-      ['navigate', { url: 'about:blank' }],
-      ['snapshot', {}],
-      ['click', { selector: 'a' }],
-      ['create_session', {}]
-    ]) {
-      assertTellsWhatToType(await server.call(tool, args))
+  test(
+    'the server starts, and page tools answer with the line that installs one',
+    { timeout: 30_000 },
+    async (t) => {
+      const { env } = emptyMachine(t)
+      const server = await startServer(t, CHROME, { env })
+      assert.ok((await server.request('tools/list')).result.tools.length > 0)
+      assert.deepEqual((await server.ok('list_sessions')).sessions, [])
+      for (const [tool, args] of [
+        ['navigate', { url: 'about:blank' }],
+        ['snapshot', {}],
+        ['click', { selector: 'a' }],
+        ['create_session', {}]
+      ]) {
+        assertTellsWhatToType(await server.call(tool, args))
+      }
+      assert.deepEqual(
+        (await server.ok('list_sessions')).sessions,
+        [],
+        'what could not be made is not there'
+      )
+      assert.deepEqual(await server.end(), { code: 0, signal: null })
     }
-    assert.deepEqual((await server.ok('list_sessions')).sessions, [], 'what could not be made is not there')
-    assert.deepEqual(await server.end(), { code: 0, signal: null })
-  })
+  )
 
-  test('a server does not fill up with sessions that could not be made', { timeout: 30_000 }, async (t) => {
-    const { env } = emptyMachine(t)
-    const server = await startServer(t, [...CHROME, '--max-sessions', '2'], { env })
-    for (let round = 0; round < 5; round++) assertTellsWhatToType(await server.call('create_session'))
-  })
+  test(
+    'a server does not fill up with sessions that could not be made',
+    { timeout: 30_000 },
+    async (t) => {
+      const { env } = emptyMachine(t)
+      const server = await startServer(t, [...CHROME, '--max-sessions', '2'], { env })
+      for (let round = 0; round < 5; round++)
+        assertTellsWhatToType(await server.call('create_session'))
+    }
+  )
 
-  test('one that is installed later is found without a new start', { timeout: 30_000 }, async (t) => {
-    const { home, env } = emptyMachine(t)
-    const { HEADLESS_SHELL } = await import('../support/delayed-browser.mjs')
-    const path = join(home, 'chromium-headless-shell')
-    const site = await startSite(t)
-    const server = await startServer(t, ['--executable-path', path], { env })
-    const { json, text } = await server.call('navigate', { url: site.url('/') })
-    assert.equal(json.errorCode, 'BROWSER_ERROR', text)
-    assert.ok(json.message.includes(path), text)
-    assert.match(json.suggestion, /--executable-path/)
-    writeFileSync(path, `#!/bin/sh\nexec "${HEADLESS_SHELL}" "$@"\n`, { mode: 0o755 })
-    assert.equal((await server.ok('navigate', { url: site.url('/') })).title, 'Home')
-  })
+  test(
+    'one that is installed later is found without a new start',
+    { timeout: 30_000 },
+    async (t) => {
+      const { home, env } = emptyMachine(t)
+      const { HEADLESS_SHELL } = await import('../support/delayed-browser.mjs')
+      const path = join(home, 'chromium-headless-shell')
+      const site = await startSite(t)
+      const server = await startServer(t, ['--executable-path', path], { env })
+      const { json, text } = await server.call('navigate', { url: site.url('/') })
+      assert.equal(json.errorCode, 'BROWSER_ERROR', text)
+      assert.ok(json.message.includes(path), text)
+      assert.match(json.suggestion, /--executable-path/)
+      writeFileSync(path, `#!/bin/sh\nexec "${HEADLESS_SHELL}" "$@"\n`, { mode: 0o755 })
+      assert.equal((await server.ok('navigate', { url: site.url('/') })).title, 'Home')
+    }
+  )
 
   test('one that does not start is told with what it said', { timeout: 30_000 }, async (t) => {
     const { home, env } = emptyMachine(t)
     const path = join(home, 'chromium-headless-shell')
-    writeFileSync(path, '#!/bin/sh\necho "libnss3.so: cannot open shared object file" >&2\nexit 127\n', { mode: 0o755 })
+    writeFileSync(
+      path,
+      '#!/bin/sh\necho "libnss3.so: cannot open shared object file" >&2\nexit 127\n',
+      { mode: 0o755 }
+    )
     const server = await startServer(t, ['--executable-path', path], { env })
     for (let round = 0; round < 2; round++) {
       const { json, text, ms } = await server.call('navigate', { url: 'about:blank' })

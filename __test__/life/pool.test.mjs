@@ -8,21 +8,36 @@ import { until } from '../support/wait.mjs'
 
 /** Sets a cookie in each session, then reads it again in each. @param {any} server @param {any} site @param {string[]} sessions */
 async function checkApart(server, site, sessions) {
-  await Promise.all(sessions.map((sessionId) => server.ok('navigate', { sessionId, url: site.url(`/set-cookie?whose=${sessionId}`) })))
+  await Promise.all(
+    sessions.map((sessionId) =>
+      server.ok('navigate', { sessionId, url: site.url(`/set-cookie?whose=${sessionId}`) })
+    )
+  )
   for (const sessionId of sessions) {
     await server.ok('navigate', { sessionId, url: site.url('/cookies') })
-    assert.equal((await server.ok('get_text', { sessionId, selector: '#out' })).text, `whose=${sessionId}`)
+    assert.equal(
+      (await server.ok('get_text', { sessionId, selector: '#out' })).text,
+      `whose=${sessionId}`
+    )
   }
 }
 
-const creating = (server, count) => Promise.all(Array.from({ length: count }, () => server.createSession()))
+const creating = (server, count) =>
+  Promise.all(Array.from({ length: count }, () => server.createSession()))
 
 describe('several browsers', { timeout: 60_000 }, () => {
   const running = (server) => browsers(server.child.pid)
 
   test('are started up to the most, each session in the one with the fewest, and closed again down to the least', async (t) => {
     const site = await startSite(t)
-    const server = await startServer(t, ['--pool-min-browsers', '2', '--pool-max-browsers', '3', '--pool-idle-timeout', '300'])
+    const server = await startServer(t, [
+      '--pool-min-browsers',
+      '2',
+      '--pool-max-browsers',
+      '3',
+      '--pool-idle-timeout',
+      '300'
+    ])
     await until(() => running(server).length === 2, 'the least')
     const sessions = await creating(server, 6)
     assert.equal(running(server).length, 3)
@@ -41,7 +56,11 @@ describe('several browsers', { timeout: 60_000 }, () => {
     process.kill(browser.pid, 'SIGKILL')
     await allEnded([browser])
     const left = async () => {
-      const answers = await Promise.all(sessions.map((sessionId) => server.call('evaluate', { sessionId, script: 'globalThis.mark ?? 0' })))
+      const answers = await Promise.all(
+        sessions.map((sessionId) =>
+          server.call('evaluate', { sessionId, script: 'globalThis.mark ?? 0' })
+        )
+      )
       const values = answers.map(({ json }) => json.value)
       // The call that is running at the crash gets an error.
       return values.every((value) => value !== undefined) && values
@@ -52,14 +71,18 @@ describe('several browsers', { timeout: 60_000 }, () => {
 })
 
 describe('contexts made ahead', { timeout: 60_000 }, () => {
-  const taken = (server) => server.stderr().split('a context that was made ahead is taken').length - 1
+  const taken = (server) =>
+    server.stderr().split('a context that was made ahead is taken').length - 1
 
   test('are what new sessions begin with: an empty page, and nothing of any other session', async (t) => {
     const site = await startSite(t)
     const server = await startServer(t, ['--warm-contexts', '2', '--log-level', 'debug'])
     const first = await server.createSession()
     const { sessions } = await server.ok('list_sessions', { state: 'active' })
-    assert.deepEqual(sessions.map(({ pages }) => pages), [[{ pageId: 'page-1', url: 'about:blank' }]])
+    assert.deepEqual(
+      sessions.map(({ pages }) => pages),
+      [[{ pageId: 'page-1', url: 'about:blank' }]]
+    )
     await checkApart(server, site, [first, ...(await creating(server, 5))])
     // One at a time finds one ready.
     await until(async () => {
@@ -74,7 +97,10 @@ describe('contexts made ahead', { timeout: 60_000 }, () => {
     await server.createSession()
     const before = taken(server)
     const { sessionId } = await server.ok('create_session', { locale: 'de-DE' })
-    assert.equal((await server.ok('evaluate', { sessionId, script: 'navigator.language' })).value, 'de-DE')
+    assert.equal(
+      (await server.ok('evaluate', { sessionId, script: 'navigator.language' })).value,
+      'de-DE'
+    )
     assert.equal(taken(server), before)
     const [browser] = browsers(server.child.pid)
     process.kill(browser.pid, 'SIGKILL')
@@ -84,24 +110,34 @@ describe('contexts made ahead', { timeout: 60_000 }, () => {
   })
 })
 
-describe('without memory', { timeout: 30_000, skip: process.platform !== 'linux' && 'only Linux tells what is left' }, () => {
-  const SHORT = ['--min-free-memory', '1000000GiB']
+describe(
+  'without memory',
+  { timeout: 30_000, skip: process.platform !== 'linux' && 'only Linux tells what is left' },
+  () => {
+    const SHORT = ['--min-free-memory', '1000000GiB']
 
-  test('no session is begun, and the refusal says what is left and what to do', async (t) => {
-    const server = await startServer(t, SHORT)
-    for (const [tool, args] of [['create_session', {}], ['navigate', { url: 'about:blank' }]]) {
-      const { json, text } = await server.call(tool, args)
-      assert.equal(json.errorCode, 'RESOURCE_EXHAUSTED', text)
-      assert.equal(json.retryable, true)
-      assert.ok(json.details.availableMemory > 0 && json.details.availableMemory < json.details.minFreeMemory)
-      assert.match(json.suggestion, /close_session/)
-    }
-  })
+    test('no session is begun, and the refusal says what is left and what to do', async (t) => {
+      const server = await startServer(t, SHORT)
+      for (const [tool, args] of [
+        ['create_session', {}],
+        ['navigate', { url: 'about:blank' }]
+      ]) {
+        const { json, text } = await server.call(tool, args)
+        assert.equal(json.errorCode, 'RESOURCE_EXHAUSTED', text)
+        assert.equal(json.retryable, true)
+        assert.ok(
+          json.details.availableMemory > 0 &&
+            json.details.availableMemory < json.details.minFreeMemory
+        )
+        assert.match(json.suggestion, /close_session/)
+      }
+    })
 
-  test('it is waited for as long as for a place', async (t) => {
-    const server = await startServer(t, [...SHORT, '--queue-timeout', '400'])
-    const begun = performance.now()
-    assert.equal((await server.call('create_session')).json.errorCode, 'RESOURCE_EXHAUSTED')
-    assert.ok(performance.now() - begun >= 400)
-  })
-})
+    test('it is waited for as long as for a place', async (t) => {
+      const server = await startServer(t, [...SHORT, '--queue-timeout', '400'])
+      const begun = performance.now()
+      assert.equal((await server.call('create_session')).json.errorCode, 'RESOURCE_EXHAUSTED')
+      assert.ok(performance.now() - begun >= 400)
+    })
+  }
+)

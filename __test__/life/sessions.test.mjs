@@ -10,13 +10,19 @@ const errorCode = (manager, id) => manager.validateSession(id).error?.errorCode
 
 describe('a session', { timeout: 30_000 }, () => {
   test('with fixed expiry ends at its time, however much it is used', async () => {
-    const { manager, advance, call } = inMemoryManager({ sessionTimeout: 1000, sessionExpiry: 'fixed' })
+    const { manager, advance, call } = inMemoryManager({
+      sessionTimeout: 1000,
+      sessionExpiry: 'fixed'
+    })
     const { sessionId } = await manager.createSession()
     advance(999)
     assert.ok((await call('navigate', { sessionId, url: 'http://a.test/' })).ok)
     advance(1)
     assert.equal(errorCode(manager, sessionId), 'SESSION_EXPIRED')
-    assert.equal((await call('navigate', { sessionId, url: 'http://a.test/' })).error.errorCode, 'SESSION_EXPIRED')
+    assert.equal(
+      (await call('navigate', { sessionId, url: 'http://a.test/' })).error.errorCode,
+      'SESSION_EXPIRED'
+    )
     await manager.shutdown()
   })
 
@@ -30,7 +36,10 @@ describe('a session', { timeout: 30_000 }, () => {
       assert.ok((await call('navigate', { sessionId: used.sessionId, url: 'http://a.test/' })).ok)
       const { sessions } = (await call('list_sessions', {})).ok
       const listed = sessions.find(({ sessionId }) => sessionId === used.sessionId)
-      assert.deepEqual([listed.createdAt, listed.expiresAt, used.expiresAt], [used.createdAt, now + 1000, now + 1000])
+      assert.deepEqual(
+        [listed.createdAt, listed.expiresAt, used.expiresAt],
+        [used.createdAt, now + 1000, now + 1000]
+      )
     }
     assert.equal(errorCode(manager, used.sessionId), undefined)
     assert.equal(errorCode(manager, unused.sessionId), 'SESSION_EXPIRED')
@@ -44,7 +53,7 @@ describe('a session', { timeout: 30_000 }, () => {
     const { sessionId } = await manager.createSession()
     advance(1000)
     // Its timer fires on another thread; from then on it is in no list.
-    for (const end = Date.now() + 5000; manager.listSessions().length > 0; ) {
+    for (const end = Date.now() + 5000; manager.listSessions().length > 0;) {
       assert.ok(Date.now() < end, 'its timer did not fire')
       await new Promise((resolve) => setImmediate(resolve))
     }
@@ -94,15 +103,24 @@ describe('with --queue-timeout', { timeout: 30_000 }, () => {
   })
 
   test('a resume that waits for a free slot delays no other resume', async () => {
-    const { manager, advance, call } = inMemoryManager({ maxSessions: 2, queueTimeout: 10_000, sessionTimeout: 1000 })
+    const { manager, advance, call } = inMemoryManager({
+      maxSessions: 2,
+      queueTimeout: 10_000,
+      sessionTimeout: 1000
+    })
     const { sessionId: waiting } = await manager.createSession()
     assert.ok((await call('navigate', { sessionId: waiting, url: 'http://a.test/' })).ok)
     advance(1000)
     const [used, other] = [await manager.createSession(), await manager.createSession()]
     let settled = false
-    const resumed = [1, 2].map(() => call('session_resume', { sessionId: waiting }).finally(() => (settled = true)))
+    const resumed = [1, 2].map(() =>
+      call('session_resume', { sessionId: waiting }).finally(() => (settled = true))
+    )
     assert.equal((await call('session_resume', { sessionId: used.sessionId })).error, undefined)
-    assert.equal((await call('session_resume', { sessionId: randomUUID() })).error.errorCode, 'SESSION_NOT_FOUND')
+    assert.equal(
+      (await call('session_resume', { sessionId: randomUUID() })).error.errorCode,
+      'SESSION_NOT_FOUND'
+    )
     assert.equal(settled, false)
     // One slot is enough for both.
     await other.close()

@@ -15,7 +15,10 @@ describe('a Chromium over a WebSocket', { skip: process.platform !== 'linux' }, 
     await server.ok('navigate', { url: 'data:text/html,<button onclick="document.title=1">Press' })
     await server.ok('click', { selector: 'button' })
     assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, '1')
-    assert.equal((await server.ok('evaluate', { script: `'${'x'.repeat(1_000_000)}'.length` })).value, 1_000_000)
+    assert.equal(
+      (await server.ok('evaluate', { script: `'${'x'.repeat(1_000_000)}'.length` })).value,
+      1_000_000
+    )
     const { text } = await server.call('evaluate', { script: "'y'.repeat(3_000_000)" })
     assert.match(text, /y{1000}/)
     const [browser] = browsers(/** @type {number} */ (server.child.pid))
@@ -50,7 +53,10 @@ describe('a Chromium over a WebSocket', { skip: process.platform !== 'linux' }, 
     const pid = /** @type {number} */ (server.child.pid)
     const [killed] = browsers(pid)
     process.kill(killed.pid, 'SIGKILL')
-    await until(() => !browsers(pid).some(({ pid: other }) => other === killed.pid), 'the end of the browser')
+    await until(
+      () => !browsers(pid).some(({ pid: other }) => other === killed.pid),
+      'the end of the browser'
+    )
     await server.call('evaluate', { script: '1', sessionId })
     const next = await server.createSession()
     assert.equal((await server.ok('evaluate', { script: '1 + 1', sessionId: next })).value, 2)

@@ -8,28 +8,39 @@ import { isPending, within } from '../support/wait.mjs'
 /** What is cached for ever, and says how often it was asked for. */
 function counted() {
   let times = 0
-  return (_request, response) => response.writeHead(200, { 'content-type': 'text/javascript', 'cache-control': 'max-age=3600' }).end(`window.times = ${++times}`)
+  return (_request, response) =>
+    response
+      .writeHead(200, { 'content-type': 'text/javascript', 'cache-control': 'max-age=3600' })
+      .end(`window.times = ${++times}`)
 }
 
 /** A page that drops every connection after the first `good` ones. @param {number} good */
 function failing(good) {
   let times = 0
-  return (request, response) => (times++ < good ? response.writeHead(200, { 'content-type': 'text/html', 'cache-control': 'no-store' }).end('<title>Good</title>') : request.socket.destroy())
+  return (request, response) =>
+    times++ < good
+      ? response
+          .writeHead(200, { 'content-type': 'text/html', 'cache-control': 'no-store' })
+          .end('<title>Good</title>')
+      : request.socket.destroy()
 }
 
 describe('navigation', { timeout: 60_000 }, () => {
   const { server, site } = startShared({
     args: ['--max-sessions', '50', '--timeout-navigation', '5000'],
     routes: {
-      '/stages': '<title>Stages</title><script>window.stage = "parsed"; addEventListener("load", () => { stage = "loaded"; fetch("/late").then(() => { stage = "idle" }) })</script><img src="/picture">',
+      '/stages':
+        '<title>Stages</title><script>window.stage = "parsed"; addEventListener("load", () => { stage = "loaded"; fetch("/late").then(() => { stage = "idle" }) })</script><img src="/picture">',
       '/picture': (_request, response) => response.end(),
       '/late': (_request, response) => response.end(),
       '/cached': '<title>Cached</title><script src="/counted.js"></script>',
       '/counted.js': counted(),
       '/fails': failing(1),
-      '/greets': '<title>Greets</title><script>if (sessionStorage.again) alert("again"); sessionStorage.again = 1</script>',
+      '/greets':
+        '<title>Greets</title><script>if (sessionStorage.again) alert("again"); sessionStorage.again = 1</script>',
       '/asks': '<title>Asks</title><script>prompt("Name?", "nobody")</script>',
-      '/leaving': '<title>Leaving</title><input id="field"><a id="away" href="/slow?ms=400">Away</a><a id="file" href="/download">File</a><script>onbeforeunload = (event) => event.preventDefault()</script>',
+      '/leaving':
+        '<title>Leaving</title><input id="field"><a id="away" href="/slow?ms=400">Away</a><a id="file" href="/download">File</a><script>onbeforeunload = (event) => event.preventDefault()</script>',
       '/opener': '<title>Opener</title><script>open("/greeter")</script><img src="/picture">',
       '/greeter': '<title>Greeter</title><script>alert("from a popup")</script>',
       // Like frameworks do: the page renders in one task and navigates in another.
@@ -37,11 +48,13 @@ describe('navigation', { timeout: 60_000 }, () => {
         const later = (work) => { const { port1, port2 } = new MessageChannel(); port1.onmessage = work; port2.postMessage(0) }
         later(() => { document.querySelector('main').textContent = 'There'; later(() => { document.title = 'Rendered' }) })
       </script>`,
-      '/pushed': '<title>First</title><script>addEventListener("popstate", () => { document.title = "Popped" }); history.pushState({}, "", "/pushed?2"); document.title = "Second"</script>'
+      '/pushed':
+        '<title>First</title><script>addEventListener("popstate", () => { document.title = "Popped" }); history.pushState({}, "", "/pushed?2"); document.title = "Second"</script>'
     }
   })
 
-  const value = async (sessionId, script) => (await server.ok('evaluate', { sessionId, script })).value
+  const value = async (sessionId, script) =>
+    (await server.ok('evaluate', { sessionId, script })).value
   const refused = async (tool, args, errorCode, reason) => {
     const { isError, json, text } = await server.call(tool, args)
     assert.ok(isError, text)
@@ -52,9 +65,15 @@ describe('navigation', { timeout: 60_000 }, () => {
   test('navigate tells, and the record keeps, what scripts show in tasks of their own that wait when the page is loaded', async () => {
     const sessionId = await server.createSession()
     for (let time = 0; time < 10; time++) {
-      const { json, text } = await server.call('navigate', { sessionId, url: site.url(`/rendered?${time}`) })
+      const { json, text } = await server.call('navigate', {
+        sessionId,
+        url: site.url(`/rendered?${time}`)
+      })
       assert.equal(json.title, 'Rendered', text)
-      assert.match(JSON.stringify(await server.ok('get_content', { sessionId, resetCursor: true })), /There/)
+      assert.match(
+        JSON.stringify(await server.ok('get_content', { sessionId, resetCursor: true })),
+        /There/
+      )
     }
   })
 
@@ -83,12 +102,22 @@ describe('navigation', { timeout: 60_000 }, () => {
   })
 
   test('wait_for_load waits on for each stage, and answers at once where it is reached', async () => {
-    for (const [state, path] of [['load', '/picture'], ['networkidle', '/late']]) {
+    for (const [state, path] of [
+      ['load', '/picture'],
+      ['networkidle', '/late']
+    ]) {
       const sessionId = await server.createSession()
       const holds = ['/picture', '/late'].map((path) => ({ path, ...site.hold(path) }))
-      await server.ok('navigate', { sessionId, url: site.url('/stages'), waitUntil: 'domcontentloaded' })
+      await server.ok('navigate', {
+        sessionId,
+        url: site.url('/stages'),
+        waitUntil: 'domcontentloaded'
+      })
       const soon = await server.ok('wait_for_load', { sessionId, state: 'domcontentloaded' })
-      assert.deepEqual([soon.success, soon.title, soon.url, soon.status], [true, 'Stages', site.url('/stages'), 200])
+      assert.deepEqual(
+        [soon.success, soon.title, soon.url, soon.status],
+        [true, 'Stages', site.url('/stages'), 200]
+      )
       await refused('wait_for_load', { sessionId, state, timeout: 100 }, 'TIMEOUT', undefined)
       const call = server.call('wait_for_load', { sessionId, state, timeout: 5000 })
       for (const each of holds) {
@@ -111,11 +140,17 @@ describe('navigation', { timeout: 60_000 }, () => {
     await server.ok('navigate', { sessionId, url: site.url('/form') })
     await server.ok('navigate', { sessionId, url: site.url('/status/404') })
     const back = await server.ok('go_back', { sessionId })
-    assert.deepEqual([back.success, back.title, back.url, back.status], [true, 'Form', site.url('/form'), 200])
+    assert.deepEqual(
+      [back.success, back.title, back.url, back.status],
+      [true, 'Form', site.url('/form'), 200]
+    )
     const forward = await server.ok('go_forward', { sessionId, pageId: 'page-1' })
     assert.deepEqual([forward.title, forward.status], ['Status 404', 404])
     await refused('go_forward', { sessionId }, 'NAVIGATION_FAILED', 'no history entry')
-    assert.equal((await server.ok('pages', { sessionId, action: 'list' })).pages[0].url, site.url('/status/404'))
+    assert.equal(
+      (await server.ok('pages', { sessionId, action: 'list' })).pages[0].url,
+      site.url('/status/404')
+    )
   })
 
   test('go_back goes no further than to the empty tab that a page begins as', async () => {
@@ -135,12 +170,18 @@ describe('navigation', { timeout: 60_000 }, () => {
     assert.deepEqual(began.json.dialog, { ...dialog, pageId: 'page-2' }, began.text)
     assert.deepEqual([began.json.title, began.json.url], ['Opener', site.url('/opener')])
     assert.ok(began.ms < 3000, `${began.ms} ms`)
-    assert.deepEqual((await server.ok('wait_for_load', { sessionId })).dialog, { ...dialog, pageId: 'page-2' })
+    assert.deepEqual((await server.ok('wait_for_load', { sessionId })).dialog, {
+      ...dialog,
+      pageId: 'page-2'
+    })
     await answer('page-2')
     picture.release()
     assert.equal((await server.ok('wait_for_load', { sessionId })).dialog, undefined)
     const again = site.hold('/picture')
-    assert.deepEqual((await server.ok('reload', { sessionId })).dialog, { ...dialog, pageId: 'page-3' })
+    assert.deepEqual((await server.ok('reload', { sessionId })).dialog, {
+      ...dialog,
+      pageId: 'page-3'
+    })
     await answer('page-3')
     again.release()
     assert.equal((await server.ok('wait_for_load', { sessionId })).title, 'Opener')
@@ -160,7 +201,12 @@ describe('navigation', { timeout: 60_000 }, () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/cached') })
     const first = await value(sessionId, 'window.mark = true, times')
-    assert.deepEqual((({ success, title, status }) => ({ success, title, status }))(await server.ok('reload', { sessionId })), { success: true, title: 'Cached', status: 200 })
+    assert.deepEqual(
+      (({ success, title, status }) => ({ success, title, status }))(
+        await server.ok('reload', { sessionId })
+      ),
+      { success: true, title: 'Cached', status: 200 }
+    )
     assert.deepEqual(await value(sessionId, '[window.mark ?? null, times]'), [null, first])
     await server.ok('reload', { sessionId, ignoreCache: true })
     assert.equal(await value(sessionId, 'times'), first + 1)
@@ -173,7 +219,12 @@ describe('navigation', { timeout: 60_000 }, () => {
     const places = ['/', '/form', '/slow?ms=1'].map((path) => site.url(path))
     for (const url of places) await server.ok('navigate', { sessionId, url })
     for (let step = 0; step < 40; step++) {
-      const [tool, place] = [['go_back', 1], ['go_back', 0], ['go_forward', 1], ['go_forward', 2]][step % 4]
+      const [tool, place] = [
+        ['go_back', 1],
+        ['go_back', 0],
+        ['go_forward', 1],
+        ['go_forward', 2]
+      ][step % 4]
       const { json, ms, text } = await server.call(tool, { sessionId })
       assert.equal(json.url, places[place], text)
       assert.ok(ms < 10_000, `step ${step}: ${ms} ms`)
@@ -183,7 +234,12 @@ describe('navigation', { timeout: 60_000 }, () => {
   test('reload, go_back and go_forward tell of a server that does not answer any more', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/fails') })
-    const { details, retryable } = await refused('reload', { sessionId }, 'NAVIGATION_FAILED', NO_ANSWER)
+    const { details, retryable } = await refused(
+      'reload',
+      { sessionId },
+      'NAVIGATION_FAILED',
+      NO_ANSWER
+    )
     assert.deepEqual([details.url, retryable], [site.url('/fails'), true])
     await server.ok('navigate', { sessionId, url: site.url('/form') })
     await refused('go_back', { sessionId }, 'NAVIGATION_FAILED', NO_ANSWER)
@@ -195,7 +251,10 @@ describe('navigation', { timeout: 60_000 }, () => {
   test('a dialog of the page, or of the one that is left, is told by each of them', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/greets') })
-    assert.deepEqual((await server.ok('reload', { sessionId })).dialog, { type: 'alert', message: 'again' })
+    assert.deepEqual((await server.ok('reload', { sessionId })).dialog, {
+      type: 'alert',
+      message: 'again'
+    })
     await server.ok('handle_dialog', { sessionId, accept: true })
     const { dialog } = await server.ok('navigate', { sessionId, url: site.url('/asks') })
     assert.deepEqual(dialog, { type: 'prompt', message: 'Name?', defaultValue: 'nobody' })
@@ -237,10 +296,14 @@ describe('pages', { timeout: 60_000 }, () => {
   test('are opened, listed, selected and closed; calls without a pageId mean the current one', async () => {
     const sessionId = await server.createSession()
     const pages = (args) => server.ok('pages', { sessionId, ...args })
-    const title = async () => (await server.ok('evaluate', { sessionId, script: 'document.title' })).value
+    const title = async () =>
+      (await server.ok('evaluate', { sessionId, script: 'document.title' })).value
     await server.ok('navigate', { sessionId, url: site.url('/form') })
     const opened = await pages({ action: 'new', url: site.url('/buttons') })
-    assert.deepEqual(opened.pages, [{ pageId: 'page-1', url: site.url('/form') }, { pageId: 'page-2', url: site.url('/buttons') }])
+    assert.deepEqual(opened.pages, [
+      { pageId: 'page-1', url: site.url('/form') },
+      { pageId: 'page-2', url: site.url('/buttons') }
+    ])
     assert.deepEqual([opened.navigation.title, opened.navigation.status], ['Buttons', 200])
     assert.equal(opened.current, 'page-2')
     await pages({ action: 'select', pageId: 'page-1' })
@@ -258,8 +321,14 @@ describe('pages', { timeout: 60_000 }, () => {
   test('the last one can be closed, and the next call has a new one', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/form') })
-    assert.deepEqual((await server.ok('pages', { sessionId, action: 'close', pageId: 'page-1' })).pages, [])
-    assert.equal((await server.call('navigate', { sessionId, url: site.url('/') })).meta.pageId, 'page-2')
+    assert.deepEqual(
+      (await server.ok('pages', { sessionId, action: 'close', pageId: 'page-1' })).pages,
+      []
+    )
+    assert.equal(
+      (await server.call('navigate', { sessionId, url: site.url('/') })).meta.pageId,
+      'page-2'
+    )
   })
 
   test('that cannot be are refused', async () => {

@@ -8,14 +8,21 @@ const numbers = (count) => Array.from({ length: count }, (_, index) => index + 1
 
 const LONG = `<title>Users</title>
   <header><a href="/">Shop</a><a href="/logout">Log out</a></header>
-  <nav aria-label="Areas"><ul>${numbers(40).map((number) => `<li><a href="/area/${number}">Area ${number}</a></li>`).join('')}</ul></nav>
+  <nav aria-label="Areas"><ul>${numbers(40)
+    .map((number) => `<li><a href="/area/${number}">Area ${number}</a></li>`)
+    .join('')}</ul></nav>
   <main>
     <h1>Users</h1>
     <ul class="messagelist"><li class="success">The user “eve” was added.</li></ul>
     <div role="status">60 users</div>
     <p>${'A long introduction. '.repeat(60)}</p>
     <form><input type="search" aria-label="Search users"><button type="button">Search</button></form>
-    <table>${numbers(60).map((number) => `<tr><td><input type="checkbox" aria-label="Select ${number}"></td><td><a href="/user/${number}">user${number}</a></td><td>user${number}@example.org</td></tr>`).join('')}</table>
+    <table>${numbers(60)
+      .map(
+        (number) =>
+          `<tr><td><input type="checkbox" aria-label="Select ${number}"></td><td><a href="/user/${number}">user${number}</a></td><td>user${number}@example.org</td></tr>`
+      )
+      .join('')}</table>
     <button type="button" onclick="document.title = 'Saved'">Save</button>
   </main>`
 
@@ -31,7 +38,8 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
   const { server, site } = startShared({
     args: ['--max-sessions', '50', '--timeout-navigation', '5000'],
     routes: {
-      '/short': '<title>Short</title><h1>Welcome</h1><p>Only a few words.</p><a href="/long" id="on">On</a>',
+      '/short':
+        '<title>Short</title><h1>Welcome</h1><p>Only a few words.</p><a href="/long" id="on">On</a>',
       '/long': LONG,
       '/fetching': fetching('/content'),
       '/content': (_request, response) => setTimeout(() => response.end('Loaded'), 300),
@@ -46,26 +54,46 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
     const sessionId = await server.createSession()
     const { snapshot, title } = await server.ok('navigate', { sessionId, url: site.url('/short') })
     assert.equal(title, 'Short')
-    assert.match(snapshot, /^- heading "Welcome" \[level=1\] \[ref=e\d+\]\n- paragraph: Only a few words\.\n- link "On" \[ref=e\d+\]$/)
+    assert.match(
+      snapshot,
+      /^- heading "Welcome" \[level=1\] \[ref=e\d+\]\n- paragraph: Only a few words\.\n- link "On" \[ref=e\d+\]$/
+    )
   })
 
   test('has the controls, the headings and the messages of a long page, and says what it leaves out', async () => {
     const sessionId = await server.createSession()
     const { snapshot } = await server.ok('navigate', { sessionId, url: site.url('/long') })
     assert.ok(snapshot.length <= 2000, `${snapshot.length} characters`)
-    for (const line of [/heading "Users"/, /The user “eve” was added\./, /60 users/, /searchbox "Search users"/, /button "Search"/, /link "user1"/, /button "Save"/]) {
+    for (const line of [
+      /heading "Users"/,
+      /The user “eve” was added\./,
+      /60 users/,
+      /searchbox "Search users"/,
+      /button "Search"/,
+      /link "user1"/,
+      /button "Save"/
+    ]) {
       assert.match(snapshot, line)
     }
     assert.doesNotMatch(snapshot, /introduction|user60|\/url/)
-    assert.match(snapshot, /\n- … controls, headings and messages only: snapshot shows all, snapshot \{selector\} a part by its ref$/)
+    assert.match(
+      snapshot,
+      /\n- … controls, headings and messages only: snapshot shows all, snapshot \{selector\} a part by its ref$/
+    )
     const areas = /navigation "Areas" \[ref=(e\d+)\]: … \d+ lines/.exec(snapshot)
     assert.ok(areas, snapshot)
     assert.match(await server.ok('snapshot', { sessionId, selector: areas[1] }), /link "Area 40"/)
     const rows = /… (\d+) more rows: snapshot \{selector: "(e\d+)"\} shows them all/.exec(snapshot)
     assert.ok(rows, snapshot)
     assert.match(await server.ok('snapshot', { sessionId, selector: rows[2] }), /link "user60"/)
-    await server.ok('click', { sessionId, selector: /button "Save" \[ref=(e\d+)\]/.exec(snapshot)[1] })
-    assert.equal((await server.ok('evaluate', { sessionId, script: 'document.title' })).value, 'Saved')
+    await server.ok('click', {
+      sessionId,
+      selector: /button "Save" \[ref=(e\d+)\]/.exec(snapshot)[1]
+    })
+    assert.equal(
+      (await server.ok('evaluate', { sessionId, script: 'document.title' })).value,
+      'Saved'
+    )
   })
 
   test('shows the open modal dialog alone', async () => {
@@ -83,15 +111,24 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
 
   test('is left out where a page shows nothing', async () => {
     const sessionId = await server.createSession()
-    assert.equal('snapshot' in (await server.ok('navigate', { sessionId, url: site.url('/empty') })), false)
+    assert.equal(
+      'snapshot' in (await server.ok('navigate', { sessionId, url: site.url('/empty') })),
+      false
+    )
   })
 
   test('waits for what the page loads by script', async () => {
     const sessionId = await server.createSession()
-    const { snapshot, title } = await server.ok('navigate', { sessionId, url: site.url('/fetching') })
+    const { snapshot, title } = await server.ok('navigate', {
+      sessionId,
+      url: site.url('/fetching')
+    })
     assert.match(snapshot, /^- button "Loaded" \[ref=e\d+\]$/)
     assert.equal(title, 'Ready')
-    assert.match(JSON.stringify(await server.ok('get_content', { sessionId, resetCursor: true })), /Loaded/)
+    assert.match(
+      JSON.stringify(await server.ok('get_content', { sessionId, resetCursor: true })),
+      /Loaded/
+    )
   })
 
   test('does not wait for ever for what the page loads by script', async () => {
@@ -115,28 +152,52 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
     ]) {
       assert.match((await server.ok(tool, { sessionId, ...args })).snapshot, shown, tool)
     }
-    const { navigation } = await server.ok('pages', { sessionId, action: 'new', url: site.url('/short') })
+    const { navigation } = await server.ok('pages', {
+      sessionId,
+      action: 'new',
+      url: site.url('/short')
+    })
     assert.match(navigation.snapshot, /Welcome/)
   })
 
   test('comes with the last step of a batch alone', async () => {
     const sessionId = await server.createSession()
-    const steps = ['/short', '/long'].map((path) => ({ tool: 'navigate', arguments: { url: site.url(path) } }))
+    const steps = ['/short', '/long'].map((path) => ({
+      tool: 'navigate',
+      arguments: { url: site.url(path) }
+    }))
     const { results } = await server.ok('batch', { sessionId, steps })
-    assert.deepEqual(results.map(({ result }) => 'snapshot' in result), [false, true])
+    assert.deepEqual(
+      results.map(({ result }) => 'snapshot' in result),
+      [false, true]
+    )
   })
 
   test('is returned to programs only where --after-navigation says so', async (t) => {
-    for (const [afterNavigation, expected] of [[undefined, false], ['snapshot', true], ['none', false]]) {
-      const manager = await startManager(t, { store: 'none', ...(afterNavigation && { afterNavigation }) })
+    for (const [afterNavigation, expected] of [
+      [undefined, false],
+      ['snapshot', true],
+      ['none', false]
+    ]) {
+      const manager = await startManager(t, {
+        store: 'none',
+        ...(afterNavigation && { afterNavigation })
+      })
       const session = await manager.createSession()
-      assert.equal('snapshot' in (await session.navigate(site.url('/short'))), expected, String(afterNavigation))
+      assert.equal(
+        'snapshot' in (await session.navigate(site.url('/short'))),
+        expected,
+        String(afterNavigation)
+      )
     }
   })
 })
 
 describe('--after-navigation none', { timeout: 60_000 }, () => {
-  const { server, site } = startShared({ args: ['--after-navigation', 'none'], routes: { '/next': '<title>Next</title><p>There</p>', '/first': '<a href="/next">Next</a>' } })
+  const { server, site } = startShared({
+    args: ['--after-navigation', 'none'],
+    routes: { '/next': '<title>Next</title><p>There</p>', '/first': '<a href="/next">Next</a>' }
+  })
 
   test('leaves the snapshot out of every result', async () => {
     assert.equal('snapshot' in (await server.ok('navigate', { url: site.url('/first') })), false)

@@ -13,11 +13,13 @@ describe('conditions of the network', { timeout: 60_000 }, () => {
     routes: {
       ...EVERYWHERE,
       '/opener': '<title>Opener</title><a id="popup" href="/form" target="_blank">Popup</a>',
-      '/api/big': (_request, response) => response.writeHead(200, { 'cache-control': 'no-store' }).end('x'.repeat(30_000))
+      '/api/big': (_request, response) =>
+        response.writeHead(200, { 'cache-control': 'no-store' }).end('x'.repeat(30_000))
     }
   })
 
-  const value = async (sessionId, script, more = {}) => (await server.ok('evaluate', { sessionId, script, ...more })).value
+  const value = async (sessionId, script, more = {}) =>
+    (await server.ok('evaluate', { sessionId, script, ...more })).value
   const FETCH = `() => { const begun = performance.now(); return fetch('/api/big').then((answer) => answer.text()).then(() => performance.now() - begun) }`
   const UPLOAD = `() => { const begun = performance.now(); return fetch('/api/x', { method: 'POST', body: 'x'.repeat(30_000) }).then(() => performance.now() - begun) }`
 
@@ -25,7 +27,10 @@ describe('conditions of the network', { timeout: 60_000 }, () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/everywhere/page') })
     assert.deepEqual(await value(sessionId, 'ask', { args: ['/api/x'] }), all('real'))
-    assert.deepEqual(await server.ok('set_offline', { sessionId, offline: true }), { success: true, message: 'The session is offline.' })
+    assert.deepEqual(await server.ok('set_offline', { sessionId, offline: true }), {
+      success: true,
+      message: 'The session is offline.'
+    })
     assert.deepEqual(await value(sessionId, 'ask', { args: ['/api/x'] }), all('failed'))
     assert.equal(await value(sessionId, 'navigator.onLine'), false)
     await server.ok('set_offline', { sessionId, offline: false })
@@ -38,11 +43,26 @@ describe('conditions of the network', { timeout: 60_000 }, () => {
     await server.ok('set_offline', { sessionId, offline: true })
     const { json, isError } = await server.call('navigate', { sessionId, url: site.url('/') })
     assert.equal(isError, true)
-    assert.deepEqual([json.errorCode, json.details.reason, json.retryable], ['NAVIGATION_FAILED', 'net::ERR_INTERNET_DISCONNECTED', true])
-    await server.ok('mock_response', { sessionId, url: site.url('/'), response: { body: '<title>Here</title>' } })
+    assert.deepEqual(
+      [json.errorCode, json.details.reason, json.retryable],
+      ['NAVIGATION_FAILED', 'net::ERR_INTERNET_DISCONNECTED', true]
+    )
+    await server.ok('mock_response', {
+      sessionId,
+      url: site.url('/'),
+      response: { body: '<title>Here</title>' }
+    })
     await server.ok('pages', { sessionId, action: 'new' })
-    assert.equal((await server.ok('navigate', { sessionId, pageId: 'page-2', url: site.url('/') })).title, 'Here')
-    assert.equal(await value(sessionId, `fetch('/api/x').then(() => 'came', () => 'failed')`, { pageId: 'page-2' }), 'failed')
+    assert.equal(
+      (await server.ok('navigate', { sessionId, pageId: 'page-2', url: site.url('/') })).title,
+      'Here'
+    )
+    assert.equal(
+      await value(sessionId, `fetch('/api/x').then(() => 'came', () => 'failed')`, {
+        pageId: 'page-2'
+      }),
+      'failed'
+    )
   })
 
   test('a popup of an offline session is offline', async () => {
@@ -58,7 +78,10 @@ describe('conditions of the network', { timeout: 60_000 }, () => {
   test('set_throttling: latency, download and upload, each by itself, also in new pages', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/') })
-    assert.match((await server.ok('set_throttling', { sessionId, latency: 300 })).message, /no limit; upload: no limit; latency: 300 ms/)
+    assert.match(
+      (await server.ok('set_throttling', { sessionId, latency: 300 })).message,
+      /no limit; upload: no limit; latency: 300 ms/
+    )
     assert.ok((await value(sessionId, FETCH)) >= 300)
     await server.ok('set_throttling', { sessionId, downloadSpeed: 60_000 })
     assert.ok((await value(sessionId, FETCH)) >= 300, 'download')
@@ -66,7 +89,12 @@ describe('conditions of the network', { timeout: 60_000 }, () => {
     assert.ok((await value(sessionId, FETCH, { pageId: 'page-2' })) >= 300, 'new page')
     await server.ok('set_throttling', { sessionId, uploadSpeed: 60_000 })
     assert.ok((await value(sessionId, UPLOAD)) >= 300, 'upload')
-    const { message } = await server.ok('set_throttling', { sessionId, downloadSpeed: 0, uploadSpeed: -1, latency: 0 })
+    const { message } = await server.ok('set_throttling', {
+      sessionId,
+      downloadSpeed: 0,
+      uploadSpeed: -1,
+      latency: 0
+    })
     assert.equal(message, 'The network is as fast as it can be.')
     assert.ok((await value(sessionId, FETCH)) < 300, 'lifted')
   })
@@ -79,8 +107,12 @@ describe('conditions of the network', { timeout: 60_000 }, () => {
     // It takes every socket.
     const sockets = createServer().listen(0, '127.0.0.1')
     sockets.on('upgrade', ({ headers }, socket) => {
-      const accept = createHash('sha1').update(`${headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
-      socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`)
+      const accept = createHash('sha1')
+        .update(`${headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+        .digest('base64')
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`
+      )
       t.after(() => socket.destroy())
     })
     await once(sockets, 'listening')
@@ -92,9 +124,16 @@ describe('conditions of the network', { timeout: 60_000 }, () => {
     assert.notEqual(await value(sessionId, 'socket.readyState'), 1)
   })
 
-  for (const [tool, args] of [['set_offline', {}], ['set_offline', { offline: 'yes' }], ['set_throttling', { latency: 'slow' }]]) {
+  for (const [tool, args] of [
+    ['set_offline', {}],
+    ['set_offline', { offline: 'yes' }],
+    ['set_throttling', { latency: 'slow' }]
+  ]) {
     test(`${tool} refuses ${JSON.stringify(args)}`, async () => {
-      const { json, isError } = await server.call(tool, { ...args, sessionId: await server.createSession() })
+      const { json, isError } = await server.call(tool, {
+        ...args,
+        sessionId: await server.createSession()
+      })
       assert.equal(isError, true)
       assert.equal(json.errorCode, 'INVALID_PARAMETERS')
     })

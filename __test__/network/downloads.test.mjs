@@ -20,7 +20,12 @@ const PAGE = `<!doctype html><title>Files</title><link rel="icon" href="data:,">
 
 /** @param {string} name @returns {import('../support/site.mjs').Route} */
 const attachment = (name) => (_request, response) =>
-  response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-disposition': `attachment; filename="${name}"` }).end('evil')
+  response
+    .writeHead(200, {
+      'content-type': 'application/octet-stream',
+      'content-disposition': `attachment; filename="${name}"`
+    })
+    .end('evil')
 
 /** A server, a site, an empty folder. @param {{ after: (end: () => unknown) => void }} t @param {string[]} [args] */
 async function start(t, args) {
@@ -31,17 +36,35 @@ async function start(t, args) {
   let release = () => {}
   const site = await startSite(t, {
     '/files': PAGE,
-    '/around': (_request, response, url) => html(response, `<title>Around</title><iframe src="http://localhost:${url.searchParams.get('port')}/files" width="900" height="400"></iframe>`),
-    '/plain': (_request, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('plain'),
-    '/late': (_request, response) => void setTimeout(() => response.writeHead(200, { 'content-type': 'text/plain' }).end('late'), 300),
+    '/around': (_request, response, url) =>
+      html(
+        response,
+        `<title>Around</title><iframe src="http://localhost:${url.searchParams.get('port')}/files" width="900" height="400"></iframe>`
+      ),
+    '/plain': (_request, response) =>
+      response.writeHead(200, { 'content-type': 'text/plain' }).end('plain'),
+    '/late': (_request, response) =>
+      void setTimeout(
+        () => response.writeHead(200, { 'content-type': 'text/plain' }).end('late'),
+        300
+      ),
     '/evil': attachment('../../.evil.sh'),
     '/broken': (_request, response) => {
-      response.writeHead(200, { 'content-type': 'application/zip', 'content-disposition': 'attachment; filename="broken.zip"', 'content-length': 1000 })
+      response.writeHead(200, {
+        'content-type': 'application/zip',
+        'content-disposition': 'attachment; filename="broken.zip"',
+        'content-length': 1000
+      })
       response.write('first', () => setTimeout(() => response.destroy(), 100))
     },
     '/none': (_request, response) => response.writeHead(204).end(),
     '/slow-file': (_request, response) => {
-      response.writeHead(200, { 'content-type': 'application/zip', 'content-disposition': 'attachment; filename="slow.zip"' }).write('first')
+      response
+        .writeHead(200, {
+          'content-type': 'application/zip',
+          'content-disposition': 'attachment; filename="slow.zip"'
+        })
+        .write('first')
       release = () => response.end(', last')
     }
   })
@@ -65,7 +88,12 @@ describe('downloads', { timeout: 60_000 }, () => {
     for (const name of files) {
       const { download, success } = await server.ok('click', { selector: '#file' })
       assert.equal(success, true)
-      assert.deepEqual(download, { url: site.url('/download'), suggestedFilename: 'report.bin', state: 'completed', path: join(output, name) })
+      assert.deepEqual(download, {
+        url: site.url('/download'),
+        suggestedFilename: 'report.bin',
+        state: 'completed',
+        path: join(output, name)
+      })
       assert.equal(readFileSync(download.path, 'utf8'), 'the report')
     }
     assert.deepEqual(readdirSync(output).sort(), files.sort())
@@ -77,7 +105,15 @@ describe('downloads', { timeout: 60_000 }, () => {
     const { server, site, output } = world
     await server.ok('navigate', { url: site.url('/files') })
     const { success, url, download } = await server.ok('navigate', { url: site.url('/download') })
-    assert.deepEqual({ success, url, path: download.path, state: download.state }, { success: true, url: site.url('/files'), path: join(output, 'report.bin'), state: 'completed' })
+    assert.deepEqual(
+      { success, url, path: download.path, state: download.state },
+      {
+        success: true,
+        url: site.url('/files'),
+        path: join(output, 'report.bin'),
+        state: 'completed'
+      }
+    )
   })
 
   for (const [id, name, text] of [
@@ -128,11 +164,18 @@ describe('downloads', { timeout: 60_000 }, () => {
     const slow = await startServer(t, ['--output-dir', output, '--timeout-settle', '200'])
     await slow.ok('navigate', { url: site.url('/files') })
     const { download } = await slow.ok('click', { selector: '#slow' })
-    assert.deepEqual(download, { url: site.url('/slow-file'), suggestedFilename: 'slow.zip', state: 'inProgress' })
+    assert.deepEqual(download, {
+      url: site.url('/slow-file'),
+      suggestedFilename: 'slow.zip',
+      state: 'inProgress'
+    })
     assert.equal((await slow.ok('navigate', { url: site.url('/') })).download, undefined)
     release()
     await until(() => existsSync(join(output, 'slow.zip')), 'the file')
-    const later = await until(async () => (await slow.ok('navigate', { url: site.url('/') })).download, 'the end of the download')
+    const later = await until(
+      async () => (await slow.ok('navigate', { url: site.url('/') })).download,
+      'the end of the download'
+    )
     assert.deepEqual([later.state, later.path], ['completed', join(output, 'slow.zip')])
     assert.equal(readFileSync(later.path, 'utf8'), 'first, last')
     assert.equal((await slow.ok('navigate', { url: site.url('/') })).download, undefined)
@@ -142,17 +185,37 @@ describe('downloads', { timeout: 60_000 }, () => {
   test('several are told together, by an action or a navigation, with their ends', async (t) => {
     const frames = '<iframe src="/one.bin"></iframe><iframe src="/two.bin"></iframe>'
     const both = `<title>Both</title><button id="go" onclick='document.body.innerHTML += ${JSON.stringify(frames.replaceAll('"', ''))}'>Go</button>`
-    const site = await startSite(t, { '/both': both, '/loads': `<title>Loads</title>${frames}`, '/one.bin': attachment('one.bin'), '/two.bin': attachment('two.bin') })
+    const site = await startSite(t, {
+      '/both': both,
+      '/loads': `<title>Loads</title>${frames}`,
+      '/one.bin': attachment('one.bin'),
+      '/two.bin': attachment('two.bin')
+    })
     const folder = mkdtempSync(join(tmpdir(), 'troupe-test-downloads-'))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
     for (const output of [folder, '/dev/null/none']) {
       const server = await startServer(t, ['--output-dir', output])
-      for (const [tool, args] of [['click', { selector: '#go' }], ['navigate', { url: site.url('/loads') }]]) {
+      for (const [tool, args] of [
+        ['click', { selector: '#go' }],
+        ['navigate', { url: site.url('/loads') }]
+      ]) {
         await server.ok('navigate', { url: site.url('/both') })
         const { download, downloads } = await server.ok(tool, args)
-        const told = [download, ...downloads].map(({ url, state, path, failure }) => [new URL(url).pathname, state, path !== undefined, failure !== undefined])
+        const told = [download, ...downloads].map(({ url, state, path, failure }) => [
+          new URL(url).pathname,
+          state,
+          path !== undefined,
+          failure !== undefined
+        ])
         const end = output === folder ? ['completed', true, false] : ['failed', false, true]
-        assert.deepEqual(told.sort(), [['/one.bin', ...end], ['/two.bin', ...end]], tool)
+        assert.deepEqual(
+          told.sort(),
+          [
+            ['/one.bin', ...end],
+            ['/two.bin', ...end]
+          ],
+          tool
+        )
       }
     }
   })

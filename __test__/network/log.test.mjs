@@ -7,7 +7,9 @@ import { freePort } from '../support/ports.mjs'
 import { until } from '../support/wait.mjs'
 
 describe('the request log', { timeout: 60_000 }, () => {
-  const { server, site } = startShared({ routes: { ...EVERYWHERE, '/api/big': (_request, response) => response.end('x'.repeat(5000)) } })
+  const { server, site } = startShared({
+    routes: { ...EVERYWHERE, '/api/big': (_request, response) => response.end('x'.repeat(5000)) }
+  })
 
   const log = (sessionId, more = {}) => server.ok('get_request_log', { sessionId, ...more })
   const run = (sessionId, script) => server.ok('evaluate', { sessionId, script })
@@ -16,14 +18,22 @@ describe('the request log', { timeout: 60_000 }, () => {
     const sessionId = await server.createSession()
     const begun = Date.now()
     await server.ok('navigate', { sessionId, url: site.url('/redirect?to=/form') })
-    await run(sessionId, `fetch('/api/big', { method: 'POST' }).then((answer) => answer.text()).then(() => fetch('/status/418')).then((answer) => answer.text())`)
+    await run(
+      sessionId,
+      `fetch('/api/big', { method: 'POST' }).then((answer) => answer.text()).then(() => fetch('/status/418')).then((answer) => answer.text())`
+    )
     const { requests, count } = await until(async () => {
       const told = await log(sessionId)
       return told.requests.every(({ duration }) => duration !== undefined) && told
     }, 'the end of the requests')
     assert.equal(count, 4)
     assert.deepEqual(
-      requests.map(({ url, method, status, resourceType }) => [new URL(url).pathname, method, status, resourceType]),
+      requests.map(({ url, method, status, resourceType }) => [
+        new URL(url).pathname,
+        method,
+        status,
+        resourceType
+      ]),
       [
         ['/redirect', 'GET', 302, 'document'],
         ['/form', 'GET', 200, 'document'],
@@ -32,9 +42,15 @@ describe('the request log', { timeout: 60_000 }, () => {
       ]
     )
     for (const { startTime, duration, size, failure, fromMock, frame, worker } of requests) {
-      assert.ok(startTime >= begun - 1000 && startTime <= Date.now() + 1000, `started at ${startTime}`)
+      assert.ok(
+        startTime >= begun - 1000 && startTime <= Date.now() + 1000,
+        `started at ${startTime}`
+      )
       assert.ok(duration >= 0 && duration < 30_000)
-      assert.deepEqual({ failure, fromMock, frame, worker }, { failure: undefined, fromMock: undefined, frame: undefined, worker: undefined })
+      assert.deepEqual(
+        { failure, fromMock, frame, worker },
+        { failure: undefined, fromMock: undefined, frame: undefined, worker: undefined }
+      )
       assert.ok(size === undefined || size > 0)
     }
     assert.ok(requests[2].size > 5000)
@@ -44,7 +60,10 @@ describe('the request log', { timeout: 60_000 }, () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/') })
     const refused = `http://127.0.0.1:${await freePort()}/none`
-    await run(sessionId, `Promise.all(['/status/404', '/api/x', '${refused}'].map((url) => fetch(url).catch(() => {})))`)
+    await run(
+      sessionId,
+      `Promise.all(['/status/404', '/api/x', '${refused}'].map((url) => fetch(url).catch(() => {})))`
+    )
     const paths = async (filter) => {
       const { requests, count } = await log(sessionId, { filter })
       assert.equal(count, requests.length)
@@ -71,12 +90,23 @@ describe('the request log', { timeout: 60_000 }, () => {
       const { requests } = await log(sessionId, { filter: '/api/mocked' })
       return requests.every(({ duration }) => duration !== undefined) && requests
     }, 'the end of the requests')
-    const from = requests.map(({ frame, worker }) => worker ?? (frame ? new URL(frame).hostname : 'page')).sort()
+    const from = requests
+      .map(({ frame, worker }) => worker ?? (frame ? new URL(frame).hostname : 'page'))
+      .sort()
     assert.deepEqual(from, ['127.0.0.1', 'dedicated', 'localhost', 'page', 'service', 'shared'])
-    assert.ok(requests.every(({ fromMock, status, resourceType }) => fromMock === true && status === 202 && resourceType === 'fetch'))
+    assert.ok(
+      requests.every(
+        ({ fromMock, status, resourceType }) =>
+          fromMock === true && status === 202 && resourceType === 'fetch'
+      )
+    )
     await server.ok('block_resource', { sessionId, resourceType: 'fetch' })
     await run(sessionId, `fetch('/api/blocked').catch(() => {})`)
-    const blocked = await until(async () => (await log(sessionId, { filter: '/api/blocked' })).requests.find(({ failure }) => failure), 'the failure')
+    const blocked = await until(
+      async () =>
+        (await log(sessionId, { filter: '/api/blocked' })).requests.find(({ failure }) => failure),
+      'the failure'
+    )
     assert.deepEqual([blocked.failure, blocked.fromMock], ['net::ERR_BLOCKED_BY_CLIENT', undefined])
   })
 
@@ -85,15 +115,27 @@ describe('the request log', { timeout: 60_000 }, () => {
     await server.ok('navigate', { sessionId, url: site.url('/') })
     const begun = Date.now()
     // One gets a response that is not a WebSocket's, the other cannot connect.
-    for (const url of [site.url('/').replace('http', 'ws'), `ws://127.0.0.1:${await freePort()}/`]) {
-      await run(sessionId, `new Promise((resolve) => { new WebSocket('${url}').onerror = resolve; new Image().src = 'data:image/png,x' })`)
+    for (const url of [
+      site.url('/').replace('http', 'ws'),
+      `ws://127.0.0.1:${await freePort()}/`
+    ]) {
+      await run(
+        sessionId,
+        `new Promise((resolve) => { new WebSocket('${url}').onerror = resolve; new Image().src = 'data:image/png,x' })`
+      )
     }
     const { requests } = await log(sessionId, { filter: 'websocket' })
     assert.equal(requests.length, 2)
     for (const { url, startTime, duration } of requests) {
       assert.match(url, /^ws:/)
-      assert.ok(startTime >= begun - 1000 && startTime <= Date.now() + 1000, `started at ${startTime}`)
-      assert.ok(duration === undefined || (duration >= 0 && duration < 30_000), `took ${duration} ms`)
+      assert.ok(
+        startTime >= begun - 1000 && startTime <= Date.now() + 1000,
+        `started at ${startTime}`
+      )
+      assert.ok(
+        duration === undefined || (duration >= 0 && duration < 30_000),
+        `took ${duration} ms`
+      )
     }
     assert.equal((await log(sessionId, { filter: 'data:' })).count, 0)
   })
@@ -101,7 +143,10 @@ describe('the request log', { timeout: 60_000 }, () => {
   test('keeps a thousand, answers within the result budget with the newest, and is a page’s own', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/') })
-    await run(sessionId, `(async () => { for (let at = 0; at < 1100; at += 100) await Promise.all(Array.from({ length: 100 }, (_, more) => fetch('/api/' + (at + more)))) })()`)
+    await run(
+      sessionId,
+      `(async () => { for (let at = 0; at < 1100; at += 100) await Promise.all(Array.from({ length: 100 }, (_, more) => fetch('/api/' + (at + more)))) })()`
+    )
     const { requests, count } = await log(sessionId)
     assert.equal(count, 1000)
     assert.ok(requests.length > 50 && JSON.stringify({ requests, count }).length <= 25_000)

@@ -64,7 +64,12 @@ describe('rules of the network', { timeout: 120_000 }, () => {
 
   /** @param {string} sessionId @param {string} path @param {string} [pageId] */
   async function ask(sessionId, path, pageId) {
-    const { value } = await server.ok('evaluate', { sessionId, pageId, script: 'ask', args: [path] })
+    const { value } = await server.ok('evaluate', {
+      sessionId,
+      pageId,
+      script: 'ask',
+      args: [path]
+    })
     return value
   }
 
@@ -75,7 +80,10 @@ describe('rules of the network', { timeout: 120_000 }, () => {
       const sessionId = await server.createSession()
       assert.deepEqual(await loaded(sessionId), everything)
       const { success, message } = await server.ok('block_resource', { sessionId, resourceType })
-      assert.deepEqual({ success, message }, { success: true, message: `Blocked now: ${resourceType}.` })
+      assert.deepEqual(
+        { success, message },
+        { success: true, message: `Blocked now: ${resourceType}.` }
+      )
       assert.deepEqual(await loaded(sessionId), { ...everything, [resourceType]: false })
       const lifted = await server.ok('block_resource', { sessionId, resourceType, block: false })
       assert.equal(lifted.message, 'Blocked now: nothing.')
@@ -115,13 +123,21 @@ describe('rules of the network', { timeout: 120_000 }, () => {
     const asked = site.requests.length
     assert.equal((await server.ok('evaluate', { sessionId, script })).value, 'refused')
     assert.equal(site.requests.length, asked)
-    assert.equal((await server.ok('evaluate', { sessionId, script: `fetch('/').then(() => 'fetched')` })).value, 'fetched')
+    assert.equal(
+      (await server.ok('evaluate', { sessionId, script: `fetch('/').then(() => 'fetched')` }))
+        .value,
+      'fetched'
+    )
   })
 
   test('rules of one session are not another one’s', async () => {
     const [one, other] = [await server.createSession(), await server.createSession()]
     await server.ok('block_resource', { sessionId: one, resourceType: 'script' })
-    await server.ok('mock_response', { sessionId: one, url: site.url('/api/fetch'), response: { status: 500 } })
+    await server.ok('mock_response', {
+      sessionId: one,
+      url: site.url('/api/fetch'),
+      response: { status: 500 }
+    })
     assert.deepEqual(await loaded(other), everything)
   })
 
@@ -133,7 +149,11 @@ describe('rules of the network', { timeout: 120_000 }, () => {
     const asked = site.requests.length
     assert.deepEqual(await ask(sessionId, '/api/x'), all('mocked'))
     assert.equal(site.requests.slice(asked).filter(({ path }) => path === '/api/x').length, 0)
-    const { message } = await server.ok('mock_response', { sessionId, url: '**/api/*', response: null })
+    const { message } = await server.ok('mock_response', {
+      sessionId,
+      url: '**/api/*',
+      response: null
+    })
     assert.match(message, /removed/)
     assert.deepEqual(await ask(sessionId, '/api/x'), all('real'))
   })
@@ -142,38 +162,80 @@ describe('rules of the network', { timeout: 120_000 }, () => {
     const server = await startServer(t, ['--browser-arg', '--site-per-process'])
     await server.ok('mock_response', { url: '**/api/x', response: { body: 'mocked' } })
     await server.ok('navigate', { url: site.url('/everywhere/page') })
-    assert.deepEqual((await server.ok('evaluate', { script: 'ask', args: ['/api/x'] })).value, all('mocked'))
+    assert.deepEqual(
+      (await server.ok('evaluate', { script: 'ask', args: ['/api/x'] })).value,
+      all('mocked')
+    )
     await server.ok('block_resource', { resourceType: 'fetch' })
-    assert.deepEqual((await server.ok('evaluate', { script: 'ask', args: ['/api/y'] })).value, all('failed'))
+    assert.deepEqual(
+      (await server.ok('evaluate', { script: 'ask', args: ['/api/y'] })).value,
+      all('failed')
+    )
   })
 
   test('mock_response stands for a document, a frame, a script; each parameter is in the answer', async () => {
     const sessionId = await server.createSession()
     const mock = (url, response) => server.ok('mock_response', { sessionId, url, response })
-    await mock('http://nowhere.test/', { body: '<title>Mocked ü</title><iframe src="/frame"></iframe><script src="/x.js"></script>' })
+    await mock('http://nowhere.test/', {
+      body: '<title>Mocked ü</title><iframe src="/frame"></iframe><script src="/x.js"></script>'
+    })
     await mock('http://nowhere.test/frame', { status: 404, body: '<p>none</p>' })
     await mock('http://nowhere.test/x.js', { body: 'window.x = 1' })
-    await mock('http://nowhere.test/data', { json: { a: [1] }, status: 201, headers: { 'X-Given': 'yes', 'X-Number': 7 } })
+    await mock('http://nowhere.test/data', {
+      json: { a: [1] },
+      status: 201,
+      headers: { 'X-Given': 'yes', 'X-Number': 7 }
+    })
     await mock('http://nowhere.test/text', { body: 'a,b', contentType: 'text/csv' })
-    const { title, status, url } = await server.ok('navigate', { sessionId, url: 'http://nowhere.test' })
-    assert.deepEqual({ title, status, url }, { title: 'Mocked ü', status: 200, url: 'http://nowhere.test/' })
+    const { title, status, url } = await server.ok('navigate', {
+      sessionId,
+      url: 'http://nowhere.test'
+    })
+    assert.deepEqual(
+      { title, status, url },
+      { title: 'Mocked ü', status: 200, url: 'http://nowhere.test/' }
+    )
     const script = `async () => {
       const data = await fetch('/data'), text = await fetch('/text')
       return [x, frames[0].document.body.innerText, data.status, data.headers.get('x-given'), data.headers.get('x-number'),
         data.headers.get('content-type'), await data.json(), text.headers.get('content-type'), await text.text()]
     }`
     const { value } = await server.ok('evaluate', { sessionId, script })
-    assert.deepEqual(value, [1, 'none', 201, 'yes', '7', 'application/json', { a: [1] }, 'text/csv', 'a,b'])
+    assert.deepEqual(value, [
+      1,
+      'none',
+      201,
+      'yes',
+      '7',
+      'application/json',
+      { a: [1] },
+      'text/csv',
+      'a,b'
+    ])
   })
 
   test('the newest mock of a URL counts, and mocks win over blocks', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/') })
-    const text = async () => (await server.ok('evaluate', { sessionId, script: `fetch('/api/x').then((answer) => answer.text())` })).value
-    await server.ok('mock_response', { sessionId, url: site.url('/api/x'), response: { body: 'exact' } })
+    const text = async () =>
+      (
+        await server.ok('evaluate', {
+          sessionId,
+          script: `fetch('/api/x').then((answer) => answer.text())`
+        })
+      ).value
+    await server.ok('mock_response', {
+      sessionId,
+      url: site.url('/api/x'),
+      response: { body: 'exact' }
+    })
     await server.ok('mock_response', { sessionId, url: '**/api/**', response: { body: 'glob' } })
     assert.equal(await text(), 'glob')
-    await server.ok('mock_response', { sessionId, url: site.url('/api/x'), response: { body: 'again' } })
+    await server.ok('mock_response', {
+      sessionId,
+      url: site.url('/api/x'),
+      response: { body: 'again' }
+    })
     assert.equal(await text(), 'again')
     await server.ok('block_resource', { sessionId, resourceType: 'fetch' })
     assert.equal(await text(), 'again')
@@ -182,24 +244,56 @@ describe('rules of the network', { timeout: 120_000 }, () => {
   test('a mock can be read from another origin, preflight included', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/') })
-    await server.ok('mock_response', { sessionId, url: 'https://api.test/**', response: { json: { ok: true } } })
+    await server.ok('mock_response', {
+      sessionId,
+      url: 'https://api.test/**',
+      response: { json: { ok: true } }
+    })
     const script = `fetch('https://api.test/v1/x', { method: 'PUT', headers: { 'x-more': '1' }, credentials: 'include' }).then((answer) => answer.json())`
     assert.deepEqual((await server.ok('evaluate', { sessionId, script })).value, { ok: true })
   })
 
   const refused = [
-    ['block_resource', { resourceType: 'pictures' }, 'INVALID_PARAMETERS', /one of "document", "stylesheet"/],
+    [
+      'block_resource',
+      { resourceType: 'pictures' },
+      'INVALID_PARAMETERS',
+      /one of "document", "stylesheet"/
+    ],
     ['block_resource', {}, 'INVALID_PARAMETERS', /`resourceType` is missing/],
-    ['mock_response', { url: 'http://', response: {} }, 'INVALID_URL', /neither a URL, a part of one nor a glob: `http:\/\/`/],
+    [
+      'mock_response',
+      { url: 'http://', response: {} },
+      'INVALID_URL',
+      /neither a URL, a part of one nor a glob: `http:\/\/`/
+    ],
     ['mock_response', { url: '**/{a', response: {} }, 'INVALID_URL', /glob/],
-    ['mock_response', { url: '**/x', response: { body: 'a', json: 1 } }, 'INVALID_PARAMETERS', /beside `body`/],
-    ['mock_response', { url: '**/x', response: { status: 99 } }, 'INVALID_PARAMETERS', /between 200 and 599/],
-    ['mock_response', { url: '**/x', response: { headers: { 'a b': 'c' } } }, 'INVALID_PARAMETERS', /`a b` is no header/],
+    [
+      'mock_response',
+      { url: '**/x', response: { body: 'a', json: 1 } },
+      'INVALID_PARAMETERS',
+      /beside `body`/
+    ],
+    [
+      'mock_response',
+      { url: '**/x', response: { status: 99 } },
+      'INVALID_PARAMETERS',
+      /between 200 and 599/
+    ],
+    [
+      'mock_response',
+      { url: '**/x', response: { headers: { 'a b': 'c' } } },
+      'INVALID_PARAMETERS',
+      /`a b` is no header/
+    ],
     ['mock_response', { url: '**/never' }, 'INVALID_PARAMETERS', /no mock for `\*\*\/never`/]
   ]
   for (const [tool, args, errorCode, message] of refused) {
     test(`${tool} refuses ${JSON.stringify(args)}`, async () => {
-      const { json, isError } = await server.call(tool, { ...args, sessionId: await server.createSession() })
+      const { json, isError } = await server.call(tool, {
+        ...args,
+        sessionId: await server.createSession()
+      })
       assert.equal(isError, true)
       assert.equal(json.errorCode, errorCode)
       assert.match(json.message, message)

@@ -24,22 +24,43 @@ const MAKING = {
 }
 
 describe('types of requests', { timeout: 60_000 }, () => {
-  const { server, site } = startShared({ args: ['--max-sessions', '50'], routes: { '/types': '<title>Types</title><body>', '/typed/': (_request, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end() } })
+  const { server, site } = startShared({
+    args: ['--max-sessions', '50'],
+    routes: {
+      '/types': '<title>Types</title><body>',
+      '/typed/': (_request, response) =>
+        response.writeHead(200, { 'content-type': 'text/plain' }).end()
+    }
+  })
 
   /** Makes a request and gives what the log says of it, once it is over. */
   async function logged(sessionId, type, path) {
-    const { json } = await server.call('evaluate', { sessionId, script: MAKING[type].replaceAll(/\bURL\b(?!\()/g, (word, at, all) => (all.slice(at - 7, at) === 'window.' ? word : JSON.stringify(path))) })
+    const { json } = await server.call('evaluate', {
+      sessionId,
+      script: MAKING[type].replaceAll(/\bURL\b(?!\()/g, (word, at, all) =>
+        all.slice(at - 7, at) === 'window.' ? word : JSON.stringify(path)
+      )
+    })
     assert.equal(json.success, true, JSON.stringify(json))
     return until(async () => {
       const { requests } = await server.ok('get_request_log', { sessionId, filter: path })
-      return requests.find(({ method, status, failure }) => (type !== 'preflight' || method === 'OPTIONS') && (status !== undefined || failure !== undefined))
+      return requests.find(
+        ({ method, status, failure }) =>
+          (type !== 'preflight' || method === 'OPTIONS') &&
+          (status !== undefined || failure !== undefined)
+      )
     }, `the ${type} in the log`)
   }
 
   test('block_resource takes the types too that no script can ask for', async () => {
     const sessionId = await server.createSession()
-    for (const resourceType of ['manifest', 'prefetch', 'other']) await server.ok('block_resource', { sessionId, resourceType })
-    const { message } = await server.ok('block_resource', { sessionId, resourceType: 'other', block: false })
+    for (const resourceType of ['manifest', 'prefetch', 'other'])
+      await server.ok('block_resource', { sessionId, resourceType })
+    const { message } = await server.ok('block_resource', {
+      sessionId,
+      resourceType: 'other',
+      block: false
+    })
     assert.equal(message, 'Blocked now: manifest, prefetch.')
     await server.ok('navigate', { sessionId, url: site.url('/types') })
     await server.ok('close_session', { sessionId })
@@ -56,12 +77,18 @@ describe('types of requests', { timeout: 60_000 }, () => {
       const asked = site.requests.length
       if (type === 'websocket') {
         // It stays pending: the log has no more entries for it.
-        await server.ok('evaluate', { sessionId, script: `new Promise((resolve) => { const socket = new WebSocket(location.href.replace('http', 'ws')); socket.onerror = resolve; setTimeout(resolve, 100) })` })
+        await server.ok('evaluate', {
+          sessionId,
+          script: `new Promise((resolve) => { const socket = new WebSocket(location.href.replace('http', 'ws')); socket.onerror = resolve; setTimeout(resolve, 100) })`
+        })
       } else {
         const { resourceType, failure } = await logged(sessionId, type, `/typed/blocked-${type}`)
         assert.deepEqual([resourceType, failure], [type, 'net::ERR_BLOCKED_BY_CLIENT'])
       }
-      assert.deepEqual(site.requests.slice(asked).map(({ path }) => path), [])
+      assert.deepEqual(
+        site.requests.slice(asked).map(({ path }) => path),
+        []
+      )
       await server.ok('close_session', { sessionId })
     })
   }

@@ -6,7 +6,14 @@ import { until } from '../support/wait.mjs'
 import { sharedPage } from './world.mjs'
 
 /** Waits until `target` can be acted on. @param {import('./world.mjs').World} world @param {string} target @param {object} [more] */
-const ready = (world, target, more) => world.call('waitActionable', { refs: { prefix: 'e', next: 100 }, target, action: 'click', timeout: 2000, ...more })
+const ready = (world, target, more) =>
+  world.call('waitActionable', {
+    refs: { prefix: 'e', next: 100 },
+    target,
+    action: 'click',
+    timeout: 2000,
+    ...more
+  })
 
 describe('actionability', { timeout: 60_000 }, () => {
   const page = sharedPage(shared())
@@ -18,8 +25,13 @@ describe('actionability', { timeout: 60_000 }, () => {
   }
 
   test('what covers an element is named, and once it is gone the wait is over', async () => {
-    const world = await page.open('<div id=o style="position:fixed;inset:0" class=modal></div><button id=c>Covered</button>')
-    assert.match(await refusal(world, '#c'), /^ELEMENT_NOT_CLICKABLE: button "Covered" .*is covered by <div#o\.modal>/)
+    const world = await page.open(
+      '<div id=o style="position:fixed;inset:0" class=modal></div><button id=c>Covered</button>'
+    )
+    assert.match(
+      await refusal(world, '#c'),
+      /^ELEMENT_NOT_CLICKABLE: button "Covered" .*is covered by <div#o\.modal>/
+    )
     const waiting = ready(world, '#c')
     await world.page.evaluate(() => document.querySelector('#o').remove())
     assert.equal((await waiting).ok, true)
@@ -35,7 +47,10 @@ describe('actionability', { timeout: 60_000 }, () => {
     })
     assert.equal((await ready(world, '#c', { guard: true })).ok, true)
     await world.page.evaluate(() => {
-      const cover = Object.assign(document.createElement('div'), { id: 'cover', style: 'position:fixed;inset:0' })
+      const cover = Object.assign(document.createElement('div'), {
+        id: 'cover',
+        style: 'position:fixed;inset:0'
+      })
       cover.onclick = () => document.body.append('pressed')
       document.body.append(cover)
     })
@@ -49,10 +64,30 @@ describe('actionability', { timeout: 60_000 }, () => {
 
   /** What heals it, as a statement. @type {[string, string, string, RegExp][]} */
   const HEALED = [
-    ['disabled', '<button id=c disabled>D</button>', "document.querySelector('#c').disabled = false", /is disabled/],
-    ['disabled with its group', '<fieldset disabled><button id=c>D</button></fieldset>', "document.querySelector('fieldset').disabled = false", /is disabled/],
-    ['hidden by what is above it', '<div style="display:none" id=w><button id=c>D</button></div>', "document.querySelector('#w').style.display = ''", /is hidden: display: none.*\(by <div#w>\)/],
-    ['not there yet', '<p>x</p>', "document.body.innerHTML += '<button id=c>late</button>'", /^ELEMENT_NOT_FOUND: .*waited 60 ms/]
+    [
+      'disabled',
+      '<button id=c disabled>D</button>',
+      "document.querySelector('#c').disabled = false",
+      /is disabled/
+    ],
+    [
+      'disabled with its group',
+      '<fieldset disabled><button id=c>D</button></fieldset>',
+      "document.querySelector('fieldset').disabled = false",
+      /is disabled/
+    ],
+    [
+      'hidden by what is above it',
+      '<div style="display:none" id=w><button id=c>D</button></div>',
+      "document.querySelector('#w').style.display = ''",
+      /is hidden: display: none.*\(by <div#w>\)/
+    ],
+    [
+      'not there yet',
+      '<p>x</p>',
+      "document.body.innerHTML += '<button id=c>late</button>'",
+      /^ELEMENT_NOT_FOUND: .*waited 60 ms/
+    ]
   ]
   for (const [state, html, heal, reason] of HEALED) {
     test(`an element that is ${state} is told so, or awaited`, async () => {
@@ -65,7 +100,9 @@ describe('actionability', { timeout: 60_000 }, () => {
   }
 
   test('what moves is awaited until it stands still', async () => {
-    const world = await page.open('<style>@keyframes m { to { transform: translateX(300px) } } #c { animation: m 0.4s linear }</style><button id=c>Moving</button>')
+    const world = await page.open(
+      '<style>@keyframes m { to { transform: translateX(300px) } } #c { animation: m 0.4s linear }</style><button id=c>Moving</button>'
+    )
     const { ok, x } = await ready(world, '#c')
     assert.equal(ok, true)
     const box = await world.page.locator('#c').boundingBox()
@@ -73,12 +110,16 @@ describe('actionability', { timeout: 60_000 }, () => {
   })
 
   test('what scrolling would move stands still where nothing scrolls', async () => {
-    const world = await page.open('<style>@keyframes m { to { transform: translateX(300px) } } #c { animation: m linear; animation-timeline: scroll() }</style><button id=c>Still</button>')
+    const world = await page.open(
+      '<style>@keyframes m { to { transform: translateX(300px) } } #c { animation: m linear; animation-timeline: scroll() }</style><button id=c>Still</button>'
+    )
     assert.equal((await ready(world, '#c')).ok, true)
   })
 
   test('what never stands still is told so, and can be forced', async () => {
-    const world = await page.open('<style>@keyframes m { to { transform: rotate(360deg) } } #c { animation: m 1s linear infinite }</style><button id=c>Spin</button>')
+    const world = await page.open(
+      '<style>@keyframes m { to { transform: rotate(360deg) } } #c { animation: m 1s linear infinite }</style><button id=c>Spin</button>'
+    )
     assert.match(await refusal(world, '#c', { timeout: 200 }), /is moving/)
     assert.equal((await ready(world, '#c', { force: true })).ok, true)
   })
@@ -87,13 +128,16 @@ describe('actionability', { timeout: 60_000 }, () => {
     const below = await page.open('<div style="height:3000px"></div><button id=c>Below</button>')
     const { y } = await ready(below, '#c')
     assert.ok(y > 0 && y < 800, `${y}`)
-    const under = await page.open('<div style="position:sticky;top:0;height:60px;background:red;z-index:1">head</div><div style="height:500px"></div><a href=# id=c>x</a><div style="height:3000px"></div>')
+    const under = await page.open(
+      '<div style="position:sticky;top:0;height:60px;background:red;z-index:1">head</div><div style="height:500px"></div><a href=# id=c>x</a><div style="height:3000px"></div>'
+    )
     await under.page.evaluate(() => scrollTo(0, 540))
     assert.equal((await ready(under, '#c')).ok, true)
   })
 
   test('a link over two lines, a span in a button and the label of a hidden checkbox are hit', async () => {
-    const world = await page.open(`<p style="width:150px">some long text before <a id=c href=#>a link that wraps over lines</a></p>
+    const world =
+      await page.open(`<p style="width:150px">some long text before <a id=c href=#>a link that wraps over lines</a></p>
       <button><span id=s style="pointer-events:none">in</span></button><label for=h>Lab</label><input type=checkbox id=h style="display:none">`)
     assert.equal((await ready(world, '#c')).ok, true)
     assert.equal((await ready(world, '#s')).ok, true)
@@ -102,9 +146,17 @@ describe('actionability', { timeout: 60_000 }, () => {
   })
 
   test('what takes no text says so, and what to do instead', async () => {
-    const world = await page.open('<input id=r readonly value=1><div id=d>x</div><input type=checkbox id=k><select id=s></select><div style="width:0;height:0"><div id=z></div></div>')
-    assert.match(await refusal(world, '#r', { action: 'fill' }), /^ELEMENT_NOT_EDITABLE: .*is read-only/)
-    assert.match(await refusal(world, '#d', { action: 'type' }), /^ELEMENT_NOT_EDITABLE: .*takes no text/)
+    const world = await page.open(
+      '<input id=r readonly value=1><div id=d>x</div><input type=checkbox id=k><select id=s></select><div style="width:0;height:0"><div id=z></div></div>'
+    )
+    assert.match(
+      await refusal(world, '#r', { action: 'fill' }),
+      /^ELEMENT_NOT_EDITABLE: .*is read-only/
+    )
+    assert.match(
+      await refusal(world, '#d', { action: 'type' }),
+      /^ELEMENT_NOT_EDITABLE: .*takes no text/
+    )
     assert.match(await refusal(world, '#k', { action: 'fill' }), /Use check/)
     assert.match(await refusal(world, '#s', { action: 'type' }), /Use select/)
     assert.match(await refusal(world, '#z'), /its box is empty/)
@@ -119,8 +171,10 @@ describe('fields', { timeout: 60_000 }, () => {
     <script>window.log = []; for (const type of ['input', 'change']) document.addEventListener(type, (event) => log.push(type + ':' + event.target.id), true)</script>`
 
   /** A call on the element of a selector. */
-  const on = async (world, name, target, more) => world.call(name, { ref: (await world.call('resolve', { target })).ref, ...more })
-  const ready = async (world, target, replace) => world.call('waitActionable', { target, action: 'type', timeout: 1000, focus: { replace } })
+  const on = async (world, name, target, more) =>
+    world.call(name, { ref: (await world.call('resolve', { target })).ref, ...more })
+  const ready = async (world, target, replace) =>
+    world.call('waitActionable', { target, action: 'type', timeout: 1000, focus: { replace } })
 
   test('a value is filled in as the field keeps it, with the events of a user', async () => {
     const world = await page.open(FIELDS)
@@ -138,7 +192,10 @@ describe('fields', { timeout: 60_000 }, () => {
 
   test('a value that the field cannot hold is refused', async () => {
     const world = await page.open(FIELDS)
-    for (const [target, value] of [['#d', 'tomorrow'], ['#n', 'abc']]) {
+    for (const [target, value] of [
+      ['#d', 'tomorrow'],
+      ['#n', 'abc']
+    ]) {
       const { error } = await on(world, 'fill', target, { value })
       assert.deepEqual([error.code, error.details.reason], ['ELEMENT_NOT_EDITABLE', 'malformed'])
     }
@@ -146,8 +203,10 @@ describe('fields', { timeout: 60_000 }, () => {
 
   test('options are chosen by value, label or index, and the others are named where none is meant', async () => {
     const world = await page.open(FIELDS)
-    const chosen = async (target, ...values) => (await on(world, 'select', target, { values })).selected?.map(({ label }) => label)
-    const refused = async (value) => (await on(world, 'select', '#s', { values: [value] })).error.message
+    const chosen = async (target, ...values) =>
+      (await on(world, 'select', target, { values })).selected?.map(({ label }) => label)
+    const refused = async (value) =>
+      (await on(world, 'select', '#s', { values: [value] })).error.message
     assert.deepEqual(await chosen('#s', 'Beta'), ['Beta'])
     assert.deepEqual(await chosen('#s', 'a'), ['Alpha'])
     assert.deepEqual(await chosen('#s', '#1'), ['Beta'])
@@ -185,7 +244,9 @@ describe('fields', { timeout: 60_000 }, () => {
   })
 
   test('a form is kept and put back, without its passwords', async () => {
-    const world = await page.open('<input id=i><input id=p type=password><input id=shown autocomplete=current-password><input type=checkbox id=c>')
+    const world = await page.open(
+      '<input id=i><input id=p type=password><input id=shown autocomplete=current-password><input type=checkbox id=c>'
+    )
     await world.page.fill('#i', 'x')
     await world.page.fill('#p', 'secret')
     await world.page.check('#c')
@@ -201,10 +262,21 @@ describe('fields', { timeout: 60_000 }, () => {
       return told === undefined
     }
     await until(again, 'a look that finds nothing new')
-    await world.page.evaluate("document.querySelector('#i').value = ''; document.querySelector('#c').checked = false")
-    const { fields, missing, stale } = await world.call('bringBack', { ...kept, named: kept.refs, patience: 0 })
+    await world.page.evaluate(
+      "document.querySelector('#i').value = ''; document.querySelector('#c').checked = false"
+    )
+    const { fields, missing, stale } = await world.call('bringBack', {
+      ...kept,
+      named: kept.refs,
+      patience: 0
+    })
     assert.deepEqual({ fields, missing, stale }, { fields: 2, missing: 0, stale: [] })
-    assert.equal(await world.page.evaluate("document.querySelector('#i').value + document.querySelector('#c').checked"), 'xtrue')
+    assert.equal(
+      await world.page.evaluate(
+        "document.querySelector('#i').value + document.querySelector('#c').checked"
+      ),
+      'xtrue'
+    )
   })
 })
 
@@ -212,40 +284,63 @@ describe('reads', { timeout: 60_000 }, () => {
   const page = sharedPage(shared())
 
   test('a table is read with its spans and headers', async () => {
-    const world = await page.open(`<table id=t><thead><tr><th rowspan=2>Name<th colspan=2>Score</tr><tr><th>A<th>B</tr></thead>
+    const world =
+      await page.open(`<table id=t><thead><tr><th rowspan=2>Name<th colspan=2>Score</tr><tr><th>A<th>B</tr></thead>
       <tbody><tr><th scope=row>Ann<td>1<td rowspan=2>2</tr><tr><th>Bob<td>3</tr></tbody></table>`)
     const { headers, rows } = await world.call('table', { target: '#t' })
     assert.deepEqual(headers, ['Name', 'Score / A', 'Score / B'])
-    assert.deepEqual(rows, [['Ann', '1', '2'], ['Bob', '3', '2']])
+    assert.deepEqual(rows, [
+      ['Ann', '1', '2'],
+      ['Bob', '3', '2']
+    ])
   })
 
   test('links are told with whole addresses', async () => {
-    const world = await page.open('<base href="http://127.0.0.1/a/"><a href=/x>L1</a><a href="y">L2</a><a href="https://e.org/">L3</a><a>no link</a>')
+    const world = await page.open(
+      '<base href="http://127.0.0.1/a/"><a href=/x>L1</a><a href="y">L2</a><a href="https://e.org/">L3</a><a>no link</a>'
+    )
     const { links } = await world.call('links')
-    assert.deepEqual(links.map(({ text, url }) => `${text} ${url}`), ['L1 http://127.0.0.1/x', 'L2 http://127.0.0.1/a/y', 'L3 https://e.org/'])
+    assert.deepEqual(
+      links.map(({ text, url }) => `${text} ${url}`),
+      ['L1 http://127.0.0.1/x', 'L2 http://127.0.0.1/a/y', 'L3 https://e.org/']
+    )
   })
 
   test('`find` searches what is folded too, and shows the row that holds it', async () => {
-    const rows = Array.from({ length: 400 }, (_, index) => `<tr><td>Person ${index}<td><button>Edit ${index}</button>`).join('')
+    const rows = Array.from(
+      { length: 400 },
+      (_, index) => `<tr><td>Person ${index}<td><button>Edit ${index}</button>`
+    ).join('')
     const world = await page.open(`<table>${rows}</table>`)
     const { text, count } = await world.call('find', { text: 'person 399' })
     assert.equal(count, 1)
-    assert.match(text, /^- table .*\n {2}- row .*\n.*"Person 399"\n.*\n? *- button "Edit 399" \[ref=e\d+\]$/)
+    assert.match(
+      text,
+      /^- table .*\n {2}- row .*\n.*"Person 399"\n.*\n? *- button "Edit 399" \[ref=e\d+\]$/
+    )
   })
 
   test('text and HTML have shadow roots, and nothing hidden', async () => {
-    const world = await page.open('<h1>H</h1><div id=h></div><p>vis</p><p hidden>hid</p><script>h.attachShadow({ mode: "open" }).innerHTML = "<p>shadow</p>"</script>')
+    const world = await page.open(
+      '<h1>H</h1><div id=h></div><p>vis</p><p hidden>hid</p><script>h.attachShadow({ mode: "open" }).innerHTML = "<p>shadow</p>"</script>'
+    )
     const { html } = await world.call('html')
     const { text } = await world.call('text')
-    for (const part of ['shadow', 'vis']) assert.ok(text.includes(part) && html.includes(part), part)
+    for (const part of ['shadow', 'vis'])
+      assert.ok(text.includes(part) && html.includes(part), part)
     assert.match(html, /<h1>H/)
     assert.ok(!text.includes('hid') && !html.includes('hid<'))
   })
 
   test('metadata, attributes, states and lists of elements are read', async () => {
-    const world = await page.open('<meta name=description content=D><script type="application/ld+json">{"a":1}</script><h1>H</h1><p>a</p><p>b</p><p hidden>c</p><a href=rel>r</a><input id=i>')
+    const world = await page.open(
+      '<meta name=description content=D><script type="application/ld+json">{"a":1}</script><h1>H</h1><p>a</p><p>b</p><p hidden>c</p><a href=rel>r</a><input id=i>'
+    )
     const { description, jsonLd, headings } = await world.call('metadata')
-    assert.deepEqual({ description, jsonLd, headings }, { description: 'D', jsonLd: [{ a: 1 }], headings: [{ level: 1, text: 'H' }] })
+    assert.deepEqual(
+      { description, jsonLd, headings },
+      { description: 'D', jsonLd: [{ a: 1 }], headings: [{ level: 1, text: 'H' }] }
+    )
     const { visible, hiddenBecause } = await world.call('state', { target: 'p[hidden]' })
     assert.deepEqual({ visible, hiddenBecause }, { visible: false, hiddenBecause: 'display: none' })
     assert.equal((await world.call('list', { target: 'p' })).count, 3)
@@ -255,7 +350,9 @@ describe('reads', { timeout: 60_000 }, () => {
   })
 
   test('what has a ref in view has a box for the picture', async () => {
-    const world = await page.open('<button>a</button><input><a href=#>c</a><div style="height:3000px"></div><button>below</button>')
+    const world = await page.open(
+      '<button>a</button><input><a href=#>c</a><div style="height:3000px"></div><button>below</button>'
+    )
     await world.call('snapshot')
     assert.equal((await world.call('annotations')).boxes.length, 3)
     assert.equal((await world.call('keep')).document.refs.length, 4)

@@ -14,9 +14,9 @@ const element = (tag, inside) => `customElements.define('${tag}', class extends 
 const PAGES = {
   '/element': `<x-card>Slotted text</x-card><p id=out></p><script>${element(
     'x-card',
-    '<label for=n>Name</label><input id=n><button onclick="document.getElementById(\'out\').textContent = \'Pressed by \' + this.previousSibling.value">Press</button><slot></slot>'
+    "<label for=n>Name</label><input id=n><button onclick=\"document.getElementById('out').textContent = 'Pressed by ' + this.previousSibling.value\">Press</button><slot></slot>"
   )}</script>`,
-  '/nested': `<x-a></x-a><p id=out></p><script>${element('x-c', '<button onclick="document.getElementById(\'out\').textContent = \'Deep\'">Deepest</button>')}
+  '/nested': `<x-a></x-a><p id=out></p><script>${element('x-c', "<button onclick=\"document.getElementById('out').textContent = 'Deep'\">Deepest</button>")}
     ${element('x-b', '<div id=open></div><x-c></x-c>')}; ${element('x-a', '<x-b></x-b>')}</script>`,
   '/declared': `<div>
       <template shadowrootmode=closed><h2>Declared</h2><button onclick="this.textContent = 'Done'">Do</button></template>
@@ -61,7 +61,10 @@ describe('closed shadow roots', { timeout: 60_000 }, () => {
   test('are looked through by role, by label and by text', async () => {
     await server.ok('navigate', { url: site.url('/element') })
     await server.ok('fill', { selector: 'label=Name', value: 'Bob' })
-    assert.equal((await server.ok('get_value', { selector: 'role=textbox[name="Name"]' })).value, 'Bob')
+    assert.equal(
+      (await server.ok('get_value', { selector: 'role=textbox[name="Name"]' })).value,
+      'Bob'
+    )
     await server.ok('click', { selector: 'text="Press"' })
     assert.match(await server.ok('snapshot'), /Pressed by Bob/)
     assert.match(JSON.stringify(await server.ok('find', { text: 'press' })), /button \\"Press\\"/)
@@ -75,21 +78,31 @@ describe('closed shadow roots', { timeout: 60_000 }, () => {
 
   test('that HTML declares are seen, of custom and of plain elements', async () => {
     const text = await open('/declared')
-    for (const line of [/heading "Declared"/, /button "Do"/, /link "Elsewhere"/, /Beside it/]) assert.match(text, line)
+    for (const line of [/heading "Declared"/, /button "Do"/, /link "Elsewhere"/, /Beside it/])
+      assert.match(text, line)
     const { changes } = await server.ok('click', { selector: 'text="Do"' })
     assert.match(changes, /button "Done"/)
   })
 
   test('that are attached later are told as what the action has changed', async () => {
     await open('/later')
-    assert.match((await server.ok('click', { selector: 'text="Attach"' })).changes, /\+ button "Came"/)
-    assert.match((await server.ok('click', { selector: 'text="Attach plainly"' })).changes, /\+ button "Plain came"/)
+    assert.match(
+      (await server.ok('click', { selector: 'text="Attach"' })).changes,
+      /\+ button "Came"/
+    )
+    assert.match(
+      (await server.ok('click', { selector: 'text="Attach plainly"' })).changes,
+      /\+ button "Plain came"/
+    )
   })
 
   test('that come with a new element end a wait for what is in them', async () => {
     await open('/later')
     await server.ok('click', { selector: 'text="Append"' })
-    assert.match(JSON.stringify(await server.ok('wait_for_selector', { selector: 'role=button[name="New"]' })), /button \\"New\\"/)
+    assert.match(
+      JSON.stringify(await server.ok('wait_for_selector', { selector: 'role=button[name="New"]' })),
+      /button \\"New\\"/
+    )
   })
 
   test('in a frame are seen and acted on as well', async () => {
@@ -101,7 +114,10 @@ describe('closed shadow roots', { timeout: 60_000 }, () => {
 
   test('a wait that ends without them tells the time that was asked for', async () => {
     await server.ok('navigate', { url: site.url('/element') })
-    const { json } = await server.call('click', { selector: 'role=button[name="Nobody"]', timeout: 300 })
+    const { json } = await server.call('click', {
+      selector: 'role=button[name="Nobody"]',
+      timeout: 300
+    })
     assert.equal(json.errorCode, 'ELEMENT_NOT_FOUND')
     assert.equal(json.details.timeout, 300)
     assert.match(json.message, /waited 300 ms/)

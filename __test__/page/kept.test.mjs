@@ -34,11 +34,44 @@ function change(seed) {
   const other = /** @type {HTMLElement} */ (one(elements))
   if (!element) return
   const attributes = /** @type {[string, string][]} */ ([
-    ['role', 'list'], ['role', 'presentation'], ['role', 'button'], ['role', 'row'], ['role', 'grid'], ['aria-label', 'Called'], ['aria-hidden', 'true'], ['aria-disabled', 'true'],
-    ['aria-labelledby', 'a'], ['aria-owns', 'f'], ['title', 'Tip'], ['hidden', ''], ['inert', ''], ['tabindex', '0'], ['style', 'display: none'], ['style', '--shown: none'],
-    ['style', 'cursor: pointer'], ['style', 'content-visibility: hidden'], ['open', ''], ['href', '/other'], ['disabled', ''], ['aria-expanded', 'false'], ['contenteditable', ''], ['id', 'a'], ['for', 'i']
+    ['role', 'list'],
+    ['role', 'presentation'],
+    ['role', 'button'],
+    ['role', 'row'],
+    ['role', 'grid'],
+    ['aria-label', 'Called'],
+    ['aria-hidden', 'true'],
+    ['aria-disabled', 'true'],
+    ['aria-labelledby', 'a'],
+    ['aria-owns', 'f'],
+    ['title', 'Tip'],
+    ['hidden', ''],
+    ['inert', ''],
+    ['tabindex', '0'],
+    ['style', 'display: none'],
+    ['style', '--shown: none'],
+    ['style', 'cursor: pointer'],
+    ['style', 'content-visibility: hidden'],
+    ['open', ''],
+    ['href', '/other'],
+    ['disabled', ''],
+    ['aria-expanded', 'false'],
+    ['contenteditable', ''],
+    ['id', 'a'],
+    ['for', 'i']
   ])
-  const classes = ['gone', 'unseen', 'seen', 'hand', 'mark', 'open', 'next', 'block', 'from', 'hollow']
+  const classes = [
+    'gone',
+    'unseen',
+    'seen',
+    'hand',
+    'mark',
+    'open',
+    'next',
+    'block',
+    'from',
+    'hollow'
+  ]
   const changes = [
     () => element.classList.toggle(one(classes)),
     () => element.classList.toggle(one(classes)),
@@ -55,14 +88,39 @@ function change(seed) {
     },
     () => !element.contains(other) && other.append(element),
     () => !element.contains(other) && other.before(element),
-    () => element.insertAdjacentHTML('beforeend', one(['<p>new</p>', '<li>new <a href="/n">one</a></li>', '<b>n</b>', '<input value="v">', '<span role="status">now</span>', '<x-tag>own</x-tag>'])),
+    () =>
+      element.insertAdjacentHTML(
+        'beforeend',
+        one([
+          '<p>new</p>',
+          '<li>new <a href="/n">one</a></li>',
+          '<b>n</b>',
+          '<input value="v">',
+          '<span role="status">now</span>',
+          '<x-tag>own</x-tag>'
+        ])
+      ),
     () => elements.length > 60 && element.remove(),
     () => element.replaceWith(element.cloneNode(true)),
     () => element.focus(),
-    () => element.localName === 'div' && !element.shadowRoot && element.attachShadow({ mode: 'open' }).append(`shadow ${random(9)} `, document.createElement('slot')),
-    () => document.styleSheets[0].insertRule(`.${one(classes)}, ${one(['li', 'b', 'td', 'em'])} { ${one(['display: none', 'display: revert', 'visibility: hidden', 'cursor: grab'])} }`, random(4)),
+    () =>
+      element.localName === 'div' &&
+      !element.shadowRoot &&
+      element
+        .attachShadow({ mode: 'open' })
+        .append(`shadow ${random(9)} `, document.createElement('slot')),
+    () =>
+      document.styleSheets[0].insertRule(
+        `.${one(classes)}, ${one(['li', 'b', 'td', 'em'])} { ${one(['display: none', 'display: revert', 'visibility: hidden', 'cursor: grab'])} }`,
+        random(4)
+      ),
     () => (document.styleSheets[0].disabled = !document.styleSheets[0].disabled),
-    () => document.head.append(Object.assign(document.createElement('style'), { textContent: `${one(['p', '.open', 'a'])} { display: none }` })),
+    () =>
+      document.head.append(
+        Object.assign(document.createElement('style'), {
+          textContent: `${one(['p', '.open', 'a'])} { display: none }`
+        })
+      ),
     () => document.head.querySelector('style ~ style')?.remove(),
     () => element instanceof HTMLInputElement && (element.value = `typed ${random(9)}`),
     () => {

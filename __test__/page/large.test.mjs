@@ -18,7 +18,10 @@ test('a snapshot of 180,000 cells ends at its limit and says how to read the res
   assert.ok(performance.now() - begun < 5000)
   assert.match(whole.text, /cell "0\.9"/)
   assert.doesNotMatch(whole.text, /17999\.9/)
-  assert.match(whole.text, /\n- … cut here, in (row|table) .*\[ref=e\d+\]: the page has too many elements\. snapshot \{selector\}[^\n]*$/)
+  assert.match(
+    whole.text,
+    /\n- … cut here, in (row|table) .*\[ref=e\d+\]: the page has too many elements\. snapshot \{selector\}[^\n]*$/
+  )
   assert.equal(whole.cut, true)
   const part = await world.call('snapshot', { selector: 'tr:nth-child(18000)' })
   assert.match(part.text, /17999\.9/)
@@ -30,7 +33,10 @@ test('a second walk of a large page ends at the same element', async (t) => {
   const first = await world.call('snapshot', { fold: 0 })
   assert.equal((await world.call('snapshot', { fold: 0 })).text, first.text)
   await world.page.evaluate(() => (document.querySelector('h1').textContent = 'Other'))
-  assert.equal((await world.call('snapshot', { fold: 0 })).text, first.text.replace('Grid', 'Other'))
+  assert.equal(
+    (await world.call('snapshot', { fold: 0 })).text,
+    first.text.replace('Grid', 'Other')
+  )
 })
 
 test('rows that are folded away are counted to the last', async (t) => {

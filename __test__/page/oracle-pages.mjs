@@ -12,16 +12,48 @@ const below = (folder, names) => names.map((name) => `${folder}/${name}.html`)
 export const NPM_PAGES = [
   // An admin's dashboard of Bootstrap: cards, tables, forms, menus.
   ...below(`${APPS}/startbootstrap-sb-admin-2`, [
-    'index', 'tables', 'charts', 'cards', 'buttons', 'login', 'register', 'forgot-password', '404', 'blank',
-    'utilities-border', 'utilities-color', 'utilities-animation', 'utilities-other'
+    'index',
+    'tables',
+    'charts',
+    'cards',
+    'buttons',
+    'login',
+    'register',
+    'forgot-password',
+    '404',
+    'blank',
+    'utilities-border',
+    'utilities-color',
+    'utilities-animation',
+    'utilities-other'
   ]),
   // Editors at work, with their toolbars.
   ...below(`${APPS}/ckeditor4/samples`, [
-    'index', 'toolbarconfigurator/index', 'old/index', 'old/api', 'old/appendto', 'old/dialog/dialog', 'old/divreplace',
-    'old/htmlwriter/outputhtml', 'old/inlineall', 'old/readonly', 'old/replacebycode', 'old/tabindex', 'old/tableresize/tableresize',
-    'old/toolbar/toolbar', 'old/uilanguages', 'old/xhtmlstyle'
+    'index',
+    'toolbarconfigurator/index',
+    'old/index',
+    'old/api',
+    'old/appendto',
+    'old/dialog/dialog',
+    'old/divreplace',
+    'old/htmlwriter/outputhtml',
+    'old/inlineall',
+    'old/readonly',
+    'old/replacebycode',
+    'old/tabindex',
+    'old/tableresize/tableresize',
+    'old/toolbar/toolbar',
+    'old/uilanguages',
+    'old/xhtmlstyle'
   ]),
-  ...below(`${APPS}/medium-editor/demo`, ['index', 'button-example', 'clean-paste', 'multi-editor', 'table-extension', 'textarea']),
+  ...below(`${APPS}/medium-editor/demo`, [
+    'index',
+    'button-example',
+    'clean-paste',
+    'multi-editor',
+    'table-extension',
+    'textarea'
+  ]),
   `${APPS}/jkanban/example/index.html`,
   `${APPS}/dragula/index.html`,
   'node_modules/playwright-core/lib/vite/traceViewer/index.html'
@@ -33,6 +65,10 @@ export const DEBIAN_PAGES = [
   ...below(`${DOCS}/libxml2-doc`, ['xmllint']),
   ...below(`${DOCS}/maint-guide/html`, ['dreq.en', 'first.en']),
   ...below(`${DOCS}/python-flask-doc/html`, ['quickstart', 'api', 'config']),
-  ...below(`${DOCS}/sphinx-doc/html`, ['usage/quickstart', 'usage/configuration', 'usage/restructuredtext/basics']),
+  ...below(`${DOCS}/sphinx-doc/html`, [
+    'usage/quickstart',
+    'usage/configuration',
+    'usage/restructuredtext/basics'
+  ]),
   ...below(`${DOCS}/debian-policy/policy.html`, ['ch-opersys', 'ch-controlfields'])
 ].filter((path) => existsSync(ROOT + path))

@@ -19,22 +19,65 @@ import { ROOT, World, bundle, startBrowser } from './world.mjs'
 
 /** Chromium's word for a role, where ARIA has another. */
 const CHROMIUM_ROLES = {
-  Abbr: 'generic', Audio: 'audio', Canvas: 'canvas', ColorWell: 'button', ComboBoxSelect: 'combobox', ContentDeletion: 'deletion',
-  ContentInsertion: 'insertion', Date: 'textbox', DateTime: 'textbox', DescriptionList: 'list', DescriptionListDetail: 'definition',
-  DescriptionListTerm: 'term', Details: 'group', DisclosureTriangle: 'button', DisclosureTriangleGrouped: 'button', EmbeddedObject: 'embed',
-  Figcaption: 'caption', FooterAsNonLandmark: 'generic', GraphicsDocument: 'img', HeaderAsNonLandmark: 'generic', Iframe: 'iframe',
-  IframePresentational: 'iframe', InputTime: 'textbox', LabelText: 'generic', Legend: 'generic', MathMLMath: 'math', MenuListPopup: 'listbox',
-  PluginObject: 'object', PopUpButton: 'combobox', Pre: 'generic', Ruby: 'generic', SearchBox: 'searchbox', Section: 'generic', SvgRoot: 'img',
-  TextFieldWithComboBox: 'combobox', Time: 'time', Video: 'video', image: 'img', none: 'generic', sectionfooter: 'generic', sectionheader: 'generic'
+  Abbr: 'generic',
+  Audio: 'audio',
+  Canvas: 'canvas',
+  ColorWell: 'button',
+  ComboBoxSelect: 'combobox',
+  ContentDeletion: 'deletion',
+  ContentInsertion: 'insertion',
+  Date: 'textbox',
+  DateTime: 'textbox',
+  DescriptionList: 'list',
+  DescriptionListDetail: 'definition',
+  DescriptionListTerm: 'term',
+  Details: 'group',
+  DisclosureTriangle: 'button',
+  DisclosureTriangleGrouped: 'button',
+  EmbeddedObject: 'embed',
+  Figcaption: 'caption',
+  FooterAsNonLandmark: 'generic',
+  GraphicsDocument: 'img',
+  HeaderAsNonLandmark: 'generic',
+  Iframe: 'iframe',
+  IframePresentational: 'iframe',
+  InputTime: 'textbox',
+  LabelText: 'generic',
+  Legend: 'generic',
+  MathMLMath: 'math',
+  MenuListPopup: 'listbox',
+  PluginObject: 'object',
+  PopUpButton: 'combobox',
+  Pre: 'generic',
+  Ruby: 'generic',
+  SearchBox: 'searchbox',
+  Section: 'generic',
+  SvgRoot: 'img',
+  TextFieldWithComboBox: 'combobox',
+  Time: 'time',
+  Video: 'video',
+  image: 'img',
+  none: 'generic',
+  sectionfooter: 'generic',
+  sectionheader: 'generic'
 }
 
 /** Why the two differ, or one alone has something. @type {[RegExp, string][]} */
 const EXPLAINED = [
-  [/LayoutTable/, 'Chromium guesses which tables are there for the layout; by HTML they are tables'],
+  [
+    /LayoutTable/,
+    'Chromium guesses which tables are there for the layout; by HTML they are tables'
+  ],
   [/ but for capital letters$/, 'Chromium applies `text-transform`, which accname does not know'],
   [/ but for its end$/, 'Chromium ends a long name where it has followed enough nodes'],
-  [/^name of generic/, 'ARIA 1.2 lets nothing name it, but the snapshot tells its `title`: often all that a button of an old app has'],
-  [/Chromium: (code|emphasis|strong|superscript|subscript|mark|time|insertion|deletion)$/, 'told as plain text'],
+  [
+    /^name of generic/,
+    'ARIA 1.2 lets nothing name it, but the snapshot tells its `title`: often all that a button of an old app has'
+  ],
+  [
+    /Chromium: (code|emphasis|strong|superscript|subscript|mark|time|insertion|deletion)$/,
+    'told as plain text'
+  ],
   [/Chromium: rowgroup$/, 'rows are told directly below their table'],
   [/Chromium: (img|heading)$/, 'inside a link or button, whose name has told it'],
   [/Chromium: (alert|status|log|list)$/, 'empty: there is nothing to tell yet']
@@ -58,7 +101,8 @@ async function treeOf({ cdp }) {
     for (const child of node.children ?? []) {
       if (child.nodeType !== 1) continue
       ids.push(child.backendNodeId)
-      for (const shadow of child.shadowRoots ?? []) if (shadow.shadowRootType === 'open') visit(shadow)
+      for (const shadow of child.shadowRoots ?? [])
+        if (shadow.shadowRootType === 'open') visit(shadow)
       visit(child)
     }
   }
@@ -88,7 +132,8 @@ async function bothLooks(world) {
   for (let attempt = 0; attempt < 10; attempt++) {
     const before = await world.evaluate('__told()')
     const { ids, tree } = await treeOf(world)
-    if ((await world.evaluate('__told()')) === before) return { ours: JSON.parse(before), ids, tree }
+    if ((await world.evaluate('__told()')) === before)
+      return { ours: JSON.parse(before), ids, tree }
     await world.evaluate(QUIET)
   }
   throw new Error('the page changes between any two looks')
@@ -101,26 +146,46 @@ async function compare(world) {
   for (const { index, role, name, shown, html } of ours.lines) {
     const node = tree.get(ids[index])
     if (!node || node.ignored) {
-      if (!PLAIN.has(role)) figures.oneOnly.push({ kind: `only in the snapshot: ${role}`, example: html })
+      if (!PLAIN.has(role))
+        figures.oneOnly.push({ kind: `only in the snapshot: ${role}`, example: html })
       continue
     }
-    const theirs = { role: CHROMIUM_ROLES[node.role.value] ?? node.role.value, name: node.name?.value ?? '' }
+    const theirs = {
+      role: CHROMIUM_ROLES[node.role.value] ?? node.role.value,
+      name: node.name?.value ?? ''
+    }
     figures.compared++
     const sameName = bare(theirs.name) === bare(name) || (role === 'row' && shown === '')
-    if (theirs.role !== role) figures.differences.push({ kind: `role ${role}, in Chromium ${node.role.value}`, example: html })
+    if (theirs.role !== role)
+      figures.differences.push({
+        kind: `role ${role}, in Chromium ${node.role.value}`,
+        example: html
+      })
     else if (!sameName) {
       const [mine, other] = [bare(name), bare(theirs.name)]
       const small = mine.toLowerCase() === other.toLowerCase() ? ' but for capital letters' : ''
       const end = other.length > 500 && mine.startsWith(other) ? ' but for its end' : ''
-      figures.differences.push({ kind: `name of ${role}${small || end}`, example: `${JSON.stringify(name)}, in Chromium ${JSON.stringify(theirs.name)}: ${html}` })
-    } else if (shown !== '' && !bare(name).includes(bare(shown)) && !/^(cell|row|gridcell|columnheader|rowheader|term)$/.test(role)) {
-      figures.differences.push({ kind: `shown name of ${role}`, example: `${JSON.stringify(shown)} of ${JSON.stringify(name)}: ${html}` })
+      figures.differences.push({
+        kind: `name of ${role}${small || end}`,
+        example: `${JSON.stringify(name)}, in Chromium ${JSON.stringify(theirs.name)}: ${html}`
+      })
+    } else if (
+      shown !== '' &&
+      !bare(name).includes(bare(shown)) &&
+      !/^(cell|row|gridcell|columnheader|rowheader|term)$/.test(role)
+    ) {
+      figures.differences.push({
+        kind: `shown name of ${role}`,
+        example: `${JSON.stringify(shown)} of ${JSON.stringify(name)}: ${html}`
+      })
     } else figures.agreed++
   }
   for (const { index, role, html } of ours.rest) {
     const node = tree.get(ids[index])
-    const theirs = node && !node.ignored ? (CHROMIUM_ROLES[node.role.value] ?? node.role.value) : 'generic'
-    if (theirs === role && !PLAIN.has(role)) figures.oneOnly.push({ kind: `only in Chromium: ${role}`, example: html })
+    const theirs =
+      node && !node.ignored ? (CHROMIUM_ROLES[node.role.value] ?? node.role.value) : 'generic'
+    if (theirs === role && !PLAIN.has(role))
+      figures.oneOnly.push({ kind: `only in Chromium: ${role}`, example: html })
   }
   return figures
 }
@@ -131,37 +196,58 @@ function tally(found) {
   for (const { kind, example } of found) kinds.set(kind, [...(kinds.get(kind) ?? []), example])
   return [...kinds]
     .sort(([, left], [, right]) => right.length - left.length)
-    .map(([kind, examples]) => `${String(examples.length).padStart(6)} ${kind} (${why(kind)}), e.g. ${examples[0].slice(0, 200)}`)
+    .map(
+      ([kind, examples]) =>
+        `${String(examples.length).padStart(6)} ${kind} (${why(kind)}), e.g. ${examples[0].slice(0, 200)}`
+    )
 }
 
-describe('roles and names against Chromium', { timeout: 240_000, skip: existsSync(PACKAGES) ? false : 'run `npm run setup`' }, () => {
-  test('on at least 30 real pages 99 of 100 elements that both have agree', async (t) => {
-    const app = await serveApp()
-    t.after(app.close)
-    const origin = await serveFiles(t, { folder: ROOT })
-    const urls = [...[...NPM_PAGES, ...DEBIAN_PAGES].map((path) => `${origin}/${path}`), app.url]
-    const browser = await startBrowser(t)
-    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
-    const source = bundle('__test__/page/oracle-entry.ts')
-    const all = { compared: 0, agreed: 0, differences: [], oneOnly: [] }
-    for (const url of urls) {
-      await page.goto(url, { waitUntil: 'load' })
-      const world = await World.of(page, source)
-      if (LATE.test(url)) await world.evaluate(QUIET)
-      const { compared, agreed, differences, oneOnly } = await compare(world)
-      await world.close()
-      t.diagnostic(`${String(agreed).padStart(5)} of ${String(compared).padStart(5)} ${url.replace(/^.*(node_modules|doc)\//, '')}`)
-      all.compared += compared
-      all.agreed += agreed
-      all.differences.push(...differences)
-      all.oneOnly.push(...oneOnly)
-    }
-    const rate = (100 * all.agreed) / all.compared
-    t.diagnostic(`${urls.length} pages, ${all.agreed} of ${all.compared} elements agree: ${rate.toFixed(2)} %`)
-    for (const line of ['what differs:', ...tally(all.differences), 'what only one has:', ...tally(all.oneOnly)]) t.diagnostic(line)
-    assert.ok(urls.length >= 30, `only ${urls.length} pages are there`)
-    assert.ok(rate >= 99, `${rate.toFixed(2)} % agree`)
-    const found = [...all.differences, ...all.oneOnly]
-    assert.deepEqual(found.filter(({ kind }) => why(kind) === UNEXPLAINED), [], 'each difference has its reason')
-  })
-})
+describe(
+  'roles and names against Chromium',
+  { timeout: 240_000, skip: existsSync(PACKAGES) ? false : 'run `npm run setup`' },
+  () => {
+    test('on at least 30 real pages 99 of 100 elements that both have agree', async (t) => {
+      const app = await serveApp()
+      t.after(app.close)
+      const origin = await serveFiles(t, { folder: ROOT })
+      const urls = [...[...NPM_PAGES, ...DEBIAN_PAGES].map((path) => `${origin}/${path}`), app.url]
+      const browser = await startBrowser(t)
+      const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+      const source = bundle('__test__/page/oracle-entry.ts')
+      const all = { compared: 0, agreed: 0, differences: [], oneOnly: [] }
+      for (const url of urls) {
+        await page.goto(url, { waitUntil: 'load' })
+        const world = await World.of(page, source)
+        if (LATE.test(url)) await world.evaluate(QUIET)
+        const { compared, agreed, differences, oneOnly } = await compare(world)
+        await world.close()
+        t.diagnostic(
+          `${String(agreed).padStart(5)} of ${String(compared).padStart(5)} ${url.replace(/^.*(node_modules|doc)\//, '')}`
+        )
+        all.compared += compared
+        all.agreed += agreed
+        all.differences.push(...differences)
+        all.oneOnly.push(...oneOnly)
+      }
+      const rate = (100 * all.agreed) / all.compared
+      t.diagnostic(
+        `${urls.length} pages, ${all.agreed} of ${all.compared} elements agree: ${rate.toFixed(2)} %`
+      )
+      for (const line of [
+        'what differs:',
+        ...tally(all.differences),
+        'what only one has:',
+        ...tally(all.oneOnly)
+      ])
+        t.diagnostic(line)
+      assert.ok(urls.length >= 30, `only ${urls.length} pages are there`)
+      assert.ok(rate >= 99, `${rate.toFixed(2)} % agree`)
+      const found = [...all.differences, ...all.oneOnly]
+      assert.deepEqual(
+        found.filter(({ kind }) => why(kind) === UNEXPLAINED),
+        [],
+        'each difference has its reason'
+      )
+    })
+  }
+)

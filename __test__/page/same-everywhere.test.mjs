@@ -27,42 +27,67 @@ const STATES = `<title>States</title><main><details open><summary>More</summary>
   <script>document.querySelector('#host').attachShadow({ mode: 'open' }).innerHTML = '<button><slot>In the shadow</slot></button>'</script>`
 
 /** Charts and editors draw themselves by the clock, and by fonts; books of thousands of lines say nothing more. */
-const LEFT_OUT = /ckeditor4|traceViewer|charts|medium|R-int|R-lang|user-manual|html\/api|configuration/
+const LEFT_OUT =
+  /ckeditor4|traceViewer|charts|medium|R-int|R-lang|user-manual|html\/api|configuration/
 const STILL = [...NPM_PAGES, ...DEBIAN_PAGES].filter((path) => !LEFT_OUT.test(path))
 
-describe('the snapshot', { timeout: 240_000, skip: BROWSER === 'chromium' && 'the others are compared with it' }, () => {
-  const scope = shared()
-  /** @type {import('../support/server.mjs').Server[]} */
-  let servers
-  before(async () => {
-    // The short snapshot of a navigation would give the first refs, by what fits into it.
-    const flags = ['--result-budget', '10000000', '--viewport-size', '1280x800', '--after-navigation', 'none']
-    servers = [await startServer(scope, ['--browser', 'chromium', ...flags]), await startServer(scope, flags)]
-  })
-
-  /** @param {string} url */
-  async function differing(url) {
-    const texts = []
-    for (const server of servers) {
-      await server.ok('navigate', { url })
-      texts.push((await server.ok('snapshot', { budget: 10_000_000 })).split('\n'))
-    }
-    const [ours, others] = texts.map((lines) => new Set(lines))
-    const lines = [...texts[0].filter((line) => !others.has(line)), ...texts[1].filter((line) => !ours.has(line))]
-    assert.equal(texts[0].length > 3, true, texts[0].join('\n'))
-    return lines.filter((line) => !EXPLAINED.some((pattern) => pattern.test(line)))
-  }
-
-  for (const [name, page] of [['form', PAGE], ['page with every state', STATES]]) {
-    test(`of a ${name} is the same`, async (t) => {
-      const site = await startSite(t, { '/page': page })
-      assert.deepEqual(await differing(site.url('/page')), [])
+describe(
+  'the snapshot',
+  { timeout: 240_000, skip: BROWSER === 'chromium' && 'the others are compared with it' },
+  () => {
+    const scope = shared()
+    /** @type {import('../support/server.mjs').Server[]} */
+    let servers
+    before(async () => {
+      // The short snapshot of a navigation would give the first refs, by what fits into it.
+      const flags = [
+        '--result-budget',
+        '10000000',
+        '--viewport-size',
+        '1280x800',
+        '--after-navigation',
+        'none'
+      ]
+      servers = [
+        await startServer(scope, ['--browser', 'chromium', ...flags]),
+        await startServer(scope, flags)
+      ]
     })
-  }
 
-  test('of each real page is the same', { skip: !existsSync(PACKAGES) && 'run `npm run setup`' }, async (t) => {
-    const origin = await serveFiles(t, { folder: ROOT })
-    for (const path of STILL) assert.deepEqual(await differing(`${origin}/${path}`), [], path)
-    assert.ok(STILL.length >= 15)
-  })
-})
+    /** @param {string} url */
+    async function differing(url) {
+      const texts = []
+      for (const server of servers) {
+        await server.ok('navigate', { url })
+        texts.push((await server.ok('snapshot', { budget: 10_000_000 })).split('\n'))
+      }
+      const [ours, others] = texts.map((lines) => new Set(lines))
+      const lines = [
+        ...texts[0].filter((line) => !others.has(line)),
+        ...texts[1].filter((line) => !ours.has(line))
+      ]
+      assert.equal(texts[0].length > 3, true, texts[0].join('\n'))
+      return lines.filter((line) => !EXPLAINED.some((pattern) => pattern.test(line)))
+    }
+
+    for (const [name, page] of [
+      ['form', PAGE],
+      ['page with every state', STATES]
+    ]) {
+      test(`of a ${name} is the same`, async (t) => {
+        const site = await startSite(t, { '/page': page })
+        assert.deepEqual(await differing(site.url('/page')), [])
+      })
+    }
+
+    test(
+      'of each real page is the same',
+      { skip: !existsSync(PACKAGES) && 'run `npm run setup`' },
+      async (t) => {
+        const origin = await serveFiles(t, { folder: ROOT })
+        for (const path of STILL) assert.deepEqual(await differing(`${origin}/${path}`), [], path)
+        assert.ok(STILL.length >= 15)
+      }
+    )
+  }
+)

@@ -53,7 +53,12 @@ describe('targets', { timeout: 60_000 }, () => {
     const world = await page.open(FORM)
     for (const [target, expected] of TARGETS) {
       const { description, error } = await world.call('resolve', { target, strict: true })
-      assert.match(description ?? `${error.code} ${error.message} ${error.suggestion ?? ''} ${error.details.reason ?? ''}`, expected, target)
+      assert.match(
+        description ??
+          `${error.code} ${error.message} ${error.suggestion ?? ''} ${error.details.reason ?? ''}`,
+        expected,
+        target
+      )
     }
   })
 
@@ -64,7 +69,10 @@ describe('targets', { timeout: 60_000 }, () => {
         <table><tr><td>Ada</td><td><button>Delete</button></td></tr><tr><td>Eve</td><td><button>Delete</button></td></tr></table>
         <input class="amount" aria-label="Amount" value="3"><input class="amount" aria-label="Amount" value="4">
         <i class="same">x</i><i class="same">x</i></main>`)
-    const matches = async (target) => (await world.call('resolve', { target, strict: true })).error.details.matches.map(({ description }) => description.replace(/ \[ref=e\d+\]/, ''))
+    const matches = async (target) =>
+      (await world.call('resolve', { target, strict: true })).error.details.matches.map(
+        ({ description }) => description.replace(/ \[ref=e\d+\]/, '')
+      )
     assert.deepEqual(await matches('text=Editors'), [
       'link "Editors" (/editors, in navigation "Site")',
       'link "Editors" (/editors, in main)',
@@ -72,7 +80,10 @@ describe('targets', { timeout: 60_000 }, () => {
     ])
     const rows = ['Ada', 'Eve'].map((name) => `button "Delete" (in row "${name} Delete")`)
     assert.deepEqual(await matches('role=button[name="Delete"]'), rows)
-    assert.deepEqual(await matches('.amount'), ['textbox "Amount" (value "3")', 'textbox "Amount" (value "4")'])
+    assert.deepEqual(await matches('.amount'), [
+      'textbox "Amount" (value "3")',
+      'textbox "Amount" (value "4")'
+    ])
     const alike = await matches('.same')
     assert.equal(alike[0], alike[1])
   })
@@ -80,7 +91,8 @@ describe('targets', { timeout: 60_000 }, () => {
   test('a ref follows its element through a new label and a removal, and is stale while it is gone', async () => {
     const world = await page.open('<button id=a>One</button>')
     await world.call('snapshot')
-    const meaning = async () => (await world.call('resolve', { target: 'e1' })).description ?? 'stale'
+    const meaning = async () =>
+      (await world.call('resolve', { target: 'e1' })).description ?? 'stale'
     await world.page.evaluate(() => (document.querySelector('#a').textContent = 'Two'))
     assert.equal(await meaning(), 'button "Two" [ref=e1]')
     await world.page.evaluate(() => (globalThis.kept = document.querySelector('#a')).remove())
@@ -93,15 +105,25 @@ describe('targets', { timeout: 60_000 }, () => {
     const world = await page.open('<button>One</button>')
     await world.call('snapshot')
     await world.page.evaluate(() => document.body.append(document.createElement('input')))
-    assert.match((await world.call('snapshot')).text, /button "One" \[ref=e1\]\n- textbox \[ref=e(?!1\])\d+\]/)
+    assert.match(
+      (await world.call('snapshot')).text,
+      /button "One" \[ref=e1\]\n- textbox \[ref=e(?!1\])\d+\]/
+    )
   })
 
   test('suggestions are few, differ from one another, and are like what was looked for', async () => {
-    const rows = Array.from({ length: 6 }, (_, index) => `<li>Row ${index} <a href=#${index}>Open</a></li>`).join('')
-    const world = await page.open(`<ul>${rows}</ul><button>Pop</button><button id=save-all>Save all</button><input placeholder="Search">`)
+    const rows = Array.from(
+      { length: 6 },
+      (_, index) => `<li>Row ${index} <a href=#${index}>Open</a></li>`
+    ).join('')
+    const world = await page.open(
+      `<ul>${rows}</ul><button>Pop</button><button id=save-all>Save all</button><input placeholder="Search">`
+    )
     const suggested = async (target) => {
       const { error } = await world.call('resolve', { target, strict: true })
-      return error.details.suggestions.map(({ description }) => description.replace(/ \[ref=\w+\]/, ''))
+      return error.details.suggestions.map(({ description }) =>
+        description.replace(/ \[ref=\w+\]/, '')
+      )
     }
     assert.deepEqual(await suggested('role=link[name="Opne"]'), ['link "Open"'])
     assert.deepEqual(await suggested('text=Opens'), ['link "Open"'])
@@ -114,19 +136,31 @@ describe('targets', { timeout: 60_000 }, () => {
   test('a wait for text or an element ends when it is there, and says what is there instead', async () => {
     const world = await page.open('<p>visible</p><p hidden>hidden</p>')
     assert.equal((await world.call('waitFor', { text: 'VISIBLE', timeout: 50 })).error, undefined)
-    assert.match((await world.call('waitFor', { text: 'hidden', timeout: 50 })).error.message, /`hidden` is not visible/)
-    assert.equal((await world.call('waitFor', { textGone: 'visible', timeout: 50 })).error.code, 'TIMEOUT')
+    assert.match(
+      (await world.call('waitFor', { text: 'hidden', timeout: 50 })).error.message,
+      /`hidden` is not visible/
+    )
+    assert.equal(
+      (await world.call('waitFor', { textGone: 'visible', timeout: 50 })).error.code,
+      'TIMEOUT'
+    )
     const waiting = world.call('waitFor', { text: 'later on', timeout: 5000 })
     await world.page.evaluate(() => document.body.append('later on'))
     assert.ok((await waiting).waited < 2000)
-    const { suggestion } = (await world.call('waitFor', { target: 'text=visibel', timeout: 50 })).error
+    const { suggestion } = (await world.call('waitFor', { target: 'text=visibel', timeout: 50 }))
+      .error
     assert.match(suggestion ?? '', /^$|visible/)
   })
 
   test('a text is also found as a name, placeholder, value or title, where no text that can be seen matches', async () => {
-    const world = await page.open(`<button aria-label="Add node"><svg width="10" height="10"></svg></button><input placeholder="Search flows"><input aria-label="Amount" value="1,200">
+    const world =
+      await page.open(`<button aria-label="Add node"><svg width="10" height="10"></svg></button><input placeholder="Search flows"><input aria-label="Amount" value="1,200">
       <i title="More options" style="display: inline-block; width: 9px; height: 9px"></i><img alt="Flow diagram" width="9" height="9"><input type="password" aria-label="Key" value="sesame"><p>Search flows here</p><p hidden>Amount</p>`)
-    const resolved = async (target) => (await world.call('resolve', { target, strict: true })).description?.replace(/ \[ref=\w+\]/, '')
+    const resolved = async (target) =>
+      (await world.call('resolve', { target, strict: true })).description?.replace(
+        / \[ref=\w+\]/,
+        ''
+      )
     assert.equal(await resolved('text=Add node'), 'button "Add node"')
     assert.equal(await resolved('text=1,200'), 'textbox "Amount"')
     assert.match(await resolved('text=More options'), /More options/)
@@ -135,14 +169,24 @@ describe('targets', { timeout: 60_000 }, () => {
     assert.match(await resolved('text=Search flows'), /Search flows here/)
     assert.equal(await resolved('text=Amount'), 'textbox "Amount"')
     assert.equal(await resolved('text=sesame'), undefined)
-    for (const [text, as] of [['add node', 'name'], ['1,200', 'value'], ['More options', 'name'], ['Search flows here', undefined]]) {
+    for (const [text, as] of [
+      ['add node', 'name'],
+      ['1,200', 'value'],
+      ['More options', 'name'],
+      ['Search flows here', undefined]
+    ]) {
       assert.equal((await world.call('waitFor', { text, timeout: 50 })).as, as, text)
     }
-    assert.match((await world.call('waitFor', { textGone: '1,200', timeout: 50 })).error.message, /still visible as the value of textbox "Amount"/)
+    assert.match(
+      (await world.call('waitFor', { textGone: '1,200', timeout: 50 })).error.message,
+      /still visible as the value of textbox "Amount"/
+    )
   })
 
   test('find shows what is beside a short text', async () => {
-    const world = await page.open('<main><div role="group"><b>msg.payload</b><p>number</p><code>42</code></div><p>Other</p></main>')
+    const world = await page.open(
+      '<main><div role="group"><b>msg.payload</b><p>number</p><code>42</code></div><p>Other</p></main>'
+    )
     const { text } = await world.call('find', { text: '42' })
     assert.match(text, /msg\.payload/)
     assert.doesNotMatch(text, /Other/)

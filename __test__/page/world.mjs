@@ -37,12 +37,16 @@ export function sharedPage(t) {
   const source = bundle()
   /** @type {Promise<import('playwright-core').Page> | undefined} */
   let page
-  const opened = () => (page ??= startBrowser(t).then((browser) => browser.newPage({ viewport: { width: 1280, height: 800 } })))
+  const opened = () =>
+    (page ??= startBrowser(t).then((browser) =>
+      browser.newPage({ viewport: { width: 1280, height: 800 } })
+    ))
   return {
     /** @param {string} html */
     open: async (html) => World.on(await opened(), html, source),
     /** The text of the snapshot of a page of this HTML. @param {string} html @param {object} [argument] */
-    snapshot: async (html, argument) => (await (await World.on(await opened(), html, source)).call('snapshot', argument)).text
+    snapshot: async (html, argument) =>
+      (await (await World.on(await opened(), html, source)).call('snapshot', argument)).text
   }
 }
 
@@ -58,7 +62,10 @@ export class World {
   static async of(page, source) {
     const cdp = await page.context().newCDPSession(page)
     const { frameTree } = await cdp.send('Page.getFrameTree')
-    const made = await cdp.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id, worldName: 'troupe-test' })
+    const made = await cdp.send('Page.createIsolatedWorld', {
+      frameId: frameTree.frame.id,
+      worldName: 'troupe-test'
+    })
     const world = new World(page, cdp, made.executionContextId)
     await world.evaluate(source)
     return world
@@ -75,14 +82,22 @@ export class World {
   /** @param {string} expression @returns {Promise<any>} */
   async evaluate(expression) {
     const options = { contextId: this.context, returnByValue: true, awaitPromise: true }
-    const { result, exceptionDetails } = await this.cdp.send('Runtime.evaluate', { expression, ...options })
-    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text)
+    const { result, exceptionDetails } = await this.cdp.send('Runtime.evaluate', {
+      expression,
+      ...options
+    })
+    if (exceptionDetails)
+      throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text)
     return result.value
   }
 
   /** A function of the contract, api.ts; an error comes as `{ error }`. @param {string} name @param {object} [argument] @returns {Promise<any>} */
   async call(name, argument = {}) {
-    return JSON.parse(await this.evaluate(`__troupe.${name}(${JSON.stringify({ refs: { prefix: 'e', next: 1 }, ...argument })})`))
+    return JSON.parse(
+      await this.evaluate(
+        `__troupe.${name}(${JSON.stringify({ refs: { prefix: 'e', next: 1 }, ...argument })})`
+      )
+    )
   }
 
   close() {

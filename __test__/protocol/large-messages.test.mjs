@@ -10,7 +10,8 @@ const MIB = 1 << 20
 
 /** Waits until the server uses no processor time any more. @param {import('../support/server.mjs').Server} server */
 async function isIdle({ child }) {
-  const used = () => readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13).join()
+  const used = () =>
+    readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13).join()
   let [last, since] = [used(), performance.now()]
   await until(
     () => {
@@ -34,13 +35,16 @@ describe('large messages', { timeout: 60_000 }, () => {
 
   test('a call of 4 MiB arrives whole', async () => {
     const text = 'aé€😀'.repeat((4 * MIB) / 10)
-    const script = '(text) => [text.length, text.slice(0, 5), text === "aé€😀".repeat(text.length / 5)]'
+    const script =
+      '(text) => [text.length, text.slice(0, 5), text === "aé€😀".repeat(text.length / 5)]'
     const { value } = await server.ok('evaluate', { script, args: [text] })
     assert.deepEqual(value, [text.length, 'aé€😀', true])
   })
 
   test('an answer of 3 MiB arrives whole, as structured content and as text', async () => {
-    const { result, json } = await server.call('evaluate', { script: `'0123456789abcdé€'.repeat(${(3 * MIB) / 16})` })
+    const { result, json } = await server.call('evaluate', {
+      script: `'0123456789abcdé€'.repeat(${(3 * MIB) / 16})`
+    })
     const expected = digest('0123456789abcdé€'.repeat((3 * MIB) / 16))
     assert.equal(digest(result.structuredContent.value), expected)
     assert.equal(digest(json.value), expected)
@@ -49,20 +53,34 @@ describe('large messages', { timeout: 60_000 }, () => {
   test('several large ones at once, both ways, are answered in order', async () => {
     const sizes = [1, 2].map((size) => size * MIB)
     const answers = await Promise.all(
-      sizes.map((size) => server.ok('evaluate', { script: '(text) => text', args: ['x'.repeat(size)] }))
+      sizes.map((size) =>
+        server.ok('evaluate', { script: '(text) => text', args: ['x'.repeat(size)] })
+      )
     )
-    assert.deepEqual(answers.map(({ value }) => value.length), sizes)
+    assert.deepEqual(
+      answers.map(({ value }) => value.length),
+      sizes
+    )
   })
 
-  test('a client that reads nothing for a while loses nothing', { skip: process.platform !== 'linux' }, async () => {
-    server.child.stdout.pause()
-    const before = server.received.length
-    const calls = Array.from({ length: 4 }, (_, index) => server.ok('evaluate', { script: `${index} + 'y'.repeat(${MIB})` }))
-    // It cannot write on: its pipe is full.
-    await isIdle(server)
-    assert.ok(server.received.length < before + calls.length, 'the client has read all the same')
-    server.child.stdout.resume()
-    const answers = await Promise.all(calls)
-    assert.deepEqual(answers.map(({ value }) => [value[0], value.length]), calls.map((_, index) => [String(index), MIB + 1]))
-  })
+  test(
+    'a client that reads nothing for a while loses nothing',
+    { skip: process.platform !== 'linux' },
+    async () => {
+      server.child.stdout.pause()
+      const before = server.received.length
+      const calls = Array.from({ length: 4 }, (_, index) =>
+        server.ok('evaluate', { script: `${index} + 'y'.repeat(${MIB})` })
+      )
+      // It cannot write on: its pipe is full.
+      await isIdle(server)
+      assert.ok(server.received.length < before + calls.length, 'the client has read all the same')
+      server.child.stdout.resume()
+      const answers = await Promise.all(calls)
+      assert.deepEqual(
+        answers.map(({ value }) => [value[0], value.length]),
+        calls.map((_, index) => [String(index), MIB + 1])
+      )
+    }
+  )
 })

@@ -21,9 +21,14 @@ describe('calls sent without waiting', { timeout: 60_000 }, () => {
     await server.ok('evaluate', { sessionId, script: 'window.list = []' })
     const ids = Array.from({ length: 400 }, (_, index) => index)
     const answers = await Promise.all(
-      ids.map((index) => server.ok('evaluate', { sessionId, script: `list.push(${index}) && list.length` }))
+      ids.map((index) =>
+        server.ok('evaluate', { sessionId, script: `list.push(${index}) && list.length` })
+      )
     )
-    assert.deepEqual(answers.map(({ value }) => value), ids.map((index) => index + 1))
+    assert.deepEqual(
+      answers.map(({ value }) => value),
+      ids.map((index) => index + 1)
+    )
     assert.deepEqual((await server.ok('evaluate', { sessionId, script: 'list' })).value, ids)
   })
 
@@ -31,8 +36,13 @@ describe('calls sent without waiting', { timeout: 60_000 }, () => {
     const own = await startServer(t)
     const ids = Array.from({ length: 400 }, (_, index) => index)
     const script = (index) => `(globalThis.list ??= []).push(${index}) && list.length`
-    const answers = await Promise.all(ids.map((index) => own.ok('evaluate', { script: script(index) })))
-    assert.deepEqual(answers.map(({ value }) => value), ids.map((index) => index + 1))
+    const answers = await Promise.all(
+      ids.map((index) => own.ok('evaluate', { script: script(index) }))
+    )
+    assert.deepEqual(
+      answers.map(({ value }) => value),
+      ids.map((index) => index + 1)
+    )
     assert.equal((await own.ok('list_sessions')).sessions.length, 1)
   })
 
@@ -43,8 +53,13 @@ describe('calls sent without waiting', { timeout: 60_000 }, () => {
       server.ok('type', { sessionId, selector: '#name', text: letter }),
       server.ok('evaluate', { sessionId, script: 'document.getElementById("name").value' })
     ])
-    const values = (await Promise.all(calls)).filter((_, index) => index % 2 === 1).map(({ value }) => value)
-    assert.deepEqual(values, letters.map((_, index) => letters.slice(0, index + 1).join('')))
+    const values = (await Promise.all(calls))
+      .filter((_, index) => index % 2 === 1)
+      .map(({ value }) => value)
+    assert.deepEqual(
+      values,
+      letters.map((_, index) => letters.slice(0, index + 1).join(''))
+    )
   })
 
   test('a bad call and an unknown tool among them do not disturb the order', async () => {
@@ -69,7 +84,10 @@ describe('calls sent without waiting', { timeout: 60_000 }, () => {
     // Later in the same session: waits; in another one: does not.
     const behind = server.call('evaluate', { sessionId: slow, script: 'document.title' })
     for (let round = 0; round < 5; round++) {
-      assert.equal((await server.ok('evaluate', { sessionId: quick, script: 'document.title' })).value, 'Form')
+      assert.equal(
+        (await server.ok('evaluate', { sessionId: quick, script: 'document.title' })).value,
+        'Form'
+      )
     }
     assert.ok(await isPending(navigation))
     assert.ok(await isPending(behind))
@@ -90,7 +108,10 @@ describe('calls sent without waiting', { timeout: 60_000 }, () => {
 
   test('a session is made while another one is busy', async () => {
     const busy = await sessionAt()
-    const working = server.call('evaluate', { sessionId: busy, script: 'new Promise((done) => { window.done = done })' })
+    const working = server.call('evaluate', {
+      sessionId: busy,
+      script: 'new Promise((done) => { window.done = done })'
+    })
     const sessionId = await within(server.createSession(), 'a new session', 10_000)
     assert.ok(await isPending(working))
     await server.ok('close_session', { sessionId })
@@ -102,7 +123,8 @@ describe('calls sent without waiting', { timeout: 60_000 }, () => {
 describe('a cancelled call', { timeout: 60_000 }, () => {
   const { server, site } = startShared()
 
-  const cancel = (requestId) => server.notify('notifications/cancelled', { requestId, reason: 'no longer wanted' })
+  const cancel = (requestId) =>
+    server.notify('notifications/cancelled', { requestId, reason: 'no longer wanted' })
 
   for (const [what, prepare, call] of [
     ['a click that waits for its element', '/', ['click', { selector: '#never', timeout: 60_000 }]],
@@ -121,8 +143,10 @@ describe('a cancelled call', { timeout: 60_000 }, () => {
       const behind = server.call('evaluate', { script: '"behind"' })
       behind.catch(() => null)
       // So that it runs when it is cancelled.
-      if (args.url) await until(() => site.requests.some(({ path }) => path === '/hang'), 'the request')
-      for (let round = 0; round < 20; round++) assert.deepEqual((await server.request('ping')).result, {})
+      if (args.url)
+        await until(() => site.requests.some(({ path }) => path === '/hang'), 'the request')
+      for (let round = 0; round < 20; round++)
+        assert.deepEqual((await server.request('ping')).result, {})
       assert.ok(await isPending(behind))
       const begun = performance.now()
       server.notify('notifications/cancelled', { requestId: id, reason: 'no longer wanted' })
@@ -137,8 +161,12 @@ describe('a cancelled call', { timeout: 60_000 }, () => {
 
   test('that waits behind another one of its session never runs', async () => {
     await server.ok('navigate', { url: site.url('/') })
-    const first = server.call('evaluate', { script: 'new Promise((done) => setTimeout(done, 300))' })
-    server.call('evaluate', { script: 'window.ran = true' }, { id: 'queued', timeout: 100 }).catch(() => null)
+    const first = server.call('evaluate', {
+      script: 'new Promise((done) => setTimeout(done, 300))'
+    })
+    server
+      .call('evaluate', { script: 'window.ran = true' }, { id: 'queued', timeout: 100 })
+      .catch(() => null)
     cancel('queued')
     await first
     assert.equal((await server.ok('evaluate', { script: 'window.ran ?? false' })).value, false)

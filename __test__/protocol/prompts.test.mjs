@@ -26,7 +26,10 @@ describe('prompts', { timeout: 60_000 }, () => {
   const get = async (name, args) => {
     const { result, error } = await server.request('prompts/get', { name, arguments: args })
     assert.ok(!error, JSON.stringify(error))
-    assert.deepEqual(result.messages.map(({ role, content }) => [role, content.type]), [['user', 'text']])
+    assert.deepEqual(
+      result.messages.map(({ role, content }) => [role, content.type]),
+      [['user', 'text']]
+    )
     return result.messages[0].content.text
   }
   const refused = async (name, args) => {
@@ -37,18 +40,34 @@ describe('prompts', { timeout: 60_000 }, () => {
 
   test('of the seed are listed with their arguments and defaults', async () => {
     const { prompts } = (await server.request('prompts/list')).result
-    assert.deepEqual(prompts.map(({ name }) => name), ['scrape_website', 'fill_form', 'visual_regression', 'authenticate', 'e2e_test'])
+    assert.deepEqual(
+      prompts.map(({ name }) => name),
+      ['scrape_website', 'fill_form', 'visual_regression', 'authenticate', 'e2e_test']
+    )
     const [, form] = prompts
-    assert.deepEqual(form.arguments.map(({ name, required }) => [name, required]), [['url', true], ['form_data', true], ['submit_button', false]])
+    assert.deepEqual(
+      form.arguments.map(({ name, required }) => [name, required]),
+      [
+        ['url', true],
+        ['form_data', true],
+        ['submit_button', false]
+      ]
+    )
     assert.match(form.arguments[2].description, /default: button\[type='submit'\]/)
   })
 
   test('are filled in: JSON gone through, defaults applied, nothing escaped as HTML', async () => {
-    const text = await get('fill_form', { url: 'http://a/?b=1&c=2', form_data: JSON.stringify({ name: `O'Hara <x>`, age: 7 }) })
+    const text = await get('fill_form', {
+      url: 'http://a/?b=1&c=2',
+      form_data: JSON.stringify({ name: `O'Hara <x>`, age: 7 })
+    })
     assert.match(text, /submit a form at http:\/\/a\/\?b=1&c=2:/)
     assert.match(text, /^ {3}- name: O'Hara <x>\n {3}- age: 7$/m)
     assert.match(text, /submit button: button\[type='submit'\]$/m)
-    assert.match(await get('fill_form', { url: 'http://a/', form_data: '{}', submit_button: '#go' }), /submit button: #go$/m)
+    assert.match(
+      await get('fill_form', { url: 'http://a/', form_data: '{}', submit_button: '#go' }),
+      /submit button: #go$/m
+    )
   })
 
   test('print an argument as it was given, also where it looks like JSON, and number the entries of a list', async () => {
@@ -58,12 +77,22 @@ describe('prompts', { timeout: 60_000 }, () => {
       const logIn = await get('authenticate', { url: 'http://a/', username: said, password: 'x' })
       assert.ok(logIn.includes(`input[type='email']): ${said}\n`), logIn)
     }
-    assert.match(await get('scrape_website', { url: 'http://a/', selectors: '["h1", ".p"]' }), /^ {3}- 0: h1\n {3}- 1: \.p$/m)
-    assert.match(await get('fill_form', { url: 'http://a/', form_data: '{"address":{"town":"Ulm"}}' }), /^ {3}- address: \{"town":"Ulm"\}$/m)
+    assert.match(
+      await get('scrape_website', { url: 'http://a/', selectors: '["h1", ".p"]' }),
+      /^ {3}- 0: h1\n {3}- 1: \.p$/m
+    )
+    assert.match(
+      await get('fill_form', { url: 'http://a/', form_data: '{"address":{"town":"Ulm"}}' }),
+      /^ {3}- address: \{"town":"Ulm"\}$/m
+    )
   })
 
   test('never show a password', async () => {
-    const text = await get('authenticate', { url: 'http://a/', username: 'ada', password: 'correct horse' })
+    const text = await get('authenticate', {
+      url: 'http://a/',
+      username: 'ada',
+      password: 'correct horse'
+    })
     assert.match(text, /username field \(input\[name='username'\], input\[type='email'\]\): ada/)
     assert.match(text, /\[REDACTED\]/)
     assert.ok(!JSON.stringify(server.received.at(-1)).includes('correct horse'))
@@ -71,8 +100,14 @@ describe('prompts', { timeout: 60_000 }, () => {
 
   test('say what is wrong with their arguments', async () => {
     assert.match(await refused('scrape_website', { url: 'http://a/' }), /`selectors` is missing/)
-    assert.match(await refused('scrape_website', { url: 'http://a/', selectors: 'h1' }), /must be a JSON object/)
-    assert.match(await refused('scrape_website', { url: 'http://a/', selectors: '{}', selektors: '' + 1 }), /no argument `selektors`; did you mean `selectors`/)
+    assert.match(
+      await refused('scrape_website', { url: 'http://a/', selectors: 'h1' }),
+      /must be a JSON object/
+    )
+    assert.match(
+      await refused('scrape_website', { url: 'http://a/', selectors: '{}', selektors: '' + 1 }),
+      /no argument `selektors`; did you mean `selectors`/
+    )
     assert.match(await refused('scrape_web', {}), /did you mean `scrape_website`/)
   })
 
@@ -90,14 +125,16 @@ describe('prompts', { timeout: 60_000 }, () => {
 
   test("of one's own stand beside them, or in place of one", async (t) => {
     const folder = promptFolder(t, {
-      'greet.yaml': 'name: greet\ndescription: Say hello\narguments:\n  - name: who\n    default: world\ntemplate: Hello {{who}}{{#if loud}}!{{/if}}\n',
+      'greet.yaml':
+        'name: greet\ndescription: Say hello\narguments:\n  - name: who\n    default: world\ntemplate: Hello {{who}}{{#if loud}}!{{/if}}\n',
       'e2e.yml': 'name: e2e_test\ntemplate: |\n  Ours\n',
       'notes.txt': 'none'
     })
     const own = await startServer(t, ['--prompts', folder])
     const { prompts } = (await own.request('prompts/list')).result
     assert.deepEqual(prompts.map(({ name }) => name).slice(-2), ['e2e_test', 'greet'])
-    const text = async (name) => (await own.request('prompts/get', { name })).result.messages[0].content.text
+    const text = async (name) =>
+      (await own.request('prompts/get', { name })).result.messages[0].content.text
     assert.equal(await text('greet'), 'Hello world')
     assert.equal(await text('e2e_test'), 'Ours\n')
   })

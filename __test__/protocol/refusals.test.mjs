@@ -55,7 +55,11 @@ describe('a request that cannot be served', { timeout: 60_000 }, () => {
 
   test('before the handshake, a call is refused and the handshake still works', async (t) => {
     const fresh = await startServer(t, [], { handshake: false })
-    const { error } = await fresh.request('tools/call', { name: 'navigate', arguments: {} }, { timeout: 5000 })
+    const { error } = await fresh.request(
+      'tools/call',
+      { name: 'navigate', arguments: {} },
+      { timeout: 5000 }
+    )
     assert.ok([-32600, -32602, -32002].includes(error?.code), JSON.stringify(error))
     assert.equal((await fresh.initialize()).serverInfo.name, 'troupe')
   })

@@ -14,7 +14,8 @@ const UPDATED = 'notifications/resources/updated'
 const LIST_CHANGED = 'notifications/resources/list_changed'
 
 /** A button of which a popup comes: without a press not every browser opens one. */
-const POPUP = '<title>Popup</title><button id="popup" onclick="window.open(\'about:blank\')">Open</button>'
+const POPUP =
+  '<title>Popup</title><button id="popup" onclick="window.open(\'about:blank\')">Open</button>'
 
 describe('resources', { timeout: 60_000 }, () => {
   const scope = shared()
@@ -43,7 +44,8 @@ describe('resources', { timeout: 60_000 }, () => {
     assert.equal(mimeType, 'application/json')
     return JSON.parse(text)
   }
-  const listed = async (of = server) => (await request('resources/list', {}, of)).resources.map(({ uri }) => uri)
+  const listed = async (of = server) =>
+    (await request('resources/list', {}, of)).resources.map(({ uri }) => uri)
   /** A new session, at a page. */
   async function sessionAt(path) {
     const sessionId = await server.createSession({ viewport: { width: 700, height: 500 } })
@@ -55,15 +57,22 @@ describe('resources', { timeout: 60_000 }, () => {
     const sessionId = await sessionAt('/form')
     const page = `playwright:///page/${sessionId}/page-1`
     const uris = await listed()
-    for (const uri of [`playwright:///session/${sessionId}`, page]) assert.ok(uris.includes(uri), `${uri} is not in ${uris}`)
+    for (const uri of [`playwright:///session/${sessionId}`, page])
+      assert.ok(uris.includes(uri), `${uri} is not in ${uris}`)
 
     const session = await readJson(`playwright:///session/${sessionId}`)
     assert.equal(session.metadata.sessionId, sessionId)
     assert.equal(session.metadata.pages[0].url, site.url('/form'))
     const { metadata } = await readJson(page)
-    assert.deepEqual([metadata.url, metadata.title, metadata.viewport], [site.url('/form'), 'Form', { width: 700, height: 500 }])
+    assert.deepEqual(
+      [metadata.url, metadata.title, metadata.viewport],
+      [site.url('/form'), 'Form', { width: 700, height: 500 }]
+    )
     assert.ok(Math.abs(Date.now() - metadata.createdAt) < 60_000, `${metadata.createdAt}`)
-    assert.deepEqual((await readJson(`playwright:///page/${sessionId}`)).pages.map(({ uri }) => uri), [page])
+    assert.deepEqual(
+      (await readJson(`playwright:///page/${sessionId}`)).pages.map(({ uri }) => uri),
+      [page]
+    )
   })
 
   test('so is the network log of a page', async () => {
@@ -72,30 +81,48 @@ describe('resources', { timeout: 60_000 }, () => {
     assert.ok(uris.includes(log), `${log} is not in ${uris}`)
     const { metadata: counts, content } = await readJson(log)
     const document = content.find(({ url }) => url === site.url('/form'))
-    assert.deepEqual([document.method, document.status, document.resourceType], ['GET', 200, 'document'])
+    assert.deepEqual(
+      [document.method, document.status, document.resourceType],
+      ['GET', 200, 'document']
+    )
     assert.ok(document.timing.startTime > 0 && document.timing.duration >= 0)
     assert.equal(counts.requestCount, content.length)
     assert.equal(counts.errorCount, 0)
   })
 
-  test('a network log that no browser keeps is not there', { skip: BROWSER !== 'webkit' && 'its browser keeps one' }, async () => {
-    const log = `playwright:///network-log/${await sessionAt('/form')}/page-1`
-    assert.ok(!(await listed()).includes(log))
-    const { error } = await server.request('resources/read', { uri: log })
-    assert.match(error?.message ?? '', /keeping a log of requests cannot be done/)
-  })
+  test(
+    'a network log that no browser keeps is not there',
+    { skip: BROWSER !== 'webkit' && 'its browser keeps one' },
+    async () => {
+      const log = `playwright:///network-log/${await sessionAt('/form')}/page-1`
+      assert.ok(!(await listed()).includes(log))
+      const { error } = await server.request('resources/read', { uri: log })
+      assert.match(error?.message ?? '', /keeping a log of requests cannot be done/)
+    }
+  )
 
   test('elements are listed by a selector, and read by their refs', async () => {
     const sessionId = await sessionAt('/form')
     const selector = encodeURIComponent('form > button, #name')
-    const { elements, count } = await readJson(`playwright:///element/${sessionId}/page-1?selector=${selector}`)
+    const { elements, count } = await readJson(
+      `playwright:///element/${sessionId}/page-1?selector=${selector}`
+    )
     assert.equal(count, 2)
     const [name] = elements
     assert.deepEqual([name.metadata.tagName, name.metadata.attributes.id], ['input', 'name'])
     const { metadata } = await readJson(name.uri)
-    assert.deepEqual([metadata.tagName, metadata.selector, metadata.attributes.name], ['input', '#name', 'name'])
+    assert.deepEqual(
+      [metadata.tagName, metadata.selector, metadata.attributes.name],
+      ['input', '#name', 'name']
+    )
     assert.ok(metadata.boundingBox.width > 0 && metadata.boundingBox.height > 0)
-    const box = (await server.ok('evaluate', { sessionId, script: '(({ x, y }) => ({ x, y }))(document.querySelector("#name").getBoundingClientRect())' })).value
+    const box = (
+      await server.ok('evaluate', {
+        sessionId,
+        script:
+          '(({ x, y }) => ({ x, y }))(document.querySelector("#name").getBoundingClientRect())'
+      })
+    ).value
     assert.deepEqual([metadata.boundingBox.x, metadata.boundingBox.y], [box.x, box.y])
     const all = await readJson(`playwright:///element/${sessionId}/page-1`)
     assert.ok(all.elements.some(({ metadata }) => metadata.attributes.id === 'send'))
@@ -103,7 +130,9 @@ describe('resources', { timeout: 60_000 }, () => {
 
   test('an element in a frame is read with its place in the page', async () => {
     const sessionId = await sessionAt('/frames')
-    const { elements } = await readJson(`playwright:///element/${sessionId}/page-1?selector=${encodeURIComponent('#frame >>> #name')}`)
+    const { elements } = await readJson(
+      `playwright:///element/${sessionId}/page-1?selector=${encodeURIComponent('#frame >>> #name')}`
+    )
     assert.match(elements[0].uri, /f\d+e\d+$/)
     const { metadata } = await readJson(elements[0].uri)
     const script = `(() => { const frame = document.querySelector('#frame'); const outer = frame.getBoundingClientRect()
@@ -114,8 +143,14 @@ describe('resources', { timeout: 60_000 }, () => {
   test('a screenshot that was taken is a blob under its time', async () => {
     const sessionId = await sessionAt('/form')
     const { result } = await server.call('screenshot', { sessionId })
-    const [{ uri, metadata }] = (await readJson(`playwright:///screenshot/${sessionId}`)).screenshots
-    assert.match(uri, new RegExp(String.raw`^playwright:///screenshot/${sessionId}/page-1/\d{4}-\d\d-\d\dT[\d:.]+Z$`))
+    const [{ uri, metadata }] = (await readJson(`playwright:///screenshot/${sessionId}`))
+      .screenshots
+    assert.match(
+      uri,
+      new RegExp(
+        String.raw`^playwright:///screenshot/${sessionId}/page-1/\d{4}-\d\d-\d\dT[\d:.]+Z$`
+      )
+    )
     assert.deepEqual([metadata.width, metadata.height, metadata.fullPage], [700, 500, false])
     assert.ok((await listed()).includes(uri))
     const { blob, mimeType } = await read(uri)
@@ -183,7 +218,9 @@ describe('resources', { timeout: 60_000 }, () => {
   })
 
   test('a subscription to what is not there is refused', async () => {
-    const { error } = await server.request('resources/subscribe', { uri: `playwright:///page/${UNKNOWN_SESSION}/page-1` })
+    const { error } = await server.request('resources/subscribe', {
+      uri: `playwright:///page/${UNKNOWN_SESSION}/page-1`
+    })
     assert.equal(error?.code, -32002)
   })
 
@@ -192,7 +229,10 @@ describe('resources', { timeout: 60_000 }, () => {
     const changes = async (what, act) => {
       server.received.length = 0
       await act()
-      await until(() => server.notifications(LIST_CHANGED).length > 0, `the change of the list by ${what}`)
+      await until(
+        () => server.notifications(LIST_CHANGED).length > 0,
+        `the change of the list by ${what}`
+      )
     }
     await changes('a new session', () => server.createSession())
     await changes('a popup', () => server.ok('click', { sessionId, selector: '#popup' }))
@@ -204,17 +244,31 @@ describe('resources', { timeout: 60_000 }, () => {
     const { resourceTemplates } = await request('resources/templates/list')
     const uris = resourceTemplates.map(({ uriTemplate }) => uriTemplate)
     const uri = 'playwright:///page/{sessionId}/{pageId}'
-    assert.ok(uris.includes(uri) && uris.includes('playwright:///element/{sessionId}/{pageId}{?selector}'), `${uris}`)
+    assert.ok(
+      uris.includes(uri) && uris.includes('playwright:///element/{sessionId}/{pageId}{?selector}'),
+      `${uris}`
+    )
 
     const sessionId = await sessionAt('/')
     const complete = async (name, value, known) => {
-      const params = { ref: { type: 'ref/resource', uri }, argument: { name, value }, context: { arguments: known } }
+      const params = {
+        ref: { type: 'ref/resource', uri },
+        argument: { name, value },
+        context: { arguments: known }
+      }
       return (await request('completion/complete', params)).completion
     }
     assert.deepEqual((await complete('sessionId', sessionId.slice(0, 13))).values, [sessionId])
-    assert.deepEqual(await complete('pageId', 'page', { sessionId }), { values: ['page-1'], total: 1, hasMore: false })
+    assert.deepEqual(await complete('pageId', 'page', { sessionId }), {
+      values: ['page-1'],
+      total: 1,
+      hasMore: false
+    })
     assert.deepEqual((await complete('pageId', 'x', { sessionId })).values, [])
-    const { error } = await server.request('completion/complete', { ref: { type: 'ref/resource', uri: 'x:{y}' }, argument: { name: 'y', value: '' } })
+    const { error } = await server.request('completion/complete', {
+      ref: { type: 'ref/resource', uri: 'x:{y}' },
+      argument: { name: 'y', value: '' }
+    })
     assert.equal(error?.code, -32602)
   })
 })
@@ -222,24 +276,41 @@ describe('resources', { timeout: 60_000 }, () => {
 test(`a client of ${MODERN} listens to what it names`, { timeout: 30_000 }, async (t) => {
   const site = await startSite(t, { '/popup': POPUP })
   const server = await startServer(t, [], { handshake: false })
-  const call = async (name, args) => (await modernRequest(server, 'tools/call', { name, arguments: args })).structuredContent
+  const call = async (name, args) =>
+    (await modernRequest(server, 'tools/call', { name, arguments: args })).structuredContent
   const { sessionId } = await call('create_session', {})
   const uri = `playwright:///page/${sessionId}/page-1`
-  const notifications = { resourcesListChanged: true, resourceSubscriptions: [uri, 'file:///etc/passwd'] }
+  const notifications = {
+    resourcesListChanged: true,
+    resourceSubscriptions: [uri, 'file:///etc/passwd']
+  }
   const listening = modernRequest(server, 'subscriptions/listen', { notifications })
-  await until(() => server.notifications('notifications/subscriptions/acknowledged').length > 0, 'the acknowledgment')
+  await until(
+    () => server.notifications('notifications/subscriptions/acknowledged').length > 0,
+    'the acknowledgment'
+  )
   const [granted] = server.notifications('notifications/subscriptions/acknowledged')
-  assert.deepEqual(granted.notifications, { resourcesListChanged: true, resourceSubscriptions: [uri] })
+  assert.deepEqual(granted.notifications, {
+    resourcesListChanged: true,
+    resourceSubscriptions: [uri]
+  })
 
   await call('navigate', { sessionId, url: site.url('/popup') })
   await until(() => server.notifications(UPDATED).length > 0, 'the update')
   assert.ok(server.notifications(UPDATED).every((update) => update.uri === uri))
   await call('click', { sessionId, selector: '#popup' })
   await until(() => server.notifications(LIST_CHANGED).length > 0, 'the change of the list')
-  assert.ok(server.notifications(LIST_CHANGED).every(({ _meta }) => _meta['io.modelcontextprotocol/subscriptionId'] !== undefined))
+  assert.ok(
+    server
+      .notifications(LIST_CHANGED)
+      .every(({ _meta }) => _meta['io.modelcontextprotocol/subscriptionId'] !== undefined)
+  )
 
   // A missing resource has a different error in this protocol version.
-  const { error } = await server.request('resources/read', { uri: 'playwright:///window/1', _meta: META })
+  const { error } = await server.request('resources/read', {
+    uri: 'playwright:///window/1',
+    _meta: META
+  })
   assert.equal(error?.code, -32602)
   listening.catch(() => {})
 })

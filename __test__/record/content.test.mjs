@@ -58,7 +58,10 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     await first.end()
     const second = await startServer(t, ['--store', restarted])
     assert.equal(await second.ok('get_content', { ref_id: meta.refId }), '')
-    assert.match(await second.ok('get_content', { ref_id: meta.refId, reset_cursor: true }), /heading "List"/)
+    assert.match(
+      await second.ok('get_content', { ref_id: meta.refId, reset_cursor: true }),
+      /heading "List"/
+    )
   })
 
   test('empty diff returns empty string (not error)', async () => {
@@ -73,7 +76,8 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
   test('initial read (no cursor) returns full content', async () => {
     const { sessionId, ref_id } = await onList()
     const content = await server.ok('get_content', { ref_id })
-    for (let number = 0; number < 20; number++) assert.ok(content.includes(`Link ${number}"`), content)
+    for (let number = 0; number < 20; number++)
+      assert.ok(content.includes(`Link ${number}"`), content)
     assert.equal(await server.ok('get_content', { session_id: sessionId }), content)
   })
 
@@ -83,7 +87,10 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     await server.ok('click', { sessionId, selector: 'role=button[name="Add"]' })
     await server.ok('evaluate', { sessionId, script: '({ not: "the page" })' })
     await server.ok('get_cookies', { sessionId })
-    assert.match(await server.ok('get_content', { session_id: sessionId }), /\n\+- paragraph: Item 0\n/)
+    assert.match(
+      await server.ok('get_content', { session_id: sessionId }),
+      /\n\+- paragraph: Item 0\n/
+    )
     await server.ok('evaluate', { sessionId, script: '1' })
     assert.equal(await server.ok('get_content', { session_id: sessionId }), '')
   })
@@ -94,7 +101,11 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     assert.match(JSON.stringify(await server.ok('get_content', { session_id: sessionId })), /1,2/)
     const { url } = { url: site.url('/list') }
     await server.ok('navigate', { sessionId, url })
-    assert.match(await server.ok('get_content', { session_id: sessionId }), /^- .*[^]*heading "List"/, 'the first reading of the page is the whole of it')
+    assert.match(
+      await server.ok('get_content', { session_id: sessionId }),
+      /^- .*[^]*heading "List"/,
+      'the first reading of the page is the whole of it'
+    )
   })
 
   test('diff algorithm: simple string comparison (hash-based)', async () => {
@@ -111,15 +122,21 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     const { meta } = await server.call('evaluate', { sessionId, script: '1' })
     const said = await server.ok('get_console_content', { session_id: sessionId })
     assert.match(said, /\[info\] said once/)
-    const [{ refId }] = (await server.ok('list_requests', { sessionId })).requests.filter((request) => request.hasConsoleLogs)
-    for (let times = 0; times < 2; times++) assert.match(await server.ok('get_console_content', { ref_id: refId }), /said once/)
+    const [{ refId }] = (await server.ok('list_requests', { sessionId })).requests.filter(
+      (request) => request.hasConsoleLogs
+    )
+    for (let times = 0; times < 2; times++)
+      assert.match(await server.ok('get_console_content', { ref_id: refId }), /said once/)
     assert.ok(meta.refId)
   })
 
   test('offset and searchFor move no cursor; searchFor filters lines', async () => {
     const { ref_id } = await onList()
     const lines = await server.ok('get_content', { ref_id, search_for: 'link 1' })
-    assert.deepEqual(lines.split('\n').map((line) => /Link \d+/.exec(line)[0]), ['Link 1', ...Array.from({ length: 10 }, (_, number) => `Link 1${number}`)])
+    assert.deepEqual(
+      lines.split('\n').map((line) => /Link \d+/.exec(line)[0]),
+      ['Link 1', ...Array.from({ length: 10 }, (_, number) => `Link 1${number}`)]
+    )
     assert.equal(await server.ok('get_content', { ref_id, search_for: 'not there' }), '')
     const rest = await server.ok('get_content', { ref_id, offset: 5 })
     const whole = await server.ok('get_content', { ref_id })
@@ -141,24 +158,50 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
       const again = await server.call('get_content', { refId: taken.meta.refId })
       assert.deepEqual(again.result.content, taken.result.content)
     }
-    const compared = await server.call('compare_screenshots', { sessionId, baseline: taken.meta.refId })
+    const compared = await server.call('compare_screenshots', {
+      sessionId,
+      baseline: taken.meta.refId
+    })
     const { result } = await server.call('get_content', { refId: compared.meta.refId })
-    assert.deepEqual(result.content.map(({ type }) => type), ['text', 'image'])
+    assert.deepEqual(
+      result.content.map(({ type }) => type),
+      ['text', 'image']
+    )
     assert.equal(pictureOf({ result }), pictureOf(compared))
     assert.match(result.content[0].text, /"percentage":0/)
     // A part of the text has no images.
-    assert.deepEqual((await server.call('get_content', { refId: compared.meta.refId, offset: 1 })).result.content.map(({ type }) => type), ['text'])
+    assert.deepEqual(
+      (
+        await server.call('get_content', { refId: compared.meta.refId, offset: 1 })
+      ).result.content.map(({ type }) => type),
+      ['text']
+    )
     // The page's changes have none either.
     await server.ok('get_content', { session_id: sessionId })
-    assert.deepEqual((await server.call('get_content', { session_id: sessionId })).result.content.filter(({ type }) => type === 'image'), [])
+    assert.deepEqual(
+      (await server.call('get_content', { session_id: sessionId })).result.content.filter(
+        ({ type }) => type === 'image'
+      ),
+      []
+    )
   })
 
   test('each step of a batch has a record of its own, beside that of the batch', async () => {
     const { sessionId } = await onList()
-    const steps = [{ tool: 'get_text', arguments: { selector: 'h1' } }, { tool: 'evaluate', arguments: { script: '7' } }]
+    const steps = [
+      { tool: 'get_text', arguments: { selector: 'h1' } },
+      { tool: 'evaluate', arguments: { script: '7' } }
+    ]
     const { meta } = await server.call('batch', { sessionId, steps })
     const { requests } = await server.ok('list_requests', { sessionId })
-    assert.deepEqual(requests.slice(0, 3).map(({ tool, status }) => [tool, status]), [['evaluate', 'success'], ['get_text', 'success'], ['batch', 'success']])
+    assert.deepEqual(
+      requests.slice(0, 3).map(({ tool, status }) => [tool, status]),
+      [
+        ['evaluate', 'success'],
+        ['get_text', 'success'],
+        ['batch', 'success']
+      ]
+    )
     assert.equal(requests[2].refId, meta.refId)
   })
 
@@ -173,7 +216,10 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
       await server.ok('list_requests', { session_id: sessionId })
     }
     const { requests } = await server.ok('list_requests', { session_id: sessionId })
-    assert.deepEqual(requests.map(({ tool }) => tool), ['navigate', 'create_session'])
+    assert.deepEqual(
+      requests.map(({ tool }) => tool),
+      ['navigate', 'create_session']
+    )
   })
 
   test('lists show what this client made or named, and nobody else', async (t) => {
@@ -182,7 +228,10 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     assert.deepEqual((await other.ok('list_requests')).requests, [])
     // An id is a capability: who names it may read.
     assert.match(await other.ok('get_content', { ref_id }), /heading "List"/)
-    assert.deepEqual((await other.ok('list_requests', { sessionId })).requests.map(({ tool }) => tool), ['navigate', 'create_session'])
+    assert.deepEqual(
+      (await other.ok('list_requests', { sessionId })).requests.map(({ tool }) => tool),
+      ['navigate', 'create_session']
+    )
     const unknown = await other.call('get_content', { ref_id: 'nothing-like-this' })
     assert.equal(unknown.json.errorCode, 'RECORD_NOT_FOUND')
   })
@@ -197,7 +246,8 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
 })
 
 describe('the console of a page', { timeout: 60_000 }, () => {
-  const SCRIPT = "console.debug('d'); console.info('i', {a: 1}); console.warn('w'); console.error('e'); setTimeout(() => { throw new Error('thrown') })"
+  const SCRIPT =
+    "console.debug('d'); console.info('i', {a: 1}); console.warn('w'); console.error('e'); setTimeout(() => { throw new Error('thrown') })"
 
   for (const store of ['memory', 'none']) {
     test(`is told by level, with its place, with --store ${store}`, async (t) => {
@@ -206,10 +256,18 @@ describe('the console of a page', { timeout: 60_000 }, () => {
       await server.ok('navigate', { url: site.url('/loud') })
       await server.ok('wait_for_load', { state: 'networkidle' })
       const all = await server.ok('get_console_content')
-      for (const [level, text] of [['debug', 'd'], ['info', 'i {a: 1}'], ['warn', 'w'], ['error', 'e']]) {
+      for (const [level, text] of [
+        ['debug', 'd'],
+        ['info', 'i {a: 1}'],
+        ['warn', 'w'],
+        ['error', 'e']
+      ]) {
         assert.ok(all.includes(`[${level}] ${text} (${site.url('/loud')}:1:`), all)
         const lines = (await server.ok('get_console_content', { level })).split('\n')
-        assert.ok(lines.length > 0 && lines.every((line) => line.startsWith(`[${level}] `)), lines.join('\n'))
+        assert.ok(
+          lines.length > 0 && lines.every((line) => line.startsWith(`[${level}] `)),
+          lines.join('\n')
+        )
       }
       assert.match(all, /\[error\] Uncaught Error: thrown/)
     })
@@ -227,32 +285,55 @@ describe('--responses ref', { timeout: 60_000 }, () => {
       ref_id: meta.refId,
       session_id: sessionId,
       status: 'success',
-      metadata: { tool: 'navigate', has_snapshot: true, has_console_logs: false, console_error_count: 0 }
+      metadata: {
+        tool: 'navigate',
+        has_snapshot: true,
+        has_console_logs: false,
+        console_error_count: 0
+      }
     })
     assert.match(timestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     assert.match(await server.ok('get_content', { ref_id: json.ref_id }), /heading "List"/)
 
     await server.ok('evaluate', { sessionId, script: "console.error('one'); console.error('two')" })
-    const logged = (await server.ok('list_requests', { sessionId })).requests.reduce((sum, request) => sum + request.consoleErrorCount, 0)
+    const logged = (await server.ok('list_requests', { sessionId })).requests.reduce(
+      (sum, request) => sum + request.consoleErrorCount,
+      0
+    )
     assert.equal(logged, 2)
 
     const failed = await server.call('click', { sessionId, selector: '#nothing', timeout: 50 })
     assert.ok(failed.isError)
     assert.equal(failed.json.errorCode, 'ELEMENT_NOT_FOUND')
-    assert.deepEqual([failed.json.ref_id, failed.json.status, failed.json.error], [failed.meta.refId, 'error', failed.json.message])
+    assert.deepEqual(
+      [failed.json.ref_id, failed.json.status, failed.json.error],
+      [failed.meta.refId, 'error', failed.json.message]
+    )
   })
 
   test('needs a store to have the content in', async (t) => {
-    const server = await startServer(t, ['--responses', 'ref', '--store', 'none'], { handshake: false })
+    const server = await startServer(t, ['--responses', 'ref', '--store', 'none'], {
+      handshake: false
+    })
     assert.equal((await server.exit).code, 2)
     assert.match(server.stderr(), /responses.*store/)
   })
 })
 
-test('without a record, get_content returns the last screenshots of a session', { timeout: 60_000 }, async (t) => {
-  const server = await startServer(t, ['--store', 'none'])
-  const sessionId = await server.createSession()
-  const taken = await server.call('screenshot', { sessionId })
-  assert.equal(pictureOf(await server.call('get_content', { refId: taken.meta.refId })), pictureOf(taken))
-  assert.equal((await server.call('get_content', { refId: 'another' })).json.errorCode, 'RECORD_NOT_FOUND')
-})
+test(
+  'without a record, get_content returns the last screenshots of a session',
+  { timeout: 60_000 },
+  async (t) => {
+    const server = await startServer(t, ['--store', 'none'])
+    const sessionId = await server.createSession()
+    const taken = await server.call('screenshot', { sessionId })
+    assert.equal(
+      pictureOf(await server.call('get_content', { refId: taken.meta.refId })),
+      pictureOf(taken)
+    )
+    assert.equal(
+      (await server.call('get_content', { refId: 'another' })).json.errorCode,
+      'RECORD_NOT_FOUND'
+    )
+  }
+)

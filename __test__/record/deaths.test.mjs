@@ -29,9 +29,17 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
     const second = await startServer(t, ['--store', file])
     assert.ok(await second.createSession())
     const { sessions } = await second.ok('list_sessions')
-    assert.ok(sessions.some((session) => session.sessionId === sessionId && session.state === 'recoverable'), JSON.stringify(sessions))
+    assert.ok(
+      sessions.some(
+        (session) => session.sessionId === sessionId && session.state === 'recoverable'
+      ),
+      JSON.stringify(sessions)
+    )
     assert.match(await second.ok('get_content', { ref_id: meta.refId }), /Before the crash/)
-    assert.deepEqual((await second.ok('list_requests', { sessionId })).requests.map(({ tool }) => tool), ['navigate', 'create_session'])
+    assert.deepEqual(
+      (await second.ok('list_requests', { sessionId })).requests.map(({ tool }) => tool),
+      ['navigate', 'create_session']
+    )
     const { json } = await second.call('snapshot', { sessionId })
     assert.deepEqual([json.errorCode, json.details.reason], ['SESSION_NOT_FOUND', 'recoverable'])
     assert.match(json.suggestion, /session_resume/)
@@ -39,13 +47,19 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
 
   test('diff cursors survive the restart, and resumed reads return the correct delta', async (t) => {
     const file = recordFile(t)
-    const site = await startSite(t, { '/grows': '<title>Grows</title><h1>Grows</h1>' + '<p>A line of text</p>'.repeat(30) })
+    const site = await startSite(t, {
+      '/grows': '<title>Grows</title><h1>Grows</h1>' + '<p>A line of text</p>'.repeat(30)
+    })
     const first = await startServer(t, ['--store', file])
     const sessionId = await first.createSession()
     const { meta } = await first.call('navigate', { sessionId, url: site.url('/grows') })
     await first.ok('get_content', { session_id: sessionId })
     await first.ok('get_content', { ref_id: meta.refId })
-    await first.ok('evaluate', { sessionId, script: "document.body.append(Object.assign(document.createElement('h2'), { textContent: 'New' }))" })
+    await first.ok('evaluate', {
+      sessionId,
+      script:
+        "document.body.append(Object.assign(document.createElement('h2'), { textContent: 'New' }))"
+    })
     await first.ok('hover', { sessionId, selector: 'h1' })
     await kill(first)
     const second = await startServer(t, ['--store', file])
@@ -57,42 +71,68 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
 
   test('after session_resume, get_content by session returns the unread change', async (t) => {
     const file = recordFile(t)
-    const site = await startSite(t, { '/grows': '<title>Grows</title><h1>Grows</h1>' + '<p>A line of text</p>'.repeat(30) })
+    const site = await startSite(t, {
+      '/grows': '<title>Grows</title><h1>Grows</h1>' + '<p>A line of text</p>'.repeat(30)
+    })
     const first = await startServer(t, ['--store', file])
     const sessionId = await first.createSession()
     await first.call('navigate', { sessionId, url: site.url('/grows') })
     await first.ok('get_content', { session_id: sessionId })
-    await first.ok('evaluate', { sessionId, script: "document.body.append(Object.assign(document.createElement('h2'), { textContent: 'New' }))" })
+    await first.ok('evaluate', {
+      sessionId,
+      script:
+        "document.body.append(Object.assign(document.createElement('h2'), { textContent: 'New' }))"
+    })
     await first.ok('hover', { sessionId, selector: 'h1' })
     await lossLimit()
     await kill(first)
     const second = await startServer(t, ['--store', file])
     await second.ok('session_resume', { sessionId })
-    assert.match(await second.ok('get_content', { session_id: sessionId }), /^@@ .* @@\n\+- heading "New"/)
+    assert.match(
+      await second.ok('get_content', { session_id: sessionId }),
+      /^@@ .* @@\n\+- heading "New"/
+    )
     assert.equal(await second.ok('get_content', { session_id: sessionId }), '')
   })
 
-  test('the states recoverable and stale are stored in the table', { skip: NO_SQLITE }, async (t) => {
-    const file = recordFile(t)
-    const site = await startSite(t)
-    const stateOf = (id) => query(file, `SELECT state FROM sessions WHERE session_id = '${id}'`)[0]?.state
-    const first = await startServer(t, ['--store', file])
-    const [recent, old, unsaved] = [await first.createSession(), await first.createSession(), await first.createSession()]
-    for (const sessionId of [recent, old, unsaved]) await first.ok('navigate', { sessionId, url: site.url('/') })
-    await lossLimit()
-    await kill(first)
-    assert.equal(stateOf(recent), 'active', 'nobody has looked yet')
-    query(file, `UPDATE session_snapshots SET saved_at = saved_at - 25 * 3600000 WHERE session_id = '${old}'`)
-    query(file, `DELETE FROM session_snapshots WHERE session_id = '${unsaved}'`)
-    const second = await startServer(t, ['--store', file])
-    await second.ok('list_sessions')
-    assert.deepEqual([recent, old, unsaved].map(stateOf), ['recoverable', 'stale', 'closed'])
-    await second.ok('session_resume', { sessionId: recent })
-    await second.ok('list_sessions')
-    assert.equal(stateOf(recent), 'active')
-    assert.equal((await second.end()).code, 0)
-    assert.equal(stateOf(recent), 'recoverable', 'a server that ends in order stores the state itself')
-  })
+  test(
+    'the states recoverable and stale are stored in the table',
+    { skip: NO_SQLITE },
+    async (t) => {
+      const file = recordFile(t)
+      const site = await startSite(t)
+      const stateOf = (id) =>
+        query(file, `SELECT state FROM sessions WHERE session_id = '${id}'`)[0]?.state
+      const first = await startServer(t, ['--store', file])
+      const [recent, old, unsaved] = [
+        await first.createSession(),
+        await first.createSession(),
+        await first.createSession()
+      ]
+      for (const sessionId of [recent, old, unsaved])
+        await first.ok('navigate', { sessionId, url: site.url('/') })
+      await lossLimit()
+      await kill(first)
+      assert.equal(stateOf(recent), 'active', 'nobody has looked yet')
+      query(
+        file,
+        `UPDATE session_snapshots SET saved_at = saved_at - 25 * 3600000 WHERE session_id = '${old}'`
+      )
+      query(file, `DELETE FROM session_snapshots WHERE session_id = '${unsaved}'`)
+      const second = await startServer(t, ['--store', file])
+      await second.ok('list_sessions')
+      assert.deepEqual([recent, old, unsaved].map(stateOf), ['recoverable', 'stale', 'closed'])
+      await second.ok('session_resume', { sessionId: recent })
+      await second.ok('list_sessions')
+      assert.equal(stateOf(recent), 'active')
+      assert.equal((await second.end()).code, 0)
+      assert.equal(
+        stateOf(recent),
+        'recoverable',
+        'a server that ends in order stores the state itself'
+      )
+    }
+  )
 
   test('calls that come while the browser is started again are answered, each as it went, and recorded so', async (t) => {
     const file = recordFile(t)
@@ -101,11 +141,18 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
     const sessions = await Promise.all([server.createSession(), server.createSession()])
     await lossLimit()
     // Where a page has come to is known without a look at it.
-    await Promise.all(sessions.map((sessionId) => server.ok('navigate', { sessionId, url: site.url('/a') })))
+    await Promise.all(
+      sessions.map((sessionId) => server.ok('navigate', { sessionId, url: site.url('/a') }))
+    )
     const [browser] = browsers(/** @type {number} */ (server.child.pid))
     process.kill(browser.pid, 'SIGKILL')
     const meanwhile = await Promise.all(
-      Array.from({ length: 10 }, (_, number) => server.call('evaluate', { sessionId: sessions[number % 2], script: `document.title + ${number}` }))
+      Array.from({ length: 10 }, (_, number) =>
+        server.call('evaluate', {
+          sessionId: sessions[number % 2],
+          script: `document.title + ${number}`
+        })
+      )
     )
     for (const [number, { isError, json }] of meanwhile.entries()) {
       if (isError) assert.deepEqual([json.errorCode, json.retryable], ['BROWSER_CRASHED', true])
@@ -113,12 +160,21 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
     }
     // The calls that got an error are retried.
     for (const sessionId of sessions) {
-      await until(async () => (await server.call('evaluate', { sessionId, script: 'document.title' })).json?.value === 'A', 'the session')
+      await until(
+        async () =>
+          (await server.call('evaluate', { sessionId, script: 'document.title' })).json?.value ===
+          'A',
+        'the session'
+      )
     }
     await server.end()
-    const rows = query(file, "SELECT ref_id, status FROM requests JOIN responses USING (ref_id) WHERE tool_name = 'evaluate'")
+    const rows = query(
+      file,
+      "SELECT ref_id, status FROM requests JOIN responses USING (ref_id) WHERE tool_name = 'evaluate'"
+    )
     const recorded = new Map(rows.map(({ ref_id, status }) => [ref_id, status]))
-    for (const { meta, isError } of meanwhile) assert.equal(recorded.get(meta.refId), isError ? 'error' : 'success')
+    for (const { meta, isError } of meanwhile)
+      assert.equal(recorded.get(meta.refId), isError ? 'error' : 'success')
   })
 
   test('the server shuts down while the client is attached: what ran is in the record as cut short', async (t) => {
@@ -131,7 +187,10 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
     server.child.kill('SIGTERM')
     assert.deepEqual(await server.exit, { code: 0, signal: null })
     await hanging
-    const [row] = query(file, "SELECT status, error_message FROM requests JOIN responses USING (ref_id) WHERE tool_name = 'navigate'")
+    const [row] = query(
+      file,
+      "SELECT status, error_message FROM requests JOIN responses USING (ref_id) WHERE tool_name = 'navigate'"
+    )
     assert.equal(row.status, 'error')
     assert.deepEqual(query(file, 'SELECT * FROM servers'), [])
   })

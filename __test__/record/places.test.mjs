@@ -1,7 +1,15 @@
 // Where the record is kept, and what becomes of calls when that place is no good.
 import assert from 'node:assert/strict'
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmdirSync,
+  statSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -38,22 +46,31 @@ describe('the place of the record', { timeout: 120_000 }, () => {
 
   test('with --store none nothing is written anywhere', async (t) => {
     const folder = temporaryFolder(t)
-    const server = await startServer(t, ['--store', 'none'], { env: { XDG_STATE_HOME: folder, HOME: folder }, cwd: folder })
+    const server = await startServer(t, ['--store', 'none'], {
+      env: { XDG_STATE_HOME: folder, HOME: folder },
+      cwd: folder
+    })
     await server.ok('navigate', { url: PAGE })
     await server.end()
-    assert.ok(!readdirSync(folder, { recursive: true }).some((name) => String(name).includes('record')))
+    assert.ok(
+      !readdirSync(folder, { recursive: true }).some((name) => String(name).includes('record'))
+    )
   })
 
-  test('a newer file is refused with a clear message, and left as it is', { skip: NO_SQLITE }, async (t) => {
-    const file = recordFile(t)
-    await (await startServer(t, ['--store', file])).end()
-    query(file, 'PRAGMA user_version = 99')
-    const before = readFileSync(file)
-    const { code, stderr } = await refused(t, ['--store', file])
-    assert.equal(code, 1)
-    assert.match(stderr, /newer version/)
-    assert.deepEqual(readFileSync(file), before)
-  })
+  test(
+    'a newer file is refused with a clear message, and left as it is',
+    { skip: NO_SQLITE },
+    async (t) => {
+      const file = recordFile(t)
+      await (await startServer(t, ['--store', file])).end()
+      query(file, 'PRAGMA user_version = 99')
+      const before = readFileSync(file)
+      const { code, stderr } = await refused(t, ['--store', file])
+      assert.equal(code, 1)
+      assert.match(stderr, /newer version/)
+      assert.deepEqual(readFileSync(file), before)
+    }
+  )
 
   test('a damaged file is refused, told by doctor, and moved aside only by doctor --repair', async (t) => {
     const file = recordFile(t)
@@ -72,15 +89,19 @@ describe('the place of the record', { timeout: 120_000 }, () => {
     await server.ok('list_sessions')
   })
 
-  test('a file that is only to be read costs a warning; calls succeed', { skip: process.getuid?.() === 0 && 'root may write everything' }, async (t) => {
-    const file = recordFile(t)
-    await (await startServer(t, ['--store', file])).end()
-    chmodSync(file, 0o400)
-    const server = await startServer(t, ['--store', file])
-    const { meta } = await server.call('navigate', { url: PAGE })
-    await server.told(/cannot be written/)
-    assert.match(await server.ok('get_content', { refId: meta.refId }), /heading "Page"/)
-  })
+  test(
+    'a file that is only to be read costs a warning; calls succeed',
+    { skip: process.getuid?.() === 0 && 'root may write everything' },
+    async (t) => {
+      const file = recordFile(t)
+      await (await startServer(t, ['--store', file])).end()
+      chmodSync(file, 0o400)
+      const server = await startServer(t, ['--store', file])
+      const { meta } = await server.call('navigate', { url: PAGE })
+      await server.told(/cannot be written/)
+      assert.match(await server.ok('get_content', { refId: meta.refId }), /heading "Page"/)
+    }
+  )
 
   test('a file on a disk that is only to be read costs a warning; calls succeed', async (t) => {
     const disk = smallDisk(t)
@@ -101,16 +122,24 @@ describe('the place of the record', { timeout: 120_000 }, () => {
     assert.match(await server.ok('get_content', { refId: meta.refId }), /heading "Page"/)
   })
 
-  test('a file that another process has locked holds up no call for long; what was said is written afterwards', { skip: NO_SQLITE }, async (t) => {
-    const file = recordFile(t)
-    const server = await startServer(t, ['--store', file])
-    await server.ok('navigate', { url: PAGE })
-    const release = await lock(t, file)
-    for (let number = 0; number < 5; number++) assert.ok((await server.call('evaluate', { script: `'locked ${number}'` })).ms < 3000)
-    await server.told(/cannot be written.*locked/)
-    await release()
-    await until(() => query(file, "SELECT * FROM responses WHERE result LIKE '%locked 4%'").length === 1, 'the record to catch up')
-  })
+  test(
+    'a file that another process has locked holds up no call for long; what was said is written afterwards',
+    { skip: NO_SQLITE },
+    async (t) => {
+      const file = recordFile(t)
+      const server = await startServer(t, ['--store', file])
+      await server.ok('navigate', { url: PAGE })
+      const release = await lock(t, file)
+      for (let number = 0; number < 5; number++)
+        assert.ok((await server.call('evaluate', { script: `'locked ${number}'` })).ms < 3000)
+      await server.told(/cannot be written.*locked/)
+      await release()
+      await until(
+        () => query(file, "SELECT * FROM responses WHERE result LIKE '%locked 4%'").length === 1,
+        'the record to catch up'
+      )
+    }
+  )
 
   test('a full disk costs a warning; calls succeed, and once there is room again they are recorded', async (t) => {
     const disk = smallDisk(t)
@@ -124,41 +153,59 @@ describe('the place of the record', { timeout: 120_000 }, () => {
     assert.ok(disk.remount('size=64m'))
     const recorded = async () => {
       const { meta } = await server.call('evaluate', { script: "'there is room'" })
-      return (await server.call('get_content', { refId: meta.refId })).text.includes('there is room')
+      return (await server.call('get_content', { refId: meta.refId })).text.includes(
+        'there is room'
+      )
     }
     await until(recorded, 'the record to be written again')
     await server.told(/is written again/)
   })
 
-  test('a session created while the disk was full is recorded, and can be resumed, once there is room', { skip: NO_SQLITE }, async (t) => {
-    const disk = smallDisk(t)
-    if (!disk) return
-    const file = join(disk.folder, 'record.db')
-    const server = await startServer(t, ['--store', file])
-    for (let number = 0; number < 8; number++) await server.call('evaluate', { script: `'${number}'.repeat(2e5)` })
-    await server.told(/cannot be written.*full/)
-    const sessionId = await server.createSession()
-    await server.ok('navigate', { sessionId, url: PAGE })
-    assert.ok(disk.remount('size=64m'))
-    const has = async (table) => {
-      await server.ok('evaluate', { sessionId, script: '1' })
-      return query(file, `SELECT 1 FROM ${table} WHERE session_id = '${sessionId}'`).length > 0
+  test(
+    'a session created while the disk was full is recorded, and can be resumed, once there is room',
+    { skip: NO_SQLITE },
+    async (t) => {
+      const disk = smallDisk(t)
+      if (!disk) return
+      const file = join(disk.folder, 'record.db')
+      const server = await startServer(t, ['--store', file])
+      for (let number = 0; number < 8; number++)
+        await server.call('evaluate', { script: `'${number}'.repeat(2e5)` })
+      await server.told(/cannot be written.*full/)
+      const sessionId = await server.createSession()
+      await server.ok('navigate', { sessionId, url: PAGE })
+      assert.ok(disk.remount('size=64m'))
+      const has = async (table) => {
+        await server.ok('evaluate', { sessionId, script: '1' })
+        return query(file, `SELECT 1 FROM ${table} WHERE session_id = '${sessionId}'`).length > 0
+      }
+      await until(() => has('requests'), 'its calls in the record')
+      await until(() => has('session_snapshots'), 'its state in the record')
+      await kill(server)
+      const next = await startServer(t, ['--store', file])
+      const { pages } = await next.ok('session_resume', { sessionId })
+      assert.deepEqual(
+        pages.map(({ url }) => url),
+        [PAGE]
+      )
     }
-    await until(() => has('requests'), 'its calls in the record')
-    await until(() => has('session_snapshots'), 'its state in the record')
-    await kill(server)
-    const next = await startServer(t, ['--store', file])
-    const { pages } = await next.ok('session_resume', { sessionId })
-    assert.deepEqual(pages.map(({ url }) => url), [PAGE])
-  })
+  )
 
   test('two servers on one file keep out of each other’s way', { skip: NO_SQLITE }, async (t) => {
     const file = recordFile(t)
-    const servers = await Promise.all([startServer(t, ['--store', file]), startServer(t, ['--store', file])])
+    const servers = await Promise.all([
+      startServer(t, ['--store', file]),
+      startServer(t, ['--store', file])
+    ])
     const sessions = await Promise.all(servers.map((server) => server.createSession()))
     await Promise.all(
       servers.flatMap((server, index) =>
-        Array.from({ length: 20 }, (_, number) => server.ok('evaluate', { sessionId: sessions[index], script: `'server ${index} call ${number}'` }))
+        Array.from({ length: 20 }, (_, number) =>
+          server.ok('evaluate', {
+            sessionId: sessions[index],
+            script: `'server ${index} call ${number}'`
+          })
+        )
       )
     )
     for (const [index, session] of sessions.entries()) {
@@ -189,12 +236,16 @@ function smallDisk(t) {
     execFileSync('umount', ['-l', folder])
     rmdirSync(folder)
   })
-  return { folder, /** @param {string} options */ remount: (options) => mount('-o', `remount,${options}`, folder) }
+  return {
+    folder,
+    /** @param {string} options */ remount: (options) => mount('-o', `remount,${options}`, folder)
+  }
 }
 
 /** Holds the lock for writing, as another program might. @param {string} file */
 async function lock(t, file) {
-  const script = "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None)\nc.execute('BEGIN IMMEDIATE')\nprint('locked', flush=True)\nsys.stdin.read()"
+  const script =
+    "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None)\nc.execute('BEGIN IMMEDIATE')\nprint('locked', flush=True)\nsys.stdin.read()"
   const child = spawn('python3', ['-c', script, file], { stdio: ['pipe', 'pipe', 'inherit'] })
   t.after(() => child.kill('SIGKILL'))
   const ended = new Promise((resolve) => child.on('close', resolve))
@@ -207,6 +258,9 @@ async function lock(t, file) {
 
 /** What a command prints. @param {string[]} args */
 async function troupe(args) {
-  const { stdout } = await promisify(execFile)(process.execPath, [BIN, ...args], { env: cleanEnvironment(), timeout: 20_000 }).catch((ended) => ended)
+  const { stdout } = await promisify(execFile)(process.execPath, [BIN, ...args], {
+    env: cleanEnvironment(),
+    timeout: 20_000
+  }).catch((ended) => ended)
   return stdout
 }

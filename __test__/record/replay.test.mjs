@@ -9,9 +9,11 @@ import { startServer } from '../support/server.mjs'
 import { html, startSite } from '../support/site.mjs'
 
 /** Posts what was done; the site has it when the function returns. */
-const DONE = "<script>function done(what) { const request = new XMLHttpRequest(); request.open('POST', '/done?' + encodeURIComponent(what), false); request.send() }</script>"
+const DONE =
+  "<script>function done(what) { const request = new XMLHttpRequest(); request.open('POST', '/done?' + encodeURIComponent(what), false); request.send() }</script>"
 /** An icon that posts what was done. */
-const icon = (what, attributes = '') => `<button ${attributes} onclick="done('${what}')"><svg width="20" height="20"></svg></button>`
+const icon = (what, attributes = '') =>
+  `<button ${attributes} onclick="done('${what}')"><svg width="20" height="20"></svg></button>`
 const item = (name, buttons) => `<li><span>${name}</span>${buttons}</li>`
 const list = (...items) => `<ul>${items.join('')}</ul>`
 
@@ -19,7 +21,8 @@ const list = (...items) => `<ul>${items.join('')}</ul>`
 async function startPage(t, body) {
   const page = { body, done: /** @type {string[]} */ ([]), url: '' }
   const site = await startSite(t, {
-    '/page': (_request, response) => html(response, `<!doctype html><title>Page</title>${DONE}${page.body}`),
+    '/page': (_request, response) =>
+      html(response, `<!doctype html><title>Page</title>${DONE}${page.body}`),
     '/done': (_request, response, { search }) => {
       page.done.push(decodeURIComponent(search.slice(1)))
       response.end()
@@ -47,9 +50,15 @@ async function record(t, page, pattern) {
 
 describe('an exported script', { timeout: 120_000 }, () => {
   test('clicks the icon with the recorded test id, also after the order changed', async (t) => {
-    const [archive, remove] = ['archive', 'remove'].map((name) => icon(name, `data-testid="${name}"`))
+    const [archive, remove] = ['archive', 'remove'].map((name) =>
+      icon(name, `data-testid="${name}"`)
+    )
     const page = await startPage(t, `<div>${archive}${remove}</div>`)
-    const { folder, target, stdout } = await record(t, page, /button \(.*\) \[ref=e\d+\]\n.*button \(.*\) \[ref=(e\d+)\]/)
+    const { folder, target, stdout } = await record(
+      t,
+      page,
+      /button \(.*\) \[ref=e\d+\]\n.*button \(.*\) \[ref=(e\d+)\]/
+    )
     assert.equal(target, 'testid="remove"')
     assert.ok(!stdout.includes('needs'), stdout)
     page.body = `<div>${remove}${archive}</div>`
@@ -64,9 +73,17 @@ describe('an exported script', { timeout: 120_000 }, () => {
   })
 
   test('clicks the icon in the recorded row, where all rows have the same test ids', async (t) => {
-    const row = (name) => item(name, icon(`edit ${name}`, 'data-test="edit"') + icon(`delete ${name}`, 'data-test="delete"'))
+    const row = (name) =>
+      item(
+        name,
+        icon(`edit ${name}`, 'data-test="edit"') + icon(`delete ${name}`, 'data-test="delete"')
+      )
     const page = await startPage(t, list(row('Ann'), row('Ben')))
-    const { folder, target } = await record(t, page, /text: Ben\n.*\n.*button \(.*\) \[ref=(e\d+)\]/)
+    const { folder, target } = await record(
+      t,
+      page,
+      /text: Ben\n.*\n.*button \(.*\) \[ref=(e\d+)\]/
+    )
     assert.equal(target, 'role=listitem >> has-text="Ben" >> data-test="delete"')
     page.body = list(row('Cid'), row('Ben'), row('Ann'))
     const again = await replay(t, folder)
@@ -80,7 +97,11 @@ describe('an exported script', { timeout: 120_000 }, () => {
   test('clicks the button of the recorded row where all have the same name, not that of a similar row', async (t) => {
     const row = (name) => item(name, icon(`delete ${name}`, 'aria-label="Delete"'))
     const page = await startPage(t, list(row('Item 1'), row('Item 2')))
-    const { folder, target } = await record(t, page, /text: Item 1\n.*button "Delete" \[ref=(e\d+)\]/)
+    const { folder, target } = await record(
+      t,
+      page,
+      /text: Item 1\n.*button "Delete" \[ref=(e\d+)\]/
+    )
     assert.equal(target, 'role=listitem >> has-text="Item 1" >> role=button[name="Delete"]')
     page.body = list(row('Item 2'), row('Item 10'), row('Item 1'))
     assert.equal((await replay(t, folder)).status, 0)
@@ -101,10 +122,22 @@ describe('an exported script', { timeout: 120_000 }, () => {
   })
 
   test('says which step to edit where nothing tells the element from others, and fails there', async (t) => {
-    const page = await startPage(t, list(item('Ann', icon('1') + icon('2', 'data-testid="twice"') + icon('3', 'data-testid="twice"'))))
-    const { folder, stdout, script, target } = await record(t, page, /button \[ref=e\d+\]\n.*button \(.*\) \[ref=(e\d+)\]/)
+    const page = await startPage(
+      t,
+      list(
+        item('Ann', icon('1') + icon('2', 'data-testid="twice"') + icon('3', 'data-testid="twice"'))
+      )
+    )
+    const { folder, stdout, script, target } = await record(
+      t,
+      page,
+      /button \[ref=e\d+\]\n.*button \(.*\) \[ref=(e\d+)\]/
+    )
     assert.match(stdout, /run\.sh needs a selector in these steps, .* and no test id: 3\n$/)
-    assert.match(script, /^# Edit step 3: the record has no role and name and no test id for its element\.$/m)
+    assert.match(
+      script,
+      /^# Edit step 3: the record has no role and name and no test id for its element\.$/m
+    )
     const { status, stderr } = await replay(t, folder)
     assert.deepEqual([status, page.done], [1, ['2']])
     assert.match(stderr, new RegExp(`step 3 \\(click\\) failed: nothing matches \`${target}\``))
@@ -118,7 +151,8 @@ describe('an exported script', { timeout: 120_000 }, () => {
     const server = await startServer(t, ['--store', file, '--secrets', secrets])
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: page.url })
-    const [, selector] = /button \[ref=(e\d+)\]/.exec(await server.ok('snapshot', { sessionId })) ?? []
+    const [, selector] =
+      /button \[ref=(e\d+)\]/.exec(await server.ok('snapshot', { sessionId })) ?? []
     await server.ok('click', { sessionId, selector })
     await server.end()
     const { script, stdout } = await exportSession(t, file, sessionId)
@@ -179,11 +213,16 @@ describe('an exported script', { timeout: 120_000 }, () => {
     await call('fill', { selector: 'label=First name', value: 'Ann' })
     await call('type', { selector: await refOf(/textbox "Last name"/), text: 'O"Hara $x' })
     await call('select', { selector: await refOf(/combobox "Color"/), value: 'Green' })
-    await call('batch', { steps: [
-      { tool: 'check', arguments: { selector: await refOf(/checkbox "Newsletter"/) } },
-      { tool: 'check', arguments: { selector: 'label=Large' } },
-      { tool: 'fill_form', arguments: { fields: [{ selector: await refOf(/textbox "Notes"/), value: 'two\nlines' }] } }
-    ] })
+    await call('batch', {
+      steps: [
+        { tool: 'check', arguments: { selector: await refOf(/checkbox "Newsletter"/) } },
+        { tool: 'check', arguments: { selector: 'label=Large' } },
+        {
+          tool: 'fill_form',
+          arguments: { fields: [{ selector: await refOf(/textbox "Notes"/), value: 'two\nlines' }] }
+        }
+      ]
+    })
     await call('upload_file', { selector: await refOf(/button "Photo/), files: [photo] })
     await call('click', { selector: await refOf(/button "Send"/) })
     await call('click', { selector: await refOf(/link "Widgets"/) })
@@ -192,12 +231,21 @@ describe('an exported script', { timeout: 120_000 }, () => {
     await call('drag_and_drop', { source: await refOf(/generic/), target: await refOf(/group/) })
     await call('click', { selector: await refOf(/button "Ask".*\n(?:.*\n)*?.*button/) })
     await call('click', { selector: await refOf(/button "Other".*\n.*button/) })
-    const { newPages: [tab] = [] } = await call('click', { selector: await refOf(/link "Open a tab"/) })
+    const { newPages: [tab] = [] } = await call('click', {
+      selector: await refOf(/link "Open a tab"/)
+    })
     const pageId = tab?.pageId ?? 'page-2'
     await call('click', { selector: await refOf(/textbox "Search"/, { pageId }), pageId })
     for (const key of ['a', 'b', 'Enter']) await call('press', { key, pageId })
     await server.end()
-    const expected = ['form,Ann,O"Hara $x,Green,true,l,two\nlines,photo.png', 'confirm true', 'dropped card', 'shadow', 'frame', 'search ab']
+    const expected = [
+      'form,Ann,O"Hara $x,Green,true,l,two\nlines,photo.png',
+      'confirm true',
+      'dropped card',
+      'shadow',
+      'frame',
+      'search ab'
+    ]
     assert.deepEqual(runs[0], expected)
 
     const exported = await exportSession(t, file, sessionId)

@@ -28,11 +28,18 @@ describe('a page that attacks', { timeout: 240_000 }, () => {
     return `${from}/attack?${query}`
   }
   /** Which ways came to hosts below `domain`. @param {string} domain */
-  const came = (domain) => NAMES.filter((way) => site.reached.some((at) => at.startsWith(`${way}.${domain}:`)))
+  const came = (domain) =>
+    NAMES.filter((way) => site.reached.some((at) => at.startsWith(`${way}.${domain}:`)))
 
   /** Waits until the log names each of `ways`, and sees that none has come. @param {any} server @param {string} domain @param {string[]} ways @param {string} rule */
   async function nothingComes(server, domain, ways, rule) {
-    const named = () => ways.filter((way) => !new RegExp(`blocked by policy.*${way}\\.${domain}:${site.port}.*${rule}`).test(server.stderr()))
+    const named = () =>
+      ways.filter(
+        (way) =>
+          !new RegExp(`blocked by policy.*${way}\\.${domain}:${site.port}.*${rule}`).test(
+            server.stderr()
+          )
+      )
     await until(() => named().length === 0, 'all ways in the log', 30_000).catch(() => {})
     assert.deepEqual(named(), [], 'the log names each')
     assert.deepEqual(came(domain), [])
@@ -42,7 +49,9 @@ describe('a page that attacks', { timeout: 240_000 }, () => {
     site = await startAttackSite(scope)
     const server = await startServer(scope, ['--max-sessions', '4'])
     await go(server, attack(`http://127.0.0.1:${site.port}`, 'open.localhost'))
-    await until(() => came('open.localhost').length >= LEAST, `${LEAST} ways`, 30_000).catch(() => {})
+    await until(() => came('open.localhost').length >= LEAST, `${LEAST} ways`, 30_000).catch(
+      () => {}
+    )
     working = came('open.localhost')
   })
 
@@ -56,7 +65,11 @@ describe('a page that attacks', { timeout: 240_000 }, () => {
     await go(server, attack(`http://127.0.0.1:${site.port}`, 'blocked.localhost'))
     await nothingComes(server, 'blocked.localhost', working, 'blockedDomains')
     const { requests } = await server.ok('get_request_log', { filter: 'image.blocked.localhost' })
-    assert.match(JSON.stringify(requests), /image\.blocked\.localhost.*policy: blockedDomains/, 'so does the log of requests')
+    assert.match(
+      JSON.stringify(requests),
+      /image\.blocked\.localhost.*policy: blockedDomains/,
+      'so does the log of requests'
+    )
   })
 
   test('reaches nothing but allowed domains', async (t) => {
@@ -81,13 +94,31 @@ describe('a page that attacks', { timeout: 240_000 }, () => {
       const server = await startServer(t, ['--proxy-server', `http://127.0.0.1:${internet.port}`])
       const own = `http://127.0.0.1:${site.port}`
       await go(server, attack(own, 'before.localhost', ['fetch', 'image']))
-      await until(() => came('before.localhost').length === 2, 'a private page reaches private hosts')
+      await until(
+        () => came('before.localhost').length === 2,
+        'a private page reaches private hosts'
+      )
       await server.ok('pages', { action: 'new', url: attack(far(), 'mixed.localhost') })
       // Workers that pages share do not run at all there; connections ahead of any request say nothing to anybody.
       const silent = ['service-worker', 'shared-worker', 'preconnect']
-      await nothingComes(server, 'mixed.localhost', working.filter((way) => !silent.includes(way)), 'privateNetwork')
+      await nothingComes(
+        server,
+        'mixed.localhost',
+        working.filter((way) => !silent.includes(way)),
+        'privateNetwork'
+      )
       await server.ok('pages', { action: 'select', pageId: 'page-1' })
-      await go(server, attack(own, 'after.localhost', ['fetch', 'image', 'websocket', 'iframe', 'redirect-fetch', 'worker']))
+      await go(
+        server,
+        attack(own, 'after.localhost', [
+          'fetch',
+          'image',
+          'websocket',
+          'iframe',
+          'redirect-fetch',
+          'worker'
+        ])
+      )
       await until(() => came('after.localhost').length === 6, 'it still does').catch(() => {})
       assert.deepEqual(came('after.localhost').length, 6, came('after.localhost').join())
     })

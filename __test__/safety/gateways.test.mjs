@@ -16,7 +16,10 @@ function listening(pid) {
     }
   })
   const LISTEN = '0A'
-  const rows = readFileSync(`/proc/${pid}/net/tcp`, 'utf8').split('\n').slice(1).map((line) => line.trim().split(/\s+/))
+  const rows = readFileSync(`/proc/${pid}/net/tcp`, 'utf8')
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim().split(/\s+/))
   return rows.filter((row) => row[3] === LISTEN && sockets.includes(row[9])).map((row) => row[1])
 }
 
@@ -26,26 +29,39 @@ const WORKER = `
   inner.onmessage = ({ data }) => postMessage(data)
   onmessage = ({ data }) => inner.postMessage(data)`
 /** @param {string} source @returns {import('../support/site.mjs').Route} */
-const script = (source) => (_request, response) => response.writeHead(200, { 'content-type': 'text/javascript' }).end(source)
+const script = (source) => (_request, response) =>
+  response.writeHead(200, { 'content-type': 'text/javascript' }).end(source)
 
-test('a session with a worker inside a worker leaves no port open', { skip: process.platform !== 'linux', timeout: 60_000 }, async (t) => {
-  const page = `<title>Workers</title><main></main><script>
+test(
+  'a session with a worker inside a worker leaves no port open',
+  { skip: process.platform !== 'linux', timeout: 60_000 },
+  async (t) => {
+    const page = `<title>Workers</title><main></main><script>
     const worker = new Worker('/worker.js')
     worker.onmessage = ({ data }) => document.querySelector('main').innerHTML = '<p id="answer">' + data + '</p>'
     worker.postMessage('both answer')</script>`
-  const site = await startSite(t, { '/workers': page, '/worker.js': script(WORKER), '/nested.js': script(NESTED) })
-  const server = await startServer(t, ['--blocked-domains', 'blocked.example'])
-  const pid = /** @type {number} */ (server.child.pid)
-  await server.browserReady()
-  for (const leave of [null, '/form']) {
-    const sessionId = await server.createSession()
-    await server.ok('navigate', { sessionId, url: site.url('/workers') })
-    await server.ok('wait_for_selector', { sessionId, selector: '#answer' })
-    // The port of the session is one of these. The server may have opened it before the session.
-    const ports = listening(pid)
-    assert.ok(ports.length > 0, 'the session has a port')
-    if (leave) await server.ok('navigate', { sessionId, url: site.url(leave) })
-    await server.ok('close_session', { sessionId })
-    await until(() => ports.some((port) => !listening(pid).includes(port)), `the end of the port${leave ? ' after leaving the page' : ''}`, 5000)
+    const site = await startSite(t, {
+      '/workers': page,
+      '/worker.js': script(WORKER),
+      '/nested.js': script(NESTED)
+    })
+    const server = await startServer(t, ['--blocked-domains', 'blocked.example'])
+    const pid = /** @type {number} */ (server.child.pid)
+    await server.browserReady()
+    for (const leave of [null, '/form']) {
+      const sessionId = await server.createSession()
+      await server.ok('navigate', { sessionId, url: site.url('/workers') })
+      await server.ok('wait_for_selector', { sessionId, selector: '#answer' })
+      // The port of the session is one of these. The server may have opened it before the session.
+      const ports = listening(pid)
+      assert.ok(ports.length > 0, 'the session has a port')
+      if (leave) await server.ok('navigate', { sessionId, url: site.url(leave) })
+      await server.ok('close_session', { sessionId })
+      await until(
+        () => ports.some((port) => !listening(pid).includes(port)),
+        `the end of the port${leave ? ' after leaving the page' : ''}`,
+        5000
+      )
+    }
   }
-})
+)

@@ -9,7 +9,8 @@ import { startSite } from '../support/site.mjs'
 import { startSocksProxy } from '../support/socks.mjs'
 
 const CREDENTIALS = { user: 'me@example', password: 'hush hush/1' }
-const login = ({ user, password } = CREDENTIALS) => `${encodeURIComponent(user)}:${encodeURIComponent(password)}`
+const login = ({ user, password } = CREDENTIALS) =>
+  `${encodeURIComponent(user)}:${encodeURIComponent(password)}`
 const SPELLINGS = [CREDENTIALS.password, encodeURIComponent(CREDENTIALS.password)]
 
 describe('a SOCKS 5 proxy with credentials', { timeout: 60_000 }, () => {
@@ -18,9 +19,16 @@ describe('a SOCKS 5 proxy with credentials', { timeout: 60_000 }, () => {
     test(`is logged in to${rules.map((rule) => `, with ${rule}`).join('')}`, async (t) => {
       const site = await startSite(t)
       const proxy = await startSocksProxy(t, site.port, CREDENTIALS)
-      const server = await startServer(t, ['--proxy-server', `socks5://${login()}@127.0.0.1:${proxy.port}`, ...rules])
+      const server = await startServer(t, [
+        '--proxy-server',
+        `socks5://${login()}@127.0.0.1:${proxy.port}`,
+        ...rules
+      ])
       assert.equal((await server.ok('navigate', { url: 'http://far.example/form' })).title, 'Form')
-      assert.ok(proxy.granted.length > 0 && proxy.granted.every((host) => host === 'far.example'), proxy.granted.join())
+      assert.ok(
+        proxy.granted.length > 0 && proxy.granted.every((host) => host === 'far.example'),
+        proxy.granted.join()
+      )
       assert.equal(proxy.rejected(), 0)
     })
   }
@@ -29,7 +37,10 @@ describe('a SOCKS 5 proxy with credentials', { timeout: 60_000 }, () => {
     const site = await startSite(t)
     const proxy = await startSocksProxy(t, site.port, CREDENTIALS)
     const wrong = login({ user: 'me', password: 'wrong-password' })
-    const server = await startServer(t, ['--proxy-server', `socks5://${wrong}@127.0.0.1:${proxy.port}`])
+    const server = await startServer(t, [
+      '--proxy-server',
+      `socks5://${wrong}@127.0.0.1:${proxy.port}`
+    ])
     const { json } = await server.call('navigate', { url: 'http://far.example/form' })
     assert.equal(json.errorCode, 'NAVIGATION_FAILED', JSON.stringify(json))
     await server.told(/the proxy rejects the credentials of --proxy-server/)
@@ -42,7 +53,16 @@ describe('a SOCKS 5 proxy with credentials', { timeout: 60_000 }, () => {
     const proxy = await startSocksProxy(t, site.port, CREDENTIALS)
     const record = recordFile(t)
     const log = join(temporaryFolder(t), 'log')
-    const args = ['--proxy-server', `socks5://${login()}@127.0.0.1:${proxy.port}`, '--store', record, '--log-file', log, '--log-level', 'debug']
+    const args = [
+      '--proxy-server',
+      `socks5://${login()}@127.0.0.1:${proxy.port}`,
+      '--store',
+      record,
+      '--log-file',
+      log,
+      '--log-level',
+      'debug'
+    ]
     const first = await startServer(t, args)
     const sessionId = await first.createSession()
     await first.ok('navigate', { sessionId, url: 'http://far.example/set-cookie?whose=mine' })
@@ -56,7 +76,8 @@ describe('a SOCKS 5 proxy with credentials', { timeout: 60_000 }, () => {
     assert.ok(files.includes(record))
     for (const file of files) {
       const bytes = readFileSync(file)
-      for (const spelling of SPELLINGS) assert.ok(!bytes.includes(spelling), `${spelling} in ${file}`)
+      for (const spelling of SPELLINGS)
+        assert.ok(!bytes.includes(spelling), `${spelling} in ${file}`)
     }
   })
 })

@@ -69,77 +69,151 @@ function secretsFile(t) {
 }
 
 describe('a secret', { timeout: 120_000 }, () => {
-  test('is typed by its name, and is in nothing that leaves the process', { skip: NO_SQLITE }, async (t) => {
-    const { folder, file } = secretsFile(t)
-    const record = recordFile(t)
-    const log = join(folder, 'log')
-    const site = await startSite(t, { '/keeper': PAGE, '/got': (_request, response, url) => response.end(`got ${url.search}`), '/seen': (_request, response) => response.end() })
-    const args = ['--secrets', file, '--store', record, '--log-file', log, '--log-level', 'debug', '--output-dir', folder, ...SCRIPTS]
-    const server = await startServer(t, args)
-    await server.request('logging/setLevel', { level: 'debug' })
-    await server.ok('navigate', { url: site.url('/keeper') })
-    await server.ok('fill', { selector: '#user', value: 'LOGIN' })
-    assert.equal((await server.ok('get_value', { selector: '#user' })).value, MARK)
-    await server.ok('type', { selector: '#user', text: 'LOGIN', clear: true })
-    await server.ok('fill_form', { fields: [{ selector: '#user', value: 'LOGIN' }] })
-    await server.ok('batch', { steps: [{ tool: 'fill', arguments: { selector: '#user', value: 'LOGIN' } }] })
-    // The page itself has it.
-    const length = [...VALUE].length
-    assert.equal((await server.ok('evaluate', { script: '[...user.value].length' })).value, length)
-    const { meta } = await server.call('snapshot')
-    for (const tool of ['snapshot', 'read_page', 'get_text', 'get_page_metadata', 'get_request_log', 'get_console_content', 'get_cookies', 'save_state', 'list_sessions', 'list_requests'])
-      await server.ok(tool)
-    await server.ok('evaluate', { script: '({ [user.name]: user.value, [user.value]: 1, html: document.documentElement.outerHTML })' })
-    await server.call('evaluate', { script: 'throw new Error(user.value)' })
-    await server.call('click', { selector: `text=${VALUE}`, timeout: 50 })
-    for (const uri of [`playwright:///page/${meta.sessionId}/page-1`, `playwright:///network-log/${meta.sessionId}/page-1`, `playwright:///element/${meta.sessionId}/page-1{?selector}`])
-      await server.request('resources/read', { uri })
-    await server.ok('save_state', { path: 'state.json' })
-    await server.ok('click', { selector: '#go' })
-    assert.match(await server.ok('read_page'), /<secret>LOGIN:/)
-    await server.ok('get_content', { resetCursor: true })
-    assert.ok(site.requests.some(({ path }) => path.startsWith('/got?user=hunter2')), 'it has come to the site')
-    await server.end()
-    assertNone(server.received.map((message) => JSON.stringify(message)).join('\n'), 'an answer')
-    assertNone(server.stderr(), 'stderr')
-    assertNone(readFileSync(log, 'utf8'), 'the log')
-    for (const end of ['', '-wal']) assertNone(readIfThere(record + end), `the record${end}`)
-    for (const name of readdirSync(folder).filter((name) => name.endsWith('.json'))) assertNone(readFileSync(join(folder, name), 'utf8'), name)
-  })
+  test(
+    'is typed by its name, and is in nothing that leaves the process',
+    { skip: NO_SQLITE },
+    async (t) => {
+      const { folder, file } = secretsFile(t)
+      const record = recordFile(t)
+      const log = join(folder, 'log')
+      const site = await startSite(t, {
+        '/keeper': PAGE,
+        '/got': (_request, response, url) => response.end(`got ${url.search}`),
+        '/seen': (_request, response) => response.end()
+      })
+      const args = [
+        '--secrets',
+        file,
+        '--store',
+        record,
+        '--log-file',
+        log,
+        '--log-level',
+        'debug',
+        '--output-dir',
+        folder,
+        ...SCRIPTS
+      ]
+      const server = await startServer(t, args)
+      await server.request('logging/setLevel', { level: 'debug' })
+      await server.ok('navigate', { url: site.url('/keeper') })
+      await server.ok('fill', { selector: '#user', value: 'LOGIN' })
+      assert.equal((await server.ok('get_value', { selector: '#user' })).value, MARK)
+      await server.ok('type', { selector: '#user', text: 'LOGIN', clear: true })
+      await server.ok('fill_form', { fields: [{ selector: '#user', value: 'LOGIN' }] })
+      await server.ok('batch', {
+        steps: [{ tool: 'fill', arguments: { selector: '#user', value: 'LOGIN' } }]
+      })
+      // The page itself has it.
+      const length = [...VALUE].length
+      assert.equal(
+        (await server.ok('evaluate', { script: '[...user.value].length' })).value,
+        length
+      )
+      const { meta } = await server.call('snapshot')
+      for (const tool of [
+        'snapshot',
+        'read_page',
+        'get_text',
+        'get_page_metadata',
+        'get_request_log',
+        'get_console_content',
+        'get_cookies',
+        'save_state',
+        'list_sessions',
+        'list_requests'
+      ])
+        await server.ok(tool)
+      await server.ok('evaluate', {
+        script:
+          '({ [user.name]: user.value, [user.value]: 1, html: document.documentElement.outerHTML })'
+      })
+      await server.call('evaluate', { script: 'throw new Error(user.value)' })
+      await server.call('click', { selector: `text=${VALUE}`, timeout: 50 })
+      for (const uri of [
+        `playwright:///page/${meta.sessionId}/page-1`,
+        `playwright:///network-log/${meta.sessionId}/page-1`,
+        `playwright:///element/${meta.sessionId}/page-1{?selector}`
+      ])
+        await server.request('resources/read', { uri })
+      await server.ok('save_state', { path: 'state.json' })
+      await server.ok('click', { selector: '#go' })
+      assert.match(await server.ok('read_page'), /<secret>LOGIN:/)
+      await server.ok('get_content', { resetCursor: true })
+      assert.ok(
+        site.requests.some(({ path }) => path.startsWith('/got?user=hunter2')),
+        'it has come to the site'
+      )
+      await server.end()
+      assertNone(server.received.map((message) => JSON.stringify(message)).join('\n'), 'an answer')
+      assertNone(server.stderr(), 'stderr')
+      assertNone(readFileSync(log, 'utf8'), 'the log')
+      for (const end of ['', '-wal']) assertNone(readIfThere(record + end), `the record${end}`)
+      for (const name of readdirSync(folder).filter((name) => name.endsWith('.json')))
+        assertNone(readFileSync(join(folder, name), 'utf8'), name)
+    }
+  )
 
-  test('comes back with its session, from where it stands by its name', { skip: NO_SQLITE }, async (t) => {
-    const { file } = secretsFile(t)
-    const record = recordFile(t)
-    const site = await startSite(t, { '/keeper': PAGE, '/seen': (_request, response) => response.end() })
-    const first = await startServer(t, ['--secrets', file, '--store', record])
-    const sessionId = await first.createSession()
-    await first.ok('navigate', { sessionId, url: site.url('/keeper') })
-    await first.ok('fill', { sessionId, selector: '#user', value: 'LOGIN' })
-    await first.end()
-    const next = await startServer(t, ['--secrets', file, '--store', record, ...SCRIPTS])
-    await next.ok('session_resume', { sessionId })
-    const same = await next.ok('evaluate', { sessionId, script: `localStorage.kept === ${JSON.stringify(VALUE)} && user.value === localStorage.kept` })
-    assert.equal(same.value, true)
-  })
+  test(
+    'comes back with its session, from where it stands by its name',
+    { skip: NO_SQLITE },
+    async (t) => {
+      const { file } = secretsFile(t)
+      const record = recordFile(t)
+      const site = await startSite(t, {
+        '/keeper': PAGE,
+        '/seen': (_request, response) => response.end()
+      })
+      const first = await startServer(t, ['--secrets', file, '--store', record])
+      const sessionId = await first.createSession()
+      await first.ok('navigate', { sessionId, url: site.url('/keeper') })
+      await first.ok('fill', { sessionId, selector: '#user', value: 'LOGIN' })
+      await first.end()
+      const next = await startServer(t, ['--secrets', file, '--store', record, ...SCRIPTS])
+      await next.ok('session_resume', { sessionId })
+      const same = await next.ok('evaluate', {
+        sessionId,
+        script: `localStorage.kept === ${JSON.stringify(VALUE)} && user.value === localStorage.kept`
+      })
+      assert.equal(same.value, true)
+    }
+  )
 
   test('is what its line says, whatever characters it has', async (t) => {
     const { folder } = secretsFile(t)
     const file = join(folder, 'literal.env')
     const values = { PW: 'p@ss$word1', SLASH: 'c:\\new\\x', BRACES: '${HOME}$(id)' }
-    writeFileSync(file, Object.entries(values).map(([name, value]) => `${name}=${value}\n`).join(''))
-    const site = await startSite(t, { '/plain': '<input id="user"><pre id="out"></pre><script>user.oninput = () => (out.textContent = user.value)</script>' })
+    writeFileSync(
+      file,
+      Object.entries(values)
+        .map(([name, value]) => `${name}=${value}\n`)
+        .join('')
+    )
+    const site = await startSite(t, {
+      '/plain':
+        '<input id="user"><pre id="out"></pre><script>user.oninput = () => (out.textContent = user.value)</script>'
+    })
     const server = await startServer(t, ['--secrets', file, ...SCRIPTS])
     await server.ok('navigate', { url: site.url('/plain') })
     for (const [name, value] of Object.entries(values)) {
       await server.ok('fill', { selector: '#user', value: name })
-      assert.equal((await server.ok('evaluate', { script: `user.value === ${JSON.stringify(value)}` })).value, true, name)
-      assert.deepEqual(await server.ok('get_text', { selector: '#out' }), { text: `<secret>${name}</secret>` })
+      assert.equal(
+        (await server.ok('evaluate', { script: `user.value === ${JSON.stringify(value)}` })).value,
+        true,
+        name
+      )
+      assert.deepEqual(await server.ok('get_text', { selector: '#out' }), {
+        text: `<secret>${name}</secret>`
+      })
     }
   })
 
   test('comes back from a saved state in a new session', async (t) => {
     const { folder, file } = secretsFile(t)
-    const site = await startSite(t, { '/keeper': PAGE, '/seen': (_request, response) => response.end() })
+    const site = await startSite(t, {
+      '/keeper': PAGE,
+      '/seen': (_request, response) => response.end()
+    })
     const server = await startServer(t, ['--secrets', file, '--output-dir', folder])
     await server.ok('navigate', { url: site.url('/keeper') })
     await server.ok('fill', { selector: '#user', value: 'LOGIN' })
@@ -148,34 +222,69 @@ describe('a secret', { timeout: 120_000 }, () => {
     await server.ok('save_state', { path: 'state.json' })
     const kept = async (/** @type {typeof server} */ server, /** @type {string} */ sessionId) => {
       await server.ok('navigate', { sessionId, url: site.url('/keeper') })
-      return (await server.ok('evaluate', { sessionId, script: `[localStorage.kept, decodeURIComponent(document.cookie.slice(5))].every((kept) => kept === ${JSON.stringify(VALUE)})` })).value
+      return (
+        await server.ok('evaluate', {
+          sessionId,
+          script: `[localStorage.kept, decodeURIComponent(document.cookie.slice(5))].every((kept) => kept === ${JSON.stringify(VALUE)})`
+        })
+      ).value
     }
-    assert.equal(await kept(server, await server.createSession({ storageState: state })), true, 'create_session')
-    const next = await startServer(t, ['--secrets', file, '--storage-state', join(folder, 'state.json')])
+    assert.equal(
+      await kept(server, await server.createSession({ storageState: state })),
+      true,
+      'create_session'
+    )
+    const next = await startServer(t, [
+      '--secrets',
+      file,
+      '--storage-state',
+      join(folder, 'state.json')
+    ])
     assert.equal(await kept(next, await next.createSession()), true, '--storage-state')
   })
 
   test('is masked for programs too, which see passwords', async (t) => {
     const { file } = secretsFile(t)
     const { SessionManager } = createRequire(import.meta.url)('../../index.js')
-    const manager = new SessionManager({ ...BROWSER_CONFIG, secrets: file, enableScriptEvaluation: true })
+    const manager = new SessionManager({
+      ...BROWSER_CONFIG,
+      secrets: file,
+      enableScriptEvaluation: true
+    })
     t.after(() => manager.shutdown())
     await manager.initialize()
     const session = await manager.createSession()
-    const site = await startSite(t, { '/keeper': PAGE, '/seen': (_request, response) => response.end() })
+    const site = await startSite(t, {
+      '/keeper': PAGE,
+      '/seen': (_request, response) => response.end()
+    })
     await session.navigate({ url: site.url('/keeper') })
     await session.fill({ selector: '#user', value: 'LOGIN' })
     assert.equal((await session.evaluate({ script: 'user.value' })).value, MARK)
-    assertNone(JSON.stringify([await session.snapshot(), await session.getPageMetadata(), await session.getRequestLog()]), 'a result')
+    assertNone(
+      JSON.stringify([
+        await session.snapshot(),
+        await session.getPageMetadata(),
+        await session.getRequestLog()
+      ]),
+      'a result'
+    )
   })
 
   test('is typed by its name through an upstream server, whose answers do not show it', async (t) => {
     const { file } = secretsFile(t)
     const { server } = await startUpstream(t, { args: [...QUICK, '--secrets', file] })
-    const { text } = await server.call('browser_type', { element: 'the user', ref: 'e1', text: 'LOGIN' })
+    const { text } = await server.call('browser_type', {
+      element: 'the user',
+      ref: 'e1',
+      text: 'LOGIN'
+    })
     assert.match(text, /page\.fill\('<secret>LOGIN<\/secret>'\)/)
     await server.end()
-    assertNone(server.received.map((message) => JSON.stringify(message)).join('\n') + server.stderr(), 'what was told')
+    assertNone(
+      server.received.map((message) => JSON.stringify(message)).join('\n') + server.stderr(),
+      'what was told'
+    )
   })
 
   test('is listed by its name in the instructions, without its value', async (t) => {
@@ -186,7 +295,10 @@ describe('a secret', { timeout: 120_000 }, () => {
     const { instructions } = await server.initialize()
     assert.match(instructions, /SHOP_USER, SHOP_PASSWORD/)
     assert.doesNotMatch(instructions, /annabel|tiger/)
-    const upstream = await startUpstream(t, { args: [...QUICK, '--secrets', file], handshake: false })
+    const upstream = await startUpstream(t, {
+      args: [...QUICK, '--secrets', file],
+      handshake: false
+    })
     assert.match((await upstream.server.initialize()).instructions, /SHOP_USER, SHOP_PASSWORD/)
     const without = await startServer(t, [], { handshake: false })
     assert.doesNotMatch((await without.initialize()).instructions, /secret/i)
@@ -203,7 +315,8 @@ describe('a secret', { timeout: 120_000 }, () => {
     })
     const server = await startServer(t, ['--secrets', file, ...SCRIPTS])
     await server.ok('navigate', { url: site.url('/plain') })
-    const holds = async (/** @type {string} */ text) => (await server.ok('evaluate', { script: `user.value === ${JSON.stringify(text)}` })).value
+    const holds = async (/** @type {string} */ text) =>
+      (await server.ok('evaluate', { script: `user.value === ${JSON.stringify(text)}` })).value
     for (const [text, typed] of [
       ['LOGIN', 'annabel'],
       [MARK, 'annabel'],
@@ -222,7 +335,13 @@ describe('a secret', { timeout: 120_000 }, () => {
       assert.ok(await holds(typed), `handle_dialog ${text}`)
     }
     await server.ok('fill', { selector: '#user', value: 'before' })
-    for (const text of ['SHOP_PASWORD', 'DB_PASSWORD', 'LOGON', '<secret>OTHER</secret>', 'me:<secret>OTHER</secret>']) {
+    for (const text of [
+      'SHOP_PASWORD',
+      'DB_PASSWORD',
+      'LOGON',
+      '<secret>OTHER</secret>',
+      'me:<secret>OTHER</secret>'
+    ]) {
       for (const [tool, args] of [
         ['fill', { selector: '#user', value: text }],
         ['type', { selector: '#user', text }],
@@ -231,7 +350,11 @@ describe('a secret', { timeout: 120_000 }, () => {
       ]) {
         const { json } = await server.call(tool, args)
         const error = tool === 'batch' ? (json.results ?? json.steps)[0].error : json
-        assert.deepEqual([error.errorCode, error.details.reason], ['INVALID_PARAMETERS', 'unknown secret'], `${tool} ${text}: ${JSON.stringify(json)}`)
+        assert.deepEqual(
+          [error.errorCode, error.details.reason],
+          ['INVALID_PARAMETERS', 'unknown secret'],
+          `${tool} ${text}: ${JSON.stringify(json)}`
+        )
         assert.match(error.suggestion, /LOGIN, SHOP_PASSWORD/)
         assert.ok(await holds('before'), `${tool} ${text}`)
       }
@@ -250,14 +373,22 @@ describe('a secret', { timeout: 120_000 }, () => {
   test('that no secret has is an error through an upstream server too', async (t) => {
     const { file } = secretsFile(t)
     const { server } = await startUpstream(t, { args: [...QUICK, '--secrets', file] })
-    const { json } = await server.call('browser_type', { element: 'the user', ref: 'e1', text: 'SHOP_PASSWORD' })
-    assert.deepEqual([json.errorCode, json.details.reason], ['INVALID_PARAMETERS', 'unknown secret'])
+    const { json } = await server.call('browser_type', {
+      element: 'the user',
+      ref: 'e1',
+      text: 'SHOP_PASSWORD'
+    })
+    assert.deepEqual(
+      [json.errorCode, json.details.reason],
+      ['INVALID_PARAMETERS', 'unknown secret']
+    )
   })
 
   test('is out of reach of `evaluate` while a document of the session holds it', async (t) => {
     const { folder, file } = secretsFile(t)
     const site = await startSite(t, {
-      '/plain': '<link rel="icon" href="data:,"><title>Plain</title><form action="/got"><input id="user" name="user" autocomplete="on"><button>Go</button></form>',
+      '/plain':
+        '<link rel="icon" href="data:,"><title>Plain</title><form action="/got"><input id="user" name="user" autocomplete="on"><button>Go</button></form>',
       '/framed': '<title>Framed</title><iframe id="frame" src="/plain"></iframe>',
       '/got': '<title>Got</title>'
     })
@@ -266,7 +397,10 @@ describe('a secret', { timeout: 120_000 }, () => {
     const refused = async () => {
       const { isError, json } = await server.call('evaluate', { script })
       assert.ok(isError)
-      assert.deepEqual([json.errorCode, json.details.rule], ['BLOCKED_BY_POLICY', 'enableScriptEvaluation'])
+      assert.deepEqual(
+        [json.errorCode, json.details.rule],
+        ['BLOCKED_BY_POLICY', 'enableScriptEvaluation']
+      )
       assert.match(json.message, /page `page-1` holds a secret/)
     }
     await server.ok('navigate', { url: site.url('/plain') })
@@ -280,7 +414,10 @@ describe('a secret', { timeout: 120_000 }, () => {
     // A script in another page of the session could read it, for example through `opener`.
     await server.ok('pages', { action: 'new', url: site.url('/got') })
     const other = (await server.call('evaluate', { script, pageId: 'page-2' })).json
-    assert.deepEqual([other.errorCode, other.details.rule], ['BLOCKED_BY_POLICY', 'enableScriptEvaluation'])
+    assert.deepEqual(
+      [other.errorCode, other.details.rule],
+      ['BLOCKED_BY_POLICY', 'enableScriptEvaluation']
+    )
     assert.match(other.message, /page `page-1` holds a secret/)
     await server.ok('pages', { action: 'select', pageId: 'page-1' })
     await server.ok('fill', { selector: '#user', value: 'LOGIN' })
@@ -301,20 +438,29 @@ describe('a secret', { timeout: 120_000 }, () => {
     await refused()
   })
 
-  test('is out of reach of `evaluate` in a field that `session_resume` has filled', { skip: NO_SQLITE }, async (t) => {
-    const { file } = secretsFile(t)
-    const record = recordFile(t)
-    const site = await startSite(t, { '/plain': '<link rel="icon" href="data:,"><title>Plain</title><input id="user">' })
-    const first = await startServer(t, ['--secrets', file, '--store', record])
-    const sessionId = await first.createSession()
-    await first.ok('navigate', { sessionId, url: site.url('/plain') })
-    await first.ok('fill', { sessionId, selector: '#user', value: 'LOGIN' })
-    await first.end()
-    const next = await startServer(t, ['--secrets', file, '--store', record])
-    await next.ok('session_resume', { sessionId })
-    assert.equal((await next.ok('get_value', { sessionId, selector: '#user' })).value, MARK)
-    assert.equal((await next.call('evaluate', { sessionId, script: 'document.title' })).json.errorCode, 'BLOCKED_BY_POLICY')
-  })
+  test(
+    'is out of reach of `evaluate` in a field that `session_resume` has filled',
+    { skip: NO_SQLITE },
+    async (t) => {
+      const { file } = secretsFile(t)
+      const record = recordFile(t)
+      const site = await startSite(t, {
+        '/plain': '<link rel="icon" href="data:,"><title>Plain</title><input id="user">'
+      })
+      const first = await startServer(t, ['--secrets', file, '--store', record])
+      const sessionId = await first.createSession()
+      await first.ok('navigate', { sessionId, url: site.url('/plain') })
+      await first.ok('fill', { sessionId, selector: '#user', value: 'LOGIN' })
+      await first.end()
+      const next = await startServer(t, ['--secrets', file, '--store', record])
+      await next.ok('session_resume', { sessionId })
+      assert.equal((await next.ok('get_value', { sessionId, selector: '#user' })).value, MARK)
+      assert.equal(
+        (await next.call('evaluate', { sessionId, script: 'document.title' })).json.errorCode,
+        'BLOCKED_BY_POLICY'
+      )
+    }
+  )
 
   test('that cannot be read stops the start, without a word of it', async (t) => {
     const { folder } = secretsFile(t)

@@ -35,7 +35,10 @@ describe('the browser', { timeout: 60_000 }, () => {
 
     // Installed channels of Chromium: started where they are there, else missed by their name.
     for (const browser of ['chrome', 'msedge']) {
-      const error = await start(browser).then(() => null, (reason) => reason)
+      const error = await start(browser).then(
+        () => null,
+        (reason) => reason
+      )
       if (!error) continue
       assert.equal(error.code, 'BROWSER_ERROR')
       assert.match(error.message, new RegExp(`no browser was found for .${browser}`))
@@ -54,17 +57,27 @@ describe('the browser', { timeout: 60_000 }, () => {
     const display = await startDisplay(t)
     const sandbox = BROWSER_ARGUMENTS.filter((argument) => argument !== '--headless')
     for (const headless of [true, false]) {
-      const server = await startServer(t, [`--headless=${headless}`, ...sandbox], { browser: false, env: display })
+      const server = await startServer(t, [`--headless=${headless}`, ...sandbox], {
+        browser: false,
+        env: display
+      })
       const { value: frame } = await server.ok('evaluate', { script: 'outerHeight - innerHeight' })
       const [{ command }] = browsers(server.child.pid)
-      const hasNoWindow = /headless.shell$/.test(command[0]) || command.some((argument) => argument.startsWith('--headless'))
+      const hasNoWindow =
+        /headless.shell$/.test(command[0]) ||
+        command.some((argument) => argument.startsWith('--headless'))
       assert.equal(hasNoWindow, headless, command.join(' '))
       // A window has a frame with an address bar in it; Firefox draws it without one, too.
-      if (BROWSER !== 'firefox') assert.equal(frame > 0, !headless, `its frame is ${frame} pixels high`)
+      if (BROWSER !== 'firefox')
+        assert.equal(frame > 0, !headless, `its frame is ${frame} pixels high`)
       await server.end()
     }
     // If a window was requested but is not possible, there is an error, not a fallback.
-    const server = await startServer(t, [...sandbox, '--headless', 'false'], { browser: false, handshake: false, env: WITHOUT_DISPLAY })
+    const server = await startServer(t, [...sandbox, '--headless', 'false'], {
+      browser: false,
+      handshake: false,
+      env: WITHOUT_DISPLAY
+    })
     assert.equal((await within(server.exit, 'its end', 5000)).code, 2)
     assert.match(server.stderr(), /^troupe: .*needs a display.*\n$/)
   })

@@ -12,7 +12,8 @@ describe('errors', { timeout: 60_000 }, () => {
   const { server, site } = startShared({
     args: ['--max-sessions', '1'],
     routes: {
-      '/all': '<title>All</title><button disabled>Off</button><input readonly><p>Text</p><i>1</i><i>2</i>'
+      '/all':
+        '<title>All</title><button disabled>Off</button><input readonly><p>Text</p><i>1</i><i>2</i>'
     }
   })
   let refused
@@ -34,7 +35,11 @@ describe('errors', { timeout: 60_000 }, () => {
   )
 
   test('Property 4: Invalid SessionId Returns Consistent Error', async () => {
-    const strangers = fc.oneof(fc.uuid(), fc.string({ unit: 'binary' }), fc.stringMatching(/^[\w-]{1,40}$/))
+    const strangers = fc.oneof(
+      fc.uuid(),
+      fc.string({ unit: 'binary' }),
+      fc.stringMatching(/^[\w-]{1,40}$/)
+    )
     await fc.assert(
       fc.asyncProperty(operations, strangers, async ([tool, args], stranger) => {
         const { isError, json } = await server.call(tool, { ...args, sessionId: stranger })
@@ -59,7 +64,10 @@ describe('errors', { timeout: 60_000 }, () => {
     INVALID_URL: (word) => ['navigate', { sessionId, url: `http://${word} ${word}` }],
     NAVIGATION_FAILED: (word) => ['navigate', { sessionId, url: refused + word }],
     PAGE_NOT_FOUND: (word) => ['snapshot', { sessionId, pageId: `page-none-${word}` }],
-    SCRIPT_ERROR: (word) => ['evaluate', { sessionId, script: `(() => { throw new Error('${word}') })()` }],
+    SCRIPT_ERROR: (word) => [
+      'evaluate',
+      { sessionId, script: `(() => { throw new Error('${word}') })()` }
+    ],
     INVALID_PARAMETERS: (text) => ['type', { sessionId, selector: 'input', text, nothing: true }]
   }
   const anywhere = {
@@ -77,7 +85,8 @@ describe('errors', { timeout: 60_000 }, () => {
     const answer = await server.call(tool, args)
     assert.equal(answer.isError, true, `${tool} ${JSON.stringify(args)} succeeded: ${answer.text}`)
     // A navigation that failed leads to the browser's own page.
-    if (args.url?.startsWith(refused)) await server.ok('navigate', { sessionId, url: site.url('/all') })
+    if (args.url?.startsWith(refused))
+      await server.ok('navigate', { sessionId, url: site.url('/all') })
     return answer
   }
 
@@ -113,7 +122,9 @@ describe('errors', { timeout: 60_000 }, () => {
       await manager.shutdown()
       return error.errorCode
     }
-    const scenarios = Object.entries({ ...anywhere, 'expired session': expired }).filter(([name]) => !name.endsWith(' '))
+    const scenarios = Object.entries({ ...anywhere, 'expired session': expired }).filter(
+      ([name]) => !name.endsWith(' ')
+    )
     const pairs = fc
       .tuple(fc.nat(scenarios.length - 1), fc.nat(scenarios.length - 1), words)
       .filter(([one, other]) => one !== other)
@@ -123,7 +134,11 @@ describe('errors', { timeout: 60_000 }, () => {
     }
     await fc.assert(
       fc.asyncProperty(pairs, async ([one, other, word]) => {
-        assert.notEqual(await codeOf(one, word), await codeOf(other, word), `${scenarios[one][0]} and ${scenarios[other][0]}`)
+        assert.notEqual(
+          await codeOf(one, word),
+          await codeOf(other, word),
+          `${scenarios[one][0]} and ${scenarios[other][0]}`
+        )
       }),
       RUNS
     )

@@ -28,7 +28,9 @@ describe('sessions side by side', { timeout: 90_000 }, () => {
     const counts = fc.oneof(few, many)
     await fc.assert(
       fc.asyncProperty(counts, async (count) => {
-        const sessions = await Promise.all(Array.from({ length: count }, () => manager.createSession()))
+        const sessions = await Promise.all(
+          Array.from({ length: count }, () => manager.createSession())
+        )
         const now = browsers(process.pid).map(({ pid, started }) => ({ pid, started }))
         assert.deepEqual(now, [{ pid: browser.pid, started: browser.started }])
         await Promise.all(sessions.map((session) => session.close()))
@@ -78,13 +80,25 @@ describe('sessions side by side', { timeout: 90_000 }, () => {
       fc.asyncProperty(fc.boolean(), items, items, async (swap, item, other) => {
         const [one, two] = swap ? [sessions[1], sessions[0]] : sessions
         await write(one, item)
-        assert.deepEqual((await read(two)).value, nothing, 'what one session set is seen in the other')
+        assert.deepEqual(
+          (await read(two)).value,
+          nothing,
+          'what one session set is seen in the other'
+        )
         // The same key may hold something else there.
         const same = { ...other, key: item.key }
         await write(two, same)
-        for (const [session, { key, value, httpOnly }] of [[one, item], [two, same]]) {
+        for (const [session, { key, value, httpOnly }] of [
+          [one, item],
+          [two, same]
+        ]) {
           const cookie = `${key}=${encodeURIComponent(value)}`
-          const mine = { cookie: httpOnly ? '' : cookie, sent: cookie, local: { [key]: value }, session: { [key]: value } }
+          const mine = {
+            cookie: httpOnly ? '' : cookie,
+            sent: cookie,
+            local: { [key]: value },
+            session: { [key]: value }
+          }
           assert.deepEqual((await read(session)).value, mine)
         }
         await Promise.all([clear(one, item), clear(two, same)])

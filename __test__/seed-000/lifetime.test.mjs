@@ -7,18 +7,26 @@ import { inMemoryManager } from '../support/managers.mjs'
 const RUNS = { numRuns: 100 }
 const UUID_V4 = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/
 /** From a millisecond to a hundred years: what the option takes. */
-const timeouts = fc.oneof(fc.integer({ min: 1, max: 600_000 }), fc.integer({ min: 1, max: 3_155_760_000_000 }))
+const timeouts = fc.oneof(
+  fc.integer({ min: 1, max: 600_000 }),
+  fc.integer({ min: 1, max: 3_155_760_000_000 })
+)
 
 test('Property 1: SessionId Uniqueness', async () => {
   const seen = new Set()
   let made = 0
   // How many are created at once, and whether they are closed again before the next ones.
-  const steps = fc.array(fc.record({ atOnce: fc.integer({ min: 1, max: 8 }), close: fc.boolean() }), { minLength: 1, maxLength: 8 })
+  const steps = fc.array(
+    fc.record({ atOnce: fc.integer({ min: 1, max: 8 }), close: fc.boolean() }),
+    { minLength: 1, maxLength: 8 }
+  )
   await fc.assert(
     fc.asyncProperty(steps, async (sequence) => {
       const { manager } = inMemoryManager({ maxSessions: 100 })
       for (const { atOnce, close } of sequence) {
-        const sessions = await Promise.all(Array.from({ length: atOnce }, () => manager.createSession()))
+        const sessions = await Promise.all(
+          Array.from({ length: atOnce }, () => manager.createSession())
+        )
         for (const { sessionId } of sessions) {
           assert.match(sessionId, UUID_V4)
           seen.add(sessionId)
@@ -35,20 +43,24 @@ test('Property 1: SessionId Uniqueness', async () => {
 
 test('Property 2: Session Expiration Time Calculation', async () => {
   await fc.assert(
-    fc.asyncProperty(timeouts, fc.array(fc.nat(1e9), { maxLength: 3 }), async (sessionTimeout, pauses) => {
-      const { manager, advance, call } = inMemoryManager({ sessionTimeout })
-      let now = (await manager.createSession()).createdAt
-      for (const pause of [0, ...pauses]) {
-        advance(pause)
-        now += pause
-        const answer = (await call('create_session', {})).ok
-        const { createdAt, expiresAt } = manager.getSession(answer.sessionId)
-        assert.equal(createdAt, now)
-        assert.equal(expiresAt, createdAt + sessionTimeout)
-        assert.equal(answer.expiresAt, expiresAt)
+    fc.asyncProperty(
+      timeouts,
+      fc.array(fc.nat(1e9), { maxLength: 3 }),
+      async (sessionTimeout, pauses) => {
+        const { manager, advance, call } = inMemoryManager({ sessionTimeout })
+        let now = (await manager.createSession()).createdAt
+        for (const pause of [0, ...pauses]) {
+          advance(pause)
+          now += pause
+          const answer = (await call('create_session', {})).ok
+          const { createdAt, expiresAt } = manager.getSession(answer.sessionId)
+          assert.equal(createdAt, now)
+          assert.equal(expiresAt, createdAt + sessionTimeout)
+          assert.equal(answer.expiresAt, expiresAt)
+        }
+        await manager.shutdown()
       }
-      await manager.shutdown()
-    }),
+    ),
     RUNS
   )
 })
@@ -66,8 +78,16 @@ test('Property 3: Session Closure Removes SessionId', async () => {
         assert.equal(manager.validateSession(sessionId).error.errorCode, 'SESSION_NOT_FOUND')
         await assert.rejects(manager.closeSession(sessionId), { code: 'SESSION_NOT_FOUND' })
       }
-      const left = sessions.filter((session) => !toClose.includes(session)).map(({ sessionId }) => sessionId)
-      assert.deepEqual(manager.listSessions().map(({ sessionId }) => sessionId).sort(), left.sort())
+      const left = sessions
+        .filter((session) => !toClose.includes(session))
+        .map(({ sessionId }) => sessionId)
+      assert.deepEqual(
+        manager
+          .listSessions()
+          .map(({ sessionId }) => sessionId)
+          .sort(),
+        left.sort()
+      )
       for (const id of left) assert.deepEqual(manager.validateSession(id), { valid: true })
       await manager.shutdown()
     }),
@@ -83,7 +103,11 @@ test('Property 9: Session Timeout Configuration', async () => {
       advance(sessionTimeout - 1)
       assert.deepEqual(manager.validateSession(sessionId), { valid: true }, 'it ended too early')
       advance(1)
-      assert.equal(manager.validateSession(sessionId).error?.errorCode, 'SESSION_EXPIRED', 'it outlived its time')
+      assert.equal(
+        manager.validateSession(sessionId).error?.errorCode,
+        'SESSION_EXPIRED',
+        'it outlived its time'
+      )
       await manager.shutdown()
     }),
     RUNS
@@ -93,23 +117,32 @@ test('Property 9: Session Timeout Configuration', async () => {
 test('Property 10: Max Sessions Configuration', async () => {
   const limits = fc.integer({ min: 1, max: 25 })
   await fc.assert(
-    fc.asyncProperty(limits, fc.integer({ min: 1, max: 5 }), fc.nat(24), async (maxSessions, tooMany, closings) => {
-      const { manager } = inMemoryManager({ maxSessions })
-      const create = async (count) => {
-        const outcomes = await Promise.allSettled(Array.from({ length: count }, () => manager.createSession()))
-        const failed = outcomes.filter(({ status }) => status === 'rejected').map(({ reason }) => reason.code)
-        return { sessions: outcomes.flatMap(({ value }) => value ?? []), failed }
+    fc.asyncProperty(
+      limits,
+      fc.integer({ min: 1, max: 5 }),
+      fc.nat(24),
+      async (maxSessions, tooMany, closings) => {
+        const { manager } = inMemoryManager({ maxSessions })
+        const create = async (count) => {
+          const outcomes = await Promise.allSettled(
+            Array.from({ length: count }, () => manager.createSession())
+          )
+          const failed = outcomes
+            .filter(({ status }) => status === 'rejected')
+            .map(({ reason }) => reason.code)
+          return { sessions: outcomes.flatMap(({ value }) => value ?? []), failed }
+        }
+        const { sessions, failed } = await create(maxSessions + tooMany)
+        assert.equal(sessions.length, maxSessions)
+        assert.deepEqual(failed, Array(tooMany).fill('MAX_SESSIONS_REACHED'))
+        // Each that is closed makes room for one, and for one only.
+        const freed = Math.min(closings, maxSessions)
+        await Promise.all(sessions.slice(0, freed).map((session) => session.close()))
+        assert.equal((await create(freed + 1)).sessions.length, freed)
+        assert.equal(manager.listSessions().length, maxSessions)
+        await manager.shutdown()
       }
-      const { sessions, failed } = await create(maxSessions + tooMany)
-      assert.equal(sessions.length, maxSessions)
-      assert.deepEqual(failed, Array(tooMany).fill('MAX_SESSIONS_REACHED'))
-      // Each that is closed makes room for one, and for one only.
-      const freed = Math.min(closings, maxSessions)
-      await Promise.all(sessions.slice(0, freed).map((session) => session.close()))
-      assert.equal((await create(freed + 1)).sessions.length, freed)
-      assert.equal(manager.listSessions().length, maxSessions)
-      await manager.shutdown()
-    }),
+    ),
     RUNS
   )
 })

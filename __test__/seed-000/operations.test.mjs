@@ -20,7 +20,11 @@ describe('operations', { timeout: 60_000 }, () => {
       // Its title and status are as asked.
       '/page/': (_request, response, { searchParams }) => {
         const title = JSON.stringify(searchParams.get('title')).replaceAll('<', '\\u003c')
-        html(response, `<script>document.title = ${title}</script>`, Number(searchParams.get('status')))
+        html(
+          response,
+          `<script>document.title = ${title}</script>`,
+          Number(searchParams.get('status'))
+        )
       }
     })
   })
@@ -36,13 +40,19 @@ describe('operations', { timeout: 60_000 }, () => {
     await fc.assert(
       fc.asyncProperty(pages, async ({ name, title, status, redirects, waitUntil }) => {
         const path = `/page/${encodeURIComponent(name)}?${new URLSearchParams({ title, status: String(status) })}`
-        const start = redirects ? `/redirect?${new URLSearchParams({ to: path, times: String(redirects) })}` : path
+        const start = redirects
+          ? `/redirect?${new URLSearchParams({ to: path, times: String(redirects) })}`
+          : path
         const answer = await session.navigate(site.url(start), { waitUntil })
         assert.equal(answer.success, true)
         assert.deepEqual(
           { title: answer.title, url: answer.url, status: answer.status },
           // As document.title has it: white space is one space, and none at the ends.
-          { title: title.replace(/[\t\n\f\r ]+/g, ' ').replace(/^ | $/g, ''), url: new URL(site.url(path)).href, status }
+          {
+            title: title.replace(/[\t\n\f\r ]+/g, ' ').replace(/^ | $/g, ''),
+            url: new URL(site.url(path)).href,
+            status
+          }
         )
       }),
       RUNS
@@ -56,31 +66,60 @@ describe('operations', { timeout: 60_000 }, () => {
     await session.navigate(site.url('/'))
     const click = fc.record({
       tool: fc.constant('click'),
-      element: fc.constantFrom('<button', '<a href="#"', '<input type="checkbox"', '<div onclick="0"'),
-      options: fc.record({ clickCount: fc.integer({ min: 1, max: 3 }), force: fc.boolean() }, { requiredKeys: [] })
+      element: fc.constantFrom(
+        '<button',
+        '<a href="#"',
+        '<input type="checkbox"',
+        '<div onclick="0"'
+      ),
+      options: fc.record(
+        { clickCount: fc.integer({ min: 1, max: 3 }), force: fc.boolean() },
+        { requiredKeys: [] }
+      )
     })
     const type = fc.record({
       tool: fc.constant('type'),
-      element: fc.constantFrom('<input', '<input type="search"', '<textarea', '<div contenteditable'),
+      element: fc.constantFrom(
+        '<input',
+        '<input type="search"',
+        '<textarea',
+        '<div contenteditable'
+      ),
       text: texts,
-      options: fc.record({ clear: fc.boolean(), delay: fc.constantFrom(0, 1) }, { requiredKeys: [] })
+      options: fc.record(
+        { clear: fc.boolean(), delay: fc.constantFrom(0, 1) },
+        { requiredKeys: [] }
+      )
     })
     const others = fc.nat(3)
     await fc.assert(
-      fc.asyncProperty(fc.oneof(click, type), others, async ({ tool, element, text, options }, siblings) => {
-        const tags = `${element} id="target" style="display:inline-block;min-width:20px;min-height:20px">x</${element.slice(1).split(' ')[0]}>`
-        await session.evaluate(
-          `(html) => { window.clicked = 0; document.body.innerHTML = html; target.onclick = () => { clicked++; return false } }`,
-          { args: ['<button>Other</button>'.repeat(siblings) + tags] }
-        )
-        const answer = tool === 'click' ? await session.click('#target', options) : await session.type('#target', text, options)
-        assert.equal(answer.success, true)
-        assert.ok(answer.message.length > 0)
-        const { value } = await session.evaluate('({ clicked, text: target.value ?? target.textContent })')
-        // It is true, too.
-        if (tool === 'click') assert.equal(value.clicked, options.clickCount ?? 1)
-        else assert.ok(spaced(value.text).includes(spaced(text)), `${JSON.stringify(text)} is not in ${JSON.stringify(value.text)}`)
-      }),
+      fc.asyncProperty(
+        fc.oneof(click, type),
+        others,
+        async ({ tool, element, text, options }, siblings) => {
+          const tags = `${element} id="target" style="display:inline-block;min-width:20px;min-height:20px">x</${element.slice(1).split(' ')[0]}>`
+          await session.evaluate(
+            `(html) => { window.clicked = 0; document.body.innerHTML = html; target.onclick = () => { clicked++; return false } }`,
+            { args: ['<button>Other</button>'.repeat(siblings) + tags] }
+          )
+          const answer =
+            tool === 'click'
+              ? await session.click('#target', options)
+              : await session.type('#target', text, options)
+          assert.equal(answer.success, true)
+          assert.ok(answer.message.length > 0)
+          const { value } = await session.evaluate(
+            '({ clicked, text: target.value ?? target.textContent })'
+          )
+          // It is true, too.
+          if (tool === 'click') assert.equal(value.clicked, options.clickCount ?? 1)
+          else
+            assert.ok(
+              spaced(value.text).includes(spaced(text)),
+              `${JSON.stringify(text)} is not in ${JSON.stringify(value.text)}`
+            )
+        }
+      ),
       RUNS
     )
   })

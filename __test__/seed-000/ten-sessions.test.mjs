@@ -16,11 +16,15 @@ describe('ten sessions', { timeout: 90_000 }, () => {
     let served = 0
     const site = await startSite(t, {
       '/home': '<title>Home</title>',
-      '/kept': (_request, response) => response.writeHead(200, { 'cache-control': 'max-age=600' }).end(`served ${(served += 1)} times`)
+      '/kept': (_request, response) =>
+        response
+          .writeHead(200, { 'cache-control': 'max-age=600' })
+          .end(`served ${(served += 1)} times`)
     })
     const server = await startServer(t, ['--max-sessions', '10'])
     const sessions = await Promise.all(Array.from({ length: 10 }, () => server.createSession()))
-    const write = (name) => `document.cookie = 'who=${name}'; localStorage.who = '${name}'; sessionStorage.who = '${name}'`
+    const write = (name) =>
+      `document.cookie = 'who=${name}'; localStorage.who = '${name}'; sessionStorage.who = '${name}'`
     const cached = await Promise.all(
       sessions.map(async (sessionId, index) => {
         await server.ok('navigate', { sessionId, url: site.url('/home') })
@@ -32,10 +36,14 @@ describe('ten sessions', { timeout: 90_000 }, () => {
     assert.equal(new Set(cached).size, 10)
     for (const [index, sessionId] of sessions.entries()) {
       const who = `number ${index}`
-      const { cached: again, ...value } = (await server.ok('evaluate', { sessionId, script: READ })).value
+      const { cached: again, ...value } = (await server.ok('evaluate', { sessionId, script: READ }))
+        .value
       assert.deepEqual(value, { cookie: `who=${who}`, local: { who }, session: { who } })
       // Its own copy; a slow cache is overtaken by the network, but never another's copy.
-      assert.ok(again === cached[index] || !cached.includes(again), `${again} is of another session`)
+      assert.ok(
+        again === cached[index] || !cached.includes(again),
+        `${again} is of another session`
+      )
     }
   })
 })

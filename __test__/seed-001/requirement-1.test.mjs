@@ -29,7 +29,11 @@ describe('requirement 1: creating a session', { timeout: 60_000 }, () => {
     assert.deepEqual(
       sessions.map(({ sessionId, state, pages }) => ({ sessionId, state, pages })),
       [
-        { sessionId: one, state: 'active', pages: [{ pageId: 'page-1', url: site.url('/set-cookie?who=one') }] },
+        {
+          sessionId: one,
+          state: 'active',
+          pages: [{ pageId: 'page-1', url: site.url('/set-cookie?who=one') }]
+        },
         { sessionId: two, state: 'active', pages: [{ pageId: 'page-1', url: 'about:blank' }] }
       ]
     )
@@ -41,7 +45,10 @@ describe('requirement 1: creating a session', { timeout: 60_000 }, () => {
     const server = await startServer(t, ['--session-timeout', '60000'])
     const before = Date.now()
     const { expiresAt, sessionId } = await server.ok('create_session')
-    assert.ok(expiresAt >= before + 60_000 && expiresAt <= Date.now() + 60_000, `${expiresAt - before}`)
+    assert.ok(
+      expiresAt >= before + 60_000 && expiresAt <= Date.now() + 60_000,
+      `${expiresAt - before}`
+    )
     const { sessions } = await server.ok('list_sessions')
     const listed = sessions.find((session) => session.sessionId === sessionId)
     assert.equal(listed.createdAt + 60_000, expiresAt)

@@ -45,8 +45,14 @@ describe('requirement 2: closing a session', { timeout: 60_000 }, () => {
     const other = await server.createSession()
     await server.ok('close_session', { sessionId })
     const { sessions } = await server.ok('list_sessions')
-    assert.deepEqual(sessions.map((session) => session.sessionId), [other])
-    for (const [tool, args] of [['navigate', { url: 'data:,' }], ['close_session', {}]]) {
+    assert.deepEqual(
+      sessions.map((session) => session.sessionId),
+      [other]
+    )
+    for (const [tool, args] of [
+      ['navigate', { url: 'data:,' }],
+      ['close_session', {}]
+    ]) {
       const { json } = await server.call(tool, { sessionId, ...args })
       assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
     }

@@ -19,7 +19,8 @@ describe('requirement 3: navigating', { timeout: 60_000 }, () => {
     const other = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/form') })
     await server.ok('navigate', { sessionId: other, url: site.url('/buttons') })
-    const place = async (id) => (await server.ok('evaluate', { sessionId: id, script: 'location.href' })).value
+    const place = async (id) =>
+      (await server.ok('evaluate', { sessionId: id, script: 'location.href' })).value
     assert.equal(await place(sessionId), site.url('/form'))
     assert.equal(await place(other), site.url('/buttons'))
     await server.ok('close_session', { sessionId: other })
@@ -27,21 +28,45 @@ describe('requirement 3: navigating', { timeout: 60_000 }, () => {
 
   test('3.2 a navigation answers with the title, the final URL and the status', async () => {
     const facts = async (path) => {
-      const { success, title, url, status } = await server.ok('navigate', { sessionId, url: site.url(path) })
+      const { success, title, url, status } = await server.ok('navigate', {
+        sessionId,
+        url: site.url(path)
+      })
       return { success, title, url, status }
     }
-    assert.deepEqual(await facts('/form'), { success: true, title: 'Form', url: site.url('/form'), status: 200 })
-    assert.deepEqual(await facts('/redirect?to=/form&times=3'), { success: true, title: 'Form', url: site.url('/form'), status: 200 })
-    assert.deepEqual(await facts('/status/404'), { success: true, title: 'Status 404', url: site.url('/status/404'), status: 404 })
+    assert.deepEqual(await facts('/form'), {
+      success: true,
+      title: 'Form',
+      url: site.url('/form'),
+      status: 200
+    })
+    assert.deepEqual(await facts('/redirect?to=/form&times=3'), {
+      success: true,
+      title: 'Form',
+      url: site.url('/form'),
+      status: 200
+    })
+    assert.deepEqual(await facts('/status/404'), {
+      success: true,
+      title: 'Status 404',
+      url: site.url('/status/404'),
+      status: 404
+    })
   })
 
   test('3.3 a session that does not exist is SESSION_NOT_FOUND, an expired one SESSION_EXPIRED', async (t) => {
-    const missing = await server.call('navigate', { sessionId: UNKNOWN_SESSION, url: site.url('/') })
+    const missing = await server.call('navigate', {
+      sessionId: UNKNOWN_SESSION,
+      url: site.url('/')
+    })
     assert.equal(missing.isError, true)
     assert.equal(missing.json.errorCode, 'SESSION_NOT_FOUND')
     assert.match(missing.json.message, new RegExp(UNKNOWN_SESSION))
     const late = await startWithExpiredSession(t)
-    const { isError, json } = await late.server.call('navigate', { sessionId: late.sessionId, url: site.url('/') })
+    const { isError, json } = await late.server.call('navigate', {
+      sessionId: late.sessionId,
+      url: site.url('/')
+    })
     assert.equal(isError, true)
     assert.equal(json.errorCode, 'SESSION_EXPIRED')
     assert.match(json.message, /expired/)
@@ -78,7 +103,11 @@ describe('requirement 3: navigating', { timeout: 60_000 }, () => {
 
     // Who does not want to wait says so.
     const second = site.hold('/held.js')
-    const early = await server.ok('navigate', { sessionId, url: site.url('/loading'), waitUntil: 'domcontentloaded' })
+    const early = await server.ok('navigate', {
+      sessionId,
+      url: site.url('/loading'),
+      waitUntil: 'domcontentloaded'
+    })
     assert.equal(early.title, 'Loading')
     second.release()
   })

@@ -20,8 +20,13 @@ describe('requirement 4: clicking', { timeout: 60_000 }, () => {
       assert.equal((await click({ selector })).isError, false)
     }
     const made = await clicks()
-    assert.deepEqual(made.map(({ id }) => id), ['plain', 'plain', 'below'])
-    assert.ok(made.every(({ trusted, type, button }) => trusted && type === 'click' && button === 0))
+    assert.deepEqual(
+      made.map(({ id }) => id),
+      ['plain', 'plain', 'below']
+    )
+    assert.ok(
+      made.every(({ trusted, type, button }) => trusted && type === 'click' && button === 0)
+    )
   })
 
   test('4.2 a click that succeeds answers with success and a message', async () => {
@@ -54,7 +59,10 @@ describe('requirement 4: clicking', { timeout: 60_000 }, () => {
     assert.equal(missing.json.errorCode, 'SESSION_NOT_FOUND')
     assert.match(missing.json.message, new RegExp(UNKNOWN_SESSION))
     const late = await startWithExpiredSession(t)
-    const { json } = await late.server.call('click', { sessionId: late.sessionId, selector: '#plain' })
+    const { json } = await late.server.call('click', {
+      sessionId: late.sessionId,
+      selector: '#plain'
+    })
     assert.equal(json.errorCode, 'SESSION_EXPIRED')
     assert.match(json.message, /expired/)
   })
@@ -73,8 +81,18 @@ describe('requirement 4: clicking', { timeout: 60_000 }, () => {
     assert.equal((await click({ selector: '#plain', clickCount: 2 })).isError, false)
     assert.equal((await click({ selector: '#plain', button: 'right' })).isError, false)
     const made = (await clicks()).map(({ type, id, detail }) => `${type} ${id} ${detail}`)
-    const left = ['click add 1', 'click late 1', 'click cover 1', 'click plain 1', 'click plain 2', 'dblclick plain 2']
+    const left = [
+      'click add 1',
+      'click late 1',
+      'click cover 1',
+      'click plain 1',
+      'click plain 2',
+      'dblclick plain 2'
+    ]
     assert.deepEqual(made.slice(0, 6), left)
-    assert.ok(made.slice(6).some((event) => event.startsWith('contextmenu plain')), made.join(', '))
+    assert.ok(
+      made.slice(6).some((event) => event.startsWith('contextmenu plain')),
+      made.join(', ')
+    )
   })
 })

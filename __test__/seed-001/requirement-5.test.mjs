@@ -20,7 +20,9 @@ describe('requirement 5: typing', { timeout: 60_000 }, () => {
     for (const selector of ['#name', '//textarea', '#rich', '#password']) {
       assert.equal((await type({ selector, text })).isError, false, selector)
     }
-    const fields = await evaluate('[document.querySelector("#name").value, note.value, rich.textContent, password.value]')
+    const fields = await evaluate(
+      '[document.querySelector("#name").value, note.value, rich.textContent, password.value]'
+    )
     assert.deepEqual(fields, [text, text, text, text])
     const keys = await evaluate('keys.filter(({ trusted }) => trusted).map(({ key }) => key)')
     assert.deepEqual(keys.slice(0, 2), ['G', 'r'])
@@ -34,14 +36,25 @@ describe('requirement 5: typing', { timeout: 60_000 }, () => {
   })
 
   test('5.3 a field that is missing is ELEMENT_NOT_FOUND, what cannot be edited ELEMENT_NOT_EDITABLE', async () => {
-    const cases = { '#nothing': 'ELEMENT_NOT_FOUND', '#fixed': 'ELEMENT_NOT_EDITABLE', '#off': 'ELEMENT_NOT_EDITABLE', '#words': 'ELEMENT_NOT_EDITABLE', '#agree': 'ELEMENT_NOT_EDITABLE' }
+    const cases = {
+      '#nothing': 'ELEMENT_NOT_FOUND',
+      '#fixed': 'ELEMENT_NOT_EDITABLE',
+      '#off': 'ELEMENT_NOT_EDITABLE',
+      '#words': 'ELEMENT_NOT_EDITABLE',
+      '#agree': 'ELEMENT_NOT_EDITABLE'
+    }
     for (const [selector, code] of Object.entries(cases)) {
       const { isError, json } = await type({ selector, text: 'x', timeout: 300 })
       assert.equal(isError, true, selector)
       assert.equal(json.errorCode, code, `${selector}: ${json.message}`)
       assert.ok(json.message.length > 0)
     }
-    assert.deepEqual(await evaluate('[fixed.value, off.value, words.textContent, keys.length]'), ['fixed', 'off', 'No field at all', 0])
+    assert.deepEqual(await evaluate('[fixed.value, off.value, words.textContent, keys.length]'), [
+      'fixed',
+      'off',
+      'No field at all',
+      0
+    ])
   })
 
   test('5.4 a session that does not exist is SESSION_NOT_FOUND, an expired one SESSION_EXPIRED', async (t) => {
@@ -49,7 +62,11 @@ describe('requirement 5: typing', { timeout: 60_000 }, () => {
     assert.equal(missing.json.errorCode, 'SESSION_NOT_FOUND')
     assert.match(missing.json.message, new RegExp(UNKNOWN_SESSION))
     const late = await startWithExpiredSession(t)
-    const { json } = await late.server.call('type', { sessionId: late.sessionId, selector: '#name', text: 'x' })
+    const { json } = await late.server.call('type', {
+      sessionId: late.sessionId,
+      selector: '#name',
+      text: 'x'
+    })
     assert.equal(json.errorCode, 'SESSION_EXPIRED')
     assert.match(json.message, /expired/)
   })
@@ -59,7 +76,10 @@ describe('requirement 5: typing', { timeout: 60_000 }, () => {
     const times = await evaluate('keys.map(({ at }) => at)')
     assert.equal(times.length, 4)
     const pauses = times.slice(1).map((at, index) => at - times[index])
-    assert.ok(pauses.every((pause) => pause >= 50), `pauses of ${pauses.map(Math.round)} ms`)
+    assert.ok(
+      pauses.every((pause) => pause >= 50),
+      `pauses of ${pauses.map(Math.round)} ms`
+    )
 
     await type({ selector: '#full', text: ' after' })
     assert.equal(await evaluate('full.value'), 'before after')

@@ -16,7 +16,9 @@ async function browserOf(server) {
   return browsers(server.child.pid)[0].command
 }
 
-const isHeadless = (command) => /headless.shell$/.test(command[0]) || command.some((argument) => argument.startsWith('--headless'))
+const isHeadless = (command) =>
+  /headless.shell$/.test(command[0]) ||
+  command.some((argument) => argument.startsWith('--headless'))
 
 /** How long a new session has to live, within what its creation took. */
 async function lifeOf(server) {
@@ -53,11 +55,18 @@ describe('requirement 6: start parameters', { timeout: 90_000 }, () => {
     assert.match(server.stderr(), /^troupe: .*netscape.*\n$/)
   })
 
-  test('6.3 without --headless the browser has a window', { skip: NO_DISPLAY ?? false }, async (t) => {
-    const server = await startServer(t, SANDBOX, { browser: false, env: await startDisplay(t) })
-    assert.equal(isHeadless(await browserOf(server)), false)
-    assert.doesNotMatch((await server.ok('evaluate', { script: 'navigator.userAgent' })).value, /Headless/)
-  })
+  test(
+    '6.3 without --headless the browser has a window',
+    { skip: NO_DISPLAY ?? false },
+    async (t) => {
+      const server = await startServer(t, SANDBOX, { browser: false, env: await startDisplay(t) })
+      assert.equal(isHeadless(await browserOf(server)), false)
+      assert.doesNotMatch(
+        (await server.ok('evaluate', { script: 'navigator.userAgent' })).value,
+        /Headless/
+      )
+    }
+  )
 
   test('6.3 where no display is there it has none, and one line says so', async (t) => {
     const server = await startServer(t, SANDBOX, { browser: false, env: WITHOUT_DISPLAY })
@@ -73,7 +82,11 @@ describe('requirement 6: start parameters', { timeout: 90_000 }, () => {
       await server.end()
     }
     // Property 8 shows `--headless=false` with a display; without one it cannot be.
-    const server = await startServer(t, ['--headless=false', ...SANDBOX], { browser: false, handshake: false, env: WITHOUT_DISPLAY })
+    const server = await startServer(t, ['--headless=false', ...SANDBOX], {
+      browser: false,
+      handshake: false,
+      env: WITHOUT_DISPLAY
+    })
     assert.equal((await within(server.exit, 'its end', 5000)).code, 2)
     assert.match(server.stderr(), /^troupe: .*needs a display.*\n$/)
   })
@@ -98,16 +111,30 @@ describe('requirement 6: start parameters', { timeout: 90_000 }, () => {
   })
 
   test('6.7 without --max-sessions there can be 10 sessions', async (t) => {
-    assert.deepEqual(await sessionsUntilRefused(await startServer(t)), { made: 10, errorCode: 'MAX_SESSIONS_REACHED' })
+    assert.deepEqual(await sessionsUntilRefused(await startServer(t)), {
+      made: 10,
+      errorCode: 'MAX_SESSIONS_REACHED'
+    })
   })
 
   test('6.8 with --max-sessions there can be so many', async (t) => {
-    const ways = [{ args: ['--max-sessions', '2'] }, { args: ['--maxSessions=3'] }, { args: [], env: { TROUPE_MAX_SESSIONS: '1' } }]
+    const ways = [
+      { args: ['--max-sessions', '2'] },
+      { args: ['--maxSessions=3'] },
+      { args: [], env: { TROUPE_MAX_SESSIONS: '1' } }
+    ]
     for (const [index, limit] of [2, 3, 1].entries()) {
       const { args, env } = ways[index]
       const server = await startServer(t, args, { env })
-      assert.deepEqual(await sessionsUntilRefused(server), { made: limit, errorCode: 'MAX_SESSIONS_REACHED' })
-      await until(async () => (await server.ok('list_sessions')).sessions.length === limit, 'the list of sessions', 1000)
+      assert.deepEqual(await sessionsUntilRefused(server), {
+        made: limit,
+        errorCode: 'MAX_SESSIONS_REACHED'
+      })
+      await until(
+        async () => (await server.ok('list_sessions')).sessions.length === limit,
+        'the list of sessions',
+        1000
+      )
       await server.end()
     }
   })

@@ -6,7 +6,8 @@ import { startServer } from '../support/server.mjs'
 import { openEnded, startSite } from '../support/site.mjs'
 import { until, within } from '../support/wait.mjs'
 
-const browsersOf = (server) => browsers(server.child.pid).map(({ pid, started }) => ({ pid, started }))
+const browsersOf = (server) =>
+  browsers(server.child.pid).map(({ pid, started }) => ({ pid, started }))
 
 describe('requirement 7: one shared browser', { timeout: 60_000 }, () => {
   test('7.1 the server starts one browser by itself', async (t) => {
@@ -31,7 +32,10 @@ describe('requirement 7: one shared browser', { timeout: 60_000 }, () => {
     for (const sessionId of ids) await server.ok('close_session', { sessionId })
     assert.deepEqual((await server.ok('list_sessions')).sessions, [])
     assert.deepEqual(browsersOf(server), before)
-    await server.ok('navigate', { sessionId: await server.createSession(), url: 'data:text/html,<title>Again</title>' })
+    await server.ok('navigate', {
+      sessionId: await server.createSession(),
+      url: 'data:text/html,<title>Again</title>'
+    })
     assert.deepEqual(browsersOf(server), before)
   })
 
@@ -44,27 +48,45 @@ describe('requirement 7: one shared browser', { timeout: 60_000 }, () => {
     const processes = descendants(server.child.pid)
     assert.ok(processes.length > 1)
     server.child.stdin.end()
-    assert.deepEqual(await within(server.exit, 'the end of the server', 2000), { code: 0, signal: null })
+    assert.deepEqual(await within(server.exit, 'the end of the server', 2000), {
+      code: 0,
+      signal: null
+    })
     await within(page.closed, 'the end of the page', 1000)
     await allEnded(processes, 1000)
   })
 
   test('7.4 the server ends as fast where the browser could not be started', async (t) => {
-    const server = await startServer(t, ['--headless', '--executable-path', '/bin/false'], { browser: false })
+    const server = await startServer(t, ['--headless', '--executable-path', '/bin/false'], {
+      browser: false
+    })
     assert.equal((await server.call('create_session')).json.errorCode, 'BROWSER_ERROR')
     server.child.stdin.end()
-    assert.deepEqual(await within(server.exit, 'the end of the server', 2000), { code: 0, signal: null })
+    assert.deepEqual(await within(server.exit, 'the end of the server', 2000), {
+      code: 0,
+      signal: null
+    })
   })
 
   test('7.5 sessions share no cookies, no localStorage and no sessionStorage', async (t) => {
     const server = await startServer(t)
     const site = await startSite(t)
     const [one, two] = [await server.createSession(), await server.createSession()]
-    const evaluate = async (sessionId, script) => (await server.ok('evaluate', { sessionId, script })).value
-    for (const sessionId of [one, two]) await server.ok('navigate', { sessionId, url: site.url('/storage') })
-    const read = '({ cookie: document.cookie, local: { ...localStorage }, session: { ...sessionStorage } })'
-    await evaluate(one, "document.cookie = 'key=one'; localStorage.kept = 'one'; sessionStorage.kept = 'one'")
-    assert.deepEqual(await evaluate(one, read), { cookie: 'key=one', local: { kept: 'one' }, session: { kept: 'one' } })
+    const evaluate = async (sessionId, script) =>
+      (await server.ok('evaluate', { sessionId, script })).value
+    for (const sessionId of [one, two])
+      await server.ok('navigate', { sessionId, url: site.url('/storage') })
+    const read =
+      '({ cookie: document.cookie, local: { ...localStorage }, session: { ...sessionStorage } })'
+    await evaluate(
+      one,
+      "document.cookie = 'key=one'; localStorage.kept = 'one'; sessionStorage.kept = 'one'"
+    )
+    assert.deepEqual(await evaluate(one, read), {
+      cookie: 'key=one',
+      local: { kept: 'one' },
+      session: { kept: 'one' }
+    })
     assert.deepEqual(await evaluate(two, read), { cookie: '', local: {}, session: {} })
     // Also a session that comes later begins with nothing.
     const three = await server.createSession()

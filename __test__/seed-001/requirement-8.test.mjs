@@ -5,7 +5,13 @@ import { startShared } from '../support/scope.mjs'
 import { UNKNOWN_SESSION, startWithExpiredSession } from '../support/sessions.mjs'
 
 describe('requirement 8: errors', { timeout: 60_000 }, () => {
-  const { server, site } = startShared({ args: ['--max-sessions', '1'], routes: { '/twins': '<title>Twins</title><button>One</button><button>Two</button><button id="off" disabled>Off</button><input readonly>' } })
+  const { server, site } = startShared({
+    args: ['--max-sessions', '1'],
+    routes: {
+      '/twins':
+        '<title>Twins</title><button>One</button><button>Two</button><button id="off" disabled>Off</button><input readonly>'
+    }
+  })
   let sessionId
   /** A call of each kind that fails: its tool, its arguments, its code, and what its details tell. */
   let failures
@@ -20,7 +26,12 @@ describe('requirement 8: errors', { timeout: 60_000 }, () => {
       ['click', { sessionId, selector: '#off', timeout: 1 }, 'ELEMENT_NOT_CLICKABLE', ['reason']],
       ['click', { sessionId, selector: 'button:not(#off)' }, 'ELEMENT_AMBIGUOUS', ['matches']],
       ['click', { sessionId, selector: '#nothing', timeout: 1 }, 'ELEMENT_NOT_FOUND', []],
-      ['type', { sessionId, selector: 'input', text: 'x', timeout: 1 }, 'ELEMENT_NOT_EDITABLE', ['reason']],
+      [
+        'type',
+        { sessionId, selector: 'input', text: 'x', timeout: 1 },
+        'ELEMENT_NOT_EDITABLE',
+        ['reason']
+      ],
       ['evaluate', { sessionId, script: 'nothing.at.all' }, 'SCRIPT_ERROR', ['message', 'line']],
       ['evaluate', { sessionId, script: '({ big: 1n })' }, 'SCRIPT_ERROR', ['message', 'line']],
       ['navigate', { sessionId, url: 'http://' }, 'INVALID_URL', ['url']],
@@ -38,7 +49,8 @@ describe('requirement 8: errors', { timeout: 60_000 }, () => {
     }
   }
 
-  test('8.1 an error has its errorCode', () => each(({ json, code }) => assert.equal(json.errorCode, code)))
+  test('8.1 an error has its errorCode', () =>
+    each(({ json, code }) => assert.equal(json.errorCode, code)))
 
   test('8.2 an error has a message for people', () =>
     each(({ json: { message } }) => {
@@ -52,7 +64,8 @@ describe('requirement 8: errors', { timeout: 60_000 }, () => {
 
   test('8.4 an error has details where there is more to tell', () =>
     each(({ json, code, details }) => {
-      for (const detail of details) assert.ok(detail in json.details, `${code}: ${JSON.stringify(json.details)}`)
+      for (const detail of details)
+        assert.ok(detail in json.details, `${code}: ${JSON.stringify(json.details)}`)
     }))
 
   test('8.5 an error of a session that is missing or expired tells that a new one is needed', async (t) => {
@@ -62,7 +75,12 @@ describe('requirement 8: errors', { timeout: 60_000 }, () => {
       [late.server, late.sessionId, 'SESSION_EXPIRED']
     ]
     for (const [where, id, code] of calls) {
-      for (const [tool, args] of [['navigate', { url: 'data:,' }], ['click', { selector: 'a' }], ['type', { selector: 'a', text: 'x' }], ['close_session', {}]]) {
+      for (const [tool, args] of [
+        ['navigate', { url: 'data:,' }],
+        ['click', { selector: 'a' }],
+        ['type', { selector: 'a', text: 'x' }],
+        ['close_session', {}]
+      ]) {
         const { isError, json } = await where.call(tool, { sessionId: id, ...args })
         assert.equal(isError, true)
         assert.equal(json.errorCode, code, tool)

@@ -10,30 +10,44 @@ const ROOT = dirname(dirname(BIN))
 describe('requirement 9: in an MCP client', { timeout: 60_000 }, () => {
   // package.test.mjs shows it for a package that is installed from its tarball.
   test('9.1 npx runs the server', async (t) => {
-    const server = await startServer(t, [], { command: ['npx', '--no-install', 'troupe'], cwd: ROOT })
+    const server = await startServer(t, [], {
+      command: ['npx', '--no-install', 'troupe'],
+      cwd: ROOT
+    })
     const { title } = await server.ok('navigate', { url: 'data:text/html,<title>By npx</title>' })
     assert.equal(title, 'By npx')
   })
 
   test('9.2 the args of the configuration are the start parameters', async (t) => {
     // As clients write it: {"mcpServers": {"troupe": {"command": …, "args": […]}}}.
-    const { command, args } = { command: process.execPath, args: [BIN, '--maxSessions', '1', '--session-timeout=60000', '--locale', 'de-CH'] }
+    const { command, args } = {
+      command: process.execPath,
+      args: [BIN, '--maxSessions', '1', '--session-timeout=60000', '--locale', 'de-CH']
+    }
     const server = await startServer(t, [], { command: [command, ...args] })
     const before = Date.now()
     const { sessionId, expiresAt } = await server.ok('create_session')
     assert.ok(expiresAt >= before + 60_000 && expiresAt <= Date.now() + 60_000)
-    assert.equal((await server.ok('evaluate', { sessionId, script: 'navigator.language' })).value, 'de-CH')
+    assert.equal(
+      (await server.ok('evaluate', { sessionId, script: 'navigator.language' })).value,
+      'de-CH'
+    )
     assert.equal((await server.call('create_session')).json.errorCode, 'MAX_SESSIONS_REACHED')
   })
 
   test('9.3 the server speaks on stdin and stdout, and nothing else is written there', async (t) => {
     const server = await startServer(t, ['--log-level', 'debug'])
     const sessionId = await server.createSession()
-    await server.ok('navigate', { sessionId, url: "data:text/html,<script>console.log('to the console')</script>" })
+    await server.ok('navigate', {
+      sessionId,
+      url: "data:text/html,<script>console.log('to the console')</script>"
+    })
     await server.call('click', { sessionId, selector: '#nothing', timeout: 1 })
     assert.deepEqual(await server.end(), { code: 0, signal: null })
     assert.deepEqual(server.unparsable, [])
-    assert.ok(server.received.length > 0 && server.received.every(({ jsonrpc }) => jsonrpc === '2.0'))
+    assert.ok(
+      server.received.length > 0 && server.received.every(({ jsonrpc }) => jsonrpc === '2.0')
+    )
     assert.match(server.stderr(), /DEBUG/)
   })
 
@@ -85,7 +99,9 @@ describe('requirement 9: in an MCP client', { timeout: 60_000 }, () => {
       assert.deepEqual(tool.inputSchema.required ?? [], required)
       if (name !== 'create_session') assert.ok(tool.inputSchema.properties.sessionId)
     }
-    const { click, type, navigate } = Object.fromEntries(result.tools.map(({ name, inputSchema }) => [name, inputSchema.properties]))
+    const { click, type, navigate } = Object.fromEntries(
+      result.tools.map(({ name, inputSchema }) => [name, inputSchema.properties])
+    )
     for (const option of ['timeout', 'force', 'clickCount']) assert.ok(click[option], option)
     for (const option of ['delay', 'timeout', 'clear']) assert.ok(type[option], option)
     assert.deepEqual(navigate.waitUntil.enum, ['load', 'domcontentloaded', 'networkidle'])

@@ -2,6 +2,8 @@
 import { test } from 'node:test'
 import { churn } from '../support/churn.mjs'
 
-test('twenty thousand calls leave nothing behind', { timeout: 3_600_000, skip: process.platform !== 'linux' }, (t) =>
-  churn(t, { calls: 20_000, sessions: 50, growth: 12 })
+test(
+  'twenty thousand calls leave nothing behind',
+  { timeout: 3_600_000, skip: process.platform !== 'linux' },
+  (t) => churn(t, { calls: 20_000, sessions: 50, growth: 12 })
 )

@@ -4,5 +4,13 @@ import { killRounds } from '../support/kills.mjs'
 
 const ROUNDS = Number(process.env.ROUNDS ?? 100)
 
-test(`a session comes back after each of ${ROUNDS} deaths of its server`, { timeout: 3_600_000 }, (t) => killRounds(t, 'server', ROUNDS))
-test(`a session comes back after each of ${ROUNDS} deaths of its browser`, { timeout: 3_600_000 }, (t) => killRounds(t, 'browser', ROUNDS))
+test(
+  `a session comes back after each of ${ROUNDS} deaths of its server`,
+  { timeout: 3_600_000 },
+  (t) => killRounds(t, 'server', ROUNDS)
+)
+test(
+  `a session comes back after each of ${ROUNDS} deaths of its browser`,
+  { timeout: 3_600_000 },
+  (t) => killRounds(t, 'browser', ROUNDS)
+)

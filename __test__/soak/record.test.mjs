@@ -7,31 +7,44 @@ import { NO_SQLITE, query, recordFile } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 
 describe('the record, for long', { timeout: 3_600_000 }, () => {
-  test('a hundred deaths at random moments leave the file whole, and every answer in it', { skip: NO_SQLITE }, async (t) => {
-    const file = recordFile(t)
-    let answered = 0
-    for (let death = 0; death < 100; death++) answered += (await dieDuringCalls(t, file, Math.random() * 600)).answered
-    t.diagnostic(`${answered} answers were received`)
-    assert.ok(answered > 100)
-  })
-
-  test('ten thousand calls: the store grows as its content does, memory does not with their number', { skip: NO_SQLITE || !readable('/proc/self/smaps_rollup') }, async (t) => {
-    const file = recordFile(t)
-    const server = await startServer(t, ['--store', file])
-    await server.ok('navigate', { url: 'data:text/html,<title>Page</title><p>Text</p>' })
-    const calls = async (count) => {
-      for (let number = 0; number < count; number++) await server.ok('get_text', { selector: 'p' })
+  test(
+    'a hundred deaths at random moments leave the file whole, and every answer in it',
+    { skip: NO_SQLITE },
+    async (t) => {
+      const file = recordFile(t)
+      let answered = 0
+      for (let death = 0; death < 100; death++)
+        answered += (await dieDuringCalls(t, file, Math.random() * 600)).answered
+      t.diagnostic(`${answered} answers were received`)
+      assert.ok(answered > 100)
     }
-    await calls(2000)
-    const before = { memory: memory(server.child.pid), size: statSync(file).size }
-    await calls(8000)
-    const after = { memory: memory(server.child.pid), size: statSync(file).size }
-    t.diagnostic(JSON.stringify({ before, after }))
-    assert.equal(query(file, 'SELECT count(*) AS count FROM responses')[0].count, 10_001)
-    assert.ok(after.memory - before.memory < 10_000, `${after.memory - before.memory} KiB more`)
-    // A small answer is some hundred bytes, in two rows with their indexes.
-    assert.ok((after.size - before.size) / 8000 < 1500, `${(after.size - before.size) / 8000} bytes a call`)
-  })
+  )
+
+  test(
+    'ten thousand calls: the store grows as its content does, memory does not with their number',
+    { skip: NO_SQLITE || !readable('/proc/self/smaps_rollup') },
+    async (t) => {
+      const file = recordFile(t)
+      const server = await startServer(t, ['--store', file])
+      await server.ok('navigate', { url: 'data:text/html,<title>Page</title><p>Text</p>' })
+      const calls = async (count) => {
+        for (let number = 0; number < count; number++)
+          await server.ok('get_text', { selector: 'p' })
+      }
+      await calls(2000)
+      const before = { memory: memory(server.child.pid), size: statSync(file).size }
+      await calls(8000)
+      const after = { memory: memory(server.child.pid), size: statSync(file).size }
+      t.diagnostic(JSON.stringify({ before, after }))
+      assert.equal(query(file, 'SELECT count(*) AS count FROM responses')[0].count, 10_001)
+      assert.ok(after.memory - before.memory < 10_000, `${after.memory - before.memory} KiB more`)
+      // A small answer is some hundred bytes, in two rows with their indexes.
+      assert.ok(
+        (after.size - before.size) / 8000 < 1500,
+        `${(after.size - before.size) / 8000} bytes a call`
+      )
+    }
+  )
 })
 
 /** KiB that are the process's own. @param {number | undefined} pid */

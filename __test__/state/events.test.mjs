@@ -27,11 +27,19 @@ describe('the events of a session', { timeout: 60_000 }, () => {
     const logged = heard('console')
     await session.click('text=Log')
     const { level, text, pageId } = await logged
-    assert.deepEqual({ level, text, pageId }, { level: 'warn', text: 'Careful 7', pageId: 'page-1' })
+    assert.deepEqual(
+      { level, text, pageId },
+      { level: 'warn', text: 'Careful 7', pageId: 'page-1' }
+    )
 
     const requested = heard('request', ({ url }) => url.endsWith('/data'))
     await session.click('text=Fetch')
-    const expected = { pageId: 'page-1', url: site.url('/data'), method: 'GET', resourceType: 'fetch' }
+    const expected = {
+      pageId: 'page-1',
+      url: site.url('/data'),
+      method: 'GET',
+      resourceType: 'fetch'
+    }
     assert.deepEqual(await requested, expected)
 
     const asked = heard('dialog')
@@ -67,30 +75,38 @@ describe('the events of a session', { timeout: 60_000 }, () => {
   })
 })
 
-test('evaluate takes a function and its argument as in Playwright, or a list of arguments by name', { timeout: 60_000 }, async (t) => {
-  const manager = await startManager(t)
-  const session = await manager.createSession()
-  const value = async (...given) => (await session.evaluate(...given)).value
-  assert.deepEqual(await value((given) => [given, given.length], [1]), [[1], 1])
-  assert.equal(await value('([first]) => first', [1]), 1)
-  assert.equal(await value('({ name }) => name', { name: 'Ada' }), 'Ada')
-  assert.equal(await value('(given) => given', 0), 0)
-  assert.equal(await value('(given) => given', null), null)
-  assert.equal(await value('(a, b) => a + b', { args: [1, 2] }), 3)
-  assert.equal(await value({ script: '1 + 1' }), 2)
-})
+test(
+  'evaluate takes a function and its argument as in Playwright, or a list of arguments by name',
+  { timeout: 60_000 },
+  async (t) => {
+    const manager = await startManager(t)
+    const session = await manager.createSession()
+    const value = async (...given) => (await session.evaluate(...given)).value
+    assert.deepEqual(await value((given) => [given, given.length], [1]), [[1], 1])
+    assert.equal(await value('([first]) => first', [1]), 1)
+    assert.equal(await value('({ name }) => name', { name: 'Ada' }), 'Ada')
+    assert.equal(await value('(given) => given', 0), 0)
+    assert.equal(await value('(given) => given', null), null)
+    assert.equal(await value('(a, b) => a + b', { args: [1, 2] }), 3)
+    assert.equal(await value({ script: '1 + 1' }), 2)
+  }
+)
 
-test('a manager opens no file before it is initialized or called', { timeout: 60_000 }, async (t) => {
-  const store = join(mkdtempSync(join(tmpdir(), 'troupe-store-')), 'record.db')
-  const manager = new SessionManager({ ...BROWSER_CONFIG, store })
-  t.after(() => manager.shutdown())
-  assert.equal(existsSync(store), false)
-  assert.deepEqual(manager.listSessions(), [])
-  assert.equal(manager.getSession('none'), null)
-  assert.equal(manager.validateSession('none').error.errorCode, 'SESSION_NOT_FOUND')
-  await manager.initialize()
-  assert.equal(existsSync(store), true)
-})
+test(
+  'a manager opens no file before it is initialized or called',
+  { timeout: 60_000 },
+  async (t) => {
+    const store = join(mkdtempSync(join(tmpdir(), 'troupe-store-')), 'record.db')
+    const manager = new SessionManager({ ...BROWSER_CONFIG, store })
+    t.after(() => manager.shutdown())
+    assert.equal(existsSync(store), false)
+    assert.deepEqual(manager.listSessions(), [])
+    assert.equal(manager.getSession('none'), null)
+    assert.equal(manager.validateSession('none').error.errorCode, 'SESSION_NOT_FOUND')
+    await manager.initialize()
+    assert.equal(existsSync(store), true)
+  }
+)
 
 test('a manager that was shut down before its first call opens nothing', async () => {
   const store = join(mkdtempSync(join(tmpdir(), 'troupe-store-')), 'record.db')

@@ -4,5 +4,13 @@ import { killRounds } from '../support/kills.mjs'
 
 const skip = process.platform !== 'linux'
 
-test('a session comes back after each of six deaths of its server', { skip, timeout: 120_000 }, (t) => killRounds(t, 'server', 6))
-test('a session comes back after each of four deaths of its browser', { skip, timeout: 120_000 }, (t) => killRounds(t, 'browser', 4))
+test(
+  'a session comes back after each of six deaths of its server',
+  { skip, timeout: 120_000 },
+  (t) => killRounds(t, 'server', 6)
+)
+test(
+  'a session comes back after each of four deaths of its browser',
+  { skip, timeout: 120_000 },
+  (t) => killRounds(t, 'browser', 4)
+)

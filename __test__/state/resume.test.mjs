@@ -6,7 +6,18 @@ import { BROWSER } from '../support/browser.mjs'
 import { NO_SQLITE, query, temporaryFolder } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { beMember, DESCRIBE_STORAGE, FILL_STORAGE, formOf, HALF_FILLED, kill, lossLimit, memberSite, recordFor, startOn } from '../support/state.mjs'
+import {
+  beMember,
+  DESCRIBE_STORAGE,
+  FILL_STORAGE,
+  formOf,
+  HALF_FILLED,
+  kill,
+  lossLimit,
+  memberSite,
+  recordFor,
+  startOn
+} from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
 const isWebkit = BROWSER === 'webkit'
@@ -17,7 +28,10 @@ const LOCALE = isWebkit ? {} : { locale: 'de-DE' }
 const BRIEF = { chromium: '2500', firefox: '12000', webkit: '15000' }[BROWSER]
 
 /** Whether `list_sessions` shows the session in a state. */
-const isIn = (server, sessionId, state) => async () => (await server.ok('list_sessions', { state })).sessions.some((session) => session.sessionId === sessionId)
+const isIn = (server, sessionId, state) => async () =>
+  (await server.ok('list_sessions', { state })).sessions.some(
+    (session) => session.sessionId === sessionId
+  )
 
 /** The pause between two reads of a large database is a multiple of how long a read takes: long on a busy machine (ms). */
 const SEVERAL_READS = 60_000
@@ -28,7 +42,10 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const other = await memberSite(t)
     const record = recordFor(t)
     const dying = await startOn(t, record)
-    const sessionId = await dying.createSession({ ...LOCALE, viewport: { width: 700, height: 500 } })
+    const sessionId = await dying.createSession({
+      ...LOCALE,
+      viewport: { width: 700, height: 500 }
+    })
     await dying.ok('navigate', { sessionId, url: other.url('/plain') })
     await dying.ok('evaluate', { sessionId, script: 'localStorage.elsewhere = 1' })
     await dying.ok('navigate', { sessionId, url: site.url('/plain') })
@@ -36,7 +53,10 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const described = (await dying.ok('evaluate', { sessionId, script: DESCRIBE_STORAGE })).value
     await beMember(dying, site, sessionId)
     await dying.ok('type', { sessionId, selector: '#password', text: 'secret' })
-    await dying.ok('evaluate', { sessionId, script: "scrollTo(0, 700); document.querySelector('#box').scrollTop = 300" })
+    await dying.ok('evaluate', {
+      sessionId,
+      script: "scrollTo(0, 700); document.querySelector('#box').scrollTop = 300"
+    })
     await dying.ok('set_viewport', { sessionId, width: 720, height: 510 })
     await dying.ok('pages', { sessionId, action: 'new', url: other.url('/plain') })
     await dying.ok('pages', { sessionId, action: 'select', pageId: 'page-1' })
@@ -50,16 +70,33 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const server = await startOn(t, record)
     await until(isIn(server, sessionId, 'recoverable'), 'the session in the list')
     const back = await server.ok('session_resume', { sessionId })
-    assert.deepEqual(back.pages.map(({ pageId, url }) => [pageId, url]), [['page-1', site.url('/members')], ['page-2', other.url('/plain')]])
+    assert.deepEqual(
+      back.pages.map(({ pageId, url }) => [pageId, url]),
+      [
+        ['page-1', site.url('/members')],
+        ['page-2', other.url('/plain')]
+      ]
+    )
     assert.equal(back.sessionId, sessionId)
     // It is the one that is meant now.
     assert.deepEqual(await formOf(server), HALF_FILLED)
-    const facts = (await server.ok('evaluate', { script: "[scrollY, document.querySelector('#box').scrollTop, innerWidth, navigator.language, history.length]" })).value
+    const facts = (
+      await server.ok('evaluate', {
+        script:
+          "[scrollY, document.querySelector('#box').scrollTop, innerWidth, navigator.language, history.length]"
+      })
+    ).value
     assert.deepEqual(facts.slice(0, 4), [700, 300, 720, LOCALE.locale ?? 'en-US'])
     const again = (await server.ok('evaluate', { script: DESCRIBE_STORAGE })).value
     assert.deepEqual(again, described)
-    assert.equal((await server.ok('evaluate', { pageId: 'page-2', script: 'localStorage.elsewhere' })).value, '1')
-    assert.equal((await server.ok('get_cookies')).cookies.find(({ name }) => name === 'sid')?.httpOnly, true)
+    assert.equal(
+      (await server.ok('evaluate', { pageId: 'page-2', script: 'localStorage.elsewhere' })).value,
+      '1'
+    )
+    assert.equal(
+      (await server.ok('get_cookies')).cookies.find(({ name }) => name === 'sid')?.httpOnly,
+      true
+    )
     // The same refs mean the same elements, also in frames; new ones are other numbers.
     assert.match((await server.ok('click', { selector: save })).message, /Save/)
     assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Saved Ann')
@@ -74,15 +111,24 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const site = await memberSite(t, {
       '/list': (_request, response) => {
         response.setHeader('content-type', 'text/html')
-        response.end(changed ? '<button>New</button><button>Two</button>' : '<button>One</button><button>Two</button>')
+        response.end(
+          changed
+            ? '<button>New</button><button>Two</button>'
+            : '<button>One</button><button>Two</button>'
+        )
       }
     })
     const record = recordFor(t)
     const dying = await startOn(t, record)
     const sessionId = await dying.createSession()
     await dying.ok('navigate', { sessionId, url: site.url('/list') })
-    const refs = [...(await dying.ok('snapshot', { sessionId })).matchAll(/"(\w+)".*? \[ref=(e\d+)\]/g)].map(([, name, ref]) => [name, ref])
-    assert.deepEqual(refs.map(([name]) => name), ['One', 'Two'])
+    const refs = [
+      ...(await dying.ok('snapshot', { sessionId })).matchAll(/"(\w+)".*? \[ref=(e\d+)\]/g)
+    ].map(([, name, ref]) => [name, ref])
+    assert.deepEqual(
+      refs.map(([name]) => name),
+      ['One', 'Two']
+    )
     await lossLimit()
     await kill(dying)
     changed = true
@@ -92,7 +138,9 @@ describe('session_resume', { timeout: 120_000 }, () => {
     assert.equal(json?.errorCode, 'ELEMENT_NOT_FOUND')
     assert.equal(json.details.reason, 'stale')
     assert.match((await server.ok('click', { sessionId, selector: refs[1][1] })).message, /Two/)
-    const now = [...(await server.ok('snapshot', { sessionId })).matchAll(/"(\w+)".*? \[ref=(e\d+)\]/g)]
+    const now = [
+      ...(await server.ok('snapshot', { sessionId })).matchAll(/"(\w+)".*? \[ref=(e\d+)\]/g)
+    ]
     assert.equal(now.find(([, name]) => name === 'Two')?.[2], refs[1][1])
     assert.ok(!refs.some(([, ref]) => ref === now.find(([, name]) => name === 'New')?.[2]))
   })
@@ -100,10 +148,21 @@ describe('session_resume', { timeout: 120_000 }, () => {
   test('after expiry brings a session back, with and without a record', async (t) => {
     const site = await memberSite(t)
     const comesBack = async (store) => {
-      const server = await startOn(t, store, ['--session-timeout', BRIEF, '--session-expiry', 'fixed'])
+      const server = await startOn(t, store, [
+        '--session-timeout',
+        BRIEF,
+        '--session-expiry',
+        'fixed'
+      ])
       const sessionId = await server.createSession()
       await beMember(server, site, sessionId)
-      await until(async () => (await server.call('get_text', { sessionId, selector: 'h1' })).json?.errorCode === 'SESSION_EXPIRED', 'the expiry', 25_000)
+      await until(
+        async () =>
+          (await server.call('get_text', { sessionId, selector: 'h1' })).json?.errorCode ===
+          'SESSION_EXPIRED',
+        'the expiry',
+        25_000
+      )
       await until(isIn(server, sessionId, 'expired'), 'the session in the list')
       const { expiresAt } = await server.ok('session_resume', { sessionId })
       assert.ok(expiresAt > Date.now())
@@ -115,7 +174,12 @@ describe('session_resume', { timeout: 120_000 }, () => {
 
   test('right at its expiry waits for what is still seen of a session', async (t) => {
     const site = await startSite(t, { '/late': '<title>Late</title><input>' })
-    const server = await startOn(t, recordFor(t), ['--session-timeout', BRIEF, '--session-expiry', 'fixed'])
+    const server = await startOn(t, recordFor(t), [
+      '--session-timeout',
+      BRIEF,
+      '--session-expiry',
+      'fixed'
+    ])
     const { sessionId, expiresAt } = await server.ok('create_session')
     await server.ok('navigate', { sessionId, url: site.url('/late') })
     await sleep(expiresAt - 200 - Date.now())
@@ -124,7 +188,11 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const { json } = await server.call('evaluate', { sessionId, script })
     assert.equal(json?.errorCode, 'SESSION_EXPIRED')
     await server.ok('session_resume', { sessionId })
-    assert.equal((await server.ok('evaluate', { sessionId, script: "document.querySelector('input').value" })).value, 'typed late')
+    assert.equal(
+      (await server.ok('evaluate', { sessionId, script: "document.querySelector('input').value" }))
+        .value,
+      'typed late'
+    )
     assert.equal(await isIn(server, sessionId, 'expired')(), false)
   })
 
@@ -141,7 +209,10 @@ describe('session_resume', { timeout: 120_000 }, () => {
 
     const second = await startOn(t, record, ['--persistent-sessions', 'false'])
     const { sessions } = await second.ok('list_sessions')
-    assert.deepEqual(sessions.map(({ sessionId, state }) => [sessionId, state]), [[own, 'recoverable']])
+    assert.deepEqual(
+      sessions.map(({ sessionId, state }) => [sessionId, state]),
+      [[own, 'recoverable']]
+    )
     assert.equal(sessions[0].pages[0].url, site.url('/members'))
     await second.ok('session_resume', { sessionId: own })
     assert.deepEqual(await formOf(second), HALF_FILLED)
@@ -152,7 +223,10 @@ describe('session_resume', { timeout: 120_000 }, () => {
 
     const third = await startOn(t, record)
     assert.deepEqual((await third.ok('list_sessions')).sessions, [])
-    assert.equal((await third.call('session_resume', { sessionId: own })).json.errorCode, 'SESSION_NOT_FOUND')
+    assert.equal(
+      (await third.call('session_resume', { sessionId: own })).json.errorCode,
+      'SESSION_NOT_FOUND'
+    )
   })
 
   test('a session is one server’s at a time, and stays where it lives', async (t) => {
@@ -162,10 +236,16 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const sessionId = await one.createSession()
     await beMember(one, site, sessionId)
     // Also before anything was saved of it.
-    for (const [tool, args] of [['session_resume', {}], ['click', { selector: '#x' }]]) {
+    for (const [tool, args] of [
+      ['session_resume', {}],
+      ['click', { selector: '#x' }]
+    ]) {
       const { json } = await other.call(tool, { sessionId, ...args })
       assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
-      assert.equal(json.message, `session \`${sessionId}\` is in use by another server (process ${one.child.pid}) in this working directory`)
+      assert.equal(
+        json.message,
+        `session \`${sessionId}\` is in use by another server (process ${one.child.pid}) in this working directory`
+      )
       assert.deepEqual(json.details, { reason: 'inUse', workingDirectory: process.cwd() })
     }
     assert.equal((await one.ok('session_resume', { sessionId })).sessionId, sessionId)
@@ -173,40 +253,66 @@ describe('session_resume', { timeout: 120_000 }, () => {
     await lossLimit()
     await kill(one)
     // Both calls at once: it is brought back once.
-    const both = await Promise.all([other.ok('session_resume', { sessionId }), other.ok('session_resume', { sessionId })])
-    assert.deepEqual(both.map((each) => each.sessionId), [sessionId, sessionId])
+    const both = await Promise.all([
+      other.ok('session_resume', { sessionId }),
+      other.ok('session_resume', { sessionId })
+    ])
+    assert.deepEqual(
+      both.map((each) => each.sessionId),
+      [sessionId, sessionId]
+    )
     assert.equal((await other.ok('list_sessions', { state: 'active' })).sessions.length, 1)
     assert.deepEqual(await formOf(other, sessionId), HALF_FILLED)
   })
 
-  test('what a page was too busy to tell after its last call comes back too', { skip: NO_SQLITE }, async (t) => {
-    const site = await memberSite(t, { '/begun': (_request, response) => response.end() })
-    const record = recordFor(t)
-    const dying = await startOn(t, record)
-    const sessionId = await dying.createSession()
-    await beMember(dying, site, sessionId)
-    const late = "localStorage.late = 1; field.value = 'Late'; field.dispatchEvent(new Event('input', { bubbles: true }))"
-    const busy = "const begun = new XMLHttpRequest(); begun.open('GET', '/begun', false); begun.send(); for (const end = Date.now() + 2500; Date.now() < end; );"
-    await dying.ok('evaluate', { sessionId, script: `const field = document.querySelector('#name'); setTimeout(() => { ${busy} ${late} }, 100)` })
-    await until(() => site.requests.some(({ path }) => path === '/begun'), 'the busy script')
-    // The look that follows this call finds it busy.
-    await dying.ok('pages', { sessionId, action: 'list' })
-    // No further call comes: the state is saved again automatically.
-    await until(() => query(record, "SELECT 1 FROM session_snapshots WHERE state LIKE '%Late%'").length > 0, 'what it tells late', 20_000)
-    await kill(dying)
-    const server = await startOn(t, record)
-    await server.ok('session_resume', { sessionId })
-    assert.deepEqual(await formOf(server, sessionId), HALF_FILLED.with(1, 'Late'))
-    assert.equal((await server.ok('evaluate', { sessionId, script: 'localStorage.late' })).value, '1')
-  })
+  test(
+    'what a page was too busy to tell after its last call comes back too',
+    { skip: NO_SQLITE },
+    async (t) => {
+      const site = await memberSite(t, { '/begun': (_request, response) => response.end() })
+      const record = recordFor(t)
+      const dying = await startOn(t, record)
+      const sessionId = await dying.createSession()
+      await beMember(dying, site, sessionId)
+      const late =
+        "localStorage.late = 1; field.value = 'Late'; field.dispatchEvent(new Event('input', { bubbles: true }))"
+      const busy =
+        "const begun = new XMLHttpRequest(); begun.open('GET', '/begun', false); begun.send(); for (const end = Date.now() + 2500; Date.now() < end; );"
+      await dying.ok('evaluate', {
+        sessionId,
+        script: `const field = document.querySelector('#name'); setTimeout(() => { ${busy} ${late} }, 100)`
+      })
+      await until(() => site.requests.some(({ path }) => path === '/begun'), 'the busy script')
+      // The look that follows this call finds it busy.
+      await dying.ok('pages', { sessionId, action: 'list' })
+      // No further call comes: the state is saved again automatically.
+      await until(
+        () => query(record, "SELECT 1 FROM session_snapshots WHERE state LIKE '%Late%'").length > 0,
+        'what it tells late',
+        20_000
+      )
+      await kill(dying)
+      const server = await startOn(t, record)
+      await server.ok('session_resume', { sessionId })
+      assert.deepEqual(await formOf(server, sessionId), HALF_FILLED.with(1, 'Late'))
+      assert.equal(
+        (await server.ok('evaluate', { sessionId, script: 'localStorage.late' })).value,
+        '1'
+      )
+    }
+  )
 
-  test('writes the storage of an origin only when it has changed, and brings large databases back', { skip: NO_SQLITE || isWebkit }, async (t) => {
-    const site = await memberSite(t)
-    const record = recordFor(t)
-    const dying = await startOn(t, record)
-    const sessionId = await dying.createSession()
-    const evaluate = async (server, script) => (await server.ok('evaluate', { sessionId, script })).value
-    const put = (text) => `new Promise((resolve, reject) => {
+  test(
+    'writes the storage of an origin only when it has changed, and brings large databases back',
+    { skip: NO_SQLITE || isWebkit },
+    async (t) => {
+      const site = await memberSite(t)
+      const record = recordFor(t)
+      const dying = await startOn(t, record)
+      const sessionId = await dying.createSession()
+      const evaluate = async (server, script) =>
+        (await server.ok('evaluate', { sessionId, script })).value
+      const put = (text) => `new Promise((resolve, reject) => {
       const request = indexedDB.open('large', 1)
       request.onupgradeneeded = () => request.result.createObjectStore('texts')
       request.onerror = () => reject(request.error)
@@ -216,30 +322,48 @@ describe('session_resume', { timeout: 120_000 }, () => {
         transaction.oncomplete = () => { request.result.close(); resolve(true) }
       }
     })`
-    await dying.ok('navigate', { sessionId, url: site.url('/plain') })
-    await evaluate(dying, put("'first ' + '\\ud83d \\u{1f600}\"'.repeat(200000)"))
-    const origin = () => query(record, 'SELECT rowid, hash, length(storage) AS length FROM session_origins')[0]
-    const first = await until(() => (origin()?.length > 1e6 ? origin() : null), 'the large database in the record', SEVERAL_READS)
-    const scrolled = (await evaluate(dying, "document.body.style.height = '9000px'; scrollTo(0, 777); scrollY"))
-    await until(() => query(record, `SELECT 1 FROM session_snapshots WHERE state LIKE '%"y":${scrolled}%'`).length > 0, 'the scroll position in the record')
-    assert.deepEqual(origin(), first, 'nothing but the scroll position is written')
-    await evaluate(dying, put("'second'"))
-    await until(() => origin().hash !== first.hash, 'the changed database in the record', SEVERAL_READS)
-    await evaluate(dying, put("'third ' + 'x'.repeat(2000000)"))
-    await until(() => origin().length > 2e6, 'the large database in the record', SEVERAL_READS)
-    await kill(dying)
+      await dying.ok('navigate', { sessionId, url: site.url('/plain') })
+      await evaluate(dying, put("'first ' + '\\ud83d \\u{1f600}\"'.repeat(200000)"))
+      const origin = () =>
+        query(record, 'SELECT rowid, hash, length(storage) AS length FROM session_origins')[0]
+      const first = await until(
+        () => (origin()?.length > 1e6 ? origin() : null),
+        'the large database in the record',
+        SEVERAL_READS
+      )
+      const scrolled = await evaluate(
+        dying,
+        "document.body.style.height = '9000px'; scrollTo(0, 777); scrollY"
+      )
+      await until(
+        () =>
+          query(record, `SELECT 1 FROM session_snapshots WHERE state LIKE '%"y":${scrolled}%'`)
+            .length > 0,
+        'the scroll position in the record'
+      )
+      assert.deepEqual(origin(), first, 'nothing but the scroll position is written')
+      await evaluate(dying, put("'second'"))
+      await until(
+        () => origin().hash !== first.hash,
+        'the changed database in the record',
+        SEVERAL_READS
+      )
+      await evaluate(dying, put("'third ' + 'x'.repeat(2000000)"))
+      await until(() => origin().length > 2e6, 'the large database in the record', SEVERAL_READS)
+      await kill(dying)
 
-    const server = await startOn(t, record)
-    await server.ok('session_resume', { sessionId })
-    const read = `new Promise((resolve) => {
+      const server = await startOn(t, record)
+      await server.ok('session_resume', { sessionId })
+      const read = `new Promise((resolve) => {
       const request = indexedDB.open('large')
       request.onsuccess = () => {
         const found = request.result.transaction('texts').objectStore('texts').get('key')
         found.onsuccess = () => resolve([found.result.slice(0, 8), found.result.length])
       }
     })`
-    assert.deepEqual(await evaluate(server, read), ['third xx', 2000006])
-  })
+      assert.deepEqual(await evaluate(server, read), ['third xx', 2000006])
+    }
+  )
 
   test('a session of another working directory is not listed, and comes back by its id', async (t) => {
     const site = await memberSite(t)
@@ -251,7 +375,10 @@ describe('session_resume', { timeout: 120_000 }, () => {
     await first.ok('navigate', { sessionId, url: site.url('/plain') })
     const here = await startOn(t, record)
     const { json } = await here.call('session_resume', { sessionId })
-    assert.equal(json.message, `session \`${sessionId}\` is in use by another server (process ${first.child.pid}) in another working directory, \`${folder}\``)
+    assert.equal(
+      json.message,
+      `session \`${sessionId}\` is in use by another server (process ${first.child.pid}) in another working directory, \`${folder}\``
+    )
     await first.end()
     assert.deepEqual((await here.ok('list_sessions')).sessions, [])
     assert.equal((await here.ok('session_resume', { sessionId })).pages[0].url, site.url('/plain'))
@@ -270,7 +397,10 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const blank = await first.createSession()
     await first.ok('evaluate', { sessionId: blank, script: '1' })
     const withCookie = await first.createSession()
-    await first.ok('set_cookies', { sessionId: withCookie, cookies: [{ name: 'a', value: 'b', url: site.url('/'), expires: Date.now() / 1000 + 3600 }] })
+    await first.ok('set_cookies', {
+      sessionId: withCookie,
+      cookies: [{ name: 'a', value: 'b', url: site.url('/'), expires: Date.now() / 1000 + 3600 }]
+    })
     await first.end()
     const dying = await startOn(t, record)
     const killed = await dying.createSession()
@@ -284,8 +414,15 @@ describe('session_resume', { timeout: 120_000 }, () => {
     assert.equal(listed.length, 10)
     assert.ok(!listed.includes(blank) && !listed.includes(killed), 'a blank session is listed')
     assert.ok(listed.includes(withCookie) && listed.includes(ids[0]), 'a recent session is missing')
-    assert.equal((await server.ok('list_sessions', { state: 'recoverable' })).sessions.filter(({ sessionId }) => ids.includes(sessionId)).length, 12)
-    assert.deepEqual((await server.call('session_resume', { sessionId: blank })).json.details, { reason: 'closed' })
+    assert.equal(
+      (await server.ok('list_sessions', { state: 'recoverable' })).sessions.filter(
+        ({ sessionId }) => ids.includes(sessionId)
+      ).length,
+      12
+    )
+    assert.deepEqual((await server.call('session_resume', { sessionId: blank })).json.details, {
+      reason: 'closed'
+    })
   })
 
   test('canceled while it runs, leaves its slot free and the session resumable', async (t) => {
@@ -294,7 +431,8 @@ describe('session_resume', { timeout: 120_000 }, () => {
     let isHeld = false
     const site = await startSite(t, {
       '/page': (_request, response) => {
-        const answer = () => response.writeHead(200, { 'content-type': 'text/html' }).end('<title>Page</title>')
+        const answer = () =>
+          response.writeHead(200, { 'content-type': 'text/html' }).end('<title>Page</title>')
         if (isHeld) held.push(answer)
         else answer()
       }
@@ -317,13 +455,21 @@ describe('session_resume', { timeout: 120_000 }, () => {
     for (const answer of held) answer()
     await server.ok('close_session', { sessionId: other })
     const { pages } = await server.ok('session_resume', { sessionId })
-    assert.deepEqual(pages.map(({ url }) => url), [site.url('/page')])
-    assert.equal((await server.ok('evaluate', { sessionId, script: 'document.title' })).value, 'Page')
+    assert.deepEqual(
+      pages.map(({ url }) => url),
+      [site.url('/page')]
+    )
+    assert.equal(
+      (await server.ok('evaluate', { sessionId, script: 'document.title' })).value,
+      'Page'
+    )
   })
 
   test('an id that nobody knows is told so', async (t) => {
     const server = await startOn(t, 'memory')
-    const { json } = await server.call('session_resume', { sessionId: '00000000-0000-4000-8000-000000000000' })
+    const { json } = await server.call('session_resume', {
+      sessionId: '00000000-0000-4000-8000-000000000000'
+    })
     assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
   })
 })
@@ -336,15 +482,23 @@ describe('--auto-resume', { timeout: 60_000 }, () => {
     await beMember(dying, site)
     const created = await dying.createSession()
     await dying.ok('navigate', { sessionId: created, url: site.url('/plain') })
-    const before = (await dying.ok('list_sessions')).sessions.map(({ sessionId }) => sessionId).sort()
+    const before = (await dying.ok('list_sessions')).sessions
+      .map(({ sessionId }) => sessionId)
+      .sort()
     await lossLimit()
     await kill(dying)
     const server = await startOn(t, record, ['--auto-resume'])
     const after = (await server.ok('list_sessions')).sessions
-    assert.deepEqual(after.map(({ sessionId, state }) => [sessionId, state]).sort(), before.map((id) => [id, 'active']))
+    assert.deepEqual(
+      after.map(({ sessionId, state }) => [sessionId, state]).sort(),
+      before.map((id) => [id, 'active'])
+    )
     const own = after.find(({ sessionId }) => sessionId !== created)
     assert.equal(own.expiresAt, undefined)
     assert.deepEqual(await formOf(server, own.sessionId), HALF_FILLED)
-    assert.equal((await server.ok('evaluate', { sessionId: created, script: 'document.title' })).value, 'Plain')
+    assert.equal(
+      (await server.ok('evaluate', { sessionId: created, script: 'document.title' })).value,
+      'Plain'
+    )
   })
 })

@@ -14,13 +14,21 @@ describe('the storage state', { timeout: 120_000 }, () => {
   const t = shared()
   const folder = mkdtempSync(join(tmpdir(), 'troupe-state-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const begun = Promise.all([memberSite(t), startServer(t, ['--store', 'none', '--output-dir', folder, '--max-sessions', '40']), startBrowser(t)])
+  const begun = Promise.all([
+    memberSite(t),
+    startServer(t, ['--store', 'none', '--output-dir', folder, '--max-sessions', '40']),
+    startBrowser(t)
+  ])
 
   /** Without the values that Playwright does not write: what is falsy, numbers that JSON has no word for; and the tab's. */
   const without = (described) =>
     JSON.parse(JSON.stringify(described), (key, value) => {
       if (key === 'session') return []
-      return key === 'records' ? value.filter((line) => !/^string (nothing|nan|infinity|minusZero|zero|missing)/.test(line)) : value
+      return key === 'records'
+        ? value.filter(
+            (line) => !/^string (nothing|nan|infinity|minusZero|zero|missing)/.test(line)
+          )
+        : value
     })
 
   test('that Troupe saves is read by Playwright, with its databases', async () => {
@@ -56,8 +64,12 @@ describe('the storage state', { timeout: 120_000 }, () => {
     for (const way of ['restore_state', 'create_session']) {
       const storageState = JSON.parse(readFileSync(path, 'utf8'))
       const sessionId = await server.createSession(way === 'create_session' ? { storageState } : {})
-      if (way === 'restore_state') await server.ok('restore_state', { sessionId, state: 'from-playwright.json' })
-      assert.equal((await server.ok('navigate', { sessionId, url: site.url('/members') })).title, 'Members')
+      if (way === 'restore_state')
+        await server.ok('restore_state', { sessionId, state: 'from-playwright.json' })
+      assert.equal(
+        (await server.ok('navigate', { sessionId, url: site.url('/members') })).title,
+        'Members'
+      )
       const after = (await server.ok('evaluate', { sessionId, script: DESCRIBE_STORAGE })).value
       assert.deepEqual(without(after), without(before), way)
       await server.ok('close_session', { sessionId })
@@ -74,32 +86,64 @@ describe('the storage state', { timeout: 120_000 }, () => {
     // Data that is not in the state is removed.
     await server.ok('evaluate', {
       sessionId: other,
-      script: "async () => { localStorage.old = '1'; document.cookie = 'old=1'; await new Promise((done) => { const open = indexedDB.open('old'); open.onsuccess = () => { open.result.close(); done() } }) }"
+      script:
+        "async () => { localStorage.old = '1'; document.cookie = 'old=1'; await new Promise((done) => { const open = indexedDB.open('old'); open.onsuccess = () => { open.result.close(); done() } }) }"
     })
     await server.ok('restore_state', { sessionId: other, state })
-    const described = await Promise.all([one, other].map(async (sessionId) => (await server.ok('evaluate', { sessionId, script: DESCRIBE_STORAGE })).value))
+    const described = await Promise.all(
+      [one, other].map(
+        async (sessionId) =>
+          (await server.ok('evaluate', { sessionId, script: DESCRIBE_STORAGE })).value
+      )
+    )
     assert.deepEqual(described[1], described[0])
-    assert.equal((await server.ok('evaluate', { sessionId: other, script: 'document.title + document.cookie' })).value, 'Members')
+    assert.equal(
+      (
+        await server.ok('evaluate', {
+          sessionId: other,
+          script: 'document.title + document.cookie'
+        })
+      ).value,
+      'Members'
+    )
   })
 
   test('holds the cookies that a frame of another site has inside a page', async () => {
     const [, server] = await begun
     const framed = await startSite(t, {
-      '/top': (request, response) => html(response, `<title>Top</title><iframe src="http://localhost:${request.socket.localPort}/framed"></iframe>`),
-      '/framed': '<p></p><script>document.querySelector("p").textContent = document.cookie || "no cookies"</script>'
+      '/top': (request, response) =>
+        html(
+          response,
+          `<title>Top</title><iframe src="http://localhost:${request.socket.localPort}/framed"></iframe>`
+        ),
+      '/framed':
+        '<p></p><script>document.querySelector("p").textContent = document.cookie || "no cookies"</script>'
     })
     const [one, other] = [await server.createSession(), await server.createSession()]
     await server.ok('navigate', { sessionId: one, url: framed.url('/top') })
     const setByFrame = `http://localhost:${new URL(framed.url('/')).port}/`
-    const cookie = { name: 'inside', value: '1', url: setByFrame, secure: true, sameSite: 'None', partitionKey: new URL(framed.url('/')).origin.replace(/:\d+$/, '') }
+    const cookie = {
+      name: 'inside',
+      value: '1',
+      url: setByFrame,
+      secure: true,
+      sameSite: 'None',
+      partitionKey: new URL(framed.url('/')).origin.replace(/:\d+$/, '')
+    }
     await server.ok('set_cookies', { sessionId: one, cookies: [cookie] })
     // A state that was read can be set again unchanged.
     const { cookies } = await server.ok('get_cookies', { sessionId: one })
     const inside = cookies.find(({ name }) => name === 'inside')
-    assert.deepEqual([inside.partitionKey, inside._crHasCrossSiteAncestor], [cookie.partitionKey, true])
+    assert.deepEqual(
+      [inside.partitionKey, inside._crHasCrossSiteAncestor],
+      [cookie.partitionKey, true]
+    )
     await server.ok('set_cookies', { sessionId: one, cookies: [inside] })
     const { state } = await server.ok('save_state', { sessionId: one })
-    assert.equal(state.cookies.find(({ name }) => name === 'inside').partitionKey, cookie.partitionKey)
+    assert.equal(
+      state.cookies.find(({ name }) => name === 'inside').partitionKey,
+      cookie.partitionKey
+    )
     await server.ok('restore_state', { sessionId: other, state })
     await server.ok('navigate', { sessionId: other, url: framed.url('/top') })
     assert.match(await server.ok('snapshot', { sessionId: other }), /inside=1/)
@@ -109,22 +153,35 @@ describe('the storage state', { timeout: 120_000 }, () => {
 
   test('holds what a page has stored that was left by a click at once', async () => {
     const [site, server] = await begun
-    const leaving = await memberSite(t, { '/leave': `<a id="away" href="${site.url('/plain')}" onclick="localStorage.left = 'yes'">Away</a>` })
+    const leaving = await memberSite(t, {
+      '/leave': `<a id="away" href="${site.url('/plain')}" onclick="localStorage.left = 'yes'">Away</a>`
+    })
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: leaving.url('/leave') })
     await server.ok('click', { sessionId, selector: '#away' })
     const { state } = await server.ok('save_state', { sessionId })
     const origin = new URL(leaving.url('/')).origin
-    assert.deepEqual(state.origins.find((state) => state.origin === origin)?.localStorage, [{ name: 'left', value: 'yes' }])
+    assert.deepEqual(state.origins.find((state) => state.origin === origin)?.localStorage, [
+      { name: 'left', value: 'yes' }
+    ])
     const { sessions } = await server.ok('list_sessions')
-    assert.deepEqual(sessions.find((session) => session.sessionId === sessionId).pages.map(({ pageId }) => pageId), ['page-1'])
+    assert.deepEqual(
+      sessions.find((session) => session.sessionId === sessionId).pages.map(({ pageId }) => pageId),
+      ['page-1']
+    )
   })
 
   test('a file out of reach, one that is none and one that does not fit are told so', async () => {
     const [, server] = await begun
     const sessionId = await server.createSession()
     writeFileSync(join(folder, 'junk.json'), '{"cookies": 5}')
-    for (const [state, code] of [['/etc/passwd', 'BLOCKED_BY_POLICY'], ['nothing.json', 'INVALID_PARAMETERS'], ['junk.json', 'INVALID_PARAMETERS'], [{ origins: [{ origin: 'nowhere' }] }, 'INVALID_PARAMETERS'], [7, 'INVALID_PARAMETERS']]) {
+    for (const [state, code] of [
+      ['/etc/passwd', 'BLOCKED_BY_POLICY'],
+      ['nothing.json', 'INVALID_PARAMETERS'],
+      ['junk.json', 'INVALID_PARAMETERS'],
+      [{ origins: [{ origin: 'nowhere' }] }, 'INVALID_PARAMETERS'],
+      [7, 'INVALID_PARAMETERS']
+    ]) {
       const { json, text } = await server.call('restore_state', { sessionId, state })
       assert.equal(json?.errorCode, code, text)
     }
@@ -140,7 +197,12 @@ describe('the storage state', { timeout: 120_000 }, () => {
   /** Its title, after the page is loaded again, and its localStorage. @param {any} server @param {any} sessionId */
   const standing = async (server, sessionId) => {
     await server.ok('reload', { sessionId })
-    return (await server.ok('evaluate', { sessionId, script: '[document.title, localStorage.cart ?? null]' })).value
+    return (
+      await server.ok('evaluate', {
+        sessionId,
+        script: '[document.title, localStorage.cart ?? null]'
+      })
+    ).value
   }
 
   test('input that is no storage state is an error and changes nothing', async () => {
@@ -149,7 +211,18 @@ describe('the storage state', { timeout: 120_000 }, () => {
     const cookie = { name: 'a', value: '1', domain: '127.0.0.1', path: '/' }
     const large = join(folder, 'large.json')
     // More than localStorage holds: the browser rejects it when the cookies are already replaced.
-    writeFileSync(large, JSON.stringify({ cookies: [], origins: [{ origin: new URL(site.url('/')).origin, localStorage: [{ name: 'large', value: 'x'.repeat(12_000_000) }] }] }))
+    writeFileSync(
+      large,
+      JSON.stringify({
+        cookies: [],
+        origins: [
+          {
+            origin: new URL(site.url('/')).origin,
+            localStorage: [{ name: 'large', value: 'x'.repeat(12_000_000) }]
+          }
+        ]
+      })
+    )
     const wrong = [
       {},
       [],
@@ -173,11 +246,19 @@ describe('the storage state', { timeout: 120_000 }, () => {
     for (const state of wrong) {
       const { json, text } = await server.call('restore_state', { sessionId, state })
       assert.equal(json?.errorCode, 'INVALID_PARAMETERS', `${JSON.stringify(state)}: ${text}`)
-      assert.deepEqual(await standing(server, sessionId), ['Members', 'full'], JSON.stringify(state))
+      assert.deepEqual(
+        await standing(server, sessionId),
+        ['Members', 'full'],
+        JSON.stringify(state)
+      )
     }
     for (const storageState of wrong.slice(0, -1)) {
       const { json, text } = await server.call('create_session', { storageState })
-      assert.equal(json?.errorCode, 'INVALID_PARAMETERS', `${JSON.stringify(storageState)}: ${text}`)
+      assert.equal(
+        json?.errorCode,
+        'INVALID_PARAMETERS',
+        `${JSON.stringify(storageState)}: ${text}`
+      )
     }
   })
 
@@ -204,9 +285,20 @@ describe('the storage state', { timeout: 120_000 }, () => {
     const other = await memberSite(t)
     const sessionId = await member(server, other)
     await server.ok('navigate', { sessionId, url: site.url('/members') })
-    await server.ok('evaluate', { sessionId, script: "() => { localStorage.cart = 'full'; sessionStorage.tab = 'full' }" })
+    await server.ok('evaluate', {
+      sessionId,
+      script: "() => { localStorage.cart = 'full'; sessionStorage.tab = 'full' }"
+    })
     await server.ok('restore_state', { sessionId, state: { cookies: [], origins: [] } })
-    assert.equal((await server.ok('evaluate', { sessionId, script: 'localStorage.length + sessionStorage.length' })).value, 0)
+    assert.equal(
+      (
+        await server.ok('evaluate', {
+          sessionId,
+          script: 'localStorage.length + sessionStorage.length'
+        })
+      ).value,
+      0
+    )
     await server.ok('navigate', { sessionId, url: other.url('/members') })
     assert.deepEqual(await standing(server, sessionId), ['Log in', null])
   })
@@ -216,7 +308,10 @@ describe('the storage state', { timeout: 120_000 }, () => {
     const sessionId = await member(server, site)
     writeFileSync(join(folder, 'taken.json'), 'mine')
     const { json } = await server.call('save_state', { sessionId, path: 'taken.json' })
-    assert.deepEqual([json.errorCode, json.details.path], ['INVALID_PARAMETERS', join(folder, 'taken.json')])
+    assert.deepEqual(
+      [json.errorCode, json.details.path],
+      ['INVALID_PARAMETERS', join(folder, 'taken.json')]
+    )
     assert.equal(readFileSync(join(folder, 'taken.json'), 'utf8'), 'mine')
     assert.equal(existsSync(join(folder, 'taken-2.json')), false)
   })
@@ -226,12 +321,28 @@ describe('the storage state', { timeout: 120_000 }, () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/log-in') })
     await server.ok('evaluate', { sessionId, script: FILL_STORAGE })
-    const cookies = ['Strict', 'Lax', 'None'].map((sameSite) => ({ name: sameSite, value: '1', url: 'https://example.test/', sameSite, secure: true }))
+    const cookies = ['Strict', 'Lax', 'None'].map((sameSite) => ({
+      name: sameSite,
+      value: '1',
+      url: 'https://example.test/',
+      sameSite,
+      secure: true
+    }))
     await server.ok('set_cookies', { sessionId, cookies })
     const { state } = await server.ok('save_state', { sessionId })
-    const expected = { domain: 'example.test', path: '/', expires: -1, httpOnly: false, secure: true, value: '1' }
+    const expected = {
+      domain: 'example.test',
+      path: '/',
+      expires: -1,
+      httpOnly: false,
+      secure: true,
+      value: '1'
+    }
     for (const { name } of cookies) {
-      assert.deepEqual(state.cookies.find((cookie) => cookie.name === name), { ...expected, name, sameSite: name })
+      assert.deepEqual(
+        state.cookies.find((cookie) => cookie.name === name),
+        { ...expected, name, sameSite: name }
+      )
     }
     const [{ origin, localStorage, sessionStorage, indexedDB }] = state.origins
     assert.equal(origin, new URL(site.url('/')).origin)

@@ -83,14 +83,21 @@ export async function startAttackSite(t) {
     if (url.pathname === '/redirect') return void response.writeHead(302, { location: to }).end()
     if (url.pathname === '/service-worker.js') {
       response.writeHead(200, { 'content-type': 'text/javascript' })
-      return void response.end(`fetch(${JSON.stringify(`${to}/service-worker`)}, { mode: 'no-cors' }).catch(() => {}); oninstall = () => skipWaiting()`)
+      return void response.end(
+        `fetch(${JSON.stringify(`${to}/service-worker`)}, { mode: 'no-cors' }).catch(() => {}); oninstall = () => skipWaiting()`
+      )
     }
     const ways = url.searchParams.getAll('way').map((way) => {
       // Each has a host of its own, by which it is known.
       const target = JSON.stringify(to.replace('WAY', way))
       return `try { ((to) => { ${WAYS[way]} })(${target}) } catch (error) { console.log('${way}', error.message) }`
     })
-    response.writeHead(200, { 'content-type': 'text/html', 'access-control-allow-origin': '*', 'access-control-allow-headers': '*', 'access-control-allow-methods': '*' })
+    response.writeHead(200, {
+      'content-type': 'text/html',
+      'access-control-allow-origin': '*',
+      'access-control-allow-headers': '*',
+      'access-control-allow-methods': '*'
+    })
     response.end(PAGE(ways.join('\n')))
   })
   server.on('upgrade', (request, socket) => {

@@ -16,14 +16,18 @@ export const BROWSER = ROW === 'chrome' ? 'chromium' : ROW
 
 /** Path of a program on the PATH, or `undefined`. @param {string} program */
 export function pathOf(program) {
-  return (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, program)).find(existsSync)
+  return (process.env.PATH ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, program))
+    .find(existsSync)
 }
 
 /** Full Chrome instead of the headless shell, which Troupe prefers. */
 const EXECUTABLE = ROW === 'chrome' ? (pathOf('chromium') ?? 'chromium') : undefined
 
 /** A connection that is broken off without an answer, in the words of this browser. */
-export const NO_ANSWER = BROWSER === 'firefox' ? 'net::ERR_CONNECTION_RESET' : 'net::ERR_EMPTY_RESPONSE'
+export const NO_ANSWER =
+  BROWSER === 'firefox' ? 'net::ERR_CONNECTION_RESET' : 'net::ERR_EMPTY_RESPONSE'
 
 /**
  * Milliseconds of a session that is to expire soon. They begin with the call that makes it: where it has a browser of its
@@ -51,5 +55,10 @@ export const BROWSER_CONFIG = {
  */
 export function cleanEnvironment(more = {}) {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('TROUPE_'))
-  return { ...Object.fromEntries(inherited), TROUPE_STORE: 'memory', XDG_STATE_HOME: STATE, ...more }
+  return {
+    ...Object.fromEntries(inherited),
+    TROUPE_STORE: 'memory',
+    XDG_STATE_HOME: STATE,
+    ...more
+  }
 }

@@ -28,19 +28,23 @@ const NO_SOCKETS = 'BiDi does not tell that a request is a socket’s'
 const NO_CONSOLE = 'WebDriver does not tell what pages log'
 const NO_REQUESTS = 'WebDriver does not tell what pages ask for, and mocks nothing'
 const NO_DIALOG_KIND = 'WebDriver does not tell of which kind a dialog is'
-const POPUP_DIALOG = 'the driver hears of dialogs in its present window alone, and goes to no other whose dialog is open'
+const POPUP_DIALOG =
+  'the driver hears of dialogs in its present window alone, and goes to no other whose dialog is open'
 const SCROLLBAR = 'its pictures show the scrollbar, which fades'
-const LATE = 'WebDriver runs no script before the page’s own, whose listeners on the window hear first'
+const LATE =
+  'WebDriver runs no script before the page’s own, whose listeners on the window hear first'
 const KEYS = 'the driver presses Meta as Alt and Meta, and tells of a key beside Control twice'
 
 const STANDS_STILL = 'frames without a screen come in pairs: what moves stands still between two'
-const NOT_SHARED = 'its driver allows no shared browser: a process for each session, and none before the first'
+const NOT_SHARED =
+  'its driver allows no shared browser: a process for each session, and none before the first'
 const NO_LANGUAGE = 'its language cannot be chosen'
 const UNASKED = 'WebDriver leaves a page without asking it'
 const NO_PDF = 'WebKit’s driver prints nothing'
 const RUNS_ON = 'WebDriver has no way to end a script, nor to leave a page that runs one'
 const OTHER_BUTTONS = 'its driver never lets another button than the left one go'
-const NOT_HELD_BACK = 'WebKit’s connections cannot be held back: with rules for them it does not start'
+const NOT_HELD_BACK =
+  'WebKit’s connections cannot be held back: with rules for them it does not start'
 const WITHOUT_STATUS = 'WebDriver does not tell the status of an answer'
 
 /** What no other browser than Chromium runs. @type {Row['unsupported']} */
@@ -64,9 +68,15 @@ const ABOUT_CHROMIUM = {
   'life/headed.test.mjs': { '*': 'it says which browser' },
   'life/install.test.mjs': { '*': 'it says which browser' },
   'life/attach.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
-  'life/no-browser.test.mjs': { 'one that is installed later is found without a new start': IS_CHROMIUM },
-  'protocol/start.test.mjs': { '`initialize` and `tools/list` are answered while the browser still starts': IS_CHROMIUM },
-  'seed-001/requirement-6.test.mjs': { '6.1 without --browser it is chromium': 'it says --browser' },
+  'life/no-browser.test.mjs': {
+    'one that is installed later is found without a new start': IS_CHROMIUM
+  },
+  'protocol/start.test.mjs': {
+    '`initialize` and `tools/list` are answered while the browser still starts': IS_CHROMIUM
+  },
+  'seed-001/requirement-6.test.mjs': {
+    '6.1 without --browser it is chromium': 'it says --browser'
+  },
   'clients/': { '*': 'the client is what is tested' },
   'upstream/': { '*': 'no browser of ours takes part' },
   'apps/': { '*': 'the apps are driven once, with Chromium' }
@@ -106,51 +116,77 @@ export const BROWSERS = {
     unsupported: {
       ...ABOUT_CHROMIUM,
       'extraction/pictures.test.mjs': {
-        'device pixels: refs stand on their elements at any scale': 'Firefox cannot look like a phone (--device)'
+        'device pixels: refs stand on their elements at any scale':
+          'Firefox cannot look like a phone (--device)'
       },
       'life/deaths.test.mjs': {
-        'that an action has opened, the action says so, and its own page goes on': 'in Firefox a page of the same site that a page opens runs in its process, and dies with it'
+        'that an action has opened, the action says so, and its own page goes on':
+          'in Firefox a page of the same site that a page opens runs in its process, and dies with it'
       },
       'navigation/navigation.test.mjs': {
-        'go_back goes no further than to the empty tab that a page begins as': 'in Firefox the empty tab is no entry of the history',
-        'a dialog of a popup that the page opens while it loads is told by each of them, with its page': 'in Firefox a dialog holds up its own page alone'
+        'go_back goes no further than to the empty tab that a page begins as':
+          'in Firefox the empty tab is no entry of the history',
+        'a dialog of a popup that the page opens while it loads is told by each of them, with its page':
+          'in Firefox a dialog holds up its own page alone'
       },
       'network/': {
-        'offline holds for navigations and in new pages; mocks still answer': 'offline, Firefox does not begin a navigation that a mock could answer',
-        'mock_response holds in frames that have a process of their own': 'BiDi tells nothing of shared and service workers',
+        'offline holds for navigations and in new pages; mocks still answer':
+          'offline, Firefox does not begin a navigation that a mock could answer',
+        'mock_response holds in frames that have a process of their own':
+          'BiDi tells nothing of shared and service workers',
         'set_throttling: latency, download and upload, each by itself, also in new pages':
           'Firefox’s own throttle lets through at once what fits into a second',
         'tells WebSockets with their start, and names no data: URLs': NO_SOCKETS,
         'websocket is told as such, and refused where it is blocked': NO_SOCKETS,
         'block_resource websocket keeps sockets from opening': NO_SOCKETS,
         'blocked sockets stay blocked when the network is throttled': NO_SOCKETS,
-        'prefetch is told as such, and refused where it is blocked': 'Firefox is told to fetch nothing ahead',
-        'tells frames and workers, and what was mocked or blocked': 'BiDi tells nothing of shared and service workers',
-        'block_resource holds at every place, and in pages that open later': 'BiDi tells nothing of shared and service workers',
-        'mock_response answers at every place, and no longer once it is removed': 'BiDi tells nothing of shared and service workers',
-        'set_offline cuts every place off, and back': 'BiDi tells nothing of shared and service workers'
+        'prefetch is told as such, and refused where it is blocked':
+          'Firefox is told to fetch nothing ahead',
+        'tells frames and workers, and what was mocked or blocked':
+          'BiDi tells nothing of shared and service workers',
+        'block_resource holds at every place, and in pages that open later':
+          'BiDi tells nothing of shared and service workers',
+        'mock_response answers at every place, and no longer once it is removed':
+          'BiDi tells nothing of shared and service workers',
+        'set_offline cuts every place off, and back':
+          'BiDi tells nothing of shared and service workers'
       },
-      'interaction/files.test.mjs': { 'a chooser of the File System Access API is reported as unsupported': NO_FILE_SYSTEM_ACCESS },
+      'interaction/files.test.mjs': {
+        'a chooser of the File System Access API is reported as unsupported': NO_FILE_SYSTEM_ACCESS
+      },
       'page/oracle.test.mjs': { '*': 'Chromium’s accessibility tree is the oracle' },
       'protocol/order.test.mjs': {
-        'a script that never gives way stops at once, and the next call works': 'Firefox tells only after two seconds that a script runs for too long'
+        'a script that never gives way stops at once, and the next call works':
+          'Firefox tells only after two seconds that a script runs for too long'
       },
       'waiting/leaving.test.mjs': {
-        'tells so to go_back; refused it stays, accepted it goes': 'in Firefox the empty tab is no entry of the history',
-        'holds up the page that opened it, which is told with the name of the popup': 'in Firefox the page that opened it goes on taking turns, and nothing tells what its script waits for'
+        'tells so to go_back; refused it stays, accepted it goes':
+          'in Firefox the empty tab is no entry of the history',
+        'holds up the page that opened it, which is told with the name of the popup':
+          'in Firefox the page that opened it goes on taking turns, and nothing tells what its script waits for'
       },
       'state/storage-state.test.mjs': {
-        'holds the cookies that a frame of another site has inside a page': 'BiDi does not tell of such a cookie in which page it is'
+        'holds the cookies that a frame of another site has inside a page':
+          'BiDi does not tell of such a cookie in which page it is'
       },
       'waiting/afterwards.test.mjs': {
-        'an answer of unknown length is waited for as long as something comes of it, and told to be open': 'BiDi does not tell what of an answer has come: it is waited for as long as `--timeout-settle` says'
+        'an answer of unknown length is waited for as long as something comes of it, and told to be open':
+          'BiDi does not tell what of an answer has come: it is waited for as long as `--timeout-settle` says'
       },
-      'waiting/speed.test.mjs': { '*': 'the limits are for Chromium; `npm run bench` has those for Firefox' }
+      'waiting/speed.test.mjs': {
+        '*': 'the limits are for Chromium; `npm run bench` has those for Firefox'
+      }
     }
   },
   webkit: {
     patience: 6,
-    withoutTools: ['block_resource', 'get_console_content', 'get_request_log', 'mock_response', 'save_pdf'],
+    withoutTools: [
+      'block_resource',
+      'get_console_content',
+      'get_request_log',
+      'mock_response',
+      'save_pdf'
+    ],
     chosen: [
       'bad-input/elements.test.mjs',
       'element/asking.test.mjs',
@@ -162,44 +198,64 @@ export const BROWSERS = {
     ],
     unsupported: {
       ...ABOUT_CHROMIUM,
-      'bad-input/dialogs.test.mjs': { '*': 'WebDriver does not tell of which kind a dialog is, nor its default' },
+      'bad-input/dialogs.test.mjs': {
+        '*': 'WebDriver does not tell of which kind a dialog is, nor its default'
+      },
       'bad-input/elements.test.mjs': {
         '#moving of /buttons is not clicked: moving': STANDS_STILL,
         'that keeps moving is never taken for one that stands still, however often it is tried':
           STANDS_STILL
       },
-      'bad-input/lines.test.mjs': { 'a line': SERVER_ALONE, 'with half a character in its texts can be read': NO_CONSOLE },
+      'bad-input/lines.test.mjs': {
+        'a line': SERVER_ALONE,
+        'with half a character in its texts can be read': NO_CONSOLE
+      },
       'bad-input/navigation.test.mjs': {
-        'to a page that is not found succeeds with its status: the page itself says what is wrong': WITHOUT_STATUS,
+        'to a page that is not found succeeds with its status: the page itself says what is wrong':
+          WITHOUT_STATUS,
         'to a page that opens a dialog answers at once with the dialog': NO_DIALOG_KIND,
         'away from a page that asks whether to leave answers with that question': UNASKED
       },
-      'bad-input/parameters.test.mjs': { 'a locale that the browser does not know is told by its name': NO_LANGUAGE },
-      'extraction/many.test.mjs': { 'closed shadow roots are found beside 1,500 blank elements': 'WebDriver hands over no closed shadow roots' },
+      'bad-input/parameters.test.mjs': {
+        'a locale that the browser does not know is told by its name': NO_LANGUAGE
+      },
+      'extraction/many.test.mjs': {
+        'closed shadow roots are found beside 1,500 blank elements':
+          'WebDriver hands over no closed shadow roots'
+      },
       'extraction/budget.test.mjs': { 'Node gets its results whole': SCROLLBAR },
       'extraction/pictures.test.mjs': {
         'annotate of a full page draws what is below the viewport too': SCROLLBAR,
         'compare_screenshots compares an element, a full page, a JPEG and another size': SCROLLBAR,
-        'device pixels: refs stand on their elements at any scale': 'WebDriver cannot look like a phone (--device)',
+        'device pixels: refs stand on their elements at any scale':
+          'WebDriver cannot look like a phone (--device)',
         'save_pdf writes a file of the page, never over another': NO_PDF,
         'save_pdf writes nothing outside of its folders': NO_PDF
       },
-      'extraction/text.test.mjs': { 'read_page reads shadow roots and very deep pages': 'WebKit does not show what stands in more than 512 elements' },
+      'extraction/text.test.mjs': {
+        'read_page reads shadow roots and very deep pages':
+          'WebKit does not show what stands in more than 512 elements'
+      },
       'interaction/files.test.mjs': {
         'a chooser of the File System Access API is reported as unsupported': NO_FILE_SYSTEM_ACCESS,
-        'upload_file answers the chooser of a frame of another site, in a process of its own too': 'WebDriver does not report file choosers',
-        'upload_file answers the chooser that a button opens, and a click tells of it': 'WebDriver does not tell of file choosers',
+        'upload_file answers the chooser of a frame of another site, in a process of its own too':
+          'WebDriver does not report file choosers',
+        'upload_file answers the chooser that a button opens, and a click tells of it':
+          'WebDriver does not tell of file choosers',
         'upload_file says what it cannot do': 'WebDriver does not tell of file choosers'
       },
       'interaction/frames.test.mjs': {
-        'in a frame that is zoomed are clicked, hovered over, checked and filled': 'WebKit does not zoom the documents of frames, and reports boxes without zoom: https://bugs.webkit.org/show_bug.cgi?id=255955',
-        'in a frame in a shadow root are clicked, hovered over, checked and filled': 'WebDriver does not switch to frames in shadow roots',
+        'in a frame that is zoomed are clicked, hovered over, checked and filled':
+          'WebKit does not zoom the documents of frames, and reports boxes without zoom: https://bugs.webkit.org/show_bug.cgi?id=255955',
+        'in a frame in a shadow root are clicked, hovered over, checked and filled':
+          'WebDriver does not switch to frames in shadow roots',
         'are not reported as clicked where the page covers their frame as the pointer comes': LATE
       },
       'interaction/keys.test.mjs': {
         'press makes the events of each key of the keyboard': KEYS,
         'a modifier alone is the left one': KEYS,
-        'a character makes keydown, keypress, beforeinput, input, keyup; a command makes no text': KEYS,
+        'a character makes keydown, keypress, beforeinput, input, keyup; a command makes no text':
+          KEYS,
         'chords select, copy, cut, paste and undo as on a keyboard': KEYS,
         '`modifiers` are held around the key, each and together': KEYS
       },
@@ -217,14 +273,21 @@ export const BROWSERS = {
         'one that does not start is told with what it said': 'its driver is what is started',
         'one that is no program is told as such': 'its driver is what is started'
       },
-      'protocol/order.test.mjs': { 'a script that never gives way stops at once, and the next call works': RUNS_ON },
+      'protocol/order.test.mjs': {
+        'a script that never gives way stops at once, and the next call works': RUNS_ON
+      },
       'protocol/resources.test.mjs': { 'so is the network log of a page': NO_REQUESTS },
       'protocol/start.test.mjs': {
         ...ABOUT_CHROMIUM['protocol/start.test.mjs'],
         'the browser begins to start before anybody asks for it': NOT_SHARED
       },
-      'record/command.test.mjs': { 'lists, and exports what can be read and run again': NO_CONSOLE },
-      'record/replay.test.mjs': { 'does all of what a user does: forms, choices, drags, files, dialogs, frames, shadow roots, tabs, keys': 'WebDriver has no drags of the browser’s own' },
+      'record/command.test.mjs': {
+        'lists, and exports what can be read and run again': NO_CONSOLE
+      },
+      'record/replay.test.mjs': {
+        'does all of what a user does: forms, choices, drags, files, dialogs, frames, shadow roots, tabs, keys':
+          'WebDriver has no drags of the browser’s own'
+      },
       'record/content.test.mjs': {
         'console logs do NOT implement diff (always return full logs for ref_id)': NO_CONSOLE,
         'reading the record is not recorded; the seeds’ other names are understood': NO_CONSOLE,
@@ -232,40 +295,56 @@ export const BROWSERS = {
         'is told by level, with its place, with --store none': NO_CONSOLE,
         'gives the metadata of seed 002, and the content on demand': NO_CONSOLE
       },
-      'interaction/forms.test.mjs': { 'all of them reach closed shadow roots': 'WebDriver hands over no closed shadow roots' },
+      'interaction/forms.test.mjs': {
+        'all of them reach closed shadow roots': 'WebDriver hands over no closed shadow roots'
+      },
       'interaction/pointer.test.mjs': {
-        'drag_and_drop moves by HTML’s events and by the pointer’s, in frames too': 'WebDriver has no drags of the browser’s own',
+        'drag_and_drop moves by HTML’s events and by the pointer’s, in frames too':
+          'WebDriver has no drags of the browser’s own',
         'a ref never presses what has taken the place of its element': LATE,
-        'what comes over an element between the look and the press hears nothing of it, and is waited for': LATE,
+        'what comes over an element between the look and the press hears nothing of it, and is waited for':
+          LATE,
         'what stays over an element is told, and was not pressed': LATE,
-        'a link that a held key or the middle button opens elsewhere is a new page, without a wait for its own page': 'MiniBrowser opens no window for a link that is clicked with a held key'
+        'a link that a held key or the middle button opens elsewhere is a new page, without a wait for its own page':
+          'MiniBrowser opens no window for a link that is clicked with a held key'
       },
       'life/pool.test.mjs': {
-        'are started up to the most, each session in the one with the fewest, and closed again down to the least': NOT_SHARED,
+        'are started up to the most, each session in the one with the fewest, and closed again down to the least':
+          NOT_SHARED,
         'die apart: sessions in the others notice nothing': NOT_SHARED,
-        'are what new sessions begin with: an empty page, and nothing of any other session': NOT_SHARED,
+        'are what new sessions begin with: an empty page, and nothing of any other session':
+          NOT_SHARED,
         'are not for a session with options of its own, and go with a browser that dies': NOT_SHARED
       },
       'life/deaths.test.mjs': {
-        'between two calls, the next one finds the log-in, the form and the refs': 'its site is mocked, and WebDriver mocks nothing',
-        'when a page crashes': 'a renderer that dies takes its session with the driver along: the session is resumed',
+        'between two calls, the next one finds the log-in, the form and the refs':
+          'its site is mocked, and WebDriver mocks nothing',
+        'when a page crashes':
+          'a renderer that dies takes its session with the driver along: the session is resumed',
         'while the browser starts, it is gone too': 'the browser that starts slowly is a Chromium'
       },
       'navigation/overview.test.mjs': {
-        'waits for what the page loads by script': 'WebDriver reports requests only when it is polled: on a busy machine, that takes longer than the 1,500 ms'
+        'waits for what the page loads by script':
+          'WebDriver reports requests only when it is polled: on a busy machine, that takes longer than the 1,500 ms'
       },
       'navigation/navigation.test.mjs': {
-        'a dialog of a popup that the page opens while it loads is told by each of them, with its page': POPUP_DIALOG,
+        'a dialog of a popup that the page opens while it loads is told by each of them, with its page':
+          POPUP_DIALOG,
         'a dialog of the page, or of the one that is left, is told by each of them': NO_DIALOG_KIND,
         'a page that is left after all is another one when handle_dialog answers': UNASKED,
-        'wait_for_load waits on for each stage, and answers at once where it is reached': WITHOUT_STATUS,
-        'go_back and go_forward go through the history, and say where there is none': WITHOUT_STATUS,
+        'wait_for_load waits on for each stage, and answers at once where it is reached':
+          WITHOUT_STATUS,
+        'go_back and go_forward go through the history, and say where there is none':
+          WITHOUT_STATUS,
         'reload loads again: what is cached from the cache, unless `ignoreCache`': WITHOUT_STATUS,
-        'are opened, listed, selected and closed; calls without a pageId mean the current one': WITHOUT_STATUS
+        'are opened, listed, selected and closed; calls without a pageId mean the current one':
+          WITHOUT_STATUS
       },
       'network/': { '*': 'WebDriver has no words for the network' },
       'page/closed-roots.test.mjs': { '*': 'WebDriver hands over no closed shadow roots' },
-      'page/frames.test.mjs': { 'of another site run the init scripts too': 'WebDriver runs no script before the page’s own' },
+      'page/frames.test.mjs': {
+        'of another site run the init scripts too': 'WebDriver runs no script before the page’s own'
+      },
       'page/oracle.test.mjs': { '*': 'Chromium’s accessibility tree is the oracle' },
       'record/redaction.test.mjs': {
         'nor is a password that is typed key by key, added to, or sent in a URL': NO_REQUESTS,
@@ -279,19 +358,25 @@ export const BROWSERS = {
       'safety/rules.test.mjs': {
         'tells the rule, the URL and the way out, however it came about': NOT_HELD_BACK,
         'tells the rule if its host name resolves to a blocked address': NOT_HELD_BACK,
-        'from a public page to a private one tells that the client may go there itself': NOT_HELD_BACK,
+        'from a public page to a private one tells that the client may go there itself':
+          NOT_HELD_BACK,
         'of a public page to a private one stays one after the client went back': NOT_HELD_BACK,
-        'stays one where its session is resumed, and what the client has asked for stays open': NOT_HELD_BACK,
+        'stays one where its session is resumed, and what the client has asked for stays open':
+          NOT_HELD_BACK,
         'is one in every spelling of its address, as another reader of URLs has it': NOT_HELD_BACK,
-        'a page whose name comes to mean this machine (DNS rebinding) gets nothing from a server on a port': NOT_HELD_BACK
+        'a page whose name comes to mean this machine (DNS rebinding) gets nothing from a server on a port':
+          NOT_HELD_BACK
       },
       'safety/secrets.test.mjs': {
         'is typed by its name, and is in nothing that leaves the process': NO_REQUESTS,
         'is masked for programs too, which see passwords': NO_REQUESTS
       },
-      'seed-001/requirement-3.test.mjs': { '3.2 a navigation answers with the title, the final URL and the status': WITHOUT_STATUS },
+      'seed-001/requirement-3.test.mjs': {
+        '3.2 a navigation answers with the title, the final URL and the status': WITHOUT_STATUS
+      },
       'seed-001/requirement-4.test.mjs': {
-        '4.3 an element that is missing is ELEMENT_NOT_FOUND, one that cannot be clicked ELEMENT_NOT_CLICKABLE': STANDS_STILL,
+        '4.3 an element that is missing is ELEMENT_NOT_FOUND, one that cannot be clicked ELEMENT_NOT_CLICKABLE':
+          STANDS_STILL,
         '4.5 timeout, force, clickCount and button are used': OTHER_BUTTONS
       },
       'seed-001/requirement-6.test.mjs': {
@@ -305,27 +390,43 @@ export const BROWSERS = {
         '7.2 each new session is made in that browser': NOT_SHARED,
         '7.3 the browser runs on when all sessions are closed': NOT_SHARED
       },
-      'seed-001/requirement-9.test.mjs': { '9.2 the args of the configuration are the start parameters': NO_LANGUAGE },
-      'seed-000/browser.test.mjs': { 'Property 8: Headless Mode Configuration': 'it always has a window: headless it is on a display of its own' },
+      'seed-001/requirement-9.test.mjs': {
+        '9.2 the args of the configuration are the start parameters': NO_LANGUAGE
+      },
+      'seed-000/browser.test.mjs': {
+        'Property 8: Headless Mode Configuration':
+          'it always has a window: headless it is on a display of its own'
+      },
       'seed-000/isolation.test.mjs': {
         'Property 11: Shared Browser Instance': NOT_SHARED
       },
-      'seed-000/operations.test.mjs': { 'Property 5: Navigation Returns Complete Response': WITHOUT_STATUS },
-      'state/storage-state.test.mjs': {
-        'holds the cookies that a frame of another site has inside a page': 'WebDriver does not tell of such a cookie in which page it is'
+      'seed-000/operations.test.mjs': {
+        'Property 5: Navigation Returns Complete Response': WITHOUT_STATUS
       },
-      'state/events.test.mjs': { 'are console, request, response, dialog, download, page and close': NO_CONSOLE },
+      'state/storage-state.test.mjs': {
+        'holds the cookies that a frame of another site has inside a page':
+          'WebDriver does not tell of such a cookie in which page it is'
+      },
+      'state/events.test.mjs': {
+        'are console, request, response, dialog, download, page and close': NO_CONSOLE
+      },
       'transports/json-api.test.mjs': {
         'tells later what the page has logged in a call': NO_CONSOLE,
         'writes the times of the request log as ISO 8601, and durations as numbers': NO_REQUESTS
       },
-      'transports/released.test.mjs': { 'has lost its mocks after a rest, as the result says': NO_REQUESTS },
+      'transports/released.test.mjs': {
+        'has lost its mocks after a rest, as the result says': NO_REQUESTS
+      },
       'waiting/afterwards.test.mjs': {
-        'an answer of unknown length is waited for as long as something comes of it, and told to be open': NO_REQUESTS,
-        'a drag of which nothing comes says so': 'WebDriver has no drags of the browser’s own: that of what is selected',
+        'an answer of unknown length is waited for as long as something comes of it, and told to be open':
+          NO_REQUESTS,
+        'a drag of which nothing comes says so':
+          'WebDriver has no drags of the browser’s own: that of what is selected',
         'the other buttons of the mouse, and keys held meanwhile': OTHER_BUTTONS
       },
-      'waiting/busy.test.mjs': { 'a call with a time-out ends with it, and the page can be left': RUNS_ON },
+      'waiting/busy.test.mjs': {
+        'a call with a time-out ends with it, and the page can be left': RUNS_ON
+      },
       'waiting/leaving.test.mjs': {
         'tells so to click; refused it stays, accepted it goes': UNASKED,
         'tells so to navigate; refused it stays, accepted it goes': UNASKED,
@@ -377,5 +478,7 @@ export function unsupported(browser, file, name) {
 /** What the table says of a file. @param {string} browser @param {string} file */
 function of(browser, file) {
   const rows = Object.entries(BROWSERS[browser]?.unsupported ?? {})
-  return rows.filter(([path]) => (path.endsWith('/') ? file.startsWith(path) : file === path)).map(([, names]) => names)
+  return rows
+    .filter(([path]) => (path.endsWith('/') ? file.startsWith(path) : file === path))
+    .map(([, names]) => names)
 }

@@ -23,7 +23,11 @@ export async function churn(t, { calls, sessions, growth }) {
   const patience = ['--timeout-action', '60000', '--timeout-navigation', String(LONGEST)]
   const folder = mkdtempSync(join(tmpdir(), 'troupe-churn-'))
   t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
-  const server = await startHttpServer(t, ['--max-sessions', String(sessions), '--store', 'none', ...patience], { env: { TMPDIR: folder } })
+  const server = await startHttpServer(
+    t,
+    ['--max-sessions', String(sessions), '--store', 'none', ...patience],
+    { env: { TMPDIR: folder } }
+  )
   const pid = server.child.pid ?? 0
   const connect = async () => Object.assign(await server.connect(), { patience: LONGEST })
   const client = await connect()
@@ -39,10 +43,17 @@ export async function churn(t, { calls, sessions, growth }) {
       await mine.ok('fill', { ...named, selector: '#name', value: `Number ${number}` })
       await mine.ok('snapshot', named)
       await mine.ok('click', { ...named, selector: '#name' })
-      assert.equal((await mine.ok('evaluate', { ...named, script: 'document.querySelector("#name").value' })).value, `Number ${number}`)
+      assert.equal(
+        (await mine.ok('evaluate', { ...named, script: 'document.querySelector("#name").value' }))
+          .value,
+        `Number ${number}`
+      )
     }
     await mine.ok('navigate', { ...named, url: site.url('/cookies') })
-    assert.equal((await mine.ok('get_text', { ...named, selector: '#out' })).text, `whose=${number}`)
+    assert.equal(
+      (await mine.ok('get_text', { ...named, selector: '#out' })).text,
+      `whose=${number}`
+    )
     if (own) await mine.delete()
     else await client.ok('close_session', named)
     made += LIFE
@@ -59,12 +70,17 @@ export async function churn(t, { calls, sessions, growth }) {
   const begun = performance.now()
   const before = await live(calls / 3)
   const after = await live(calls)
-  t.diagnostic(`${made} calls in ${((performance.now() - begun) / 1000).toFixed(0)} s; ${JSON.stringify({ before, after })}`)
+  t.diagnostic(
+    `${made} calls in ${((performance.now() - begun) / 1000).toFixed(0)} s; ${JSON.stringify({ before, after })}`
+  )
   // Connections of clients and threads that wait for work come and go with how much is done at once; what each session
   // left behind would be many times that.
   const more = { threads: sessions, files: sessions, processes: 2, folders: 1 }
   for (const what of /** @type {const} */ (['threads', 'files', 'processes', 'folders'])) {
-    assert.ok(after[what] <= before[what] + more[what], `${what}: ${before[what]}, then ${after[what]}`)
+    assert.ok(
+      after[what] <= before[what] + more[what],
+      `${what}: ${before[what]}, then ${after[what]}`
+    )
   }
   assert.ok(after.memory - before.memory < growth, `${before.memory} MiB, then ${after.memory} MiB`)
 }
@@ -92,6 +108,9 @@ function held(pid, folder) {
     files: readdirSync(`/proc/${pid}/fd`).length,
     processes: descendants(pid).length,
     folders: readdirSync(folder).length,
-    memory: Math.round(Number(/Pss_Anon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1024)
+    memory: Math.round(
+      Number(/Pss_Anon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) /
+        1024
+    )
   }
 }

@@ -11,7 +11,8 @@ const LONGEST = 120_000
 const PATIENCE = ['--timeout-action', '60000', '--timeout-navigation', String(LONGEST)]
 
 /** Proportional set size of a process in MiB. @param {number} pid */
-const memory = (pid) => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1024
+const memory = (pid) =>
+  Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1024
 
 /**
  * @param {import('node:test').TestContext} t @param {number} count
@@ -45,7 +46,10 @@ export async function conversations(t, count, limit) {
   // One more finds no place.
   const { json } = await (await server.connect()).call('navigate', { url: site.url('/') })
   assert.equal(json.errorCode, 'MAX_SESSIONS_REACHED')
-  assert.deepEqual(await Promise.all(clients.map((client) => client.delete())), clients.map(() => 204))
+  assert.deepEqual(
+    await Promise.all(clients.map((client) => client.delete())),
+    clients.map(() => 204)
+  )
   assert.equal((await (await fetch(server.at('/health'))).json()).sessions, 0)
   assert.equal((await server.end()).code, 0)
   await allEnded(below)

@@ -22,7 +22,20 @@ function pointsIn(schema, path) {
 }
 
 /** Actions beside `click` that may lead to another page. */
-const LEADING = ['type', 'fill', 'fill_form', 'select', 'check', 'uncheck', 'hover', 'scroll', 'drag_and_drop', 'upload_file', 'press', 'handle_dialog']
+const LEADING = [
+  'type',
+  'fill',
+  'fill_form',
+  'select',
+  'check',
+  'uncheck',
+  'hover',
+  'scroll',
+  'drag_and_drop',
+  'upload_file',
+  'press',
+  'handle_dialog'
+]
 
 /** What no client of MCP can use or see, with the reason. @type {Record<string, string[]>} */
 export const BEYOND = {
@@ -46,7 +59,15 @@ const ERRORS = {
   ELEMENT_NOT_EDITABLE: [...ENTERING, 'upload_file', 'check', 'uncheck'],
   INVALID_URL: [...SCHEMED, 'mock_response'],
   NAVIGATION_FAILED: ['navigate', 'go_back', 'go_forward', 'reload', 'pages'],
-  BLOCKED_BY_POLICY: ['navigate', 'pages', 'evaluate', 'upload_file', 'save_pdf', 'screenshot', 'compare_screenshots'],
+  BLOCKED_BY_POLICY: [
+    'navigate',
+    'pages',
+    'evaluate',
+    'upload_file',
+    'save_pdf',
+    'screenshot',
+    'compare_screenshots'
+  ],
   RESOURCE_EXHAUSTED: ['screenshot', 'screenshot_element', 'compare_screenshots'],
   SCRIPT_ERROR: ['evaluate'],
   NETWORK_ERROR: ['evaluate'],
@@ -57,7 +78,13 @@ const ERRORS = {
 }
 
 /** Those that answer with none where nothing matches, or wait for it. */
-export const ANSWER_WITH_NONE = ['find_elements', 'get_all_text', 'element_exists', 'is_visible', 'wait_for_selector']
+export const ANSWER_WITH_NONE = [
+  'find_elements',
+  'get_all_text',
+  'element_exists',
+  'is_visible',
+  'wait_for_selector'
+]
 /** Those that a dialog does not hold up. */
 export const PAST_DIALOGS = ['handle_dialog', 'get_request_log', 'pages', 'batch']
 
@@ -100,7 +127,8 @@ export function missing(path) {
   /** @type {Map<string, Set<string>>} */
   const seen = new Map()
   for (const file of readdirSync(path)) {
-    for (const [tool, points] of JSON.parse(readFileSync(join(path, file), 'utf8'))) seen.set(tool, new Set([...(seen.get(tool) ?? []), ...points]))
+    for (const [tool, points] of JSON.parse(readFileSync(join(path, file), 'utf8')))
+      seen.set(tool, new Set([...(seen.get(tool) ?? []), ...points]))
   }
   // What many tools answer in the same words need be seen of one of them.
   /** @type {Map<string, Set<string>>} */
@@ -112,14 +140,31 @@ export function missing(path) {
   }
   return TOOLS.flatMap((tool) => {
     const { name, inputSchema, outputSchema } = tool
-    const own = ['success', ...pointsIn(inputSchema, ''), ...errorsOf(tool).map((code) => `! ${code}`)]
+    const own = [
+      'success',
+      ...pointsIn(inputSchema, ''),
+      ...errorsOf(tool).map((code) => `! ${code}`)
+    ]
     const shared = pointsIn(outputSchema, '-> ')
-    const unseen = [...own.filter((point) => !seen.get(name)?.has(point)), ...shared.filter((point) => !answers.get(JSON.stringify(outputSchema))?.has(point))]
-    const told = [...(seen.get(name) ?? [])].filter((point) => outputSchema && point.startsWith('-> '))
-    const undeclared = told.map((point) => point.slice(3).split('=')[0]).filter((field) => !IN_ANY_RESULT.includes(field) && !isDeclared(outputSchema, field.split('.')))
+    const unseen = [
+      ...own.filter((point) => !seen.get(name)?.has(point)),
+      ...shared.filter((point) => !answers.get(JSON.stringify(outputSchema))?.has(point))
+    ]
+    const told = [...(seen.get(name) ?? [])].filter(
+      (point) => outputSchema && point.startsWith('-> ')
+    )
+    const undeclared = told
+      .map((point) => point.slice(3).split('=')[0])
+      .filter(
+        (field) => !IN_ANY_RESULT.includes(field) && !isDeclared(outputSchema, field.split('.'))
+      )
     return [
-      ...unseen.filter((point) => !BEYOND[name]?.includes(point)).map((point) => `${name}: ${point}`),
-      ...new Set(undeclared.map((field) => `${name}: its schema has no \`${field}\`, and its answer has it`))
+      ...unseen
+        .filter((point) => !BEYOND[name]?.includes(point))
+        .map((point) => `${name}: ${point}`),
+      ...new Set(
+        undeclared.map((field) => `${name}: its schema has no \`${field}\`, and its answer has it`)
+      )
     ]
   })
 }

@@ -10,7 +10,9 @@ import { startServer } from './server.mjs'
  */
 export async function dieDuringCalls(t, file, moment) {
   const server = await startServer(t, ['--store', file])
-  await server.ok('navigate', { url: 'data:text/html,<title>Page</title><button>Go</button><p>Text</p>' })
+  await server.ok('navigate', {
+    url: 'data:text/html,<title>Page</title><button>Go</button><p>Text</p>'
+  })
   /** @type {Map<string, any>} */
   const answered = new Map()
   const calls = [
@@ -26,7 +28,10 @@ export async function dieDuringCalls(t, file, moment) {
   const stream = async () => {
     for (let number = 0; !over; number++) {
       const [tool, args] = calls[number % calls.length]
-      const { result, meta } = await server.call(/** @type {string} */ (tool), /** @type {object} */ (args))
+      const { result, meta } = await server.call(
+        /** @type {string} */ (tool),
+        /** @type {object} */ (args)
+      )
       // What came after the end of the process is nothing.
       if (result) answered.set(meta.refId, result)
     }
@@ -41,7 +46,10 @@ export async function dieDuringCalls(t, file, moment) {
   const next = await startServer(t, ['--store', file])
   await next.ok('list_sessions')
   await next.end()
-  const rows = query(file, 'SELECT ref_id, status, result, error_message FROM requests LEFT JOIN responses USING (ref_id)')
+  const rows = query(
+    file,
+    'SELECT ref_id, status, result, error_message FROM requests LEFT JOIN responses USING (ref_id)'
+  )
   const recorded = new Map(rows.map((row) => [row.ref_id, row]))
   const pictures = query(file, 'SELECT ref_id, number, mime_type, hex(data) AS data FROM pictures')
   for (const [ref, { content, structuredContent, isError }] of answered) {
@@ -50,10 +58,19 @@ export async function dieDuringCalls(t, file, moment) {
     const kept = JSON.parse(row.result)
     const parts = kept.content.map((part) => {
       if (part.type !== 'image') return part
-      const picture = pictures.find(({ ref_id, number }) => ref_id === ref && number === part.picture)
-      return { type: 'image', mimeType: picture.mime_type, data: Buffer.from(picture.data, 'hex').toString('base64') }
+      const picture = pictures.find(
+        ({ ref_id, number }) => ref_id === ref && number === part.picture
+      )
+      return {
+        type: 'image',
+        mimeType: picture.mime_type,
+        data: Buffer.from(picture.data, 'hex').toString('base64')
+      }
     })
-    assert.deepEqual(parts, content.map(({ annotations: _, ...part }) => unmarked(part)))
+    assert.deepEqual(
+      parts,
+      content.map(({ annotations: _, ...part }) => unmarked(part))
+    )
     assert.equal(kept.isError ?? false, isError ?? false)
     // The same once more, for programs.
     if (structuredContent) assert.deepEqual(structuredContent, JSON.parse(content[0].text))
@@ -67,4 +84,7 @@ export async function dieDuringCalls(t, file, moment) {
 }
 
 /** A part without the marks around what a page says: they are new in each answer, and what stands between them is recorded. @param {any} part */
-const unmarked = (part) => (part.type === 'text' ? { ...part, text: part.text.replace(/^<page (\w+)>\n([^]*)\n<\/page \1>$/, '$2') } : part)
+const unmarked = (part) =>
+  part.type === 'text'
+    ? { ...part, text: part.text.replace(/^<page (\w+)>\n([^]*)\n<\/page \1>$/, '$2') }
+    : part

@@ -16,9 +16,13 @@ export const WITHOUT_DISPLAY = { DISPLAY: '', WAYLAND_DISPLAY: '' }
  */
 export async function startDisplay(t) {
   // It chooses a free number itself and tells it.
-  const child = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '1280x1024x24', '-nolisten', 'tcp'], {
-    stdio: ['ignore', 'ignore', 'ignore', 'pipe']
-  })
+  const child = spawn(
+    'Xvfb',
+    ['-displayfd', '3', '-screen', '0', '1280x1024x24', '-nolisten', 'tcp'],
+    {
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe']
+    }
+  )
   process.on('exit', () => child.kill())
   const ended = new Promise((resolve) => child.on('close', resolve))
   t.after(async () => {

@@ -6,7 +6,8 @@ const HEAD = { 'cache-control': 'no-store', 'access-control-allow-origin': '*' }
 const GO = `const go = (path) => fetch(path).then((answer) => answer.text(), () => 'failed')`
 
 /** @param {string} type @param {string} text @returns {import('./site.mjs').Route} */
-const file = (type, text) => (_request, response) => response.writeHead(200, { ...HEAD, 'content-type': type }).end(text)
+const file = (type, text) => (_request, response) =>
+  response.writeHead(200, { ...HEAD, 'content-type': type }).end(text)
 /** @param {string} text */
 const script = (text) => file('text/javascript', text)
 
@@ -43,8 +44,13 @@ export const EVERYWHERE = {
       </script>`
     )(request, response, new URL('http://localhost'))
   },
-  '/everywhere/frame': file('text/html', `<script>${GO}; onmessage = async ({ data, ports }) => ports[0].postMessage(await go(data))</script>`),
-  '/everywhere/worker.js': script(`${GO}; onmessage = async ({ data, ports }) => ports[0].postMessage(await go(data))`),
+  '/everywhere/frame': file(
+    'text/html',
+    `<script>${GO}; onmessage = async ({ data, ports }) => ports[0].postMessage(await go(data))</script>`
+  ),
+  '/everywhere/worker.js': script(
+    `${GO}; onmessage = async ({ data, ports }) => ports[0].postMessage(await go(data))`
+  ),
   '/everywhere/shared.js': script(
     `${GO}; onconnect = ({ ports: [port] }) => { port.onmessage = async ({ data, ports }) => ports[0].postMessage(await go(data)) }`
   ),

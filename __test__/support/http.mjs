@@ -12,7 +12,10 @@ import { openWebSocket } from './websocket.mjs'
  * @param {{ env?: Record<string, string>, cwd?: string, transport?: string }} [options]
  */
 export async function startHttpServer(t, args = [], { transport = 'http', ...options } = {}) {
-  const server = new HttpServer(['--transport', transport, '--port', '0', ...args], { ...options, handshake: false })
+  const server = new HttpServer(['--transport', transport, '--port', '0', ...args], {
+    ...options,
+    handshake: false
+  })
   await server.start(t)
   const ended = server.exit.then(() => {
     throw new Error(`the server ended at once: ${server.stderr()}`)
@@ -130,12 +133,21 @@ export class HttpClient extends RpcClient {
    * @param {string} method @param {object} [params] @param {{ signal?: AbortSignal, id?: number | string, timeout?: number }} [options] */
   async request(method, params, { signal, id = this.nextId(), timeout = this.patience } = {}) {
     const answer = async () => {
-      const response = await this.fetch('POST', { body: { jsonrpc: '2.0', id, method, params }, signal })
+      const response = await this.fetch('POST', {
+        body: { jsonrpc: '2.0', id, method, params },
+        signal
+      })
       this.sessionId ??= response.headers.get('mcp-session-id')
       const text = await response.text()
       if (!response.ok) return { error: { status: response.status, ...readJson(text) } }
-      const messages = response.headers.get('content-type')?.startsWith('text/event-stream') ? events(text) : [readJson(text)]
-      return messages.find((message) => message?.id === id) ?? { error: { code: 'NONE', message: `no answer in ${text}` } }
+      const messages = response.headers.get('content-type')?.startsWith('text/event-stream')
+        ? events(text)
+        : [readJson(text)]
+      return (
+        messages.find((message) => message?.id === id) ?? {
+          error: { code: 'NONE', message: `no answer in ${text}` }
+        }
+      )
     }
     return within(answer(), `the answer to ${method}`, timeout)
   }
@@ -179,7 +191,13 @@ export class StatelessClient extends HttpClient {
 export function events(text) {
   return text
     .split(/\r?\n\r?\n/)
-    .map((event) => event.split(/\r?\n/).filter((line) => line.startsWith('data:')).map((line) => line.slice(5)).join('\n'))
+    .map((event) =>
+      event
+        .split(/\r?\n/)
+        .filter((line) => line.startsWith('data:'))
+        .map((line) => line.slice(5))
+        .join('\n')
+    )
     .filter((data) => data.trim() !== '')
     .map(readJson)
 }

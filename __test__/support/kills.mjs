@@ -52,7 +52,11 @@ export async function killRounds(t, victim, rounds) {
       over.abort()
       await streaming
       // A call that comes before the server has heard of the death is told of it.
-      await until(async () => (await server.call('get_cookies', { sessionId })).json?.errorCode !== 'BROWSER_CRASHED', 'the session')
+      await until(
+        async () =>
+          (await server.call('get_cookies', { sessionId })).json?.errorCode !== 'BROWSER_CRASHED',
+        'the session'
+      )
       // More than three within a minute are a crash loop: then by way of a new server.
       if (round % 2 === 1) {
         await formOf(server, sessionId)
@@ -61,7 +65,15 @@ export async function killRounds(t, victim, rounds) {
         await server.ok('session_resume', { sessionId })
       }
     }
-    assert.deepEqual(await formOf(server, sessionId), HALF_FILLED, `round ${round}, after ${Math.round(moment)} ms`)
-    assert.equal((await server.ok('get_cookies', { sessionId })).cookies.find(({ name }) => name === 'sid')?.httpOnly, true)
+    assert.deepEqual(
+      await formOf(server, sessionId),
+      HALF_FILLED,
+      `round ${round}, after ${Math.round(moment)} ms`
+    )
+    assert.equal(
+      (await server.ok('get_cookies', { sessionId })).cookies.find(({ name }) => name === 'sid')
+        ?.httpOnly,
+      true
+    )
   }
 }

@@ -21,7 +21,8 @@ export async function startManager(t, config = {}) {
 
 /** @param {object} [config] */
 export function inMemoryManager(config = {}) {
-  if (!NativeManager.inMemory) throw new Error('the addon is built without `testing`: run `npm run build`')
+  if (!NativeManager.inMemory)
+    throw new Error('the addon is built without `testing`: run `npm run build`')
   const native = NativeManager.inMemory(JSON.stringify(config))
   const manager = new SessionManager(config, native)
   return {

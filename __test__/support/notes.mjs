@@ -14,7 +14,10 @@ if (folder) {
   process.on('exit', () => {
     const name = process.argv[1] ?? 'none'
     const file = `${basename(dirname(name))}-${basename(name)}.json`
-    writeFileSync(join(folder, file), JSON.stringify([...noted].map(([tool, points]) => [tool, [...points]])))
+    writeFileSync(
+      join(folder, file),
+      JSON.stringify([...noted].map(([tool, points]) => [tool, [...points]]))
+    )
   })
 }
 
@@ -26,7 +29,13 @@ export function note(tool, given, { isError, json }) {
   if (isError) return void points.add(`! ${json?.errorCode}`)
   points.add('success')
   // Seed 002 writes its parameters with underscores.
-  for (const point of pointsOf(given, '')) points.add(point.replace(/^(session|ref|search|reset)_([a-z])/, (_, word, letter) => word + letter.toUpperCase()))
+  for (const point of pointsOf(given, ''))
+    points.add(
+      point.replace(
+        /^(session|ref|search|reset)_([a-z])/,
+        (_, word, letter) => word + letter.toUpperCase()
+      )
+    )
   // Where the content stays in the record, the answer is the same for every tool.
   if (json?.ref_id === undefined) for (const point of pointsOf(json, '-> ')) points.add(point)
 }
@@ -34,7 +43,8 @@ export function note(tool, given, { isError, json }) {
 /** The fields of a value, and the words in them. @param {any} value @param {string} path @returns {string[]} */
 function pointsOf(value, path) {
   if (Array.isArray(value)) return value.flatMap((item) => pointsOf(item, path))
-  if (value === null || typeof value !== 'object') return typeof value === 'string' && value.length < 40 ? [`${path}=${value}`] : []
+  if (value === null || typeof value !== 'object')
+    return typeof value === 'string' && value.length < 40 ? [`${path}=${value}`] : []
   return Object.entries(value).flatMap(([name, inner]) => {
     const at = /[\w>]$/.test(path) && !path.endsWith('> ') ? `${path}.${name}` : `${path}${name}`
     return [at, ...pointsOf(inner, at)]

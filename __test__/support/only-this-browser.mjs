@@ -11,7 +11,10 @@ delete process.env.NODE_OPTIONS
 
 const runner = createRequire(import.meta.url)('node:test')
 const { patience = 1 } = BROWSERS[ROW] ?? {}
-const file = relative(fileURLToPath(new URL('..', import.meta.url)), process.argv[1] ?? '').replaceAll('\\', '/')
+const file = relative(
+  fileURLToPath(new URL('..', import.meta.url)),
+  process.argv[1] ?? ''
+).replaceAll('\\', '/')
 
 for (const kind of ['test', 'describe']) {
   const original = runner[kind]
@@ -19,7 +22,11 @@ for (const kind of ['test', 'describe']) {
     const reason = unsupported(ROW, file, name)
     const [options, body] = typeof rest[0] === 'object' ? rest : [{}, rest[0]]
     const timeout = options.timeout && options.timeout * patience
-    return original(name, { ...options, ...(timeout && { timeout }), ...(reason && { skip: reason }) }, body)
+    return original(
+      name,
+      { ...options, ...(timeout && { timeout }), ...(reason && { skip: reason }) },
+      body
+    )
   }, original)
 }
 syncBuiltinESMExports()

@@ -5,7 +5,10 @@ const page = (title, body, head = '') =>
   `<!doctype html><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,">${head}<body>${body}`
 
 export const PAGES = {
-  '/': page('Home', '<h1>Home</h1><a id="form" href="/form">To the form</a> <a id="slow" href="/slow?ms=300">Slowly</a>'),
+  '/': page(
+    'Home',
+    '<h1>Home</h1><a id="form" href="/form">To the form</a> <a id="slow" href="/slow?ms=300">Slowly</a>'
+  ),
 
   // Fields of every kind. Each keystroke is kept with its time in `keys`, each event's name in `events`.
   '/form': page(
@@ -58,7 +61,11 @@ export const PAGES = {
     <button id="confirm" onclick="out.textContent = confirm('Sure?')">Confirm</button>
     <button id="prompt" onclick="out.textContent = prompt('Name?', 'nobody')">Prompt</button><div id="out"></div>`
   ),
-  '/alert-on-load': page('Alert on load', '<p>Behind the dialog</p>', "<script>alert('On load')</script>"),
+  '/alert-on-load': page(
+    'Alert on load',
+    '<p>Behind the dialog</p>',
+    "<script>alert('On load')</script>"
+  ),
 
   // What each session keeps to itself.
   '/storage': page('Storage', '<p>Storage</p>'),

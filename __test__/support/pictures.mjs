@@ -3,7 +3,8 @@
 /** @param {string} data base64 of a PNG or JPEG */
 export function sizeOf(data) {
   const bytes = Buffer.from(data, 'base64')
-  if (bytes.readUInt32BE(0) === 0x89504e47) return { type: 'png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) }
+  if (bytes.readUInt32BE(0) === 0x89504e47)
+    return { type: 'png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) }
   for (let at = 2; at < bytes.length; at += 2 + bytes.readUInt16BE(at + 2)) {
     const marker = bytes[at + 1]
     // A start of frame that is no table has the size.

@@ -12,7 +12,13 @@ export function readProcess(pid) {
     // The name stands in parentheses and may hold anything, also parentheses and spaces.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1)
-    return { pid: Number(pid), parent: Number(fields[1]), started: fields[19], state: fields[0], command }
+    return {
+      pid: Number(pid),
+      parent: Number(fields[1]),
+      started: fields[19],
+      state: fields[0],
+      command
+    }
   } catch {
     return null
   }
@@ -25,7 +31,7 @@ export function descendants(pid) {
     .map(readProcess)
     .filter((found) => found !== null && found.state !== 'Z')
   const below = []
-  for (let parents = [pid]; parents.length > 0; ) {
+  for (let parents = [pid]; parents.length > 0;) {
     const children = all.filter(({ parent }) => parents.includes(parent))
     below.push(...children)
     parents = children.map((child) => child.pid)
@@ -47,9 +53,17 @@ export function threads(pid, name) {
 
 /** The profile that a browser has, by its command line, or WebKit's by its environment. @param {Process} process @returns {string | undefined} */
 export function profileOf({ pid, command }) {
-  const [, ofChromium] = command.map((argument) => /^--user-data-dir=(.*)/.exec(argument)).find(Boolean) ?? []
+  const [, ofChromium] =
+    command.map((argument) => /^--user-data-dir=(.*)/.exec(argument)).find(Boolean) ?? []
   const ofFirefox = command.indexOf('--profile') + 1
-  return ofChromium ?? (ofFirefox > 0 ? command[ofFirefox] : command[0]?.endsWith('/MiniBrowser') ? dataFolder(pid) : undefined)
+  return (
+    ofChromium ??
+    (ofFirefox > 0
+      ? command[ofFirefox]
+      : command[0]?.endsWith('/MiniBrowser')
+        ? dataFolder(pid)
+        : undefined)
+  )
 }
 
 /** @param {number} pid */
@@ -64,7 +78,9 @@ function dataFolder(pid) {
 /** The browsers below `pid`: of a browser's many processes the one that is no part of another. @param {number} pid */
 export function browsers(pid) {
   const isPart = (argument) => argument.startsWith('--type=') || argument === '-contentproc'
-  return descendants(pid).filter((process) => profileOf(process) !== undefined && !process.command.some(isPart))
+  return descendants(pid).filter(
+    (process) => profileOf(process) !== undefined && !process.command.some(isPart)
+  )
 }
 
 /** @param {Process} process */
@@ -75,8 +91,12 @@ export function isAlive({ pid, started }) {
 
 /** Waits until none of them lives; the error names those that do. @param {Process[]} processes @param {number} [timeout] ms */
 export async function allEnded(processes, timeout = 5000) {
-  await until(() => !processes.some(isAlive), 'the end of the processes', timeout).catch((error) => {
-    const left = processes.filter(isAlive).map(({ pid, command }) => `${pid} ${command.slice(0, 2).join(' ')}`)
-    throw new Error(`${error.message}; still there: ${left.join(', ')}`)
-  })
+  await until(() => !processes.some(isAlive), 'the end of the processes', timeout).catch(
+    (error) => {
+      const left = processes
+        .filter(isAlive)
+        .map(({ pid, command }) => `${pid} ${command.slice(0, 2).join(' ')}`)
+      throw new Error(`${error.message}; still there: ${left.join(', ')}`)
+    }
+  )
 }

@@ -3,7 +3,8 @@
 const page = (title, body, head = '') =>
   `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,">${head}<body>${body}`
 
-const sentence = 'The quick brown fox jumps over the lazy dog, and then, of course, over the fence and the brook behind it. '
+const sentence =
+  'The quick brown fox jumps over the lazy dog, and then, of course, over the fence and the brook behind it. '
 
 export const READING_PAGES = {
   '/outer': page(
@@ -47,13 +48,22 @@ lines</textarea><select id="one"><option value="a">A<option value="b" selected>B
       '<script type="application/ld+json">{"@type": "Article"}</script>'
   ),
   '/board': page('Board', '<h1>Board</h1><p><a href="/new">New</a></p><p>3 open</p>'),
-  '/long': page('Long', `<h1>Long</h1>${Array.from({ length: 600 }, (_, i) => `<p>${i} ${sentence}</p>`).join('')}<p id="end">The very end</p>`),
+  '/long': page(
+    'Long',
+    `<h1>Long</h1>${Array.from({ length: 600 }, (_, i) => `<p>${i} ${sentence}</p>`).join('')}<p id="end">The very end</p>`
+  ),
   '/shapes': page(
     'Shapes',
     `<style>body{margin:0;background:#fff}</style><div id="box" style="width:120px;height:80px;background:#08f"></div>
     <button style="position:absolute;left:200px;top:50px">Press</button><iframe src="/framed-shape" style="position:absolute;left:300px;top:100px;border:0" width="300" height="200"></iframe>
     <div style="height:2000px"></div><div id="below" style="width:60px;height:40px;background:#0a0"></div><button id="low">Low</button>`
   ),
-  '/framed-shape': page('Framed', '<style>body{margin:0}</style><div id="shape" style="width:50px;height:30px;background:#f0f"></div><button>Framed</button>'),
-  '/still': page('Still', '<style>body{margin:0;background:#fff}</style><div id="box" style="width:100px;height:100px;background:#000"></div>')
+  '/framed-shape': page(
+    'Framed',
+    '<style>body{margin:0}</style><div id="shape" style="width:50px;height:30px;background:#f0f"></div><button>Framed</button>'
+  ),
+  '/still': page(
+    'Still',
+    '<style>body{margin:0;background:#fff}</style><div id="box" style="width:100px;height:100px;background:#000"></div>'
+  )
 }

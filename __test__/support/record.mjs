@@ -18,7 +18,9 @@ export function recordFile(t) {
 }
 
 /** Without it the tables themselves cannot be looked at. */
-export const NO_SQLITE = hasPython() ? false : 'python3 with sqlite3 reads the file from outside, and is not here'
+export const NO_SQLITE = hasPython()
+  ? false
+  : 'python3 with sqlite3 reads the file from outside, and is not here'
 
 function hasPython() {
   try {
@@ -41,7 +43,9 @@ print(json.dumps(rows, default=lambda data: data.hex()))
 /** What a stranger to Troupe reads in the file, by SQL. @param {string} file @param {string} sql @returns {any[]} */
 export function query(file, sql) {
   if (!existsSync(file)) throw new Error(`there is no ${file}`)
-  return JSON.parse(execFileSync('python3', ['-c', QUERY, file, sql], { encoding: 'utf8', maxBuffer: 1 << 28 }))
+  return JSON.parse(
+    execFileSync('python3', ['-c', QUERY, file, sql], { encoding: 'utf8', maxBuffer: 1 << 28 })
+  )
 }
 
 /** As the system would end it, with nothing told. @param {import('./server.mjs').Server} server */

@@ -28,7 +28,9 @@ export const REVERSE_PROXIES = {
       [/ssl_certificate.*\n/g, '\n']
     ],
     configuration: (site, folder) => {
-      const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`)
+      const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+        (name) => `${name}_temp_path ${folder}/${name};`
+      )
       return [
         'daemon off;',
         process.getuid?.() === 0 ? 'user root;' : '',
@@ -58,8 +60,12 @@ export function programPath(name) {
 
 /** The documented configuration for other ports, without TLS. @param {ReverseProxy} proxy @param {number} port @param {number} upstream */
 function documented({ language, changes }, port, upstream) {
-  const [, text = ''] = new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(readFileSync(DOCUMENT, 'utf8')) ?? []
-  return [...changes, /** @type {[string, string]} */ (['127.0.0.1:4000', `127.0.0.1:${upstream}`])].reduce((site, [from, to]) => {
+  const [, text = ''] =
+    new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(readFileSync(DOCUMENT, 'utf8')) ?? []
+  return [
+    ...changes,
+    /** @type {[string, string]} */ (['127.0.0.1:4000', `127.0.0.1:${upstream}`])
+  ].reduce((site, [from, to]) => {
     const changed = site.replace(from, to.replace('PORT', String(port)))
     if (changed === site) throw new Error(`docs/reverse-proxy.md has no ${from}`)
     return changed
@@ -79,7 +85,10 @@ export async function startReverseProxy(t, name, upstream) {
   writeFileSync(file, proxy.configuration(documented(proxy, port, upstream), folder))
   let stderr = ''
   const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
-  const child = spawn(programPath(name), proxy.args(file, folder), { stdio: ['ignore', 'ignore', 'pipe'], env })
+  const child = spawn(programPath(name), proxy.args(file, folder), {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env
+  })
   const ended = new Promise((resolve) => child.on('close', resolve))
   child.stderr.on('data', (data) => (stderr += data))
   t.after(async () => {
@@ -87,7 +96,14 @@ export async function startReverseProxy(t, name, upstream) {
     await ended
     rmSync(folder, { recursive: true })
   })
-  const answers = () => fetch(`http://127.0.0.1:${port}/troupe/health`).then(({ ok }) => ok, () => false)
-  await Promise.race([until(answers, name), ended.then(() => Promise.reject(new Error(`${name} ended: ${stderr}`)))])
+  const answers = () =>
+    fetch(`http://127.0.0.1:${port}/troupe/health`).then(
+      ({ ok }) => ok,
+      () => false
+    )
+  await Promise.race([
+    until(answers, name),
+    ended.then(() => Promise.reject(new Error(`${name} ended: ${stderr}`)))
+  ])
   return port
 }

@@ -68,7 +68,11 @@ export class RpcClient {
 
   /** @param {string} [protocolVersion] @param {object} [capabilities] what this client can do */
   async initialize(protocolVersion = '2025-06-18', capabilities = {}) {
-    const params = { protocolVersion, capabilities, clientInfo: { name: 'troupe-test', version: '0' } }
+    const params = {
+      protocolVersion,
+      capabilities,
+      clientInfo: { name: 'troupe-test', version: '0' }
+    }
     const { result, error } = await this.request('initialize', params)
     if (error) throw new Error(`initialize: ${JSON.stringify(error)}`)
     await this.notify('notifications/initialized')
@@ -82,10 +86,25 @@ export class RpcClient {
    */
   async call(tool, args = {}, options) {
     const begun = performance.now()
-    const { result, error } = await this.request('tools/call', { name: tool, arguments: args }, options)
+    const { result, error } = await this.request(
+      'tools/call',
+      { name: tool, arguments: args },
+      options
+    )
     const ms = performance.now() - begun
-    const text = unmarked((result?.content ?? []).map((part) => part.text ?? '').join('\n'), result?._meta?.refId)
-    const answer = { result, error, isError: result?.isError === true, json: readJson(text), text, meta: result?._meta, ms }
+    const text = unmarked(
+      (result?.content ?? []).map((part) => part.text ?? '').join('\n'),
+      result?._meta?.refId
+    )
+    const answer = {
+      result,
+      error,
+      isError: result?.isError === true,
+      json: readJson(text),
+      text,
+      meta: result?._meta,
+      ms
+    }
     if (result) note(tool, args, answer)
     return answer
   }

@@ -12,7 +12,7 @@ export function run(program, args, env = cleanEnvironment({ TROUPE_STORE: '' }))
   return /** @type {Promise<{ status: number, stdout: string, stderr: string }>} */ (
     new Promise((resolve) => {
       const child = execFile(program, args, { env, timeout: 60_000 }, (error, stdout, stderr) =>
-        resolve({ status: Number(error?.code ?? 0), stdout, stderr }),
+        resolve({ status: Number(error?.code ?? 0), stdout, stderr })
       )
       child.stdin?.end()
     })
@@ -25,11 +25,20 @@ export const troupe = (...args) => run(process.execPath, [BIN, ...args])
 /** Exports a session from the record `file` to a new folder. */
 export async function exportSession(t, file, sessionId) {
   const folder = join(temporaryFolder(t), 'out')
-  const { status, stdout, stderr } = await troupe('sessions', 'export', sessionId, folder, '--store', file)
+  const { status, stdout, stderr } = await troupe(
+    'sessions',
+    'export',
+    sessionId,
+    folder,
+    '--store',
+    file
+  )
   assert.equal(status, 0, stderr)
   const script = readFileSync(join(folder, 'run.sh'), 'utf8')
   /** @type {{ steps: { tool: string, arguments: any }[] }} */
-  const { steps } = JSON.parse(script.slice(script.indexOf('\n{"steps"'), script.lastIndexOf('END_OF_STEPS')))
+  const { steps } = JSON.parse(
+    script.slice(script.indexOf('\n{"steps"'), script.lastIndexOf('END_OF_STEPS'))
+  )
   return { folder, stdout, script, steps }
 }
 
@@ -37,5 +46,9 @@ export async function exportSession(t, file, sessionId) {
 export function replay(t, folder, args = [], env = {}) {
   const path = temporaryFolder(t)
   symlinkSync(BIN, join(path, 'troupe'))
-  return run(join(folder, 'run.sh'), [...BROWSER_ARGUMENTS, '--store', 'none', ...args], cleanEnvironment({ PATH: `${path}:${process.env.PATH}`, ...env }))
+  return run(
+    join(folder, 'run.sh'),
+    [...BROWSER_ARGUMENTS, '--store', 'none', ...args],
+    cleanEnvironment({ PATH: `${path}:${process.env.PATH}`, ...env })
+  )
 }

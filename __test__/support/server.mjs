@@ -61,7 +61,11 @@ export class Server extends RpcClient {
     const { env, cwd, command: [program, ...first] = [process.execPath, BIN] } = this.options
     // Where a test says no folder, what is downloaded does not go into the checkout.
     const place = cwd ? {} : { TROUPE_OUTPUT_DIR: outputFolder() }
-    const child = spawn(program, [...first, ...this.args], { cwd, env: cleanEnvironment({ ...place, ...env }), stdio: 'pipe' })
+    const child = spawn(program, [...first, ...this.args], {
+      cwd,
+      env: cleanEnvironment({ ...place, ...env }),
+      stdio: 'pipe'
+    })
     this.child = child
     running.add(child)
     /** How it ended. @type {Promise<{ code: number | null, signal: string | null }>} */
@@ -74,7 +78,9 @@ export class Server extends RpcClient {
     child.stdin.on('error', () => {})
     child.stderr.on('data', (data) => (this.#stderr += data))
     createInterface({ input: child.stdout }).on('line', (line) => this.receive(line))
-    this.exit.then(({ code, signal }) => this.gone(`the server ended with ${signal ?? code}: ${this.#stderr}`))
+    this.exit.then(({ code, signal }) =>
+      this.gone(`the server ended with ${signal ?? code}: ${this.#stderr}`)
+    )
     t.after(() => this.end())
     if (this.handshake) await this.initialize()
   }
@@ -103,7 +109,8 @@ export class Server extends RpcClient {
 
   /** @param {string} method @param {object} [params] @param {Parameters<RpcClient['request']>[2]} [options] */
   async request(method, params, options) {
-    if (this.child.exitCode === null && this.child.signalCode === null) return super.request(method, params, options)
+    if (this.child.exitCode === null && this.child.signalCode === null)
+      return super.request(method, params, options)
     return { error: { code: 'GONE', message: `the server has ended: ${this.#stderr}` } }
   }
 
@@ -111,9 +118,13 @@ export class Server extends RpcClient {
   async browserReady() {
     const ready = async () => {
       const { json, text } = await this.call('create_session')
-      const { sessionId, errorCode = (await this.call('close_session', { sessionId })).json.errorCode } = json
+      const {
+        sessionId,
+        errorCode = (await this.call('close_session', { sessionId })).json.errorCode
+      } = json
       // Its start took longer than a session lives here; that one's place is free once the browser has closed it.
-      if (errorCode && !['SESSION_EXPIRED', 'MAX_SESSIONS_REACHED'].includes(errorCode)) throw new Error(text)
+      if (errorCode && !['SESSION_EXPIRED', 'MAX_SESSIONS_REACHED'].includes(errorCode))
+        throw new Error(text)
       return !errorCode
     }
     await until(ready, 'its browser', 60_000)
@@ -132,7 +143,11 @@ export class Server extends RpcClient {
     const below = process.platform === 'linux' && pid ? descendants(pid) : []
     this.askToEnd()
     try {
-      return await within(this.exit, `the end of the server, whose stderr is ${this.#stderr || 'empty'}`, 5000)
+      return await within(
+        this.exit,
+        `the end of the server, whose stderr is ${this.#stderr || 'empty'}`,
+        5000
+      )
     } finally {
       this.child.kill('SIGKILL')
       await this.exit
@@ -142,6 +157,8 @@ export class Server extends RpcClient {
 
   /** Notifications of a kind that have come. @param {string} method @returns {any[]} their parameters */
   notifications(method) {
-    return this.received.filter((message) => message.method === method && message.id === undefined).map(({ params }) => params)
+    return this.received
+      .filter((message) => message.method === method && message.id === undefined)
+      .map(({ params }) => params)
   }
 }

@@ -10,6 +10,9 @@ export async function startWithExpiredSession(t) {
   const server = await startServer(t, ['--session-timeout', '50'])
   // So short a life may end before its making: the error names it too.
   const { json } = await server.call('create_session')
-  await until(async () => (await server.ok('list_sessions')).sessions.length === 0, 'the expiry of the session')
+  await until(
+    async () => (await server.ok('list_sessions')).sessions.length === 0,
+    'the expiry of the session'
+  )
   return { server, sessionId: /** @type {string} */ (json.sessionId) }
 }

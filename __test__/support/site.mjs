@@ -16,7 +16,8 @@ const ROUTES = {
   '/redirect': (_request, response, { searchParams }) => {
     const to = searchParams.get('to') ?? '/'
     const times = Number(searchParams.get('times') ?? 1)
-    const location = times > 1 ? `/redirect?${new URLSearchParams({ to, times: String(times - 1) })}` : to
+    const location =
+      times > 1 ? `/redirect?${new URLSearchParams({ to, times: String(times - 1) })}` : to
     response.writeHead(302, { location }).end()
   },
   // /status/404
@@ -26,7 +27,10 @@ const ROUTES = {
   },
   // /slow?ms=300
   '/slow': (_request, response, { searchParams }) => {
-    const timer = setTimeout(() => html(response, '<title>Slow</title><p>At last</p>'), Number(searchParams.get('ms') ?? 500))
+    const timer = setTimeout(
+      () => html(response, '<title>Slow</title><p>At last</p>'),
+      Number(searchParams.get('ms') ?? 500)
+    )
     response.on('close', () => clearTimeout(timer))
   },
   // No answer at all.
@@ -34,24 +38,37 @@ const ROUTES = {
   // The connection breaks off before the answer.
   '/drop': (request) => request.socket.destroy(),
   '/download': (_request, response) => {
-    const headers = { 'content-type': 'application/octet-stream', 'content-disposition': 'attachment; filename="report.bin"' }
+    const headers = {
+      'content-type': 'application/octet-stream',
+      'content-disposition': 'attachment; filename="report.bin"'
+    }
     response.writeHead(200, headers).end('the report')
   },
   // /set-cookie?name=value, for the server's eyes only
   '/set-cookie': (_request, response, { searchParams }) => {
-    const cookies = [...searchParams].map(([name, value]) => `${name}=${encodeURIComponent(value)}; HttpOnly; Path=/`)
+    const cookies = [...searchParams].map(
+      ([name, value]) => `${name}=${encodeURIComponent(value)}; HttpOnly; Path=/`
+    )
     response.setHeader('set-cookie', cookies)
     html(response, '<title>Cookies set</title>')
   },
   // /forget-cookie?name=name
   '/forget-cookie': (_request, response, { searchParams }) => {
-    response.setHeader('set-cookie', searchParams.getAll('name').map((name) => `${name}=; Path=/; Max-Age=0`))
+    response.setHeader(
+      'set-cookie',
+      searchParams.getAll('name').map((name) => `${name}=; Path=/; Max-Age=0`)
+    )
     html(response, '<title>Cookie forgotten</title>')
   },
   // The page's text is the cookie header that came.
-  '/cookies': (request, response) => html(response, `<title>Cookies</title><pre id="out">${escape(request.headers.cookie ?? '')}</pre>`),
+  '/cookies': (request, response) =>
+    html(
+      response,
+      `<title>Cookies</title><pre id="out">${escape(request.headers.cookie ?? '')}</pre>`
+    ),
   // The page's text is what was sent: the query and the body.
-  '/echo': (_request, response, { search }) => html(response, `<title>Echo</title><pre id="out">${escape(search)}</pre>`)
+  '/echo': (_request, response, { search }) =>
+    html(response, `<title>Echo</title><pre id="out">${escape(search)}</pre>`)
 }
 
 /**
@@ -120,7 +137,12 @@ export class Site {
   /** @param {Request} request @param {Response} response */
   async #answer(request, response) {
     const url = new URL(request.url ?? '/', 'http://localhost')
-    const seen = { method: request.method ?? '', path: request.url ?? '', headers: request.headers, body: '' }
+    const seen = {
+      method: request.method ?? '',
+      path: request.url ?? '',
+      headers: request.headers,
+      body: ''
+    }
     this.requests.push(seen)
     request.on('error', () => {})
     for await (const part of request) seen.body += part
@@ -130,7 +152,13 @@ export class Site {
       await hold.released
     }
     const { routes } = this
-    const found = routes[url.pathname] ?? routes[Object.keys(routes).find((path) => path !== '/' && path.endsWith('/') && url.pathname.startsWith(path)) ?? '']
+    const found =
+      routes[url.pathname] ??
+      routes[
+        Object.keys(routes).find(
+          (path) => path !== '/' && path.endsWith('/') && url.pathname.startsWith(path)
+        ) ?? ''
+      ]
     if (typeof found === 'function') found(request, response, url)
     else if (found) html(response, found)
     else html(response, '<title>Not found</title>', 404)
@@ -148,7 +176,8 @@ export function openEnded() {
   const closed = /** @type {Promise<void>} */ (new Promise((resolve) => (close = resolve)))
   /** @type {Route} */
   const route = (_request, response, { searchParams }) => {
-    if (!searchParams.has('stream')) return html(response, "<title>Open</title><script>fetch('?stream')</script>")
+    if (!searchParams.has('stream'))
+      return html(response, "<title>Open</title><script>fetch('?stream')</script>")
     response.writeHead(200).write('more to come')
     response.on('close', close)
     open()
@@ -158,7 +187,9 @@ export function openEnded() {
 
 /** @param {Response} response @param {string} text @param {number} [status] */
 export function html(response, text, status = 200) {
-  response.writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end(text)
+  response
+    .writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
+    .end(text)
 }
 
 /** @param {string} text */

@@ -13,7 +13,8 @@ export function recordFor(t) {
   return join(folder, 'record.db')
 }
 
-const page = (title, body) => `<!doctype html><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,"><body>${body}`
+const page = (title, body) =>
+  `<!doctype html><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,"><body>${body}`
 
 const MEMBERS = page(
   'Members',
@@ -32,12 +33,22 @@ const MEMBERS = page(
  */
 export const memberSite = (t, routes = {}) =>
   startSite(t, {
-    '/log-in': (_request, response) => response.writeHead(302, { location: '/members', 'set-cookie': 'sid=42; HttpOnly; Path=/' }).end(),
+    '/log-in': (_request, response) =>
+      response
+        .writeHead(302, { location: '/members', 'set-cookie': 'sid=42; HttpOnly; Path=/' })
+        .end(),
     '/members': (request, response) => {
       response.setHeader('content-type', 'text/html')
-      response.end(/sid=42/.test(request.headers.cookie ?? '') ? MEMBERS : page('Log in', '<h1>Who are you?</h1>'))
+      response.end(
+        /sid=42/.test(request.headers.cookie ?? '')
+          ? MEMBERS
+          : page('Log in', '<h1>Who are you?</h1>')
+      )
     },
-    '/inner': page('Inner', '<button id="press">Press</button> <input id="field" aria-label="Field">'),
+    '/inner': page(
+      'Inner',
+      '<button id="press">Press</button> <input id="field" aria-label="Field">'
+    ),
     '/plain': page('Plain', '<h1>Plain</h1>'),
     ...routes
   })
@@ -53,7 +64,13 @@ export async function beMember(server, site, sessionId) {
 
 /** What a half-filled form holds. @param {import('./server.mjs').Server} server @param {string} [sessionId] */
 export const formOf = async (server, sessionId) =>
-  (await server.ok('evaluate', { sessionId, script: '[document.title, ...["name", "note", "size", "password"].map((id) => document.getElementById(id)?.value), document.getElementById("agree")?.checked]' })).value
+  (
+    await server.ok('evaluate', {
+      sessionId,
+      script:
+        '[document.title, ...["name", "note", "size", "password"].map((id) => document.getElementById(id)?.value), document.getElementById("agree")?.checked]'
+    })
+  ).value
 
 export const HALF_FILLED = ['Members', 'Ann', 'half a no', 'large', '', true]
 

@@ -35,10 +35,15 @@ export async function openWebSocket(url, headers = {}) {
   )
   if (!socket) {
     response.resume()
-    throw Object.assign(new Error(`refused with ${response.statusCode}`), { status: response.statusCode })
+    throw Object.assign(new Error(`refused with ${response.statusCode}`), {
+      status: response.statusCode
+    })
   }
-  const accept = createHash('sha1').update(key + GUID).digest('base64')
-  if (response.headers['sec-websocket-accept'] !== accept) throw new Error('another WebSocket was accepted')
+  const accept = createHash('sha1')
+    .update(key + GUID)
+    .digest('base64')
+  if (response.headers['sec-websocket-accept'] !== accept)
+    throw new Error('another WebSocket was accepted')
   return new WebSocketClient(socket, head, response.headers)
 }
 
@@ -54,7 +59,9 @@ export class WebSocketClient extends RpcClient {
     super()
     this.socket = socket
     this.headers = headers
-    this.ended = new Promise((resolve) => socket.on('close', resolve)).then(() => this.gone('the WebSocket is closed'))
+    this.ended = new Promise((resolve) => socket.on('close', resolve)).then(() =>
+      this.gone('the WebSocket is closed')
+    )
     socket.on('error', () => {})
     socket.on('data', (data) => this.#take(data))
     this.#take(head)
@@ -98,7 +105,12 @@ export class WebSocketClient extends RpcClient {
       const short = bytes[1] & 0x7f
       const begin = short < 126 ? 2 : short === 126 ? 4 : 10
       if (bytes.length < begin) return
-      const length = short < 126 ? short : short === 126 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
+      const length =
+        short < 126
+          ? short
+          : short === 126
+            ? bytes.readUInt16BE(2)
+            : Number(bytes.readBigUInt64BE(2))
       if (bytes.length < begin + length) return
       const payload = bytes.subarray(begin, begin + length)
       this.#bytes = bytes.subarray(begin + length)

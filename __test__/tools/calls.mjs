@@ -9,7 +9,8 @@ export const PAGE = `<!doctype html><title>Every tool</title><link rel="icon" hr
   <button class="twins">Twin</button><button class="twins">Twin</button> <button id="off" disabled>Off</button> <input id="fixed" readonly aria-label="Fixed">`
 
 /** One black pixel. */
-const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=='
+const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=='
 
 /** What fits each tool on `PAGE`. @type {Record<string, object>} */
 export const FITTING = {
@@ -76,7 +77,8 @@ export const FITTING = {
 }
 
 /** The names of the tools that take `parameter`. @param {string} parameter */
-export const taking = (parameter) => TOOLS.filter(({ inputSchema }) => parameter in (inputSchema.properties ?? {}))
+export const taking = (parameter) =>
+  TOOLS.filter(({ inputSchema }) => parameter in (inputSchema.properties ?? {}))
 
 /** The call of `tool` with another target, wherever it takes one. @param {string} tool @param {string} selector */
 export function aimedAt(tool, selector) {
@@ -89,4 +91,7 @@ export function aimedAt(tool, selector) {
 export const READING_ON = ['get_content', 'get_console_content', 'list_requests']
 
 /** Those that are aimed at an element. */
-export const AIMED = TOOLS.filter(({ inputSchema: { properties = {} } }) => 'selector' in properties || 'source' in properties || 'fields' in properties)
+export const AIMED = TOOLS.filter(
+  ({ inputSchema: { properties = {} } }) =>
+    'selector' in properties || 'source' in properties || 'fields' in properties
+)

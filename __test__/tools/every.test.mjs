@@ -13,7 +13,12 @@ import { UNKNOWN_SESSION } from '../support/sessions.mjs'
 import { AIMED, READING_ON, FITTING, PAGE, aimedAt, taking } from './calls.mjs'
 
 /** What a call says that fits but finds nothing to do. */
-const NOTHING_TO_DO = { go_forward: 'NAVIGATION_FAILED', handle_dialog: 'INVALID_PARAMETERS', close_session: 'SESSION_NOT_FOUND', session_resume: 'SESSION_NOT_FOUND' }
+const NOTHING_TO_DO = {
+  go_forward: 'NAVIGATION_FAILED',
+  handle_dialog: 'INVALID_PARAMETERS',
+  close_session: 'SESSION_NOT_FOUND',
+  session_resume: 'SESSION_NOT_FOUND'
+}
 
 const { withoutTools = [] } = BROWSERS[BROWSER] ?? {}
 
@@ -21,20 +26,32 @@ const { withoutTools = [] } = BROWSERS[BROWSER] ?? {}
 const said = (name) => (withoutTools.includes(name) ? 'BROWSER_ERROR' : NOTHING_TO_DO[name])
 
 /** Of another kind than `schema` wants, if it wants one. @param {any} schema */
-const misfit = ({ type, enum: words }) => (words ? 'none of them' : type === undefined ? undefined : type === 'string' ? { no: 'string' } : 'another type')
+const misfit = ({ type, enum: words }) =>
+  words
+    ? 'none of them'
+    : type === undefined
+      ? undefined
+      : type === 'string'
+        ? { no: 'string' }
+        : 'another type'
 
 /** What a schema says is always there, and is not. @param {any} schema @param {any} value @returns {string[]} */
 function absent(schema, value) {
   if (schema.items) return (value ?? []).flatMap((item) => absent(schema.items, item))
   const missing = (schema.required ?? []).filter((name) => !(name in value))
-  const inner = Object.entries(schema.properties ?? {}).filter(([name]) => value[name] !== undefined && value[name] !== null)
+  const inner = Object.entries(schema.properties ?? {}).filter(
+    ([name]) => value[name] !== undefined && value[name] !== null
+  )
   return [...missing, ...inner.flatMap(([name, part]) => absent(part, value[name]))]
 }
 
 describe('every tool', { timeout: 60_000 }, () => {
   // What is saved goes there.
   const folder = mkdtempSync(join(tmpdir(), 'troupe-tools-'))
-  const { server, site, scope } = startShared({ args: ['--timeout-action', '100', '--max-sessions', '3', '--output-dir', folder], routes: { '/every': PAGE } })
+  const { server, site, scope } = startShared({
+    args: ['--timeout-action', '100', '--max-sessions', '3', '--output-dir', folder],
+    routes: { '/every': PAGE }
+  })
   scope.after(() => rmSync(folder, { recursive: true }))
   before(async () => {
     await server.ok('navigate', { url: site.url('/') })
@@ -43,7 +60,8 @@ describe('every tool', { timeout: 60_000 }, () => {
 
   const names = (tools) => tools.map(({ name }) => name)
   /** A call of `name` with the parameters that fit it, and `more`. */
-  const refused = (name, more, errorCode, expected = {}) => assertRefusal(server, name, { ...FITTING[name], ...more }, { errorCode, ...expected })
+  const refused = (name, more, errorCode, expected = {}) =>
+    assertRefusal(server, name, { ...FITTING[name], ...more }, { errorCode, ...expected })
 
   test('has a call that fits, and it succeeds', async () => {
     assert.deepEqual(Object.keys(FITTING).sort(), names(TOOLS).sort())
@@ -51,10 +69,13 @@ describe('every tool', { timeout: 60_000 }, () => {
       await server.ok('navigate', { url: site.url('/every') })
       const { text, json } = await server.call(name, args)
       assert.equal(json?.errorCode, said(name), `${name}: ${text}`)
-      if (withoutTools.includes(name)) assert.ok(json.details.unsupported && json.suggestion, `${name}: ${text}`)
+      if (withoutTools.includes(name))
+        assert.ok(json.details.unsupported && json.suggestion, `${name}: ${text}`)
       const { outputSchema } = TOOLS.find((tool) => tool.name === name) ?? {}
       if (!outputSchema || json?.errorCode) continue
-      const missing = absent(outputSchema, json).filter((field) => !BEYOND[name]?.includes(`-> ${field}`))
+      const missing = absent(outputSchema, json).filter(
+        (field) => !BEYOND[name]?.includes(`-> ${field}`)
+      )
       assert.deepEqual(missing, [], `${name}: its schema promises what ${text} has not`)
     }
   })
@@ -65,7 +86,10 @@ describe('every tool', { timeout: 60_000 }, () => {
     for (const { name } of taking('pageId')) {
       await server.ok('navigate', { sessionId, pageId: 'page-2', url: site.url('/') })
       await server.ok('navigate', { sessionId, pageId: 'page-2', url: site.url('/every') })
-      const args = name === 'batch' ? { steps: [{ tool: 'get_text', arguments: { selector: '#go' } }] } : FITTING[name]
+      const args =
+        name === 'batch'
+          ? { steps: [{ tool: 'get_text', arguments: { selector: '#go' } }] }
+          : FITTING[name]
       const { json, text, meta } = await server.call(name, { ...args, sessionId, pageId: 'page-2' })
       assert.equal(json?.errorCode, said(name), `${name}: ${text}`)
       assert.equal(meta.sessionId, sessionId, name)
@@ -76,14 +100,23 @@ describe('every tool', { timeout: 60_000 }, () => {
   })
 
   test('refuses a parameter that it does not have, one of another type, and names what is missing', async () => {
-    for (const { name, inputSchema: { properties = {}, required = [] } } of TOOLS) {
-      const unknown = await refused(name, { nonsense: 1 }, 'INVALID_PARAMETERS', { message: /`nonsense` is unknown/ })
-      for (const parameter of Object.keys(properties)) assert.ok(unknown.suggestion.includes(parameter), `${name}: ${unknown.suggestion}`)
+    for (const {
+      name,
+      inputSchema: { properties = {}, required = [] }
+    } of TOOLS) {
+      const unknown = await refused(name, { nonsense: 1 }, 'INVALID_PARAMETERS', {
+        message: /`nonsense` is unknown/
+      })
+      for (const parameter of Object.keys(properties))
+        assert.ok(unknown.suggestion.includes(parameter), `${name}: ${unknown.suggestion}`)
       for (const [parameter, schema] of Object.entries(properties)) {
         const value = misfit(schema)
         if (value === undefined) continue
         const { details } = await refused(name, { [parameter]: value }, 'INVALID_PARAMETERS')
-        assert.ok(details.violations.some((violation) => violation.parameter === parameter), `${name}.${parameter}`)
+        assert.ok(
+          details.violations.some((violation) => violation.parameter === parameter),
+          `${name}.${parameter}`
+        )
       }
       for (const parameter of required) {
         const { details } = await refused(name, { [parameter]: undefined }, 'INVALID_PARAMETERS')
@@ -95,7 +128,12 @@ describe('every tool', { timeout: 60_000 }, () => {
 
   test('that works in a session says where there is none', async () => {
     for (const { name } of taking('sessionId')) {
-      const { sessionId } = await refused(name, { sessionId: UNKNOWN_SESSION }, 'SESSION_NOT_FOUND', { suggestion: /create_session/ })
+      const { sessionId } = await refused(
+        name,
+        { sessionId: UNKNOWN_SESSION },
+        'SESSION_NOT_FOUND',
+        { suggestion: /create_session/ }
+      )
       assert.equal(sessionId, UNKNOWN_SESSION)
     }
   })
@@ -103,8 +141,18 @@ describe('every tool', { timeout: 60_000 }, () => {
   test('that works on a page says which pages there are', async () => {
     for (const { name } of taking('pageId')) {
       const step = { tool: 'get_text', arguments: { pageId: 'page-99' } }
-      if (name === 'batch') assert.equal((await server.ok(name, { steps: [step] })).results[0].error.errorCode, 'PAGE_NOT_FOUND')
-      else await refused(name, { pageId: 'page-99', ...(name === 'pages' ? { action: 'select' } : {}) }, 'PAGE_NOT_FOUND', { message: /page-1/ })
+      if (name === 'batch')
+        assert.equal(
+          (await server.ok(name, { steps: [step] })).results[0].error.errorCode,
+          'PAGE_NOT_FOUND'
+        )
+      else
+        await refused(
+          name,
+          { pageId: 'page-99', ...(name === 'pages' ? { action: 'select' } : {}) },
+          'PAGE_NOT_FOUND',
+          { message: /page-1/ }
+        )
     }
   })
 
@@ -118,7 +166,9 @@ describe('every tool', { timeout: 60_000 }, () => {
   test('that needs an element says that there is none, and suggests what is there', async () => {
     for (const { name } of AIMED) {
       if (ANSWER_WITH_NONE.includes(name)) continue
-      const { suggestion } = await refused(name, aimedAt(name, '#fild'), 'ELEMENT_NOT_FOUND', { message: /`#fild`/ })
+      const { suggestion } = await refused(name, aimedAt(name, '#fild'), 'ELEMENT_NOT_FOUND', {
+        message: /`#fild`/
+      })
       assert.match(suggestion ?? '', /Field/, name)
       await refused(name, aimedAt(name, 'e98765'), 'ELEMENT_NOT_FOUND', { reason: 'unknown' })
       await refused(name, aimedAt(name, '#nowhere >>> #field'), 'ELEMENT_NOT_FOUND')
@@ -143,9 +193,14 @@ describe('every tool', { timeout: 60_000 }, () => {
     await server.call('wait_for', { time: 5000 })
     for (const { name } of taking('pageId')) {
       if (PAST_DIALOGS.includes(name)) continue
-      await refused(name, {}, 'DIALOG_OPEN', { message: /Wait/, suggestion: /handle_dialog/, within: 500 })
+      await refused(name, {}, 'DIALOG_OPEN', {
+        message: /Wait/,
+        suggestion: /handle_dialog/,
+        within: 500
+      })
     }
-    if (!withoutTools.includes('get_request_log')) assert.ok((await server.ok('get_request_log')).count > 0)
+    if (!withoutTools.includes('get_request_log'))
+      assert.ok((await server.ok('get_request_log')).count > 0)
     assert.equal((await server.ok('pages', { action: 'list' })).current, 'page-1')
     await server.ok('handle_dialog', { accept: true })
   })

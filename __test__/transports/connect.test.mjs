@@ -16,12 +16,21 @@ import { shared } from '../support/scope.mjs'
 import { META, MODERN, modernRequest } from '../support/modern.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { beMember, formOf, HALF_FILLED, kill, lossLimit, memberSite, recordFor } from '../support/state.mjs'
+import {
+  beMember,
+  formOf,
+  HALF_FILLED,
+  kill,
+  lossLimit,
+  memberSite,
+  recordFor
+} from '../support/state.mjs'
 import { temporaryFolder } from '../support/record.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
 /** A stdio client of the server at `url`. @param {any} t @param {string} url @param {any} [options] @param {string[]} [args] */
-const face = (t, url, options, args = []) => startServer(t, ['--connect', url, ...args], { browser: false, ...options })
+const face = (t, url, options, args = []) =>
+  startServer(t, ['--connect', url, ...args], { browser: false, ...options })
 
 describe('the face of a server', { timeout: 120_000 }, () => {
   const scope = shared()
@@ -29,22 +38,34 @@ describe('the face of a server', { timeout: 120_000 }, () => {
   let site
   before(async () => {
     site = await startSite(scope, {
-      '/late': "<title>Late</title><script>fetch('/held').then(() => document.body.append('Here at last'))</script>"
+      '/late':
+        "<title>Late</title><script>fetch('/held').then(() => document.body.append('Here at last'))</script>"
     })
   })
 
   test('is that server for a stdio client: tools, sessions, order, errors', async (t) => {
     const server = await startHttpServer(t)
     const [one, other] = await Promise.all([face(t, server.url), face(t, server.at('/'))])
-    assert.equal((await one.ok('navigate', { url: site.url('/set-cookie?whose=one') })).title, 'Cookies set')
+    assert.equal(
+      (await one.ok('navigate', { url: site.url('/set-cookie?whose=one') })).title,
+      'Cookies set'
+    )
     await other.ok('navigate', { url: site.url('/cookies') })
     assert.ok(!JSON.stringify(await other.ok('get_text', { selector: 'body' })).includes('whose'))
     const numbers = Array.from({ length: 100 }, (_, number) => number)
     const script = (number) => `(globalThis.list ??= []).push(${number}) && list.length`
-    const answers = await Promise.all(numbers.map((number) => one.ok('evaluate', { script: script(number) })))
-    assert.deepEqual(answers.map(({ value }) => value), numbers.map((number) => number + 1))
+    const answers = await Promise.all(
+      numbers.map((number) => one.ok('evaluate', { script: script(number) }))
+    )
+    assert.deepEqual(
+      answers.map(({ value }) => value),
+      numbers.map((number) => number + 1)
+    )
     one.sendRaw('{')
-    const refused = await until(() => one.received.find(({ error }) => error?.code === -32700), 'the answer')
+    const refused = await until(
+      () => one.received.find(({ error }) => error?.code === -32700),
+      'the answer'
+    )
     assert.equal(refused.id, null)
     await one.end()
     // What is the client's own ends with it.
@@ -94,7 +115,8 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     const created = await client.createSession()
     await client.ok('navigate', { url: members.url('/plain') })
     const uri = (/** @type {string} */ sessionId) => `playwright:///page/${sessionId}/page-1`
-    for (const sessionId of [own, created]) assert.ok((await client.request('resources/subscribe', { uri: uri(sessionId) })).result)
+    for (const sessionId of [own, created])
+      assert.ok((await client.request('resources/subscribe', { uri: uri(sessionId) })).result)
     assert.ok((await client.request('logging/setLevel', { level: 'info' })).result)
     await lossLimit()
     await kill(first)
@@ -102,23 +124,41 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     await serve()
 
     assert.deepEqual(await formOf(client, own), HALF_FILLED)
-    assert.equal((await client.ok('get_cookies', { sessionId: own })).cookies.find(({ name }) => name === 'sid')?.httpOnly, true)
+    assert.equal(
+      (await client.ok('get_cookies', { sessionId: own })).cookies.find(
+        ({ name }) => name === 'sid'
+      )?.httpOnly,
+      true
+    )
     assert.match((await client.ok('click', { sessionId: own, selector: save })).message, /Save/)
     // The one that it has created is the one that is meant, and expires; its own does not.
     assert.equal((await client.ok('evaluate', { script: 'document.title' })).value, 'Plain')
     const { sessions } = await client.ok('list_sessions')
     const lives = sessions.map(({ sessionId, expiresAt }) => [sessionId, typeof expiresAt])
-    assert.deepEqual(new Map(lives), new Map([[own, 'undefined'], [created, 'number']]))
+    assert.deepEqual(
+      new Map(lives),
+      new Map([
+        [own, 'undefined'],
+        [created, 'number']
+      ])
+    )
 
-    const since = (/** @type {string} */ method) => client.received.slice(before).filter((message) => message.method === method)
-    const updates = (/** @type {string} */ sessionId) => since('notifications/resources/updated').filter(({ params }) => params.uri === uri(sessionId)).length
+    const since = (/** @type {string} */ method) =>
+      client.received.slice(before).filter((message) => message.method === method)
+    const updates = (/** @type {string} */ sessionId) =>
+      since('notifications/resources/updated').filter(({ params }) => params.uri === uri(sessionId))
+        .length
     // Nobody has seen what has changed meanwhile: the client is told to look.
     assert.ok(updates(own) > 0 && updates(created) > 0)
     const told = updates(created)
     await client.ok('navigate', { url: members.url('/inner') })
     await until(() => updates(created) > told, 'the update')
-    const logged = () => since('notifications/message').map(({ params }) => [params.data.tool, params.data.sessionId])
-    await until(() => logged().some(([tool, id]) => tool === 'navigate' && id === created), 'what is logged')
+    const logged = () =>
+      since('notifications/message').map(({ params }) => [params.data.tool, params.data.sessionId])
+    await until(
+      () => logged().some(([tool, id]) => tool === 'navigate' && id === created),
+      'what is logged'
+    )
     await client.ok('close_session', { sessionId: created })
     assert.equal((await client.ok('evaluate', { script: 'document.title' })).value, 'Saved Ann')
   })
@@ -128,19 +168,29 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     const serve = () => startHttpServer(t, ['--port', String(port), '--store', record])
     const first = await serve()
     const client = await face(t, `http://127.0.0.1:${port}`, { handshake: false })
-    const call = (/** @type {string} */ name, /** @type {object} */ args) => modernRequest(client, 'tools/call', { name, arguments: args })
+    const call = (/** @type {string} */ name, /** @type {object} */ args) =>
+      modernRequest(client, 'tools/call', { name, arguments: args })
     const { sessionId } = (await call('navigate', { url: site.url('/form') }))._meta
     const uri = `playwright:///page/${sessionId}/page-1`
-    client.send({ id: 'listening', method: 'subscriptions/listen', params: { notifications: { resourceSubscriptions: [uri] }, _meta: META } })
-    const acknowledged = () => client.notifications('notifications/subscriptions/acknowledged').length
+    client.send({
+      id: 'listening',
+      method: 'subscriptions/listen',
+      params: { notifications: { resourceSubscriptions: [uri] }, _meta: META }
+    })
+    const acknowledged = () =>
+      client.notifications('notifications/subscriptions/acknowledged').length
     await until(() => acknowledged() === 1, 'the acknowledgment')
     await lossLimit()
     await kill(first)
     await serve()
     await until(() => acknowledged() === 2, 'the acknowledgment of the next server', 20_000)
-    const updates = () => client.notifications('notifications/resources/updated').filter((update) => update.uri === uri).length
+    const updates = () =>
+      client.notifications('notifications/resources/updated').filter((update) => update.uri === uri)
+        .length
     const before = updates()
-    const { _meta, structuredContent } = await call('evaluate', { script: 'location.reload(), document.title' })
+    const { _meta, structuredContent } = await call('evaluate', {
+      script: 'location.reload(), document.title'
+    })
     assert.deepEqual([_meta.sessionId, structuredContent.value], [sessionId, 'Form'])
     await until(() => updates() > before, 'the update')
   })
@@ -151,15 +201,28 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     const client = await face(t, `http://127.0.0.1:${gate.port}`)
     const { meta } = await client.call('navigate', { url: site.url('/form') })
     const uri = `playwright:///page/${meta.sessionId}/page-1`
-    for (const each of [uri, `playwright:///session/${meta.sessionId}`]) await client.request('resources/subscribe', { uri: each })
-    await client.request('resources/unsubscribe', { uri: `playwright:///session/${meta.sessionId}` })
+    for (const each of [uri, `playwright:///session/${meta.sessionId}`])
+      await client.request('resources/subscribe', { uri: each })
+    await client.request('resources/unsubscribe', {
+      uri: `playwright:///session/${meta.sessionId}`
+    })
     await client.request('logging/setLevel', { level: 'info' })
     gate.cut()
     await client.request('ping')
     const before = client.received.length
     await client.ok('navigate', { url: site.url('/late') })
-    const since = () => client.received.slice(before).map(({ method, params }) => (method ? [method, params.uri ?? params.data?.tool] : []).join(' '))
-    await until(() => since().includes(`notifications/resources/updated ${uri}`) && since().includes('notifications/message navigate'), 'what it is told')
+    const since = () =>
+      client.received
+        .slice(before)
+        .map(({ method, params }) =>
+          (method ? [method, params.uri ?? params.data?.tool] : []).join(' ')
+        )
+    await until(
+      () =>
+        since().includes(`notifications/resources/updated ${uri}`) &&
+        since().includes('notifications/message navigate'),
+      'what it is told'
+    )
     assert.ok(!since().some((told) => told.includes('playwright:///session/')), since().join('\n'))
   })
 
@@ -225,19 +288,53 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     assert.ok(json.message.includes(url), json.message)
   })
 
-  for (const [what, respond, found] of /** @type {[string, (socket: import('node:net').Socket) => void, RegExp][]} */ ([
-    ['a web server', (socket) => socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi')), /it answers 200 OK/],
-    ['a server without this path', (socket) => socket.once('data', () => socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n')), /it answers 404 Not Found/],
-    ['a server that moved', (socket) => socket.once('data', () => socket.end('HTTP/1.1 301 Moved\r\nLocation: /\r\nContent-Length: 0\r\n\r\n')), /it answers 301/],
-    ['another WebSocket server', (socket) => socket.once('data', (request) => socket.write(upgraded(request))), /another server answers there/],
-    ['a server of another protocol', (socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n'), /there is no Troupe server/]
+  for (const [
+    what,
+    respond,
+    found
+  ] of /** @type {[string, (socket: import('node:net').Socket) => void, RegExp][]} */ ([
+    [
+      'a web server',
+      (socket) =>
+        socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi')),
+      /it answers 200 OK/
+    ],
+    [
+      'a server without this path',
+      (socket) =>
+        socket.once('data', () =>
+          socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n')
+        ),
+      /it answers 404 Not Found/
+    ],
+    [
+      'a server that moved',
+      (socket) =>
+        socket.once('data', () =>
+          socket.end('HTTP/1.1 301 Moved\r\nLocation: /\r\nContent-Length: 0\r\n\r\n')
+        ),
+      /it answers 301/
+    ],
+    [
+      'another WebSocket server',
+      (socket) => socket.once('data', (request) => socket.write(upgraded(request))),
+      /another server answers there/
+    ],
+    [
+      'a server of another protocol',
+      (socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n'),
+      /there is no Troupe server/
+    ]
   ]))
     test(`rejects ${what} at once`, async (t) => {
       const port = await listen(t, respond)
       const client = await face(t, `http://127.0.0.1:${port}`, { handshake: false })
       const { code } = await within(client.exit, 'its end', 5000)
       assert.equal(code, 2)
-      assert.match(client.stderr(), new RegExp(`^troupe: there is no Troupe server at http://127.0.0.1:${port}/: `, 'm'))
+      assert.match(
+        client.stderr(),
+        new RegExp(`^troupe: there is no Troupe server at http://127.0.0.1:${port}/: `, 'm')
+      )
       assert.match(client.stderr(), found)
     })
 
@@ -269,13 +366,18 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     const greeted = client.initialize()
     assert.ok(await isPending(greeted))
     holder.destroy()
-    assert.equal((await within(greeted, 'the answer of the server', 20_000)).serverInfo.name, 'troupe')
+    assert.equal(
+      (await within(greeted, 'the answer of the server', 20_000)).serverInfo.name,
+      'troupe'
+    )
   })
 
   test('reaches a server behind TLS whose certificate is trusted, and says so where it is not', async (t) => {
     const server = await startHttpServer(t)
     const gate = await startTlsGate(t, server.port)
-    const client = await face(t, `https://127.0.0.1:${gate.port}/mcp`, { env: { SSL_CERT_FILE: gate.certificate } })
+    const client = await face(t, `https://127.0.0.1:${gate.port}/mcp`, {
+      env: { SSL_CERT_FILE: gate.certificate }
+    })
     assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
     const stranger = await face(t, `wss://127.0.0.1:${gate.port}/ws`, { handshake: false })
     const { code } = await within(stranger.exit, 'its end', 10_000)
@@ -312,16 +414,26 @@ describe('troupe call --connect', { timeout: 60_000 }, () => {
     const server = await startHttpServer(t, [], { env })
     const client = await server.connect()
     const sessionId = await client.createSession()
-    await client.ok('navigate', { sessionId, url: 'data:text/html,<title>There</title><h1>There</h1>' })
+    await client.ok('navigate', {
+      sessionId,
+      url: 'data:text/html,<title>There</title><h1>There</h1>'
+    })
     const call = (tool, args) => run([tool, JSON.stringify(args), '--connect', server.url], env)
     const evaluated = await call('evaluate', { sessionId, script: 'document.title' })
-    assert.deepEqual([evaluated.status, JSON.parse(evaluated.stdout).value], [0, 'There'], evaluated.stderr)
+    assert.deepEqual(
+      [evaluated.status, JSON.parse(evaluated.stdout).value],
+      [0, 'There'],
+      evaluated.stderr
+    )
     const shown = await call('snapshot', { sessionId })
     assert.match(shown.stdout, /^Page: .*[^]*heading "There" .*\]$/, 'without the marks for agents')
     assert.match((await call('screenshot', { sessionId })).stdout, /^data:image\/\w+;base64,\S+$/)
     const failed = await call('click', { sessionId, selector: '#nothing', timeout: 50 })
     assert.deepEqual([failed.status, JSON.parse(failed.stderr).errorCode], [1, 'ELEMENT_NOT_FOUND'])
-    assert.equal(JSON.parse((await call('no_such_tool', {})).stderr).errorCode, 'INVALID_PARAMETERS')
+    assert.equal(
+      JSON.parse((await call('no_such_tool', {})).stderr).errorCode,
+      'INVALID_PARAMETERS'
+    )
     // A session of its own is gone with it.
     assert.equal((await call('navigate', { url: 'data:text/html,<title>Own</title>' })).status, 0)
     const sessions = async () => (await (await fetch(server.at('/health'))).json()).sessions
@@ -337,14 +449,17 @@ describe('troupe call --connect', { timeout: 60_000 }, () => {
     const { errorCode, message } = JSON.parse(missing.stderr)
     assert.deepEqual([errorCode, message.includes(url)], ['SERVER_UNAVAILABLE', true], message)
     const server = await startHttpServer(t, [], { env: { TROUPE_AUTH_TOKEN: 'correct-horse' } })
-    const stranger = await run(['list_sessions', '--connect', server.url], { TROUPE_AUTH_TOKEN: 'wrong' })
+    const stranger = await run(['list_sessions', '--connect', server.url], {
+      TROUPE_AUTH_TOKEN: 'wrong'
+    })
     assert.match(JSON.parse(stranger.stderr).suggestion, /--auth-token-file/)
   })
 })
 
 /** One that speaks TLS with clients. @param {any} t @param {number} target */
 async function startTlsGate(t, target) {
-  const file = (/** @type {string} */ name) => fileURLToPath(new URL(`../support/tls/${name}.pem`, import.meta.url))
+  const file = (/** @type {string} */ name) =>
+    fileURLToPath(new URL(`../support/tls/${name}.pem`, import.meta.url))
   const [key, cert] = [readFileSync(file('key')), readFileSync(file('certificate'))]
   const gate = await startGate(t, target, (serve) => createTlsServer({ key, cert }, serve))
   return { ...gate, certificate: file('certificate') }
@@ -379,7 +494,14 @@ async function startGate(t, target, create = createServer) {
 /** The answer of a WebSocket server to a request for an upgrade. @param {Buffer} request */
 function upgraded(request) {
   const key = /^sec-websocket-key: (.*)\r$/im.exec(request.toString())?.[1]
-  const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
-  const headers = ['Upgrade: websocket', 'Connection: Upgrade', `Sec-WebSocket-Accept: ${accept}`, 'Sec-WebSocket-Protocol: mcp']
+  const accept = createHash('sha1')
+    .update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+    .digest('base64')
+  const headers = [
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    `Sec-WebSocket-Accept: ${accept}`,
+    'Sec-WebSocket-Protocol: mcp'
+  ]
   return `HTTP/1.1 101 Switching Protocols\r\n${headers.join('\r\n')}\r\n\r\n`
 }

@@ -3,5 +3,8 @@
 import { test } from 'node:test'
 import { conversations } from '../support/conversations.mjs'
 
-test('20 conversations at once see only their own cookies, and leave nothing behind', { timeout: 120_000, skip: process.platform !== 'linux' }, (t) =>
-  conversations(t, 20, 110))
+test(
+  '20 conversations at once see only their own cookies, and leave nothing behind',
+  { timeout: 120_000, skip: process.platform !== 'linux' },
+  (t) => conversations(t, 20, 110)
+)

@@ -13,7 +13,11 @@ const INITIALIZE = JSON.stringify({
   jsonrpc: '2.0',
   id: 1,
   method: 'initialize',
-  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '0' } }
+  params: {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'x', version: '0' }
+  }
 })
 
 /** @param {string} body @param {string} token */
@@ -24,14 +28,21 @@ const junk = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)
 
 /** What is right but for a few bytes, or breaks off. @param {string[]} right */
 const almost = (right) =>
-  fc.tuple(fc.constantFrom(...right), fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { maxLength: 4 }), fc.nat()).map(([text, changes, end]) => {
-    const bytes = Buffer.from(text)
-    for (const [at, byte] of changes) bytes[at % bytes.length] = byte
-    return end % 3 === 0 ? bytes.subarray(0, end % bytes.length) : bytes
-  })
+  fc
+    .tuple(
+      fc.constantFrom(...right),
+      fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { maxLength: 4 }),
+      fc.nat()
+    )
+    .map(([text, changes, end]) => {
+      const bytes = Buffer.from(text)
+      for (const [at, byte] of changes) bytes[at % bytes.length] = byte
+      return end % 3 === 0 ? bytes.subarray(0, end % bytes.length) : bytes
+    })
 
 /** @param {fc.Arbitrary<Buffer>} arbitrary @param {(bytes: Buffer) => Promise<void>} check @param {number} numRuns */
-const forAll = (arbitrary, check, numRuns) => fc.assert(fc.asyncProperty(arbitrary, check), { numRuns, endOnFailure: true })
+const forAll = (arbitrary, check, numRuns) =>
+  fc.assert(fc.asyncProperty(arbitrary, check), { numRuns, endOnFailure: true })
 
 describe('bytes that nobody means', { timeout: 120_000 }, () => {
   const scope = shared()
@@ -46,7 +57,12 @@ describe('bytes that nobody means', { timeout: 120_000 }, () => {
   }
 
   test('over HTTP end the connection, or get an answer', async () => {
-    const requests = [post(PING, server.token), post(INITIALIZE, server.token), 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n', 'DELETE /mcp?session=x HTTP/1.1\r\nHost: localhost\r\n\r\n']
+    const requests = [
+      post(PING, server.token),
+      post(INITIALIZE, server.token),
+      'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n',
+      'DELETE /mcp?session=x HTTP/1.1\r\nHost: localhost\r\n\r\n'
+    ]
     await forAll(
       fc.oneof(junk, almost(requests)),
       async (bytes) => {
@@ -64,7 +80,10 @@ describe('bytes that nobody means', { timeout: 120_000 }, () => {
   })
 
   test('over a WebSocket end it, or get an answer', async () => {
-    const frames = fc.record({ opcode: fc.nat({ max: 15 }), payload: fc.oneof(junk, almost([PING, INITIALIZE, `[${PING}]`])) })
+    const frames = fc.record({
+      opcode: fc.nat({ max: 15 }),
+      payload: fc.oneof(junk, almost([PING, INITIALIZE, `[${PING}]`]))
+    })
     await fc.assert(
       fc.asyncProperty(fc.array(frames, { maxLength: 5 }), junk, async (whole, rest) => {
         const client = await server.webSocket()

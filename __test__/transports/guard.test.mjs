@@ -42,13 +42,22 @@ async function dial(port) {
 /** A POST of a client with the token. @param {Awaited<ReturnType<typeof startHttpServer>>} server @param {Record<string, string>} [headers] */
 const post = ({ authorization }, headers) => ({
   method: 'POST',
-  headers: { ...authorization, 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers }
+  headers: {
+    ...authorization,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    ...headers
+  }
 })
 const INITIALIZE = JSON.stringify({
   jsonrpc: '2.0',
   id: 1,
   method: 'initialize',
-  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '0' } }
+  params: {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'x', version: '0' }
+  }
 })
 
 describe('a server on a port of this machine', { timeout: 120_000 }, () => {
@@ -56,36 +65,73 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
   /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
   let server
   before(async () => {
-    const args = ['--request-timeout', '700', '--allowed-origins', 'https://app.example', '--allowed-hosts', 'tools.example']
+    const args = [
+      '--request-timeout',
+      '700',
+      '--allowed-origins',
+      'https://app.example',
+      '--allowed-hosts',
+      'tools.example'
+    ]
     server = await startHttpServer(scope, args)
   })
 
   test('refuses a Host that is not its own, as a page has it whose name points here', async () => {
     for (const path of ['/mcp', '/ws', '/api/sessions', '/metrics', '/nowhere']) {
-      for (const host of ['evil.example', `evil.example:${server.port}`, '127.0.0.1.evil.example', 'localhost.']) {
+      for (const host of [
+        'evil.example',
+        `evil.example:${server.port}`,
+        '127.0.0.1.evil.example',
+        'localhost.'
+      ]) {
         const { status, text } = await ask(server.at(path), { headers: { host } })
         assert.equal(status, 403, `${path} for ${host}: ${text}`)
       }
     }
-    for (const host of ['localhost', `127.0.0.1:${server.port}`, '[::1]:80', 'TOOLS.example:8443']) {
-      assert.equal((await ask(server.url, { ...post(server, { host }), body: INITIALIZE })).status, 200, host)
+    for (const host of [
+      'localhost',
+      `127.0.0.1:${server.port}`,
+      '[::1]:80',
+      'TOOLS.example:8443'
+    ]) {
+      assert.equal(
+        (await ask(server.url, { ...post(server, { host }), body: INITIALIZE })).status,
+        200,
+        host
+      )
     }
   })
 
   test('refuses the pages of foreign origins and lets those of allowed ones call', async () => {
-    for (const origin of ['https://evil.example', 'null', 'http://app.example', `http://localhost:${server.port + 1}`, 'file://']) {
+    for (const origin of [
+      'https://evil.example',
+      'null',
+      'http://app.example',
+      `http://localhost:${server.port + 1}`,
+      'file://'
+    ]) {
       const { status } = await ask(server.url, { ...post(server, { origin }), body: INITIALIZE })
       assert.equal(status, 403, origin)
-      const preflight = await ask(server.url, { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST' } })
+      const preflight = await ask(server.url, {
+        method: 'OPTIONS',
+        headers: { origin, 'access-control-request-method': 'POST' }
+      })
       assert.equal(preflight.status, 403, origin)
       assert.equal(preflight.headers['access-control-allow-origin'], undefined)
     }
-    const headers = { origin: 'https://app.example', 'access-control-request-method': 'POST', 'access-control-request-headers': 'mcp-session-id' }
+    const headers = {
+      origin: 'https://app.example',
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'mcp-session-id'
+    }
     const preflight = await ask(server.url, { method: 'OPTIONS', headers })
     assert.equal(preflight.status, 200)
     assert.equal(preflight.headers['access-control-allow-origin'], 'https://app.example')
     assert.match(preflight.headers['access-control-allow-headers'] ?? '', /mcp-session-id/)
-    const called = await ask(server.url, { ...post(server, { origin: 'https://app.example' }), body: INITIALIZE })
+    const called = await ask(server.url, {
+      ...post(server, { origin: 'https://app.example' }),
+      body: INITIALIZE
+    })
     assert.equal(called.status, 200)
     assert.equal(called.headers['access-control-expose-headers'], 'mcp-session-id')
     // A page that it would serve itself, as the conformance suite asks it.
@@ -104,16 +150,31 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
 
   test('refuses a body of 5 MiB with 413, told beforehand or not, and serves on', async () => {
     const body = Buffer.alloc(5 << 20, ' ')
-    const told = await ask(server.url, { ...post(server, { 'content-length': String(body.length) }), body })
+    const told = await ask(server.url, {
+      ...post(server, { 'content-length': String(body.length) }),
+      body
+    })
     assert.equal(told.status, 413, told.text)
-    const chunked = await ask(server.url, { ...post(server, { 'transfer-encoding': 'chunked' }), body })
+    const chunked = await ask(server.url, {
+      ...post(server, { 'transfer-encoding': 'chunked' }),
+      body
+    })
     assert.equal(chunked.status, 413, chunked.text)
-    const most = Buffer.concat([Buffer.alloc((4 << 20) - INITIALIZE.length, ' '), Buffer.from(INITIALIZE)])
+    const most = Buffer.concat([
+      Buffer.alloc((4 << 20) - INITIALIZE.length, ' '),
+      Buffer.from(INITIALIZE)
+    ])
     assert.equal((await ask(server.url, { ...post(server), body: most })).status, 200)
   })
 
   test('answers what is no message as JSON-RPC has it', async () => {
-    for (const [body, code] of [['{', -32700], ['', -32600], ['[]', -32600], ['17', -32600], ['{"jsonrpc":"2.0","id":1,"method":5}', -32600]]) {
+    for (const [body, code] of [
+      ['{', -32700],
+      ['', -32600],
+      ['[]', -32600],
+      ['17', -32600],
+      ['{"jsonrpc":"2.0","id":1,"method":5}', -32600]
+    ]) {
       const { status, text } = await ask(server.url, { ...post(server), body })
       assert.equal(status, 400, `${body}: ${text}`)
       assert.equal(JSON.parse(text).error.code, code, text)
@@ -122,9 +183,15 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
       [{ 'content-type': 'text/plain' }, 415],
       [{ accept: 'text/html' }, 406]
     ]) {
-      assert.equal((await ask(server.url, { ...post(server, headers), body: INITIALIZE })).status, status)
+      assert.equal(
+        (await ask(server.url, { ...post(server, headers), body: INITIALIZE })).status,
+        status
+      )
     }
-    assert.equal((await ask(server.url, { ...post(server), method: 'PUT', body: INITIALIZE })).status, 405)
+    assert.equal(
+      (await ask(server.url, { ...post(server), method: 'PUT', body: INITIALIZE })).status,
+      405
+    )
   })
 
   test('cuts off who sends a head or a body too slowly', async () => {
@@ -133,7 +200,9 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
     head.socket.write('POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ')
     const drip = setInterval(() => head.socket.write('a'), 50)
     const body = await dial(server.port)
-    body.socket.write(`POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 100000\r\n\r\n`)
+    body.socket.write(
+      `POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 100000\r\n\r\n`
+    )
     const more = setInterval(() => body.socket.write('a'), 50)
     await within(Promise.all([head.ended, body.ended]), 'the end of both connections', 5000)
     clearInterval(drip)
@@ -151,10 +220,20 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
     reset.socket.write('POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nab')
     reset.socket.resetAndDestroy()
     const tls = await dial(server.port)
-    tls.socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03, 0x0d, 0x0a, 0x0d, 0x0a]))
+    tls.socket.write(
+      Buffer.from([
+        0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03, 0x0d, 0x0a, 0x0d, 0x0a
+      ])
+    )
     const split = await dial(server.port)
-    split.socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n')
-    await within(Promise.all([half.ended, silent.ended, reset.ended, tls.ended, split.ended]), 'the end of them', 5000)
+    split.socket.write(
+      'GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n'
+    )
+    await within(
+      Promise.all([half.ended, silent.ended, reset.ended, tls.ended, split.ended]),
+      'the end of them',
+      5000
+    )
     assert.equal((await ask(server.at('/health'))).status, 200)
   })
 
@@ -162,7 +241,8 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
     // One with the usual patience: these connections say nothing until all are there.
     const server = await startHttpServer(t)
     const dialled = await Promise.all(Array.from({ length: 1000 }, () => dial(server.port)))
-    for (const { socket } of dialled) socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    for (const { socket } of dialled)
+      socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
     await within(Promise.all(dialled.map(({ ended }) => ended)), 'the answers', 30_000)
     assert.equal(dialled.filter(({ text }) => text.startsWith('HTTP/1.1 200 ')).length, 1000)
   })
@@ -175,10 +255,16 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
     await client.call('close_session', { sessionId: 'none' })
     const { text } = await ask(server.at('/metrics'), { headers: server.authorization })
     assert.match(text, /^troupe_calls_total\{tool="evaluate",outcome="ok"\} \d+$/m)
-    assert.match(text, /^troupe_calls_total\{tool="close_session",outcome="SESSION_NOT_FOUND"\} 1$/m)
+    assert.match(
+      text,
+      /^troupe_calls_total\{tool="close_session",outcome="SESSION_NOT_FOUND"\} 1$/m
+    )
     assert.match(text, /^troupe_sessions 1$/m)
     assert.match(text, /^troupe_http_requests_total\{path="\/mcp",status="200"\} \d+$/m)
-    assert.match(text, /^troupe_call_seconds_bucket\{le="0.01",tool="evaluate"\} \d+$|^troupe_call_seconds_count/m)
+    assert.match(
+      text,
+      /^troupe_call_seconds_bucket\{le="0.01",tool="evaluate"\} \d+$|^troupe_call_seconds_count/m
+    )
     await client.delete()
   })
 })
@@ -198,14 +284,21 @@ describe('the token', { timeout: 60_000 }, () => {
     const state = mkdtempSync(join(tmpdir(), 'troupe-state-'))
     t.after(() => rmSync(state, { recursive: true }))
     const env = { XDG_STATE_HOME: state }
-    const servers = await Promise.all([startHttpServer(t, [], { env }), startHttpServer(t, ['--host', '0.0.0.0'], { env })])
+    const servers = await Promise.all([
+      startHttpServer(t, [], { env }),
+      startHttpServer(t, ['--host', '0.0.0.0'], { env })
+    ])
     const [, path] = /clients must send the token in (.+?);/.exec(servers[0].stderr()) ?? []
     assert.equal(statSync(path).mode & 0o777, 0o600)
     for (const server of servers) {
       const url = `http://127.0.0.1:${server.port}`
       for (const asked of ['/mcp', '/ws', '/metrics', '/api/sessions']) {
         for (const authorization of ['', 'Bearer wrong', `Basic ${server.token}`]) {
-          assert.equal((await ask(url + asked, { headers: { authorization } })).status, 401, `${asked} with ${authorization}`)
+          assert.equal(
+            (await ask(url + asked, { headers: { authorization } })).status,
+            401,
+            `${asked} with ${authorization}`
+          )
         }
       }
       assert.equal((await ask(`${url}/health`)).status, 200)
@@ -230,11 +323,30 @@ describe('the token', { timeout: 60_000 }, () => {
 
   test('cannot be waived where other machines can reach the server', () => {
     for (const host of ['0.0.0.0', '::', '192.0.2.1', 'example.com']) {
-      const { status, stderr } = spawnSync(process.execPath, [BIN, '--transport', 'http', '--no-auth', '--host', host, '--port', '0'])
+      const { status, stderr } = spawnSync(process.execPath, [
+        BIN,
+        '--transport',
+        'http',
+        '--no-auth',
+        '--host',
+        host,
+        '--port',
+        '0'
+      ])
       assert.equal(status, 2, String(stderr))
-      assert.match(String(stderr), /^troupe: `--no-auth` and `--host` contradict each other: other machines can reach this address\n$/)
+      assert.match(
+        String(stderr),
+        /^troupe: `--no-auth` and `--host` contradict each other: other machines can reach this address\n$/
+      )
     }
-    const both = spawnSync(process.execPath, [BIN, '--transport', 'http', '--no-auth', '--auth-token-file', file])
+    const both = spawnSync(process.execPath, [
+      BIN,
+      '--transport',
+      'http',
+      '--no-auth',
+      '--auth-token-file',
+      file
+    ])
     assert.equal(both.status, 2)
   })
 
@@ -243,7 +355,9 @@ describe('the token', { timeout: 60_000 }, () => {
     const token = readFileSync(/in (\S+);/.exec(server.stderr())?.[1] ?? '', 'utf8').trim()
     const print = (client, over = '--http') => {
       const args = [BIN, 'config', client, ...over.split(' '), '--port', String(server.port)]
-      const { status, stdout, stderr } = spawnSync(process.execPath, args, { env: cleanEnvironment() })
+      const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+        env: cleanEnvironment()
+      })
       assert.equal(status, 0, String(stderr))
       assert.ok(!`${stdout}${stderr}`.includes(token), 'the token is printed')
       return String(stdout)
@@ -274,7 +388,11 @@ describe('the token', { timeout: 60_000 }, () => {
     ])
     for (const server of servers) {
       const url = `http://127.0.0.1:${server.port}/mcp`
-      for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: 'Basic correct-horse' }]) {
+      for (const headers of [
+        {},
+        { authorization: 'Bearer wrong' },
+        { authorization: 'Basic correct-horse' }
+      ]) {
         const { error } = await new HttpClient(url, headers).request('initialize', {})
         assert.equal(error.status, 401)
         assert.equal((await ask(url.replace('mcp', 'metrics'), { headers })).status, 401)
@@ -284,9 +402,14 @@ describe('the token', { timeout: 60_000 }, () => {
       const client = new HttpClient(url, { authorization: 'Bearer correct-horse' })
       await client.initialize()
       assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
-      assert.ok(!readFileSync(`/proc/${server.child.pid}/cmdline`, 'utf8').includes('correct-horse'))
+      assert.ok(
+        !readFileSync(`/proc/${server.child.pid}/cmdline`, 'utf8').includes('correct-horse')
+      )
       for (const { pid, command } of browsers(server.child.pid ?? 0)) {
-        assert.ok(!readFileSync(`/proc/${pid}/environ`, 'utf8').includes('correct-horse'), command[0])
+        assert.ok(
+          !readFileSync(`/proc/${pid}/environ`, 'utf8').includes('correct-horse'),
+          command[0]
+        )
       }
       await client.delete()
     }

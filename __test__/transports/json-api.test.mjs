@@ -22,7 +22,8 @@ describe('the JSON API', { timeout: 60_000 }, () => {
   let site
   before(async () => {
     site = await startSite(scope, {
-      '/logs': "<title>Logs</title>Said something<script>console.info('a word'); console.error('a complaint')</script>"
+      '/logs':
+        "<title>Logs</title>Said something<script>console.info('a word'); console.error('a complaint')</script>"
     })
     server = await startHttpServer(scope, [], WITH_TOKEN)
     ask = server.program(TOKEN)
@@ -36,7 +37,11 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     const { session_id } = created.json
     assert.match(session_id, UUID)
     assert.ok(Date.parse(created.json.expires_at) > Date.now())
-    const navigated = await ask('POST', '/requests', { session_id, tool: 'navigate', params: { url: site.url('/form') } })
+    const navigated = await ask('POST', '/requests', {
+      session_id,
+      tool: 'navigate',
+      params: { url: site.url('/form') }
+    })
     assert.equal(navigated.status, 200, navigated.text)
     const { ref_id, timestamp, result, ...rest } = navigated.json
     assert.match(ref_id, UUID)
@@ -46,12 +51,28 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     assert.equal(rest.status, 'success')
     assert.equal(rest.metadata.tool, 'navigate')
     assert.equal(rest.metadata.console_error_count, 0)
-    assert.equal((await ask('POST', '/requests', { session_id, tool: 'type', params: { selector: '#name', text: 'Ada' } })).json.status, 'success')
-    assert.equal((await ask('POST', '/requests', { session_id, tool: 'click', params: { selector: '#send' } })).json.result.page.title, 'Echo')
+    assert.equal(
+      (
+        await ask('POST', '/requests', {
+          session_id,
+          tool: 'type',
+          params: { selector: '#name', text: 'Ada' }
+        })
+      ).json.status,
+      'success'
+    )
+    assert.equal(
+      (await ask('POST', '/requests', { session_id, tool: 'click', params: { selector: '#send' } }))
+        .json.result.page.title,
+      'Echo'
+    )
     const wide = await ask('POST', '/requests', evaluate(session_id, 'innerWidth'))
     assert.equal(wide.json.result.value, 500)
     const { json } = await ask('GET', '/sessions?state=active')
-    assert.match(json.sessions.find((session) => session.session_id === session_id).pages[0].url, /\/echo/)
+    assert.match(
+      json.sessions.find((session) => session.session_id === session_id).pages[0].url,
+      /\/echo/
+    )
     assert.equal((await ask('DELETE', `/sessions/${session_id}`)).json.success, true)
     assert.equal((await ask('DELETE', `/sessions/${session_id}`)).status, 404)
   })
@@ -61,7 +82,8 @@ describe('the JSON API', { timeout: 60_000 }, () => {
   test('writes every time as ISO 8601, and leaves the numbers of a page as they are', async () => {
     const { session_id, expires_at } = (await ask('POST', '/sessions')).json
     assert.match(expires_at, ISO)
-    const make = async (tool, params = {}) => (await ask('POST', '/requests', { session_id, tool, params })).json
+    const make = async (tool, params = {}) =>
+      (await ask('POST', '/requests', { session_id, tool, params })).json
     await make('navigate', { url: site.url('/form') })
     const { sessions } = (await ask('GET', '/sessions?state=active')).json
     const session = sessions.find((session) => session.session_id === session_id)
@@ -72,9 +94,14 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     assert.ok(requests.length > 0)
     const created = (await make('create_session')).result
     assert.match(created.expiresAt, ISO)
-    assert.deepEqual((await make('evaluate', { script: '({ at: 5, createdAt: 6 })' })).result.value, { at: 5, createdAt: 6 })
+    assert.deepEqual(
+      (await make('evaluate', { script: '({ at: 5, createdAt: 6 })' })).result.value,
+      { at: 5, createdAt: 6 }
+    )
     // A state that is written in ISO times could not be restored.
-    await make('set_cookies', { cookies: [{ name: 'a', value: '1', url: site.url('/'), expires: 4_000_000_000 }] })
+    await make('set_cookies', {
+      cookies: [{ name: 'a', value: '1', url: site.url('/'), expires: 4_000_000_000 }]
+    })
     assert.ok((await make('get_cookies')).result.cookies[0].expires > 1_000_000_000)
     await ask('DELETE', `/sessions/${session_id}`)
     await ask('DELETE', `/sessions/${created.sessionId}`)
@@ -82,7 +109,8 @@ describe('the JSON API', { timeout: 60_000 }, () => {
 
   test('writes the times of the request log as ISO 8601, and durations as numbers', async () => {
     const { session_id } = (await ask('POST', '/sessions')).json
-    const make = async (tool, params = {}) => (await ask('POST', '/requests', { session_id, tool, params })).json
+    const make = async (tool, params = {}) =>
+      (await ask('POST', '/requests', { session_id, tool, params })).json
     await make('navigate', { url: site.url('/form') })
     const log = (await make('get_request_log')).result.requests
     assert.ok(log.length > 0)
@@ -99,32 +127,64 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     assert.equal(json.ref_id, request_id)
     assert.equal(json.session_id, json.result.sessionId)
     await ask('DELETE', `/sessions/${json.session_id}`)
-    assert.equal((await ask('POST', '/requests', { tool: 'list_sessions', request_id: 'mine' })).status, 400)
+    assert.equal(
+      (await ask('POST', '/requests', { tool: 'list_sessions', request_id: 'mine' })).status,
+      400
+    )
     const again = await ask('POST', '/requests', { tool: 'create_session', request_id })
     assert.deepEqual([again.status, again.json.error], [409, 'REQUEST_ID_TAKEN'])
   })
 
   test('tells later of a call: what it was, what it has read, what changed since', async () => {
-    const { ref_id: opened, session_id } = (await ask('POST', '/requests', { tool: 'create_session' })).json
-    const asked = await ask('POST', '/requests', { session_id, tool: 'navigate', params: { url: site.url('/logs') } })
+    const { ref_id: opened, session_id } = (
+      await ask('POST', '/requests', { tool: 'create_session' })
+    ).json
+    const asked = await ask('POST', '/requests', {
+      session_id,
+      tool: 'navigate',
+      params: { url: site.url('/logs') }
+    })
     const { ref_id, metadata } = asked.json
     assert.deepEqual([metadata.tool, metadata.has_snapshot], ['navigate', true])
     const told = (await ask('GET', `/requests/${ref_id}`)).json
     // It may have begun a moment before it was written; what it has answered is its content now.
-    assert.deepEqual({ ...told, timestamp: 0, result: asked.json.result }, { ...asked.json, timestamp: 0 })
+    assert.deepEqual(
+      { ...told, timestamp: 0, result: asked.json.result },
+      { ...asked.json, timestamp: 0 }
+    )
     const content = await ask('GET', `/requests/${ref_id}/content`)
     assert.equal(content.json.ref_id, ref_id)
     assert.match(content.json.content, /Said something/)
-    assert.equal((await ask('GET', `/requests/${ref_id}/content`)).json.content, '', 'nothing has changed')
-    assert.match((await ask('GET', `/requests/${ref_id}/content?reset_cursor=true`)).json.content, /Said something/)
-    assert.match((await ask('GET', `/requests/${ref_id}/content?search_for=something`)).json.content, /Said something/)
+    assert.equal(
+      (await ask('GET', `/requests/${ref_id}/content`)).json.content,
+      '',
+      'nothing has changed'
+    )
+    assert.match(
+      (await ask('GET', `/requests/${ref_id}/content?reset_cursor=true`)).json.content,
+      /Said something/
+    )
+    assert.match(
+      (await ask('GET', `/requests/${ref_id}/content?search_for=something`)).json.content,
+      /Said something/
+    )
     assert.equal((await ask('GET', `/requests/${ref_id}/content?offset=many`)).status, 400)
     const { requests } = (await ask('GET', `/sessions/${session_id}/requests`)).json
-    assert.deepEqual(requests.map(({ ref_id, tool, status }) => [ref_id, tool, status]), [[ref_id, 'navigate', 'success'], [opened, 'create_session', 'success']])
+    assert.deepEqual(
+      requests.map(({ ref_id, tool, status }) => [ref_id, tool, status]),
+      [
+        [ref_id, 'navigate', 'success'],
+        [opened, 'create_session', 'success']
+      ]
+    )
     const failed = (await ask('POST', '/requests', evaluate(session_id, 'missing()'))).json
     assert.equal((await ask('GET', `/requests/${failed.ref_id}`)).json.error, failed.error)
     const reading = (await ask('POST', '/requests', { session_id, tool: 'list_requests' })).json
-    assert.deepEqual([reading.status, reading.ref_id], ['success', undefined], 'what reads the record is not in it')
+    assert.deepEqual(
+      [reading.status, reading.ref_id],
+      ['success', undefined],
+      'what reads the record is not in it'
+    )
     await ask('DELETE', `/sessions/${session_id}`)
   })
 
@@ -132,18 +192,37 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     const session_id = await open()
     const taken = await ask('POST', '/requests', { session_id, tool: 'screenshot' })
     const pictures = await ask('GET', `/requests/${taken.json.ref_id}/content`)
-    assert.deepEqual(pictures.json, { ref_id: taken.json.ref_id, content: '', images: [{ data: taken.json.result.data, mime_type: 'image/png' }] })
-    const byTool = await ask('POST', '/requests', { tool: 'get_content', params: { refId: taken.json.ref_id } })
+    assert.deepEqual(pictures.json, {
+      ref_id: taken.json.ref_id,
+      content: '',
+      images: [{ data: taken.json.result.data, mime_type: 'image/png' }]
+    })
+    const byTool = await ask('POST', '/requests', {
+      tool: 'get_content',
+      params: { refId: taken.json.ref_id }
+    })
     assert.deepEqual(byTool.json.result, { text: '', images: [taken.json.result] })
     await ask('DELETE', `/sessions/${session_id}`)
   })
 
   test('tells later what the page has logged in a call', async () => {
     const session_id = await open()
-    const { ref_id, metadata } = (await ask('POST', '/requests', { session_id, tool: 'navigate', params: { url: site.url('/logs') } })).json
+    const { ref_id, metadata } = (
+      await ask('POST', '/requests', {
+        session_id,
+        tool: 'navigate',
+        params: { url: site.url('/logs') }
+      })
+    ).json
     assert.deepEqual([metadata.has_console_logs, metadata.console_error_count], [true, 1])
-    assert.match((await ask('GET', `/requests/${ref_id}/console`)).json.console, /\[info\] a word[^]*\[error\] a complaint/)
-    assert.doesNotMatch((await ask('GET', `/requests/${ref_id}/console?level=error`)).json.console, /a word/)
+    assert.match(
+      (await ask('GET', `/requests/${ref_id}/console`)).json.console,
+      /\[info\] a word[^]*\[error\] a complaint/
+    )
+    assert.doesNotMatch(
+      (await ask('GET', `/requests/${ref_id}/console?level=error`)).json.console,
+      /a word/
+    )
     assert.equal((await ask('GET', `/requests/${ref_id}/console?level=loud`)).status, 400)
     await ask('DELETE', `/sessions/${session_id}`)
   })
@@ -155,7 +234,10 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     assert.equal(failed.json.status, 'error')
     assert.equal(failed.json.error_code, 'SCRIPT_ERROR')
     // In WebKit’s words the second.
-    assert.match(failed.json.error, /missing is not defined|ReferenceError: Can't find variable: missing/)
+    assert.match(
+      failed.json.error,
+      /missing is not defined|ReferenceError: Can't find variable: missing/
+    )
     for (const [what, status, error] of [
       [{ session_id: crypto.randomUUID(), tool: 'snapshot' }, 404, 'SESSION_NOT_FOUND'],
       [{ tool: 'snapshot' }, 400, 'INVALID_PARAMETERS'],
@@ -171,9 +253,16 @@ describe('the JSON API', { timeout: 60_000 }, () => {
       assert.deepEqual([told, json.error], [status, error], text)
       assert.ok(json.message.length > 10 && typeof json.details === 'object', text)
     }
-    assert.equal((await ask('POST', '/requests', 'tool=x', { headers: { 'content-type': 'text/plain' } })).status, 415)
+    assert.equal(
+      (await ask('POST', '/requests', 'tool=x', { headers: { 'content-type': 'text/plain' } }))
+        .status,
+      415
+    )
     assert.equal((await ask('POST', '/requests', ' '.repeat(5 << 20))).status, 413)
-    assert.equal((await ask('GET', `/requests/${crypto.randomUUID()}`)).json.error, 'RECORD_NOT_FOUND')
+    assert.equal(
+      (await ask('GET', `/requests/${crypto.randomUUID()}`)).json.error,
+      'RECORD_NOT_FOUND'
+    )
     assert.equal((await ask('GET', '/nowhere')).status, 404)
     const other = await ask('PUT', '/sessions')
     assert.deepEqual([other.status, other.json.error], [405, 'METHOD_NOT_ALLOWED'])
@@ -187,14 +276,22 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     const [{ sessionId }] = (await client.ok('list_sessions')).sessions
     const { json } = await ask('GET', '/sessions')
     assert.ok(json.sessions.some((session) => session.session_id === sessionId))
-    assert.equal((await ask('POST', '/requests', evaluate(sessionId, 'document.title'))).json.result.value, 'Form')
+    assert.equal(
+      (await ask('POST', '/requests', evaluate(sessionId, 'document.title'))).json.result.value,
+      'Form'
+    )
     await client.delete()
   })
 
   test('lists all sessions of the server before, also those that have never left about:blank', async (t) => {
     const record = ['--store', recordFile(t), '--max-sessions', '20']
     const first = await startHttpServer(t, record, WITH_TOKEN)
-    const created = await Promise.all(Array.from({ length: 11 }, async () => (await first.program(TOKEN)('POST', '/sessions')).json.session_id))
+    const created = await Promise.all(
+      Array.from(
+        { length: 11 },
+        async () => (await first.program(TOKEN)('POST', '/sessions')).json.session_id
+      )
+    )
     await first.end()
     const second = await startHttpServer(t, record, WITH_TOKEN)
     const { json } = await second.program(TOKEN)('GET', '/sessions')
@@ -202,7 +299,11 @@ describe('the JSON API', { timeout: 60_000 }, () => {
   })
 
   test('is behind the guard: foreign pages and hosts, and who has no token', async () => {
-    assert.equal((await ask('GET', '/sessions', undefined, { headers: { origin: 'https://evil.example' } })).status, 403)
+    assert.equal(
+      (await ask('GET', '/sessions', undefined, { headers: { origin: 'https://evil.example' } }))
+        .status,
+      403
+    )
     for (const path of ['/sessions', '/requests', '/openapi.json', '/sessions/x']) {
       assert.equal((await server.program('wrong')('GET', path)).status, 401, path)
     }
@@ -211,7 +312,9 @@ describe('the JSON API', { timeout: 60_000 }, () => {
   test('a call stops when its program hangs up', async () => {
     const session_id = await open()
     const hangUp = new AbortController()
-    const running = ask('POST', '/requests', evaluate(session_id, 'new Promise(() => {})'), { signal: hangUp.signal })
+    const running = ask('POST', '/requests', evaluate(session_id, 'new Promise(() => {})'), {
+      signal: hangUp.signal
+    })
     const behind = ask('POST', '/requests', evaluate(session_id, '"free"'))
     await (await fetch(server.at('/health'))).arrayBuffer()
     hangUp.abort()
@@ -225,7 +328,11 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     const program = own.program(TOKEN)
     const { session_id } = (await program('POST', '/sessions')).json
     const page = site.hold('/held')
-    const running = program('POST', '/requests', { session_id, tool: 'navigate', params: { url: site.url('/held') } })
+    const running = program('POST', '/requests', {
+      session_id,
+      tool: 'navigate',
+      params: { url: site.url('/held') }
+    })
     await page.requested
     assert.equal((await own.end()).code, 0)
     page.release()
@@ -234,15 +341,24 @@ describe('the JSON API', { timeout: 60_000 }, () => {
   })
 
   test('brings an expired session back', async (t) => {
-    const own = await startHttpServer(t, ['--session-timeout', String(BRIEF), '--session-expiry', 'fixed'], WITH_TOKEN)
+    const own = await startHttpServer(
+      t,
+      ['--session-timeout', String(BRIEF), '--session-expiry', 'fixed'],
+      WITH_TOKEN
+    )
     const program = own.program(TOKEN)
     // The start of the browser may take longer than a session lives here.
     const session_id = await until(async () => {
       const { session_id } = (await program('POST', '/sessions')).json
-      const navigated = await program('POST', '/requests', { session_id, tool: 'navigate', params: { url: site.url('/form') } })
+      const navigated = await program('POST', '/requests', {
+        session_id,
+        tool: 'navigate',
+        params: { url: site.url('/form') }
+      })
       return navigated.status === 200 && session_id
     }, 'a session and its page')
-    const ended = async () => (await program('POST', '/requests', evaluate(session_id, '1'))).status === 410
+    const ended = async () =>
+      (await program('POST', '/requests', evaluate(session_id, '1'))).status === 410
     await until(ended, 'its expiry', BRIEF + 8500)
     const resumed = await program('POST', `/sessions/${session_id}/resume`)
     assert.equal(resumed.status, 200, resumed.text)
@@ -253,9 +369,16 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     const full = (await startHttpServer(t, ['--max-sessions', '1'], WITH_TOKEN)).program(TOKEN)
     assert.equal((await full('POST', '/sessions')).status, 201)
     const refused = await full('POST', '/sessions')
-    assert.deepEqual([refused.status, refused.json.error, refused.headers.get('retry-after')], [503, 'MAX_SESSIONS_REACHED', '1'])
-    const without = await startHttpServer(t, ['--executable-path', '/nowhere/chromium'], { ...WITH_TOKEN })
-    const { status, json } = await without.program(TOKEN)('POST', '/requests', { tool: 'create_session' })
+    assert.deepEqual(
+      [refused.status, refused.json.error, refused.headers.get('retry-after')],
+      [503, 'MAX_SESSIONS_REACHED', '1']
+    )
+    const without = await startHttpServer(t, ['--executable-path', '/nowhere/chromium'], {
+      ...WITH_TOKEN
+    })
+    const { status, json } = await without.program(TOKEN)('POST', '/requests', {
+      tool: 'create_session'
+    })
     assert.deepEqual([status, json.error], [503, 'BROWSER_ERROR'])
     assert.equal((await fetch(without.at('/health'))).status, 503)
     const created = await without.program(TOKEN)('POST', '/sessions')
@@ -263,12 +386,21 @@ describe('the JSON API', { timeout: 60_000 }, () => {
   })
 
   test('leaves out what the server does not offer', async (t) => {
-    const few = (await startHttpServer(t, ['--tools', 'list_sessions,navigate'], WITH_TOKEN)).program(TOKEN)
+    const few = (
+      await startHttpServer(t, ['--tools', 'list_sessions,navigate'], WITH_TOKEN)
+    ).program(TOKEN)
     const { json } = await few('GET', '/openapi.json')
-    assert.deepEqual(Object.keys(json.paths), ['/api/requests', '/api/requests/{ref_id}', '/api/sessions'])
+    assert.deepEqual(Object.keys(json.paths), [
+      '/api/requests',
+      '/api/requests/{ref_id}',
+      '/api/sessions'
+    ])
     assert.equal((await few('POST', '/sessions')).status, 405)
     const removed = await few('POST', '/requests', { tool: 'create_session' })
-    assert.deepEqual([removed.status, removed.json.status, removed.json.error_code], [200, 'error', 'BLOCKED_BY_POLICY'])
+    assert.deepEqual(
+      [removed.status, removed.json.status, removed.json.error_code],
+      [200, 'error', 'BLOCKED_BY_POLICY']
+    )
     assert.equal((await few('POST', '/requests', { tool: 'no_such_tool' })).status, 404)
   })
 })

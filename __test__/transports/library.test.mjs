@@ -9,7 +9,12 @@ import { within } from '../support/wait.mjs'
 const { TroupeError, serve } = createRequire(import.meta.url)('../../index.js')
 
 test('serve() gives a server with its URL, and close() ends it', { timeout: 30_000 }, async () => {
-  const server = await serve({ ...BROWSER_CONFIG, transport: 'http', port: 0, authToken: 'correct-horse' })
+  const server = await serve({
+    ...BROWSER_CONFIG,
+    transport: 'http',
+    port: 0,
+    authToken: 'correct-horse'
+  })
   assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+\/mcp$/)
   const client = new HttpClient(server.url, { authorization: 'Bearer correct-horse' })
   await client.initialize()
@@ -20,10 +25,21 @@ test('serve() gives a server with its URL, and close() ends it', { timeout: 30_0
 })
 
 test('serve() refuses what cannot be served', async () => {
-  await assert.rejects(serve({ transport: 'pigeon' }), (error) => error instanceof TroupeError && error.code === 'INVALID_PARAMETERS')
+  await assert.rejects(
+    serve({ transport: 'pigeon' }),
+    (error) => error instanceof TroupeError && error.code === 'INVALID_PARAMETERS'
+  )
   await assert.rejects(serve({ transport: 'http', host: '0.0.0.0', auth: false }), /auth/)
-  const one = await serve({ ...BROWSER_CONFIG, transport: 'http', port: 0, authToken: 'correct-horse' })
+  const one = await serve({
+    ...BROWSER_CONFIG,
+    transport: 'http',
+    port: 0,
+    authToken: 'correct-horse'
+  })
   const port = Number(new URL(one.url).port)
-  await assert.rejects(serve({ ...BROWSER_CONFIG, transport: 'http', port, authToken: 'correct-horse' }), /cannot be bound/)
+  await assert.rejects(
+    serve({ ...BROWSER_CONFIG, transport: 'http', port, authToken: 'correct-horse' }),
+    /cannot be bound/
+  )
   await one.close()
 })

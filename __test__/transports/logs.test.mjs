@@ -16,10 +16,16 @@ import { startSite } from '../support/site.mjs'
 import { until, within } from '../support/wait.mjs'
 
 /** The entries of a log; fails where a line is no JSON. @param {string} text @returns {any[]} */
-const entries = (text) => text.slice(0, text.lastIndexOf('\n') + 1).split('\n').filter((line) => line !== '').map((line) => JSON.parse(line))
+const entries = (text) =>
+  text
+    .slice(0, text.lastIndexOf('\n') + 1)
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
 
 /** @param {any[]} log @param {string} tool */
-const callsOf = (log, tool) => log.filter(({ message, tool: called }) => message === 'call' && called === tool)
+const callsOf = (log, tool) =>
+  log.filter(({ message, tool: called }) => message === 'call' && called === tool)
 
 describe('the log', { timeout: 60_000 }, () => {
   test('has one line for each call, and one for the start and the stop; in JSON every line is an object with flat fields', async (t) => {
@@ -30,25 +36,53 @@ describe('the log', { timeout: 60_000 }, () => {
     await client.call('click', { selector: '#never', timeout: 1 })
     await client.call('nonsense')
     const hangUp = new AbortController()
-    const running = client.call('evaluate', { script: 'new Promise(() => {})' }, { signal: hangUp.signal, id: 77 })
+    const running = client.call(
+      'evaluate',
+      { script: 'new Promise(() => {})' },
+      { signal: hangUp.signal, id: 77 }
+    )
     running.catch(() => {})
-    await until(async () => (await server.fetch('/metrics')).text().then((text) => /tool="click"/.test(text)), 'the calls before')
+    await until(
+      async () => (await server.fetch('/metrics')).text().then((text) => /tool="click"/.test(text)),
+      'the calls before'
+    )
     await client.notify('notifications/cancelled', { requestId: 77 })
-    await until(() => callsOf(entries(server.stderr()), 'evaluate').length === 2, 'the end of the cancelled call')
+    await until(
+      () => callsOf(entries(server.stderr()), 'evaluate').length === 2,
+      'the end of the cancelled call'
+    )
     hangUp.abort()
     await client.delete()
     assert.equal((await server.end()).code, 0)
 
     const log = entries(server.stderr())
-    for (const entry of log) assert.ok(Object.values(entry).every((value) => value === null || typeof value !== 'object'), JSON.stringify(entry))
+    for (const entry of log)
+      assert.ok(
+        Object.values(entry).every((value) => value === null || typeof value !== 'object'),
+        JSON.stringify(entry)
+      )
     const [evaluated, cancelled] = callsOf(log, 'evaluate')
-    assert.deepEqual([evaluated.level, evaluated.session, evaluated.result], ['INFO', sessionId, 'ok'])
-    assert.ok(evaluated.duration_ms >= 60 && evaluated.duration_ms < 30_000, JSON.stringify(evaluated))
+    assert.deepEqual(
+      [evaluated.level, evaluated.session, evaluated.result],
+      ['INFO', sessionId, 'ok']
+    )
+    assert.ok(
+      evaluated.duration_ms >= 60 && evaluated.duration_ms < 30_000,
+      JSON.stringify(evaluated)
+    )
     assert.match(evaluated.ref_id, /^[0-9a-f-]{36}$/)
     assert.deepEqual([cancelled.session, cancelled.result], [sessionId, 'cancelled'])
-    assert.deepEqual(callsOf(log, 'click').map(({ result }) => result), ['ELEMENT_NOT_FOUND'])
-    assert.deepEqual(callsOf(log, 'nonsense').map(({ result }) => result), ['unknown tool'])
-    const [started, stopped] = ['the server has started', 'the server has stopped'].map((message) => log.filter((entry) => entry.message === message))
+    assert.deepEqual(
+      callsOf(log, 'click').map(({ result }) => result),
+      ['ELEMENT_NOT_FOUND']
+    )
+    assert.deepEqual(
+      callsOf(log, 'nonsense').map(({ result }) => result),
+      ['unknown tool']
+    )
+    const [started, stopped] = ['the server has started', 'the server has stopped'].map((message) =>
+      log.filter((entry) => entry.message === message)
+    )
     assert.deepEqual([started.length, stopped.length], [1, 1])
     assert.equal(started[0].url, server.url)
     assert.equal(started[0].pid, server.child.pid)
@@ -58,8 +92,14 @@ describe('the log', { timeout: 60_000 }, () => {
   test('has the URL and the file of the token in JSON at any level', async (t) => {
     const server = await startHttpServer(t, ['--log-format', 'json', '--log-level', 'warn'])
     const log = entries(server.stderr())
-    assert.ok(log.some(({ message }) => message === `serving MCP at ${server.url}`), server.stderr())
-    assert.ok(log.some(({ message }) => /^clients must send the /.test(message)), server.stderr())
+    assert.ok(
+      log.some(({ message }) => message === `serving MCP at ${server.url}`),
+      server.stderr()
+    )
+    assert.ok(
+      log.some(({ message }) => /^clients must send the /.test(message)),
+      server.stderr()
+    )
     assert.ok(!log.some(({ message }) => message === 'the server has started'), server.stderr())
   })
 
@@ -67,7 +107,10 @@ describe('the log', { timeout: 60_000 }, () => {
     const folder = mkdtempSync(join(tmpdir(), 'troupe-log-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const file = join(folder, 'troupe.json')
-    writeFileSync(file, JSON.stringify({ logging: { level: 'info', format: 'json', destination: 'stdout' } }))
+    writeFileSync(
+      file,
+      JSON.stringify({ logging: { level: 'info', format: 'json', destination: 'stdout' } })
+    )
     const server = await startHttpServer(t, ['--config', file])
     let stdout = ''
     server.child.stdout.on('data', (data) => (stdout += data))
@@ -85,16 +128,37 @@ describe('the log', { timeout: 60_000 }, () => {
   })
 
   test('names the error and the advice where the browser cannot be started', async (t) => {
-    const server = await startHttpServer(t, ['--log-format', 'json', '--executable-path', '/nowhere/browser'])
-    await until(() => entries(server.stderr()).some(({ message }) => message === 'no browser could be started'), 'the failed start')
-    const failed = entries(server.stderr()).find(({ message }) => message === 'no browser could be started')
+    const server = await startHttpServer(t, [
+      '--log-format',
+      'json',
+      '--executable-path',
+      '/nowhere/browser'
+    ])
+    await until(
+      () =>
+        entries(server.stderr()).some(({ message }) => message === 'no browser could be started'),
+      'the failed start'
+    )
+    const failed = entries(server.stderr()).find(
+      ({ message }) => message === 'no browser could be started'
+    )
     assert.equal(failed.level, 'ERROR')
     assert.match(failed.error, /\/nowhere\/browser/)
     assert.match(failed.advice, /troupe install|executable-path/)
   })
 
   test('of `troupe call` does not repeat the error of the call', () => {
-    const args = [BIN, 'call', 'navigate', '{"url":"about:blank"}', '--headless', '--executable-path', '/nowhere/browser', '--store', 'none']
+    const args = [
+      BIN,
+      'call',
+      'navigate',
+      '{"url":"about:blank"}',
+      '--headless',
+      '--executable-path',
+      '/nowhere/browser',
+      '--store',
+      'none'
+    ]
     const { status, stderr } = spawnSync(process.execPath, args, { env: cleanEnvironment() })
     assert.equal(status, 1)
     assert.equal(JSON.parse(String(stderr)).errorCode, 'BROWSER_ERROR', String(stderr))
@@ -102,7 +166,11 @@ describe('the log', { timeout: 60_000 }, () => {
 
   test('has an error of the start as JSON too', async (t) => {
     const first = await startHttpServer(t)
-    const second = await startServer(t, ['--transport', 'http', '--port', String(first.port), '--log-format', 'json'], { handshake: false })
+    const second = await startServer(
+      t,
+      ['--transport', 'http', '--port', String(first.port), '--log-format', 'json'],
+      { handshake: false }
+    )
     assert.equal((await second.exit).code, 1)
     const [failed] = entries(second.stderr()).filter(({ level }) => level === 'ERROR')
     assert.match(failed.message, /cannot be bound/)
@@ -122,7 +190,14 @@ describe('the metrics', { timeout: 60_000 }, () => {
     const server = await startHttpServer(t, ['--max-sessions', '1', '--queue-timeout', '20000'])
     const [client, second] = [await server.connect(), await server.connect()]
     const sessionId = await client.createSession()
-    assert.deepEqual([await metric(server, 'session_limit'), await metric(server, 'sessions'), await metric(server, 'session_queue')], [1, 1, 0])
+    assert.deepEqual(
+      [
+        await metric(server, 'session_limit'),
+        await metric(server, 'sessions'),
+        await metric(server, 'session_queue')
+      ],
+      [1, 1, 0]
+    )
     const waiting = second.ok('create_session')
     await until(async () => (await metric(server, 'session_queue')) === 1, 'the call that waits')
     assert.equal(await metric(server, 'browsers'), 1)
@@ -142,7 +217,11 @@ describe('the metrics', { timeout: 60_000 }, () => {
     const [{ pid }] = browsers(server.child.pid ?? 0)
     process.kill(pid, 'SIGKILL')
     const again = async () => (await client.call('evaluate', { script: '6 * 7' })).json.value === 42
-    await until(async () => (await again()) && (await metric(server, 'browser_restarts_total')) === 1, 'the restart', 30_000)
+    await until(
+      async () => (await again()) && (await metric(server, 'browser_restarts_total')) === 1,
+      'the restart',
+      30_000
+    )
     assert.ok(BROWSER === 'webkit' || (await metric(server, 'browsers')) === 1)
   })
 })
@@ -159,15 +238,27 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
     const running = [
       client.ok('navigate', { url: site.url('/held-1') }),
       stateless.ok('navigate', { sessionId, url: site.url('/held-2') }),
-      program('POST', '/requests', { tool: 'navigate', session_id: await client.createSession(), params: { url: site.url('/held-3') } })
+      program('POST', '/requests', {
+        tool: 'navigate',
+        session_id: await client.createSession(),
+        params: { url: site.url('/held-3') }
+      })
     ]
     await Promise.all(pages.map(({ requested }) => requested))
     server.child.kill('SIGTERM')
-    const stops = () => fetch(server.at('/health')).then(({ status }) => status === 503, () => true)
+    const stops = () =>
+      fetch(server.at('/health')).then(
+        ({ status }) => status === 503,
+        () => true
+      )
     await until(stops, 'the end of new connections')
     for (const page of pages) page.release()
     const [first, second, third] = await Promise.all(running)
-    assert.deepEqual([first.success, second.success, third.status], [true, true, 200], JSON.stringify(third))
+    assert.deepEqual(
+      [first.success, second.success, third.status],
+      [true, true, 200],
+      JSON.stringify(third)
+    )
     // Well before the limit.
     assert.equal((await within(server.exit, 'the end of the server', 5000)).code, 0)
   })
@@ -185,7 +276,9 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
     t.after(() => agent.destroy())
     const sockets = new Set()
     const ask = async () => {
-      const request = get(server.at('/health'), { agent }).on('socket', (socket) => sockets.add(socket))
+      const request = get(server.at('/health'), { agent }).on('socket', (socket) =>
+        sockets.add(socket)
+      )
       const [response] = await once(request, 'response')
       return { status: response.statusCode, body: await json(response) }
     }

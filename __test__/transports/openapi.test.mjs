@@ -10,7 +10,9 @@ import { fileURLToPath } from 'node:url'
 import { cleanEnvironment } from '../support/browser.mjs'
 import { startHttpServer } from '../support/http.mjs'
 
-const PROGRAM = fileURLToPath(new URL('../../.cache/venv-openapi/bin/schemathesis', import.meta.url))
+const PROGRAM = fileURLToPath(
+  new URL('../../.cache/venv-openapi/bin/schemathesis', import.meta.url)
+)
 /** No request asks for a wait that is longer than the program's own patience. */
 const HOOKS = fileURLToPath(new URL('no_long_waits.py', import.meta.url))
 const TOKEN = 'correct-horse'
@@ -22,21 +24,48 @@ const EXAMPLES = process.env.EXAMPLES ?? '4'
  */
 const WITHOUT = ['positive_data_acceptance', 'use_after_free']
 
-test('Schemathesis finds no fault in the JSON API', { timeout: 600_000, skip: process.platform === 'win32' }, async (t) => {
-  assert.ok(existsSync(PROGRAM), `${PROGRAM} is missing: run \`npm run setup\``)
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-openapi-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const quick = ['--timeout-action', '200', '--timeout-navigation', '1000', '--max-sessions', '200']
-  const server = await startHttpServer(t, [...quick, '--output-dir', folder], { env: { TROUPE_AUTH_TOKEN: TOKEN }, cwd: folder })
-  const given = ['--header', `Authorization: Bearer ${TOKEN}`, '--max-examples', EXAMPLES, '--no-color', '--exclude-checks', WITHOUT.join(',')]
-  const { code, output } = await new Promise((resolve) => {
-    execFile(PROGRAM, ['run', server.at('/api/openapi.json'), ...given], { cwd: folder, env: cleanEnvironment({ SCHEMATHESIS_HOOKS: HOOKS }), maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
-      resolve({ code: /** @type {any} */ (error)?.code ?? 0, output: `${stdout}\n${stderr}` })
+test(
+  'Schemathesis finds no fault in the JSON API',
+  { timeout: 600_000, skip: process.platform === 'win32' },
+  async (t) => {
+    assert.ok(existsSync(PROGRAM), `${PROGRAM} is missing: run \`npm run setup\``)
+    const folder = mkdtempSync(join(tmpdir(), 'troupe-openapi-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const quick = [
+      '--timeout-action',
+      '200',
+      '--timeout-navigation',
+      '1000',
+      '--max-sessions',
+      '200'
+    ]
+    const server = await startHttpServer(t, [...quick, '--output-dir', folder], {
+      env: { TROUPE_AUTH_TOKEN: TOKEN },
+      cwd: folder
     })
-  })
-  assert.equal(code, 0, output.slice(Math.max(0, output.search(/= (ERRORS|FAILURES) =/))))
-  const [, generated] = /(\d+) generated/.exec(output) ?? []
-  t.diagnostic(`${generated} requests`)
-  assert.ok(Number(generated) > 100, output)
-  assert.ok(!server.stderr().includes('panicked'), server.stderr())
-})
+    const given = [
+      '--header',
+      `Authorization: Bearer ${TOKEN}`,
+      '--max-examples',
+      EXAMPLES,
+      '--no-color',
+      '--exclude-checks',
+      WITHOUT.join(',')
+    ]
+    const { code, output } = await new Promise((resolve) => {
+      execFile(
+        PROGRAM,
+        ['run', server.at('/api/openapi.json'), ...given],
+        { cwd: folder, env: cleanEnvironment({ SCHEMATHESIS_HOOKS: HOOKS }), maxBuffer: 64 << 20 },
+        (error, stdout, stderr) => {
+          resolve({ code: /** @type {any} */ (error)?.code ?? 0, output: `${stdout}\n${stderr}` })
+        }
+      )
+    })
+    assert.equal(code, 0, output.slice(Math.max(0, output.search(/= (ERRORS|FAILURES) =/))))
+    const [, generated] = /(\d+) generated/.exec(output) ?? []
+    t.diagnostic(`${generated} requests`)
+    assert.ok(Number(generated) > 100, output)
+    assert.ok(!server.stderr().includes('panicked'), server.stderr())
+  }
+)

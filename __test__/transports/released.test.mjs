@@ -22,7 +22,8 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     site = await startSite(scope)
     server = await startHttpServer(scope, ['--idle-timeout', '400'])
   })
-  const released = (left = 0) => until(async () => (await count(server)) === left, 'the release of the session', 5000)
+  const released = (left = 0) =>
+    until(async () => (await count(server)) === left, 'the release of the session', 5000)
 
   test('is released by its DELETE, and another client can resume it', async () => {
     const client = await server.connect()
@@ -60,12 +61,19 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     await client.ok('evaluate', { script: 'globalThis.mark = 1' })
     await released()
     // The only session that it created: it need not be named.
-    const first = await client.call('evaluate', { script: 'document.title + typeof globalThis.mark' })
+    const first = await client.call('evaluate', {
+      script: 'document.title + typeof globalThis.mark'
+    })
     assert.equal(first.json.value, 'Formundefined')
     assert.equal(first.meta.sessionId, sessionId)
     assert.match(first.json.resumed, NOTICE)
     assert.equal((await client.ok('evaluate', { script: '1' })).resumed, undefined)
-    assert.ok((await client.ok('list_sessions')).sessions.some(({ sessionId: id, state, expiresAt }) => id === sessionId && state === 'active' && expiresAt > Date.now()))
+    assert.ok(
+      (await client.ok('list_sessions')).sessions.some(
+        ({ sessionId: id, state, expiresAt }) =>
+          id === sessionId && state === 'active' && expiresAt > Date.now()
+      )
+    )
 
     await released()
     const named = await client.call('snapshot', { sessionId })
@@ -100,7 +108,10 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     const sessionId = await client.createSession()
     await released()
     await client.ok('close_session', { sessionId })
-    assert.equal((await client.call('session_resume', { sessionId })).json.errorCode, 'SESSION_NOT_FOUND')
+    assert.equal(
+      (await client.call('session_resume', { sessionId })).json.errorCode,
+      'SESSION_NOT_FOUND'
+    )
     assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
     await client.delete()
   })
@@ -130,7 +141,10 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     assert.deepEqual([again.value, again.resumed], ['Form', undefined])
     await released()
     await client.delete()
-    assert.equal((await other.ok('evaluate', { sessionId, script: 'document.title' })).value, 'Form')
+    assert.equal(
+      (await other.ok('evaluate', { sessionId, script: 'document.title' })).value,
+      'Form'
+    )
     await other.delete()
     assert.equal(await count(server), 0)
   })
@@ -142,7 +156,8 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     await client.ok('evaluate', { sessionId: stateless, script: '1' })
     await client.delete()
     assert.equal(await count(server), 2)
-    for (const sessionId of [stateless, json.session_id]) await server.stateless().ok('close_session', { sessionId })
+    for (const sessionId of [stateless, json.session_id])
+      await server.stateless().ok('close_session', { sessionId })
   })
 })
 
@@ -157,23 +172,35 @@ test('an implicit session that was put to rest says so too', { timeout: 60_000 }
   await client.delete()
 })
 
-test('a session that expires while it rests has expired for its client', { timeout: 60_000 }, async (t) => {
-  const server = await startHttpServer(t, ['--idle-timeout', '100', '--session-timeout', '2500'])
-  const other = server.stateless()
-  await until(async () => (await other.call('create_session')).json.expiresAt, 'the browser', 60_000)
-  const client = await server.connect()
-  const { sessionId, expiresAt } = await client.ok('create_session')
-  await until(() => Date.now() > expiresAt + 50, 'the expiry')
-  assert.equal((await client.call('get_cookies', { sessionId })).json.errorCode, 'SESSION_EXPIRED')
-  await client.ok('session_resume', { sessionId })
-  await client.delete()
-})
+test(
+  'a session that expires while it rests has expired for its client',
+  { timeout: 60_000 },
+  async (t) => {
+    const server = await startHttpServer(t, ['--idle-timeout', '100', '--session-timeout', '2500'])
+    const other = server.stateless()
+    await until(
+      async () => (await other.call('create_session')).json.expiresAt,
+      'the browser',
+      60_000
+    )
+    const client = await server.connect()
+    const { sessionId, expiresAt } = await client.ok('create_session')
+    await until(() => Date.now() > expiresAt + 50, 'the expiry')
+    assert.equal(
+      (await client.call('get_cookies', { sessionId })).json.errorCode,
+      'SESSION_EXPIRED'
+    )
+    await client.ok('session_resume', { sessionId })
+    await client.delete()
+  }
+)
 
 describe('the limit of sessions', { timeout: 60_000 }, () => {
   test('depends on memory over HTTP: eleven conversations have their sessions', async (t) => {
     const server = await startHttpServer(t)
     const clients = await Promise.all(Array.from({ length: 11 }, () => server.connect()))
-    for (const client of clients) assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
+    for (const client of clients)
+      assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
     assert.equal(await count(server), 11)
     const text = await (await server.fetch('/metrics')).text()
     assert.ok(Number(/^troupe_session_limit (\d+)$/m.exec(text)?.[1]) >= 11, text)
@@ -191,6 +218,9 @@ describe('the limit of sessions', { timeout: 60_000 }, () => {
     }
     assert.match(await full([], 10), /limit is 10 \(the default over stdio\)/)
     assert.match(await full(['--max-sessions', '1'], 1), /limit is 1 \(set by `--max-sessions`\)/)
-    assert.match(await full([], 1, { env: { TROUPE_MAX_SESSIONS: '1' } }), /limit is 1 \(set by environment variable `TROUPE_MAX_SESSIONS`\)/)
+    assert.match(
+      await full([], 1, { env: { TROUPE_MAX_SESSIONS: '1' } }),
+      /limit is 1 \(set by environment variable `TROUPE_MAX_SESSIONS`\)/
+    )
   })
 })

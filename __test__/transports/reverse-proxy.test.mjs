@@ -67,7 +67,10 @@ describe('/health', { timeout: 60_000 }, () => {
 
   test('a request to /metrics without the right token counts for the rate limit', async (t) => {
     const server = await startHttpServer(t, ['--rate-limit', '2'])
-    assert.deepEqual(await askOften(10, server.at('/metrics'), { authorization: 'Bearer guess' }), [401, 429])
+    assert.deepEqual(
+      await askOften(10, server.at('/metrics'), { authorization: 'Bearer guess' }),
+      [401, 429]
+    )
     assert.deepEqual(await askOften(10, server.at('/metrics'), server.authorization), [200])
   })
 })
@@ -79,11 +82,17 @@ test('with --base-path every path begins with it', { timeout: 60_000 }, async (t
   assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
   await client.delete()
   assert.equal((await ask(server.at('/tools/troupe/health'))).status, 200)
-  for (const path of ['/tools/troupe/api/sessions', '/tools/troupe/api/openapi.json', '/tools/troupe/metrics']) {
+  for (const path of [
+    '/tools/troupe/api/sessions',
+    '/tools/troupe/api/openapi.json',
+    '/tools/troupe/metrics'
+  ]) {
     assert.equal((await ask(server.at(path), server.authorization)).status, 200, path)
     assert.equal((await ask(server.at(path))).status, 401, path)
   }
-  const document = JSON.parse((await ask(server.at('/tools/troupe/api/openapi.json'), server.authorization)).text)
+  const document = JSON.parse(
+    (await ask(server.at('/tools/troupe/api/openapi.json'), server.authorization)).text
+  )
   const [{ url }] = document.servers
   assert.equal(url, '/tools/troupe')
   assert.ok(document.paths['/api/sessions'], 'the paths are relative to the URL of the server')
@@ -97,118 +106,193 @@ test('with --base-path every path begins with it', { timeout: 60_000 }, async (t
 
 describe('the address of a client', { timeout: 60_000 }, () => {
   test('is that of X-Forwarded-For, as far as trusted proxies have written it', async (t) => {
-    const server = await startHttpServer(t, ['--rate-limit', '2', '--trusted-proxies', '127.0.0.1,10.0.0.0/8'])
+    const server = await startHttpServer(t, [
+      '--rate-limit',
+      '2',
+      '--trusted-proxies',
+      '127.0.0.1,10.0.0.0/8'
+    ])
     const by = (chain) => askOften(8, server.at('/nowhere'), { 'x-forwarded-for': chain })
     assert.deepEqual(await by('203.0.113.7'), [404, 429])
     // The client invents the addresses before its own.
     const invented = new Set()
     for (let last = 1; last <= 8; last++) {
-      invented.add((await ask(server.at('/nowhere'), { 'x-forwarded-for': `198.51.100.${last}, 203.0.113.8, 10.1.1.1` })).status)
+      invented.add(
+        (
+          await ask(server.at('/nowhere'), {
+            'x-forwarded-for': `198.51.100.${last}, 203.0.113.8, 10.1.1.1`
+          })
+        ).status
+      )
     }
     assert.deepEqual([...invented].sort(), [404, 429])
     for (let last = 1; last <= 8; last++) {
-      assert.equal((await ask(server.at('/nowhere'), { 'x-forwarded-for': `192.0.2.${last}` })).status, 404)
+      assert.equal(
+        (await ask(server.at('/nowhere'), { 'x-forwarded-for': `192.0.2.${last}` })).status,
+        404
+      )
     }
   })
 
   test('is that of the connection where the peer is not trusted', async (t) => {
-    const server = await startHttpServer(t, ['--rate-limit', '2', '--trusted-proxies', '10.0.0.0/8'])
+    const server = await startHttpServer(t, [
+      '--rate-limit',
+      '2',
+      '--trusted-proxies',
+      '10.0.0.0/8'
+    ])
     const statuses = new Set()
     for (let last = 1; last <= 8; last++) {
-      statuses.add((await ask(server.at('/nowhere'), { 'x-forwarded-for': `203.0.113.${last}` })).status)
+      statuses.add(
+        (await ask(server.at('/nowhere'), { 'x-forwarded-for': `203.0.113.${last}` })).status
+      )
     }
     assert.deepEqual([...statuses].sort(), [404, 429])
   })
 
   test('is in the log of a refused request, with the path and without the query', async (t) => {
-    const server = await startHttpServer(t, ['--rate-limit', '2', '--trusted-proxies', '127.0.0.1', '--log-format', 'json', '--log-destination', 'stderr'])
+    const server = await startHttpServer(t, [
+      '--rate-limit',
+      '2',
+      '--trusted-proxies',
+      '127.0.0.1',
+      '--log-format',
+      'json',
+      '--log-destination',
+      'stderr'
+    ])
     const at = (path) => server.at(path)
     const named = (last) => ({ 'x-forwarded-for': `203.0.113.${last}` })
     await ask(at('/api/sessions?token=hush'), named(1))
     await ask(at('/mcp'), { host: 'evil.example', ...named(2) })
     await ask(at('/ws'), { origin: 'https://evil.example', ...named(3) })
     await askOften(6, at('/nowhere'), named(4))
-    const refused = server.stderr().split('\n').filter((line) => line.includes('was refused')).map((line) => JSON.parse(line))
-    const told = refused.map(({ level, address, method, path }) => [level, address, method, path].join(' '))
-    for (const line of ['1 GET /api/sessions', '2 GET /mcp', '3 GET /ws', '4 GET /nowhere']) assert.ok(told.includes(`WARN 203.0.113.${line}`), told.join('\n'))
-    assert.match(refused.find(({ path }) => path === '/mcp').reason, /evil\.example.*--allowed-hosts/)
+    const refused = server
+      .stderr()
+      .split('\n')
+      .filter((line) => line.includes('was refused'))
+      .map((line) => JSON.parse(line))
+    const told = refused.map(({ level, address, method, path }) =>
+      [level, address, method, path].join(' ')
+    )
+    for (const line of ['1 GET /api/sessions', '2 GET /mcp', '3 GET /ws', '4 GET /nowhere'])
+      assert.ok(told.includes(`WARN 203.0.113.${line}`), told.join('\n'))
+    assert.match(
+      refused.find(({ path }) => path === '/mcp').reason,
+      /evil\.example.*--allowed-hosts/
+    )
     assert.ok(!server.stderr().includes('hush'))
   })
 
   test('is logged once a second at most for refused requests, with a path that is shortened', async (t) => {
     const server = await startHttpServer(t, ['--log-format', 'json', '--log-destination', 'stderr'])
     const started = performance.now()
-    for (let round = 0; round < 20; round++) await ask(server.at(`/${'long'.repeat(1000)}`), { host: 'evil.example' })
+    for (let round = 0; round < 20; round++)
+      await ask(server.at(`/${'long'.repeat(1000)}`), { host: 'evil.example' })
     for (let round = 0; round < 20; round++) await ask(server.at('/mcp'))
     const seconds = (performance.now() - started) / 1000
-    const refused = server.stderr().split('\n').filter((line) => line.includes('was refused')).map((line) => JSON.parse(line))
-    assert.ok(refused.length >= 1 && refused.length <= 1 + seconds, `${refused.length} lines in ${seconds} s`)
+    const refused = server
+      .stderr()
+      .split('\n')
+      .filter((line) => line.includes('was refused'))
+      .map((line) => JSON.parse(line))
+    assert.ok(
+      refused.length >= 1 && refused.length <= 1 + seconds,
+      `${refused.length} lines in ${seconds} s`
+    )
     assert.equal(refused[0].path.length, 121, refused[0].path)
   })
 })
 
 for (const [name, { debianPackage }] of Object.entries(REVERSE_PROXIES)) {
-  describe(`behind ${name} as documented`, { timeout: 60_000, skip: programPath(name) === '' && `${name} is not installed (${debianPackage})` }, () => {
-    const scope = shared()
-    /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
-    let server
-    /** @type {string} */
-    let origin
-    before(async () => {
-      const args = ['--base-path', '/troupe', '--allowed-hosts', 'tools.example.com', '--trusted-proxies', '127.0.0.1']
-      server = await startHttpServer(scope, args)
-      origin = `http://127.0.0.1:${await startReverseProxy(scope, name, server.port)}`
-    })
-    const connect = async () => {
-      const client = new HttpClient(`${origin}/troupe/mcp`, server.authorization)
-      await client.initialize()
-      return client
+  describe(
+    `behind ${name} as documented`,
+    {
+      timeout: 60_000,
+      skip: programPath(name) === '' && `${name} is not installed (${debianPackage})`
+    },
+    () => {
+      const scope = shared()
+      /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
+      let server
+      /** @type {string} */
+      let origin
+      before(async () => {
+        const args = [
+          '--base-path',
+          '/troupe',
+          '--allowed-hosts',
+          'tools.example.com',
+          '--trusted-proxies',
+          '127.0.0.1'
+        ]
+        server = await startHttpServer(scope, args)
+        origin = `http://127.0.0.1:${await startReverseProxy(scope, name, server.port)}`
+      })
+      const connect = async () => {
+        const client = new HttpClient(`${origin}/troupe/mcp`, server.authorization)
+        await client.initialize()
+        return client
+      }
+
+      test('clients call tools', async () => {
+        const client = await connect()
+        assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
+        assert.equal(await client.delete(), 204)
+        assert.equal(
+          (
+            await ask(`${origin}/troupe/api/sessions`, {
+              host: 'tools.example.com',
+              ...server.authorization
+            })
+          ).status,
+          200
+        )
+        assert.equal(
+          (await ask(`${origin}/troupe/api/sessions`, { host: 'tools.example.com' })).status,
+          401
+        )
+      })
+
+      test('each event of a stream arrives at once', async () => {
+        const client = await connect()
+        const stream = await client.fetch('GET', { headers: { accept: 'text/event-stream' } })
+        const arrives = event(stream, 'notifications/resources/list_changed')
+        await client.createSession()
+        await arrives
+        await client.delete()
+      })
+
+      test('responses that are streams ask not to be buffered', async () => {
+        const client = await server.connect()
+        const stream = await client.fetch('GET', { headers: { accept: 'text/event-stream' } })
+        assert.equal(stream.headers.get('x-accel-buffering'), 'no')
+        await stream.body?.cancel()
+        await client.delete()
+      })
+
+      test('a WebSocket is upgraded', async () => {
+        const socket = await openWebSocket(`${origin}/troupe/ws`, server.authorization)
+        await socket.initialize()
+        assert.equal((await socket.ok('evaluate', { script: '6 * 7' })).value, 42)
+        await socket.close()
+      })
+
+      test('a body of 4 MiB passes', async () => {
+        const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+        const client = await connect()
+        const { status } = await client.fetch('POST', {
+          body: ' '.repeat((4 << 20) - body.length) + body
+        })
+        assert.equal(status, 200)
+        await client.delete()
+      })
+
+      test('the log names the address that the proxy has seen', async () => {
+        // An address has one line a second, and the tests before this one were refused at 127.0.0.1.
+        await ask(`${origin}/troupe/metrics`, { 'x-forwarded-for': '203.0.113.9' }, '127.0.0.8')
+        await server.told(/was refused.*127\.0\.0\.8.*\/troupe\/metrics/)
+      })
     }
-
-    test('clients call tools', async () => {
-      const client = await connect()
-      assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
-      assert.equal(await client.delete(), 204)
-      assert.equal((await ask(`${origin}/troupe/api/sessions`, { host: 'tools.example.com', ...server.authorization })).status, 200)
-      assert.equal((await ask(`${origin}/troupe/api/sessions`, { host: 'tools.example.com' })).status, 401)
-    })
-
-    test('each event of a stream arrives at once', async () => {
-      const client = await connect()
-      const stream = await client.fetch('GET', { headers: { accept: 'text/event-stream' } })
-      const arrives = event(stream, 'notifications/resources/list_changed')
-      await client.createSession()
-      await arrives
-      await client.delete()
-    })
-
-    test('responses that are streams ask not to be buffered', async () => {
-      const client = await server.connect()
-      const stream = await client.fetch('GET', { headers: { accept: 'text/event-stream' } })
-      assert.equal(stream.headers.get('x-accel-buffering'), 'no')
-      await stream.body?.cancel()
-      await client.delete()
-    })
-
-    test('a WebSocket is upgraded', async () => {
-      const socket = await openWebSocket(`${origin}/troupe/ws`, server.authorization)
-      await socket.initialize()
-      assert.equal((await socket.ok('evaluate', { script: '6 * 7' })).value, 42)
-      await socket.close()
-    })
-
-    test('a body of 4 MiB passes', async () => {
-      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
-      const client = await connect()
-      const { status } = await client.fetch('POST', { body: ' '.repeat((4 << 20) - body.length) + body })
-      assert.equal(status, 200)
-      await client.delete()
-    })
-
-    test('the log names the address that the proxy has seen', async () => {
-      // An address has one line a second, and the tests before this one were refused at 127.0.0.1.
-      await ask(`${origin}/troupe/metrics`, { 'x-forwarded-for': '203.0.113.9' }, '127.0.0.8')
-      await server.told(/was refused.*127\.0\.0\.8.*\/troupe\/metrics/)
-    })
-  })
+  )
 }

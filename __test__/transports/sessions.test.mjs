@@ -21,7 +21,10 @@ const sessions = async (server) => (await (await fetch(server.at('/health'))).js
 async function cutOff(client, script) {
   const hangUp = new AbortController()
   const params = { name: 'evaluate', arguments: { script } }
-  const response = await client.fetch('POST', { body: { jsonrpc: '2.0', id: script, method: 'tools/call', params }, signal: hangUp.signal })
+  const response = await client.fetch('POST', {
+    body: { jsonrpc: '2.0', id: script, method: 'tools/call', params },
+    signal: hangUp.signal
+  })
   const first = await /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader().read()
   hangUp.abort()
   const [, id] = /^id: ?(.+)$/m.exec(new TextDecoder().decode(first.value)) ?? []
@@ -65,20 +68,44 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     const { meta } = await one.call('snapshot')
     const uri = `playwright:///page/${sessionId}/page-1`
     for (const client of [other, server.stateless()]) {
-      const all = { navigate: { url: site.url('/') }, snapshot: {}, evaluate: { script: '1' }, get_cookies: {}, close_session: {}, session_resume: {} }
+      const all = {
+        navigate: { url: site.url('/') },
+        snapshot: {},
+        evaluate: { script: '1' },
+        get_cookies: {},
+        close_session: {},
+        session_resume: {}
+      }
       const record = { get_content: {}, get_console_content: {}, list_requests: {} }
       for (const [tool, args] of Object.entries({ ...all, ...record })) {
         const { json, text } = await client.call(tool, { sessionId, ...args })
-        assert.deepEqual([json?.errorCode, json?.details?.reason], ['SESSION_NOT_FOUND', 'unknown'], `${tool}: ${text}`)
+        assert.deepEqual(
+          [json?.errorCode, json?.details?.reason],
+          ['SESSION_NOT_FOUND', 'unknown'],
+          `${tool}: ${text}`
+        )
       }
-      const { text } = await client.call('batch', { steps: [{ tool: 'get_cookies', arguments: { sessionId } }] })
+      const { text } = await client.call('batch', {
+        steps: [{ tool: 'get_cookies', arguments: { sessionId } }]
+      })
       assert.match(text, /SESSION_NOT_FOUND/)
-      assert.equal((await client.call('get_content', { refId: meta.refId })).json?.errorCode, 'RECORD_NOT_FOUND')
-      assert.match((await client.request('resources/read', { uri })).error?.message, /there is no session/)
-      assert.ok(!JSON.stringify((await client.request('resources/list')).result).includes(sessionId))
+      assert.equal(
+        (await client.call('get_content', { refId: meta.refId })).json?.errorCode,
+        'RECORD_NOT_FOUND'
+      )
+      assert.match(
+        (await client.request('resources/read', { uri })).error?.message,
+        /there is no session/
+      )
+      assert.ok(
+        !JSON.stringify((await client.request('resources/list')).result).includes(sessionId)
+      )
       assert.ok(!JSON.stringify(await client.ok('list_sessions')).includes(sessionId))
     }
-    assert.match((await other.request('resources/subscribe', { uri })).error?.message, /there is no session/)
+    assert.match(
+      (await other.request('resources/subscribe', { uri })).error?.message,
+      /there is no session/
+    )
     // It has noticed nothing of all that.
     assert.equal((await one.ok('evaluate', { sessionId, script: 'document.title' })).value, 'Form')
     assert.ok((await one.request('resources/read', { uri })).result)
@@ -107,7 +134,10 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     const { status } = await server.fetch(`/mcp?session=${client.sessionId}`, { method: 'DELETE' })
     assert.equal(status, 204)
     assert.equal(await sessions(server), 0)
-    assert.equal((await server.fetch(`/mcp?session=${client.sessionId}`, { method: 'DELETE' })).status, 404)
+    assert.equal(
+      (await server.fetch(`/mcp?session=${client.sessionId}`, { method: 'DELETE' })).status,
+      404
+    )
   })
 
   test('a DELETE while a call runs stops the call and answers it', async () => {
@@ -130,7 +160,12 @@ describe('over HTTP', { timeout: 120_000 }, () => {
   test('a client of 2025-03-26 sends several messages in one body, and one of a later revision does not', async () => {
     const client = server.client()
     await client.initialize('2025-03-26')
-    const call = (id, script) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'evaluate', arguments: { script } } })
+    const call = (id, script) => ({
+      jsonrpc: '2.0',
+      id,
+      method: 'tools/call',
+      params: { name: 'evaluate', arguments: { script } }
+    })
     const batch = [
       call('one', 'globalThis.list = [1]'),
       { jsonrpc: '2.0', method: 'notifications/roots/list_changed' },
@@ -141,7 +176,9 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     ]
     const response = await client.fetch('POST', { body: batch })
     assert.equal(response.status, 200)
-    const answers = new Map(events(await within(response.text(), 'the answers')).map((message) => [message.id, message]))
+    const answers = new Map(
+      events(await within(response.text(), 'the answers')).map((message) => [message.id, message])
+    )
     assert.equal(answers.size, 5, 'what wants no answer has none')
     assert.deepEqual(answers.get('three').result.structuredContent.value, [1, 2])
     assert.deepEqual(answers.get('two').result, {})
@@ -160,14 +197,22 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     const numbers = Array.from({ length: 40 }, (_, number) => number)
     const streams = []
     for (const number of numbers) {
-      const params = { name: 'evaluate', arguments: { script: `list.push(${number}) && list.length` } }
+      const params = {
+        name: 'evaluate',
+        arguments: { script: `list.push(${number}) && list.length` }
+      }
       const body = { jsonrpc: '2.0', id: `order-${number}`, method: 'tools/call', params }
       // Its stream has begun: the server has read it. The answer may come whenever it likes.
       streams.push(await client.fetch('POST', { body }))
     }
     const texts = await Promise.all(streams.map((stream) => stream.text()))
-    const values = texts.map((text) => Number(/"structuredContent":\{"success":true,"value":(\d+)\}/.exec(text)?.[1]))
-    assert.deepEqual(values, numbers.map((number) => number + 1))
+    const values = texts.map((text) =>
+      Number(/"structuredContent":\{"success":true,"value":(\d+)\}/.exec(text)?.[1])
+    )
+    assert.deepEqual(
+      values,
+      numbers.map((number) => number + 1)
+    )
     await client.delete()
   })
 
@@ -176,7 +221,9 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     await client.ok('navigate', { url: site.url('/') })
     const params = { name: 'click', arguments: { selector: '#never', timeout: 60_000 } }
     // Its stream has begun: the server has read it.
-    await client.fetch('POST', { body: { jsonrpc: '2.0', id: 'to-cancel', method: 'tools/call', params } })
+    await client.fetch('POST', {
+      body: { jsonrpc: '2.0', id: 'to-cancel', method: 'tools/call', params }
+    })
     const behind = client.call('evaluate', { script: '"free"' })
     assert.equal(await client.notify('notifications/cancelled', { requestId: 'to-cancel' }), 202)
     assert.equal((await within(behind, 'the call behind it', 5000)).json.value, 'free')
@@ -191,7 +238,10 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     const { sessionId } = await client.ok('create_session')
     assert.equal((await client.ok('navigate', { sessionId, url: site.url('/form') })).title, 'Form')
     await client.ok('close_session', { sessionId })
-    assert.equal((await client.request('server/discover')).result.supportedVersions.includes('2026-07-28'), true)
+    assert.equal(
+      (await client.request('server/discover')).result.supportedVersions.includes('2026-07-28'),
+      true
+    )
   })
 
   test('a stateless call stops when its client hangs up', async () => {
@@ -211,7 +261,9 @@ describe('over HTTP', { timeout: 120_000 }, () => {
   test('the stream of a client carries on where it broke off', async () => {
     const client = await server.connect()
     const lastEventId = await cutOff(client, 'new Promise((done) => setTimeout(done, 700, "late"))')
-    const again = await client.fetch('GET', { headers: { 'last-event-id': lastEventId, accept: 'text/event-stream' } })
+    const again = await client.fetch('GET', {
+      headers: { 'last-event-id': lastEventId, accept: 'text/event-stream' }
+    })
     assert.match(await within(again.text(), 'the rest of the stream'), /"late"/)
     await client.delete()
   })
@@ -222,10 +274,14 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     // It has ended when the one behind it has.
     await client.ok('evaluate', { script: '1' })
     for (const round of ['once', 'again']) {
-      const rest = await client.fetch('GET', { headers: { 'last-event-id': lastEventId, accept: 'text/event-stream' } })
+      const rest = await client.fetch('GET', {
+        headers: { 'last-event-id': lastEventId, accept: 'text/event-stream' }
+      })
       assert.match(await within(rest.text(), `the answer, ${round}`), /"kept"/)
     }
-    const stranger = await client.fetch('GET', { headers: { 'last-event-id': '1/nowhere', accept: 'text/event-stream' } })
+    const stranger = await client.fetch('GET', {
+      headers: { 'last-event-id': '1/nowhere', accept: 'text/event-stream' }
+    })
     assert.ok(!(await within(stranger.text(), 'the end of the stream')).includes('kept'))
     await client.delete()
   })
@@ -244,17 +300,28 @@ describe('the sessions of a server that is gone', { timeout: 60_000 }, () => {
     const client = await first.connect()
     const created = await client.createSession()
     await beMember(client, members, created)
-    const own = (await client.call('navigate', { sessionId: undefined, url: members.url('/plain') })).meta.sessionId
+    const own = (
+      await client.call('navigate', { sessionId: undefined, url: members.url('/plain') })
+    ).meta.sessionId
     assert.equal(own, created)
     const other = await first.connect()
-    const { sessionId: implicit } = (await other.call('navigate', { url: members.url('/log-in') })).meta
+    const { sessionId: implicit } = (await other.call('navigate', { url: members.url('/log-in') }))
+      .meta
     await lossLimit()
     await kill(first)
 
     const second = await startHttpServer(t, args)
     const strangers = [await second.connect(), second.stateless()]
     for (const stranger of strangers) {
-      for (const state of [undefined, 'active', 'recoverable', 'stale', 'expired', 'closed', 'error']) {
+      for (const state of [
+        undefined,
+        'active',
+        'recoverable',
+        'stale',
+        'expired',
+        'closed',
+        'error'
+      ]) {
         assert.deepEqual((await stranger.ok('list_sessions', { state })).sessions, [], state)
       }
       const { json } = await stranger.call('session_resume', { sessionId: crypto.randomUUID() })
@@ -262,17 +329,29 @@ describe('the sessions of a server that is gone', { timeout: 60_000 }, () => {
     }
     // The id is a capability token: it is all that the client of the first server has.
     const again = await second.connect()
-    assert.equal((await again.call('get_cookies', { sessionId: created })).json.details.reason, 'recoverable')
+    assert.equal(
+      (await again.call('get_cookies', { sessionId: created })).json.details.reason,
+      'recoverable'
+    )
     await again.ok('session_resume', { sessionId: created })
     assert.equal((await again.ok('get_cookies', { sessionId: created })).cookies[0].value, '42')
-    assert.deepEqual((await again.ok('list_sessions')).sessions.map(({ sessionId }) => sessionId), [created])
-    for (const stranger of strangers) assert.deepEqual((await stranger.ok('list_sessions')).sessions, [])
+    assert.deepEqual(
+      (await again.ok('list_sessions')).sessions.map(({ sessionId }) => sessionId),
+      [created]
+    )
+    for (const stranger of strangers)
+      assert.deepEqual((await stranger.ok('list_sessions')).sessions, [])
     const all = await second.program()('GET', '/sessions')
-    assert.deepEqual(all.json.sessions.map(({ session_id }) => session_id).sort(), [created, implicit].sort())
+    assert.deepEqual(
+      all.json.sessions.map(({ session_id }) => session_id).sort(),
+      [created, implicit].sort()
+    )
     await second.end()
 
     const local = await startServer(t, args)
-    const listed = (await local.ok('list_sessions', { state: 'recoverable' })).sessions.map(({ sessionId }) => sessionId)
+    const listed = (await local.ok('list_sessions', { state: 'recoverable' })).sessions.map(
+      ({ sessionId }) => sessionId
+    )
     assert.deepEqual(listed.sort(), [created, implicit].sort())
   })
 })
@@ -287,7 +366,8 @@ describe('a client that is away', { timeout: 60_000 }, () => {
     site = await startSite(scope)
     server = await startHttpServer(scope, ['--idle-timeout', '400', '--max-sessions', '2'])
   })
-  const idle = () => until(async () => (await sessions(server)) === 0, 'the end of the session', 5000)
+  const idle = () =>
+    until(async () => (await sessions(server)) === 0, 'the end of the session', 5000)
 
   test('and only ever POSTs has its session put to rest after the idle time (T-2), and finds its log-in and page again', async () => {
     const client = await server.connect()
@@ -315,7 +395,11 @@ describe('a client that is away', { timeout: 60_000 }, () => {
     const other = server.stateless()
     for (const tool of ['session_resume', 'close_session', 'get_cookies']) {
       const { json, text } = await other.call(tool, { sessionId })
-      assert.deepEqual([json?.errorCode, json?.details?.reason], ['SESSION_NOT_FOUND', 'unknown'], `${tool}: ${text}`)
+      assert.deepEqual(
+        [json?.errorCode, json?.details?.reason],
+        ['SESSION_NOT_FOUND', 'unknown'],
+        `${tool}: ${text}`
+      )
     }
     // A resource of it brings it back, and so does the tool; it stays the client's own.
     const uri = `playwright:///page/${sessionId}/page-1`
@@ -325,13 +409,19 @@ describe('a client that is away', { timeout: 60_000 }, () => {
     assert.equal((await client.ok('session_resume', { sessionId })).expiresAt, undefined)
     await idle()
     await client.ok('close_session', { sessionId })
-    assert.equal((await client.call('session_resume', { sessionId })).json.errorCode, 'SESSION_NOT_FOUND')
+    assert.equal(
+      (await client.call('session_resume', { sessionId })).json.errorCode,
+      'SESSION_NOT_FOUND'
+    )
 
     await client.ok('navigate', { url: site.url('/form') })
     const [{ sessionId: left }] = (await client.ok('list_sessions')).sessions
     await client.delete()
     assert.ok((await other.ok('session_resume', { sessionId: left })).expiresAt > Date.now())
-    assert.equal((await other.ok('evaluate', { sessionId: left, script: 'document.title' })).value, 'Form')
+    assert.equal(
+      (await other.ok('evaluate', { sessionId: left, script: 'document.title' })).value,
+      'Form'
+    )
     await other.ok('close_session', { sessionId: left })
   })
 
@@ -343,7 +433,10 @@ describe('a client that is away', { timeout: 60_000 }, () => {
     // As long as its stream is open, it is not idle.
     const stream = await other.fetch('GET', { headers: { accept: 'text/event-stream' } })
     const others = [await other.createSession(), await other.createSession()]
-    assert.equal((await client.call('evaluate', { script: '1' })).json.errorCode, 'MAX_SESSIONS_REACHED')
+    assert.equal(
+      (await client.call('evaluate', { script: '1' })).json.errorCode,
+      'MAX_SESSIONS_REACHED'
+    )
     for (const sessionId of others) await other.ok('close_session', { sessionId })
     await stream.body?.cancel()
     assert.equal((await client.ok('evaluate', { script: 'document.title' })).value, 'Form')
@@ -367,8 +460,14 @@ describe('a client that is away', { timeout: 60_000 }, () => {
     await client.ok('navigate', { url: site.url('/form') })
     const [{ sessionId }] = (await client.ok('list_sessions')).sessions
     const is = async (state) => {
-      const { stdout } = await promisify(execFile)(process.execPath, [BIN, 'sessions', '--store', file], { env: cleanEnvironment() })
-      return stdout.split('\n').some((line) => line.includes(sessionId) && line.includes(` ${state} `))
+      const { stdout } = await promisify(execFile)(
+        process.execPath,
+        [BIN, 'sessions', '--store', file],
+        { env: cleanEnvironment() }
+      )
+      return stdout
+        .split('\n')
+        .some((line) => line.includes(sessionId) && line.includes(` ${state} `))
     }
     await until(() => is('recoverable'), 'the session at rest')
     assert.equal((await client.ok('evaluate', { script: 'document.title' })).value, 'Form')
@@ -389,7 +488,10 @@ describe('a client that is away', { timeout: 60_000 }, () => {
     await client.ok('evaluate', { script: 'globalThis.mark = "kept"' })
     assert.equal((await client.ok('evaluate', { script: script(1500) })).value, 'kept')
     const stream = new AbortController()
-    const listening = await client.fetch('GET', { headers: { accept: 'text/event-stream' }, signal: stream.signal })
+    const listening = await client.fetch('GET', {
+      headers: { accept: 'text/event-stream' },
+      signal: stream.signal
+    })
     assert.equal(listening.status, 200)
     // Another client's long call is the clock.
     const clock = await server.connect()
@@ -411,13 +513,20 @@ describe('a client that is away', { timeout: 60_000 }, () => {
     const [client, stateless] = [await own.connect(), own.stateless()]
     const sessionId = await stateless.createSession()
     const pages = [site.hold('/held-1'), site.hold('/held-2')]
-    const running = [client.call('navigate', { url: site.url('/held-1') }), stateless.call('navigate', { sessionId, url: site.url('/held-2') })]
+    const running = [
+      client.call('navigate', { url: site.url('/held-1') }),
+      stateless.call('navigate', { sessionId, url: site.url('/held-2') })
+    ]
     await Promise.all(pages.map(({ requested }) => requested))
     const before = own.stderr().length
     assert.equal((await own.end()).code, 0)
     for (const page of pages) page.release()
     for (const { json, text, error } of await Promise.all(running)) {
-      assert.deepEqual([json?.errorCode, json?.retryable], ['SERVER_UNAVAILABLE', true], text || JSON.stringify(error))
+      assert.deepEqual(
+        [json?.errorCode, json?.retryable],
+        ['SERVER_UNAVAILABLE', true],
+        text || JSON.stringify(error)
+      )
     }
     assert.doesNotMatch(own.stderr().slice(before), /ERROR|WARN/)
   })

@@ -37,7 +37,11 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     }
     const { result } = await modern.request('server/discover', { _meta })
     assert.ok(result.supportedVersions.includes('2026-07-28'))
-    const called = await modern.request('tools/call', { name: 'evaluate', arguments: { script: '6 * 7' }, _meta })
+    const called = await modern.request('tools/call', {
+      name: 'evaluate',
+      arguments: { script: '6 * 7' },
+      _meta
+    })
     assert.equal(called.result.structuredContent.value, 42)
     await modern.close()
   })
@@ -71,7 +75,9 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     const created = await other.createSession()
     for (const claimed of [own, created, crypto.randomUUID(), 'nonsense']) {
       const claimant = await open({ 'troupe-own-session': claimed })
-      const { json, meta } = await claimant.call('evaluate', { script: 'globalThis.mark ?? "nothing"' })
+      const { json, meta } = await claimant.call('evaluate', {
+        script: 'globalThis.mark ?? "nothing"'
+      })
       assert.equal(json.value, 'nothing')
       assert.notEqual(meta.sessionId, claimed)
       await claimant.close()
@@ -93,8 +99,13 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     const client = await open()
     const numbers = Array.from({ length: 400 }, (_, number) => number)
     const script = (number) => `(globalThis.list ??= []).push(${number}) && list.length`
-    const answers = await Promise.all(numbers.map((number) => client.ok('evaluate', { script: script(number) })))
-    assert.deepEqual(answers.map(({ value }) => value), numbers.map((number) => number + 1))
+    const answers = await Promise.all(
+      numbers.map((number) => client.ok('evaluate', { script: script(number) }))
+    )
+    assert.deepEqual(
+      answers.map(({ value }) => value),
+      numbers.map((number) => number + 1)
+    )
     await client.close()
   })
 
@@ -110,14 +121,22 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     await client.request('ping')
     client.cut()
     const other = await open()
-    assert.equal((await within(other.ok('evaluate', { sessionId, script: '"free"' }), 'the session', 5000)).value, 'free')
+    assert.equal(
+      (await within(other.ok('evaluate', { sessionId, script: '"free"' }), 'the session', 5000))
+        .value,
+      'free'
+    )
     await other.ok('close_session', { sessionId })
     await other.close()
   })
 
   test('what is no message is answered, what is too large ends it, and the next one is served', async () => {
     const client = await open()
-    for (const [text, code] of [['{', -32700], ['17', -32600], ['{"jsonrpc":"2.0","id":7,"method":5}', -32600]]) {
+    for (const [text, code] of [
+      ['{', -32700],
+      ['17', -32600],
+      ['{"jsonrpc":"2.0","id":7,"method":5}', -32600]
+    ]) {
       const before = client.received.length
       client.sendFrame(1, text)
       const answer = await until(() => client.received[before], `the answer to ${text}`)
@@ -135,7 +154,11 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
   })
 
   test('is refused to foreign pages and hosts', async () => {
-    for (const headers of [{ origin: 'https://evil.example' }, { host: 'evil.example' }, { origin: 'null' }]) {
+    for (const headers of [
+      { origin: 'https://evil.example' },
+      { host: 'evil.example' },
+      { origin: 'null' }
+    ]) {
       await assert.rejects(server.webSocket(headers), { status: 403 })
     }
     await (await open({ origin: new URL(server.at('/')).origin })).close()
@@ -150,7 +173,12 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     // More than the buffers of the system on both sides take.
     const params = { name: 'evaluate', arguments: { script: '"x".repeat(6_000_000)' } }
     for (let id = 1000; id < 1005; id++) client.send({ id, method: 'tools/call', params })
-    const answered = async () => Number(/^troupe_calls_total\{tool="evaluate",outcome="ok"\} (\d+)$/m.exec(await (await own.fetch('/metrics')).text())?.[1])
+    const answered = async () =>
+      Number(
+        /^troupe_calls_total\{tool="evaluate",outcome="ok"\} (\d+)$/m.exec(
+          await (await own.fetch('/metrics')).text()
+        )?.[1]
+      )
     await until(async () => (await answered()) === 6, 'the calls', 30_000)
     // The client ends its side, and still reads nothing.
     client.socket.end()

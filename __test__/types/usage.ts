@@ -1,12 +1,22 @@
 // A strict TypeScript user's program. It is compiled, not run: what must be an error says so.
-import { SessionManager, TroupeError, serve, type ActionResult, type NavigateResult, type Session } from 'troupe'
+import {
+  SessionManager,
+  TroupeError,
+  serve,
+  type ActionResult,
+  type NavigateResult,
+  type Session
+} from 'troupe'
 
 export async function usage(): Promise<string> {
   await using manager = new SessionManager({ browser: 'chromium', headless: true, maxSessions: 2 })
   await manager.initialize()
   await using session: Session = await manager.createSession()
 
-  const byName = await session.navigate({ url: 'https://example.com', waitUntil: 'domcontentloaded' })
+  const byName = await session.navigate({
+    url: 'https://example.com',
+    waitUntil: 'domcontentloaded'
+  })
   const byPlace = await session.navigate('https://example.com', { timeout: 1000 })
   const status: number = byName.status + byPlace.status
   await session.click('#send', { clickCount: 2 })
@@ -21,9 +31,18 @@ export async function usage(): Promise<string> {
   // @ts-expect-error: no such event
   session.on('whenever', () => {})
 
-  new SessionManager({ browser: { type: 'chrome', args: ['--mute-audio'] }, logging: { level: 'warn' }, viewportSize: { width: 800, height: 600 } })
-  const read: string | null = (await session.getAttribute('#name', 'title')).value ?? (await session.getValue('#name')).value
-  await using server = await serve({ transport: 'http', port: 0, allowedOrigins: ['https://app.example'] })
+  new SessionManager({
+    browser: { type: 'chrome', args: ['--mute-audio'] },
+    logging: { level: 'warn' },
+    viewportSize: { width: 800, height: 600 }
+  })
+  const read: string | null =
+    (await session.getAttribute('#name', 'title')).value ?? (await session.getValue('#name')).value
+  await using server = await serve({
+    transport: 'http',
+    port: 0,
+    allowedOrigins: ['https://app.example']
+  })
   const url: string | null = server.url
 
   const saved = await session.saveState()
@@ -39,7 +58,13 @@ export async function usage(): Promise<string> {
   await manager.createSession({ storageState: { cookie: [] } })
   const { bytes }: { bytes: number } = await session.savePdf()
 
-  new SessionManager({ noSandbox: true, noAuth: false, noBoundaries: true, browserArgs: ['--mute-audio'], viewport: { width: 800, height: 600 } })
+  new SessionManager({
+    noSandbox: true,
+    noAuth: false,
+    noBoundaries: true,
+    browserArgs: ['--mute-audio'],
+    viewport: { width: 800, height: 600 }
+  })
   const text: string = (await session.getText('h1')).text
   await session.waitForLoad('networkidle', { timeout: 1000 })
   await session.mockResponse('**/users', { status: 201, json: [{ name: text }] })
@@ -74,8 +99,10 @@ export async function usage(): Promise<string> {
   try {
     await manager.closeSession(session.sessionId)
   } catch (error) {
-    const reason: string | undefined = error instanceof TroupeError ? error.details?.reason : undefined
-    if (error instanceof TroupeError && error.code === 'SESSION_NOT_FOUND') return error.suggestion ?? reason ?? ''
+    const reason: string | undefined =
+      error instanceof TroupeError ? error.details?.reason : undefined
+    if (error instanceof TroupeError && error.code === 'SESSION_NOT_FOUND')
+      return error.suggestion ?? reason ?? ''
   }
   return `${url} ${bytes} ${status} ${title} ${read} ${manager.getSession(session.sessionId)?.expiresAt}`
 }

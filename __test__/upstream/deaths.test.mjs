@@ -26,7 +26,10 @@ describe('the death of a server in upstream mode', { timeout: 120_000, skip: NO_
     const sessionId = await first.createSession()
     const closed = await first.createSession()
     const { meta } = await first.call('browser_navigate', { sessionId, url: 'http://a/before' })
-    const { meta: late } = await first.call('browser_navigate', { sessionId: closed, url: 'http://a/closed' })
+    const { meta: late } = await first.call('browser_navigate', {
+      sessionId: closed,
+      url: 'http://a/closed'
+    })
     await first.ok('close_session', { sessionId: closed })
     await lossLimit()
     await kill(first)
@@ -34,11 +37,24 @@ describe('the death of a server in upstream mode', { timeout: 120_000, skip: NO_
 
     const second = await start()
     assert.ok(await second.createSession())
-    const inState = async (state) => (await second.ok('list_sessions', { state })).sessions.map((session) => session.sessionId)
-    assert.deepEqual([await inState('recoverable'), await inState('closed')], [[sessionId], [closed]])
-    assert.match(await second.ok('get_content', { ref_id: meta.refId }), /heading "http:\/\/a\/before"/)
-    assert.match(await second.ok('get_content', { ref_id: late.refId }), /heading "http:\/\/a\/closed"/)
-    assert.deepEqual((await second.ok('list_requests', { sessionId })).requests.map(({ tool }) => tool), ['browser_navigate', 'create_session'])
+    const inState = async (state) =>
+      (await second.ok('list_sessions', { state })).sessions.map((session) => session.sessionId)
+    assert.deepEqual(
+      [await inState('recoverable'), await inState('closed')],
+      [[sessionId], [closed]]
+    )
+    assert.match(
+      await second.ok('get_content', { ref_id: meta.refId }),
+      /heading "http:\/\/a\/before"/
+    )
+    assert.match(
+      await second.ok('get_content', { ref_id: late.refId }),
+      /heading "http:\/\/a\/closed"/
+    )
+    assert.deepEqual(
+      (await second.ok('list_requests', { sessionId })).requests.map(({ tool }) => tool),
+      ['browser_navigate', 'create_session']
+    )
     const { json } = await second.call('echo', { sessionId })
     assert.deepEqual([json.errorCode, json.details.reason], ['SESSION_NOT_FOUND', 'recoverable'])
   })
@@ -48,13 +64,24 @@ describe('the death of a server in upstream mode', { timeout: 120_000, skip: NO_
     const first = await start()
     const sessionId = await first.createSession()
     await first.ok('echo', { sessionId })
-    first.send({ id: 'running', method: 'tools/call', params: { name: 'wait', arguments: { sessionId } } })
+    first.send({
+      id: 'running',
+      method: 'tools/call',
+      params: { name: 'wait', arguments: { sessionId } }
+    })
     await first.request('ping')
     await first.ok('list_requests', { sessionId })
     await kill(first)
     const second = await start()
     const { requests } = await second.ok('list_requests', { sessionId })
-    assert.deepEqual(requests.map(({ tool, status }) => [tool, status]), [['wait', 'error'], ['echo', 'success'], ['create_session', 'success']])
+    assert.deepEqual(
+      requests.map(({ tool, status }) => [tool, status]),
+      [
+        ['wait', 'error'],
+        ['echo', 'success'],
+        ['create_session', 'success']
+      ]
+    )
   })
 
   test('leaves the cursors where they were: what is read on is the correct delta', async (t) => {
@@ -68,7 +95,10 @@ describe('the death of a server in upstream mode', { timeout: 120_000, skip: NO_
     await kill(first)
     const second = await start()
     assert.equal(await second.ok('get_content', { ref_id: meta.refId }), '')
-    assert.match(await second.ok('get_content', { session_id: sessionId }), /^@@ .* @@\n\+- heading "New"\n$/)
+    assert.match(
+      await second.ok('get_content', { session_id: sessionId }),
+      /^@@ .* @@\n\+- heading "New"\n$/
+    )
     assert.equal(await second.ok('get_content', { session_id: sessionId }), '')
   })
 
@@ -77,7 +107,9 @@ describe('the death of a server in upstream mode', { timeout: 120_000, skip: NO_
     const port = String(await freePort())
     const serve = () => startHttpServer(t, [...args, '--port', port], { browser: false })
     const first = await serve()
-    const client = await startServer(t, ['--connect', `http://127.0.0.1:${port}`], { browser: false })
+    const client = await startServer(t, ['--connect', `http://127.0.0.1:${port}`], {
+      browser: false
+    })
     const sessionId = await client.createSession()
     await client.ok('log_in', { sessionId })
     const { meta } = await client.call('browser_navigate', { sessionId, url: 'http://a/page' })
@@ -100,7 +132,9 @@ describe('the death of a server in upstream mode', { timeout: 120_000, skip: NO_
     const { args } = onRecord(t)
     const port = String(await freePort())
     const server = await startHttpServer(t, [...args, '--port', port], { browser: false })
-    const client = await startServer(t, ['--connect', `http://127.0.0.1:${port}`], { browser: false })
+    const client = await startServer(t, ['--connect', `http://127.0.0.1:${port}`], {
+      browser: false
+    })
     const running = client.call('wait')
     await client.request('ping')
     server.child.kill('SIGTERM')

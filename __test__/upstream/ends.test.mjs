@@ -15,7 +15,10 @@ describe('the end of a session', { timeout: 60_000 }, () => {
     const { pid } = await who(server, { sessionId })
     await server.ok('close_session', { sessionId })
     assert.equal(readProcess(pid), null)
-    assert.deepEqual([noted('tools/call', { pid, tool: 'browser_close' }).length, noted('eof', { pid }).length], [1, 1])
+    assert.deepEqual(
+      [noted('tools/call', { pid, tool: 'browser_close' }).length, noted('eof', { pid }).length],
+      [1, 1]
+    )
   })
 
   test('tells a server that does not go by itself to end', async (t) => {
@@ -31,7 +34,10 @@ describe('the end of a session', { timeout: 60_000 }, () => {
   })
 
   test('ends one that ignores that too, and what it has started', async (t) => {
-    const { server, noted } = await startUpstream(t, { options: ['--ignore-eof', '--ignore-sigterm'], args: TIMES })
+    const { server, noted } = await startUpstream(t, {
+      options: ['--ignore-eof', '--ignore-sigterm'],
+      args: TIMES
+    })
     const sessionId = await server.createSession()
     const { pid } = await who(server, { sessionId })
     const child = JSON.parse((await server.call('start_child', { sessionId })).text).pid
@@ -61,7 +67,10 @@ describe('the end of Troupe', { timeout: 60_000 }, () => {
   }
 
   test('ends all servers within 8 s, whatever they ignore, and exits with 0', async (t) => {
-    const { server, noted } = await startUpstream(t, { options: ['--ignore-eof', '--ignore-sigterm'], args: [] })
+    const { server, noted } = await startUpstream(t, {
+      options: ['--ignore-eof', '--ignore-sigterm'],
+      args: []
+    })
     // Its own, and those that it has created.
     await who(server)
     const sessions = [await server.createSession(), await server.createSession()]

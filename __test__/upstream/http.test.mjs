@@ -9,7 +9,8 @@ import { allEnded, isAlive, readProcess } from '../support/processes.mjs'
 import { QUICK, scripted, startUpstream, until } from './upstream.mjs'
 
 const HTTP = [...QUICK, '--upstream-transport', 'http']
-const portOf = (sessionId) => 20000 + (parseInt(createHash('sha256').update(sessionId).digest('hex').slice(0, 4), 16) % 20000)
+const portOf = (sessionId) =>
+  20000 + (parseInt(createHash('sha256').update(sessionId).digest('hex').slice(0, 4), 16) % 20000)
 const who = async (client, args) => JSON.parse((await client.call('who', args)).text)
 
 describe('an upstream server by HTTP', { timeout: 60_000 }, () => {
@@ -25,7 +26,9 @@ describe('an upstream server by HTTP', { timeout: 60_000 }, () => {
     await until(() => noted('tools/call', { tool: 'wait' }).length === 1, 'the call')
     server.notify('notifications/cancelled', { requestId: id })
     await until(() => noted('notifications/cancelled').length === 1, 'the cancellation')
-    const { meta: { refId } } = await server.call('browser_navigate', { url: 'http://a/' })
+    const {
+      meta: { refId }
+    } = await server.call('browser_navigate', { url: 'http://a/' })
     assert.match(await server.ok('get_content', { refId }), /http:\/\/a\//)
     const broken = await server.call('die')
     assert.equal(broken.json.errorCode, 'UPSTREAM_UNAVAILABLE')
@@ -54,7 +57,11 @@ describe('an upstream server by HTTP', { timeout: 60_000 }, () => {
 describe('seed 003', { timeout: 120_000 }, () => {
   const startFront = async (t, args = []) => {
     const journal = scripted()
-    const server = await startHttpServer(t, [...journal.args, '--upstream-transport', 'http', ...args], { browser: false })
+    const server = await startHttpServer(
+      t,
+      [...journal.args, '--upstream-transport', 'http', ...args],
+      { browser: false }
+    )
     return { server, ...journal }
   }
 
@@ -65,7 +72,10 @@ describe('seed 003', { timeout: 120_000 }, () => {
     const [first, second] = await Promise.all([who(one), who(two)])
     assert.notEqual(first.pid, second.pid)
     assert.notEqual(first.port, second.port)
-    assert.deepEqual([first.port, second.port].map(Number), [first.session, second.session].map(portOf))
+    assert.deepEqual(
+      [first.port, second.port].map(Number),
+      [first.session, second.session].map(portOf)
+    )
   })
 
   test('T-2: the server of a conversation that is over ends after its time, the other stays', async (t) => {

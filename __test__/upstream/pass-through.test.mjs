@@ -8,7 +8,15 @@ import { startServer } from '../support/server.mjs'
 import { isAlive, readProcess } from '../support/processes.mjs'
 import { QUICK, quoted, scripted, startUpstream, until } from './upstream.mjs'
 
-const OURS = ['create_session', 'close_session', 'list_sessions', 'session_resume', 'get_content', 'get_console_content', 'list_requests']
+const OURS = [
+  'create_session',
+  'close_session',
+  'list_sessions',
+  'session_resume',
+  'get_content',
+  'get_console_content',
+  'list_requests'
+]
 
 describe('a tool of an upstream server', { timeout: 60_000 }, () => {
   const scope = shared()
@@ -17,7 +25,8 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
   before(async () => {
     up = await startUpstream(scope)
   })
-  const who = async (sessionId) => JSON.parse(await up.server.call('who', { sessionId }).then(({ text }) => text))
+  const who = async (sessionId) =>
+    JSON.parse(await up.server.call('who', { sessionId }).then(({ text }) => text))
 
   test('is listed under its name beside those of sessions and the record, in its own words', async () => {
     const { result } = await up.server.request('tools/list')
@@ -25,7 +34,10 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     assert.deepEqual(names.slice(0, OURS.length), OURS)
     const kinds = result.tools.find(({ name }) => name === 'kinds')
     assert.equal(kinds.title, 'The tool kinds')
-    assert.deepEqual(kinds.outputSchema, { type: 'object', properties: { words: { type: 'integer' } } })
+    assert.deepEqual(kinds.outputSchema, {
+      type: 'object',
+      properties: { words: { type: 'integer' } }
+    })
     assert.deepEqual(kinds.annotations, { readOnlyHint: true })
     assert.deepEqual(kinds.inputSchema.properties, { sessionId: { type: 'string' } })
   })
@@ -33,18 +45,32 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
   test('is served by the process that the list was asked of, in the first session', async () => {
     await up.server.request('tools/list')
     const { pid, session } = JSON.parse((await up.server.call('who')).text)
-    assert.deepEqual(up.noted('start').map(({ pid }) => pid), [pid])
+    assert.deepEqual(
+      up.noted('start').map(({ pid }) => pid),
+      [pid]
+    )
     assert.equal((await up.server.call('echo')).meta.sessionId, session)
   })
 
-  test('is not given the variables that configure Troupe, such as the token', { skip: process.platform !== 'linux' }, async (t) => {
-    const { server } = await startUpstream(t, { env: { TROUPE_AUTH_TOKEN: 'correct-horse', OTHER: 'inherited' } })
-    const { pid } = JSON.parse((await server.call('who')).text)
-    const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
-    assert.ok(variables.includes('OTHER=inherited'))
-    const names = variables.map((variable) => variable.split('=')[0]).filter((name) => name.startsWith('TROUPE_'))
-    assert.deepEqual(names.filter((name) => !name.startsWith('TROUPE_UPSTREAM_')), [])
-  })
+  test(
+    'is not given the variables that configure Troupe, such as the token',
+    { skip: process.platform !== 'linux' },
+    async (t) => {
+      const { server } = await startUpstream(t, {
+        env: { TROUPE_AUTH_TOKEN: 'correct-horse', OTHER: 'inherited' }
+      })
+      const { pid } = JSON.parse((await server.call('who')).text)
+      const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
+      assert.ok(variables.includes('OTHER=inherited'))
+      const names = variables
+        .map((variable) => variable.split('=')[0])
+        .filter((name) => name.startsWith('TROUPE_'))
+      assert.deepEqual(
+        names.filter((name) => !name.startsWith('TROUPE_UPSTREAM_')),
+        []
+      )
+    }
+  )
 
   test('gives all kinds of content, structured content and its own _meta', async () => {
     const { result } = await up.server.call('kinds')
@@ -52,7 +78,11 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
       result.content.map(({ type }) => type),
       ['text', 'image', 'audio', 'resource', 'resource_link']
     )
-    assert.deepEqual(result.content[0], { type: 'text', text: 'words', annotations: { priority: 1 } })
+    assert.deepEqual(result.content[0], {
+      type: 'text',
+      text: 'words',
+      annotations: { priority: 1 }
+    })
     assert.equal(result.content[3].resource.text, 'inside')
     assert.deepEqual(result.structuredContent, { words: 1 })
     assert.equal(result._meta.theirs, true)
@@ -81,10 +111,19 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
 
   test('tells its progress to who has asked for it', async () => {
     const meta = { _meta: { progressToken: 'mine' } }
-    const { result } = await up.server.request('tools/call', { name: 'step', arguments: { of: 5 }, ...meta })
+    const { result } = await up.server.request('tools/call', {
+      name: 'step',
+      arguments: { of: 5 },
+      ...meta
+    })
     assert.equal(result.content[0].text, 'stepped')
     const told = up.server.notifications('notifications/progress')
-    assert.deepEqual(told.at(-1), { progressToken: 'mine', progress: 5, total: 5, message: 'step 5' })
+    assert.deepEqual(told.at(-1), {
+      progressToken: 'mine',
+      progress: 5,
+      total: 5,
+      message: 'step 5'
+    })
   })
 
   test('is cancelled there when its client cancels it', async () => {
@@ -117,13 +156,16 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     const before = told()
     await up.server.ok('more_tools')
     await until(() => told() > before, 'the notification')
-    assert.ok((await up.server.request('tools/list')).result.tools.some(({ name }) => name === 'later'))
+    assert.ok(
+      (await up.server.request('tools/list')).result.tools.some(({ name }) => name === 'later')
+    )
     assert.equal((await up.server.call('later')).text, 'late')
   })
 
   test('is no longer listed, nor called, when its server has removed it', async (t) => {
     const up = await startUpstream(t)
-    const names = async () => (await up.server.request('tools/list')).result.tools.map(({ name }) => name)
+    const names = async () =>
+      (await up.server.request('tools/list')).result.tools.map(({ name }) => name)
     assert.ok((await names()).includes('echo'))
     const told = () => up.server.notifications('notifications/tools/list_changed').length
     const before = told()
@@ -138,7 +180,9 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
   })
 
   test('may be one of few that are chosen', async (t) => {
-    const { server } = await startUpstream(t, { args: ['--tools', 'group:session,echo,who', '--no-tools', 'who,session_resume'] })
+    const { server } = await startUpstream(t, {
+      args: ['--tools', 'group:session,echo,who', '--no-tools', 'who,session_resume']
+    })
     const { result } = await server.request('tools/list')
     assert.deepEqual(
       result.tools.map(({ name }) => name),
@@ -169,13 +213,23 @@ describe('the record of calls that are passed through', { timeout: 60_000 }, () 
     const { server } = await startUpstream(t)
     const { meta, text } = await server.call('browser_navigate', { url: 'http://a/' })
     assert.match(text, /\[Snapshot\]\(.*page-1\.yml\)/)
-    assert.equal(await server.ok('get_content', { refId: meta.refId }), '- heading "http://a/" [ref=e1]')
-    assert.match(await server.ok('get_console_content', { refId: meta.refId }), /error.*failed 1.*http:\/\/a\/b\.js:1/i)
+    assert.equal(
+      await server.ok('get_content', { refId: meta.refId }),
+      '- heading "http://a/" [ref=e1]'
+    )
+    assert.match(
+      await server.ok('get_console_content', { refId: meta.refId }),
+      /error.*failed 1.*http:\/\/a\/b\.js:1/i
+    )
     await server.call('browser_navigate', { url: 'http://b/' })
     assert.match(await server.ok('get_content', {}), /http:\/\/b\//)
     const { requests } = await server.ok('list_requests', {})
     assert.deepEqual(
-      requests.map(({ tool, hasSnapshot, consoleErrorCount }) => [tool, hasSnapshot, consoleErrorCount]),
+      requests.map(({ tool, hasSnapshot, consoleErrorCount }) => [
+        tool,
+        hasSnapshot,
+        consoleErrorCount
+      ]),
       [
         ['browser_navigate', true, 1],
         ['browser_navigate', true, 1]
@@ -189,7 +243,12 @@ describe('the record of calls that are passed through', { timeout: 60_000 }, () 
     const { server } = await startUpstream(t, { args: ['--responses', 'ref'] })
     const answer = await server.ok('browser_navigate', { url: 'http://a/' })
     assert.equal(answer.status, 'success')
-    assert.deepEqual(answer.metadata, { tool: 'browser_navigate', has_snapshot: true, has_console_logs: true, console_error_count: 1 })
+    assert.deepEqual(answer.metadata, {
+      tool: 'browser_navigate',
+      has_snapshot: true,
+      has_console_logs: true,
+      console_error_count: 1
+    })
     assert.match(await server.ok('get_content', { ref_id: answer.ref_id }), /http:\/\/a\//)
     const failed = await server.call('fail')
     assert.equal(failed.json.status, 'error')
@@ -200,7 +259,10 @@ describe('the record of calls that are passed through', { timeout: 60_000 }, () 
     const { text, meta } = await server.call('long', { length: 10_000 })
     assert.ok(text.length <= 2000)
     const [, offset] = /"offset":(\d+)/.exec(text) ?? []
-    assert.match(await server.ok('get_content', { refId: meta.refId, offset: Number(offset) }), /^line\nline/)
+    assert.match(
+      await server.ok('get_content', { refId: meta.refId, offset: Number(offset) }),
+      /^line\nline/
+    )
   })
 
   test('has the result byte for byte, and pictures beside it', { skip: NO_SQLITE }, async (t) => {
@@ -208,11 +270,15 @@ describe('the record of calls that are passed through', { timeout: 60_000 }, () 
     const { server } = await startUpstream(t, { args: ['--store', file] })
     const { meta, result } = await server.call('odd')
     assert.equal(result.content[0].text, 'ü/ 1')
-    const stored = () => query(file, `SELECT result FROM responses WHERE ref_id = '${meta.refId}'`)[0]?.result
+    const stored = () =>
+      query(file, `SELECT result FROM responses WHERE ref_id = '${meta.refId}'`)[0]?.result
     await until(stored, 'the record')
     const picture = result.content[1].data
     const sent = `{ "content": [{"type":"text", "text":"\\u00fc\\/ 1"},  {"type": "image", "annotations": {"priority": 1.0}, "data":"${picture}", "mimeType":"image/png"}], "structuredContent":{"big":12345678901234567890123,"e":1.50E+2} }`
-    assert.equal(stored(), sent.replace(`"${picture}"`, '""').replace('"image/png"}', '"image/png","picture":1}'))
+    assert.equal(
+      stored(),
+      sent.replace(`"${picture}"`, '""').replace('"image/png"}', '"image/png","picture":1}')
+    )
     const [{ data }] = query(file, `SELECT data FROM pictures WHERE ref_id = '${meta.refId}'`)
     assert.equal(data, Buffer.from(picture, 'base64').toString('hex'))
   })
@@ -226,10 +292,18 @@ describe('the record of calls that are passed through', { timeout: 60_000 }, () 
 
   test('has each error of the page as a message of its own', async (t) => {
     const { server } = await startUpstream(t)
-    const lines = ['[   5ms] [LOG] one @ http://a/:3', '[ 109ms] Error: boom', '    at f (http://a/x.js:12:5)', '[ 110ms] thrown text']
+    const lines = [
+      '[   5ms] [LOG] one @ http://a/:3',
+      '[ 109ms] Error: boom',
+      '    at f (http://a/x.js:12:5)',
+      '[ 110ms] thrown text'
+    ]
     const { meta } = await server.call('log', { lines })
     const told = await server.ok('get_console_content', { refId: meta.refId })
-    assert.equal(told, '[info] one (http://a/:3)\n[error] Error: boom\n    at f (http://a/x.js:12:5) (http://a/x.js:12:5)\n[error] thrown text')
+    assert.equal(
+      told,
+      '[info] one (http://a/:3)\n[error] Error: boom\n    at f (http://a/x.js:12:5) (http://a/x.js:12:5)\n[error] thrown text'
+    )
   })
 
   for (const store of ['memory', 'none'])
@@ -237,24 +311,47 @@ describe('the record of calls that are passed through', { timeout: 60_000 }, () 
       const { server } = await startUpstream(t, { args: [...QUICK, '--store', store] })
       const sessionId = await server.createSession()
       const inSession = () => server.ok('get_console_content', { sessionId })
-      await server.call('log', { sessionId, lines: ['[   5ms] [LOG] one @ http://a/:3', '[   6ms] [LOG] one @ http://a/:3', '[   7ms] [WARNING] two @ http://a/:4'] })
+      await server.call('log', {
+        sessionId,
+        lines: [
+          '[   5ms] [LOG] one @ http://a/:3',
+          '[   6ms] [LOG] one @ http://a/:3',
+          '[   7ms] [WARNING] two @ http://a/:4'
+        ]
+      })
       const heard = '[info] one (http://a/:3)\n[info] one (http://a/:3)\n[warn] two (http://a/:4)'
       assert.equal(await inSession(), heard)
-      const lines = ['[LOG] one @ http://a/:3', '[LOG] one @ http://a/:3', '[WARNING] two @ http://a/:4', 'Error: boom']
+      const lines = [
+        '[LOG] one @ http://a/:3',
+        '[LOG] one @ http://a/:3',
+        '[WARNING] two @ http://a/:4',
+        'Error: boom'
+      ]
       const listed = await server.call('list', { sessionId, lines })
       assert.equal(await inSession(), `${heard}\n[error] Error: boom`)
       await server.call('list', { sessionId, lines })
       assert.equal(await inSession(), `${heard}\n[error] Error: boom`)
       if (store === 'none') return
       // The call itself has all that it has listed.
-      assert.equal(await server.ok('get_console_content', { refId: listed.meta.refId }), `${heard}\n[error] Error: boom`)
+      assert.equal(
+        await server.ok('get_console_content', { refId: listed.meta.refId }),
+        `${heard}\n[error] Error: boom`
+      )
     })
 
   test('has no value that was typed', async (t) => {
     const { server } = await startUpstream(t)
-    const { meta } = await server.call('browser_type', { element: 'Name', target: 'e1', text: 'open sesame' })
+    const { meta } = await server.call('browser_type', {
+      element: 'Name',
+      target: 'e1',
+      text: 'open sesame'
+    })
     assert.doesNotMatch(await server.ok('get_content', { refId: meta.refId }), /sesame/)
-    const { text } = await server.call('browser_type', { element: 'Password', target: 'e1', text: 'hunter2' })
+    const { text } = await server.call('browser_type', {
+      element: 'Password',
+      target: 'e1',
+      text: 'hunter2'
+    })
     assert.doesNotMatch(text, /hunter2/, 'what is called a password is not told again either')
   })
 })
@@ -266,11 +363,21 @@ test('a server of the modern era is spoken to in its own', async (t) => {
 })
 
 test('a command that cannot be read stops the start, one that is not there is told by the calls', async (t) => {
-  const server = await startServer(t, ['--upstream', "npx 'a", '--upstream-transport', 'stdio'], { browser: false, handshake: false })
+  const server = await startServer(t, ['--upstream', "npx 'a", '--upstream-transport', 'stdio'], {
+    browser: false,
+    handshake: false
+  })
   assert.equal((await server.exit).code, 2)
   assert.match(server.stderr(), /a quote is not closed/)
   const { folder } = scripted()
-  const args = ['--upstream', quoted(`${folder}/nothing`), '--upstream-restarts', '1', '--upstream-restart-pause', '10']
+  const args = [
+    '--upstream',
+    quoted(`${folder}/nothing`),
+    '--upstream-restarts',
+    '1',
+    '--upstream-restart-pause',
+    '10'
+  ]
   const missing = await startServer(t, args, { browser: false })
   const { result } = await missing.request('tools/list')
   assert.deepEqual(

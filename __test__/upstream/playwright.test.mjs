@@ -32,13 +32,21 @@ describe(`@playwright/mcp ${version} behind Troupe`, { timeout: 120_000 }, () =>
     assert.match(opened.text, /### Page\n- Page URL/)
     const snapshot = await server.ok('get_content', { refId: opened.meta.refId })
     assert.match(snapshot, /- button "Buy" \[ref=e\d+\]/)
-    const clicked = await server.call('browser_click', { element: 'Buy', target: refOf(snapshot, 'Buy') })
+    const clicked = await server.call('browser_click', {
+      element: 'Buy',
+      target: refOf(snapshot, 'Buy')
+    })
     assert.equal(clicked.isError, false)
-    assert.match(await server.ok('get_console_content', { refId: clicked.meta.refId, level: 'error' }), /sold out/)
+    assert.match(
+      await server.ok('get_console_content', { refId: clicked.meta.refId, level: 'error' }),
+      /sold out/
+    )
     const changed = await server.ok('get_content', {})
     assert.match(changed, /Gone/)
     const picture = await server.call('browser_take_screenshot', {})
-    assert.ok(picture.result.content.some(({ type, data }) => type === 'image' && data.length > 1000))
+    assert.ok(
+      picture.result.content.some(({ type, data }) => type === 'image' && data.length > 1000)
+    )
     const { sessions } = await server.ok('list_sessions')
     assert.equal(sessions[0].pages[0].url, site.url('/shop'))
   })
@@ -63,12 +71,19 @@ describe(`@playwright/mcp ${version} behind Troupe`, { timeout: 120_000 }, () =>
 
   test('keeps sessions apart, and its errors are its own', async () => {
     const [one, two] = await Promise.all([server.createSession(), server.createSession()])
-    await Promise.all([server.call('browser_navigate', { sessionId: one, url: site.url('/set-cookie?who=one') }), server.call('browser_navigate', { sessionId: two, url: site.url('/') })])
+    await Promise.all([
+      server.call('browser_navigate', { sessionId: one, url: site.url('/set-cookie?who=one') }),
+      server.call('browser_navigate', { sessionId: two, url: site.url('/') })
+    ])
     await server.call('browser_navigate', { sessionId: one, url: site.url('/cookies') })
     assert.match(await server.ok('get_content', { sessionId: one }), /who=one/)
     await server.call('browser_navigate', { sessionId: two, url: site.url('/cookies') })
     assert.doesNotMatch(await server.ok('get_content', { sessionId: two }), /who=one/)
-    const failed = await server.call('browser_click', { sessionId: two, element: 'x', target: 'e999' })
+    const failed = await server.call('browser_click', {
+      sessionId: two,
+      element: 'x',
+      target: 'e999'
+    })
     assert.equal(failed.isError, true)
     assert.match(failed.text, /### Error/)
     await Promise.all([one, two].map((sessionId) => server.ok('close_session', { sessionId })))
@@ -76,41 +91,66 @@ describe(`@playwright/mcp ${version} behind Troupe`, { timeout: 120_000 }, () =>
 })
 
 describe('a session on @playwright/mcp', { timeout: 120_000 }, () => {
-  test('comes back with its pages and cookies after the death of Troupe, and says what does not', { skip: NO_SQLITE }, async (t) => {
-    const site = await memberSite(t)
-    const args = behind(playwright(['--caps=storage']))
-    const env = { TROUPE_STORE: recordFor(t) }
-    const first = await startServer(t, args, { browser: false, env })
-    const sessionId = await first.createSession()
-    await first.call('browser_navigate', { sessionId, url: site.url('/log-in') })
-    await first.call('browser_tabs', { sessionId, action: 'new', url: site.url('/plain') })
-    const saved = async () => (await first.ok('list_sessions', {})).sessions[0].pages.length === 2
-    await until(saved, 'two pages')
-    await until(() => JSON.stringify(query(env.TROUPE_STORE, 'SELECT state FROM session_snapshots')).includes('sid'), 'the storage state')
-    const below = descendants(first.child.pid)
-    first.child.kill('SIGKILL')
-    await allEnded(below)
-    const second = await startServer(t, args, { browser: false, env })
-    const back = await second.ok('session_resume', { sessionId })
-    assert.match(back.message, /Brought back: cookies and localStorage, the page .*members, the page .*plain\. Not brought back: .*sessionStorage/)
-    const tabs = await second.call('browser_tabs', { sessionId, action: 'list' })
-    assert.match(tabs.text, /0: .*members\)\n- 1: \(current\).*plain/)
-    await second.call('browser_tabs', { sessionId, action: 'select', index: 0 })
-    const { meta } = await second.call('browser_snapshot', { sessionId })
-    assert.match(await second.ok('get_content', { refId: meta.refId }), /heading "Members"/)
-  })
+  test(
+    'comes back with its pages and cookies after the death of Troupe, and says what does not',
+    { skip: NO_SQLITE },
+    async (t) => {
+      const site = await memberSite(t)
+      const args = behind(playwright(['--caps=storage']))
+      const env = { TROUPE_STORE: recordFor(t) }
+      const first = await startServer(t, args, { browser: false, env })
+      const sessionId = await first.createSession()
+      await first.call('browser_navigate', { sessionId, url: site.url('/log-in') })
+      await first.call('browser_tabs', { sessionId, action: 'new', url: site.url('/plain') })
+      const saved = async () => (await first.ok('list_sessions', {})).sessions[0].pages.length === 2
+      await until(saved, 'two pages')
+      await until(
+        () =>
+          JSON.stringify(query(env.TROUPE_STORE, 'SELECT state FROM session_snapshots')).includes(
+            'sid'
+          ),
+        'the storage state'
+      )
+      const below = descendants(first.child.pid)
+      first.child.kill('SIGKILL')
+      await allEnded(below)
+      const second = await startServer(t, args, { browser: false, env })
+      const back = await second.ok('session_resume', { sessionId })
+      assert.match(
+        back.message,
+        /Brought back: cookies and localStorage, the page .*members, the page .*plain\. Not brought back: .*sessionStorage/
+      )
+      const tabs = await second.call('browser_tabs', { sessionId, action: 'list' })
+      assert.match(tabs.text, /0: .*members\)\n- 1: \(current\).*plain/)
+      await second.call('browser_tabs', { sessionId, action: 'select', index: 0 })
+      const { meta } = await second.call('browser_snapshot', { sessionId })
+      assert.match(await second.ok('get_content', { refId: meta.refId }), /heading "Members"/)
+    }
+  )
 
   test('without --caps=storage comes back with its page, and says that its cookies do not', async (t) => {
     const site = await memberSite(t)
     const server = await startBehind(t, playwright())
     await server.call('browser_navigate', { url: site.url('/plain') })
-    const [{ pid }] = descendants(server.child.pid).filter(({ command }) => command.some((word) => word.endsWith('cli.js')))
+    const [{ pid }] = descendants(server.child.pid).filter(({ command }) =>
+      command.some((word) => word.endsWith('cli.js'))
+    )
     process.kill(pid, 'SIGKILL')
-    await until(async () => /Plain/.test((await server.call('browser_snapshot', {})).text), 'the page')
+    await until(
+      async () => /Plain/.test((await server.call('browser_snapshot', {})).text),
+      'the page'
+    )
     const { sessions } = await server.ok('list_sessions')
     const { message } = await server.ok('session_resume', { sessionId: sessions[0].sessionId })
-    assert.match(message, /Not brought back: cookies and storage \(they were not kept: start it with --caps=storage\)/)
+    assert.match(
+      message,
+      /Not brought back: cookies and storage \(they were not kept: start it with --caps=storage\)/
+    )
   })
 })
 
-test('two conversations with @playwright/mcp by HTTP, each on a port of its own', { timeout: 120_000 }, (t) => realConversations(t, 2))
+test(
+  'two conversations with @playwright/mcp by HTTP, each on a port of its own',
+  { timeout: 120_000 },
+  (t) => realConversations(t, 2)
+)

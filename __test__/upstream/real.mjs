@@ -13,12 +13,26 @@ const program = (path) => fileURLToPath(new URL(`../../node_modules/${path}`, im
 const isRoot = process.getuid?.() === 0
 
 /** The words of a command of @playwright/mcp. @param {string[]} [more] */
-export const playwright = (more = []) =>
-  [process.execPath, program('@playwright/mcp/cli.js'), '--headless', '--isolated', '--executable-path', BROWSER, ...(isRoot ? ['--no-sandbox'] : []), ...more]
+export const playwright = (more = []) => [
+  process.execPath,
+  program('@playwright/mcp/cli.js'),
+  '--headless',
+  '--isolated',
+  '--executable-path',
+  BROWSER,
+  ...(isRoot ? ['--no-sandbox'] : []),
+  ...more
+]
 
 /** The words of a command of chrome-devtools-mcp. */
 export const devtools = () => [
-  ...[process.execPath, program('chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js'), '--headless', '--isolated', '--no-usage-statistics'],
+  ...[
+    process.execPath,
+    program('chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js'),
+    '--headless',
+    '--isolated',
+    '--no-usage-statistics'
+  ],
   ...['--executablePath', BROWSER, ...(isRoot ? ['--chromeArg=--no-sandbox'] : [])]
 ]
 
@@ -32,7 +46,8 @@ export function behind(words) {
 }
 
 /** @param {{ after: (end: () => unknown) => void }} t @param {string[]} words @param {string[]} [args] @param {object} [options] */
-export const startBehind = (t, words, args = [], options = {}) => startServer(t, [...behind(words), ...args], { browser: false, ...options })
+export const startBehind = (t, words, args = [], options = {}) =>
+  startServer(t, [...behind(words), ...args], { browser: false, ...options })
 
 /** So many of them start at once: each takes a second of a processor. */
 const AT_ONCE = 4
@@ -44,8 +59,19 @@ const AT_ONCE = 4
  */
 export async function realConversations(t, count) {
   const site = await startSite(t)
-  const patience = ['--max-sessions', String(count), '--upstream-start-timeout', '120000', '--upstream-ping-timeout', '60000']
-  const server = await startHttpServer(t, [...behind(playwright()), '--upstream-transport', 'http', ...patience], { browser: false })
+  const patience = [
+    '--max-sessions',
+    String(count),
+    '--upstream-start-timeout',
+    '120000',
+    '--upstream-ping-timeout',
+    '60000'
+  ]
+  const server = await startHttpServer(
+    t,
+    [...behind(playwright()), '--upstream-transport', 'http', ...patience],
+    { browser: false }
+  )
   const begun = performance.now()
   /** @type {Awaited<ReturnType<typeof server.connect>>[]} */
   const clients = []
@@ -62,11 +88,19 @@ export async function realConversations(t, count) {
   // All are there now: what one has set, the others could see.
   for (const [number, client] of clients.entries()) {
     const { text } = await client.call('browser_navigate', { url: site.url('/cookies') })
-    const { text: seen } = await client.call('browser_evaluate', { function: '() => document.body.innerText' })
+    const { text: seen } = await client.call('browser_evaluate', {
+      function: '() => document.body.innerText'
+    })
     assert.match(seen, new RegExp(`whose=${number}\\b`), text)
   }
-  const ports = new Set(below.flatMap(({ command }) => (command.includes('--port') ? [command[command.indexOf('--port') + 1]] : [])))
-  t.diagnostic(`${count} conversations, ${below.length} processes, ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+  const ports = new Set(
+    below.flatMap(({ command }) =>
+      command.includes('--port') ? [command[command.indexOf('--port') + 1]] : []
+    )
+  )
+  t.diagnostic(
+    `${count} conversations, ${below.length} processes, ${((performance.now() - begun) / 1000).toFixed(1)} s`
+  )
   assert.equal(ports.size, count, 'each has a port of its own')
   assert.equal((await server.end()).code, 0)
   await allEnded(below)

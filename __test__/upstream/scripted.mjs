@@ -12,19 +12,33 @@ import { parseArgs } from 'node:util'
 const flag = /** @type {const} */ ({ type: 'boolean', default: false })
 const text = /** @type {const} */ ({ type: 'string' })
 const { values: options } = parseArgs({
-  options: { journal: text, port: text, 'ignore-sigterm': flag, 'ignore-eof': flag, modern: flag, storage: flag }
+  options: {
+    journal: text,
+    port: text,
+    'ignore-sigterm': flag,
+    'ignore-eof': flag,
+    modern: flag,
+    storage: flag
+  }
 })
 const folder = process.env.TROUPE_UPSTREAM_OUTPUT_DIR ?? '.'
 
 function note(event) {
-  if (options.journal) appendFileSync(options.journal, `${JSON.stringify({ pid: process.pid, session: process.env.TROUPE_UPSTREAM_SESSION_ID, ...event })}\n`)
+  if (options.journal)
+    appendFileSync(
+      options.journal,
+      `${JSON.stringify({ pid: process.pid, session: process.env.TROUPE_UPSTREAM_SESSION_ID, ...event })}\n`
+    )
 }
 
 note({ event: 'start', port: options.port })
 if (options['ignore-sigterm']) process.on('SIGTERM', () => note({ event: 'SIGTERM' }))
 
-const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
-const said = (said) => ({ content: [{ type: 'text', text: typeof said === 'string' ? said : JSON.stringify(said) }] })
+const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
+const said = (said) => ({
+  content: [{ type: 'text', text: typeof said === 'string' ? said : JSON.stringify(said) }]
+})
 let state = { cookies: [], origins: [] }
 let url = ''
 let lines = 0
@@ -35,9 +49,14 @@ const ODD = `{ "content": [{"type":"text", "text":"\\u00fc\\/ 1"},  {"type": "im
 function page(content) {
   const file = join(folder, `page-${++lines}.yml`)
   writeFileSync(file, content)
-  appendFileSync(join(folder, 'console.log'), `[ ${lines}ms] [ERROR] failed ${lines} @ http://a/b.js:${lines}\n`)
+  appendFileSync(
+    join(folder, 'console.log'),
+    `[ ${lines}ms] [ERROR] failed ${lines} @ http://a/b.js:${lines}\n`
+  )
   const link = (path) => relative(process.cwd(), path)
-  return said(`### Page\n- Page URL: ${url}\n### Snapshot\n- [Snapshot](${link(file)})\n### Events\n- New console entries: ${link(join(folder, 'console.log'))}#L${lines}`)
+  return said(
+    `### Page\n- Page URL: ${url}\n### Snapshot\n- [Snapshot](${link(file)})\n### Events\n- New console entries: ${link(join(folder, 'console.log'))}#L${lines}`
+  )
 }
 
 /** By name: what a tool does. `tell` sends a notification. @type {Record<string, (args: any, call: { id: unknown, token: unknown, tell: (message: object) => void }) => any>} */
@@ -48,7 +67,10 @@ const TOOLS = {
       { type: 'text', text: 'words', annotations: { priority: 1 } },
       { type: 'image', data: PIXEL, mimeType: 'image/png' },
       { type: 'audio', data: 'UklGRg==', mimeType: 'audio/wav' },
-      { type: 'resource', resource: { uri: 'file:///a.txt', mimeType: 'text/plain', text: 'inside' } },
+      {
+        type: 'resource',
+        resource: { uri: 'file:///a.txt', mimeType: 'text/plain', text: 'inside' }
+      },
       { type: 'resource_link', uri: 'file:///b.txt', name: 'b' }
     ],
     structuredContent: { words: 1 },
@@ -59,15 +81,28 @@ const TOOLS = {
     throw Object.assign(new Error('`x` is missing'), { code: -32602 })
   },
   long: ({ length }) => said('line\n'.repeat(length / 5)),
-  who: () => said({ pid: process.pid, session: process.env.TROUPE_UPSTREAM_SESSION_ID, folder, port: options.port }),
+  who: () =>
+    said({
+      pid: process.pid,
+      session: process.env.TROUPE_UPSTREAM_SESSION_ID,
+      folder,
+      port: options.port
+    }),
   step: ({ of }, { token, tell }) => {
-    for (let done = 1; done <= of; done++) tell({ method: 'notifications/progress', params: { progressToken: token, progress: done, total: of, message: `step ${done}` } })
+    for (let done = 1; done <= of; done++)
+      tell({
+        method: 'notifications/progress',
+        params: { progressToken: token, progress: done, total: of, message: `step ${done}` }
+      })
     return said('stepped')
   },
   steady: async ({ of, pause }, { token, tell }) => {
     for (let done = 1; done <= of; done++) {
       await new Promise((resolve) => setTimeout(resolve, pause))
-      tell({ method: 'notifications/progress', params: { progressToken: token, progress: done, total: of } })
+      tell({
+        method: 'notifications/progress',
+        params: { progressToken: token, progress: done, total: of }
+      })
     }
     return said('stepped')
   },
@@ -77,27 +112,36 @@ const TOOLS = {
     return page(`- heading "${args.url}" [ref=e1]`)
   },
   show: ({ text }) => page(text),
-  inline: ({ text }) => said(`### Page\n- Page URL: ${url}\n### Snapshot\n\`\`\`yaml\n${text}\n\`\`\``),
+  inline: ({ text }) =>
+    said(`### Page\n- Page URL: ${url}\n### Snapshot\n\`\`\`yaml\n${text}\n\`\`\``),
   // A result that no other JSON writer would write so.
   odd: () => ({ [RAW]: ODD }),
   log: ({ lines }) => {
     const file = join(folder, 'console.log')
     writeFileSync(file, lines.join('\n') + '\n')
-    return said(`### Events\n- New console entries: ${relative(process.cwd(), file)}#L1-L${lines.length}`)
+    return said(
+      `### Events\n- New console entries: ${relative(process.cwd(), file)}#L1-L${lines.length}`
+    )
   },
-  list: ({ lines }) => said(`### Result\nTotal messages: ${lines.length} (Errors: 0, Warnings: 0)\n\n${lines.join('\n')}`),
+  list: ({ lines }) =>
+    said(
+      `### Result\nTotal messages: ${lines.length} (Errors: 0, Warnings: 0)\n\n${lines.join('\n')}`
+    ),
   browser_type: ({ text }) => said(`### Ran Playwright code\nawait page.fill('${text}');`),
   browser_close: () => said('closed'),
   die: () => process.kill(process.pid, 'SIGKILL'),
   exit: () => process.exit(4),
   hang: () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0),
   garbage: () => {
-    process.stdout.write('Debugger attached.\n{"jsonrpc": \n\u0000\u0001\n\n{"jsonrpc":"2.0","id":987654,"result":{}}\n[]\n')
+    process.stdout.write(
+      'Debugger attached.\n{"jsonrpc": \n\u0000\u0001\n\n{"jsonrpc":"2.0","id":987654,"result":{}}\n[]\n'
+    )
     return said('clean')
   },
   flood: async ({ lines }) => {
     for (let line = 0; line < lines; line++) {
-      if (!process.stderr.write(`${line} ${'x'.repeat(1000)}\n`)) await new Promise((resolve) => process.stderr.once('drain', resolve))
+      if (!process.stderr.write(`${line} ${'x'.repeat(1000)}\n`))
+        await new Promise((resolve) => process.stderr.once('drain', resolve))
     }
     return said('dry')
   },
@@ -106,8 +150,12 @@ const TOOLS = {
     return said('deaf')
   },
   start_child: () => {
-    const child = spawn('/bin/sh', ['-c', "trap '' TERM; echo up; while :; do sleep 1; done"], { stdio: ['ignore', 'pipe', 'ignore'] })
-    return new Promise((resolve) => child.stdout.once('data', () => resolve(said({ pid: child.pid }))))
+    const child = spawn('/bin/sh', ['-c', "trap '' TERM; echo up; while :; do sleep 1; done"], {
+      stdio: ['ignore', 'pipe', 'ignore']
+    })
+    return new Promise((resolve) =>
+      child.stdout.once('data', () => resolve(said({ pid: child.pid })))
+    )
   },
   fewer_tools: ({ name }, { tell }) => {
     delete TOOLS[name]
@@ -130,7 +178,21 @@ if (options.storage) {
     return said('saved')
   }
   TOOLS.log_in = () => {
-    state = { cookies: [{ name: 'user', value: 'me', domain: 'a', path: '/', expires: -1, httpOnly: true, secure: false, sameSite: 'Lax' }], origins: [] }
+    state = {
+      cookies: [
+        {
+          name: 'user',
+          value: 'me',
+          domain: 'a',
+          path: '/',
+          expires: -1,
+          httpOnly: true,
+          secure: false,
+          sameSite: 'Lax'
+        }
+      ],
+      origins: []
+    }
     return said('in')
   }
 }
@@ -141,30 +203,51 @@ const listed = () =>
     name,
     title: `The tool ${name}`,
     description: `Does what ${name} does`,
-    inputSchema: { type: 'object', properties: name === 'refuse' ? { x: { type: 'string' } } : {}, additionalProperties: name === 'echo' },
+    inputSchema: {
+      type: 'object',
+      properties: name === 'refuse' ? { x: { type: 'string' } } : {},
+      additionalProperties: name === 'echo'
+    },
     annotations: { readOnlyHint: READS.includes(name) },
-    ...(name === 'kinds' && { outputSchema: { type: 'object', properties: { words: { type: 'integer' } } } })
+    ...(name === 'kinds' && {
+      outputSchema: { type: 'object', properties: { words: { type: 'integer' } } }
+    })
   }))
 
 /** @param {any} message @param {(message: object) => void} tell @returns {Promise<object | undefined>} the answer */
 async function answer({ id, method, params }, tell) {
-  note({ event: method, ...(method === 'tools/call' && { tool: params.name }), ...(method === 'notifications/cancelled' && { id: params.requestId }) })
+  note({
+    event: method,
+    ...(method === 'tools/call' && { tool: params.name }),
+    ...(method === 'notifications/cancelled' && { id: params.requestId })
+  })
   if (id === undefined) return undefined
   const revision = params?._meta?.['io.modelcontextprotocol/protocolVersion']
   try {
-    if (options.modern !== (revision === '2026-07-28')) throw Object.assign(new Error('another era'), { code: -32601 })
-    return { id, result: await result(method, params, { id, token: params?._meta?.progressToken, tell }) }
+    if (options.modern !== (revision === '2026-07-28'))
+      throw Object.assign(new Error('another era'), { code: -32601 })
+    return {
+      id,
+      result: await result(method, params, { id, token: params?._meta?.progressToken, tell })
+    }
   } catch (error) {
     return { id, error: { code: error.code ?? -32603, message: error.message } }
   }
 }
 
 function result(method, params, call) {
-  if (method === 'initialize') return { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true } }, serverInfo: { name: 'scripted', version: '1' } }
-  if (method === 'server/discover') return { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } }
+  if (method === 'initialize')
+    return {
+      protocolVersion: params.protocolVersion,
+      capabilities: { tools: { listChanged: true } },
+      serverInfo: { name: 'scripted', version: '1' }
+    }
+  if (method === 'server/discover')
+    return { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } }
   if (method === 'ping') return {}
   if (method === 'tools/list') return { tools: listed() }
-  if (method === 'tools/call' && params.name in TOOLS) return TOOLS[params.name](params.arguments ?? {}, call)
+  if (method === 'tools/call' && params.name in TOOLS)
+    return TOOLS[params.name](params.arguments ?? {}, call)
   throw Object.assign(new Error(`unknown: ${method} ${params?.name}`), { code: -32601 })
 }
 
@@ -204,7 +287,10 @@ function serveHttp(port) {
       return void response.writeHead(202).end()
     }
     const events = (message) => response.write(`event: message\ndata: ${line(message)}\n`)
-    response.writeHead(200, { 'content-type': 'text/event-stream', 'mcp-session-id': `s-${process.pid}` })
+    response.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'mcp-session-id': `s-${process.pid}`
+    })
     response.flushHeaders()
     events(await answer(message, events))
     response.end()

@@ -49,7 +49,9 @@ describe('an upstream server', { timeout: 60_000 }, () => {
   })
 
   test('that answers pings, but not a call, gets the call canceled after --upstream-call-timeout', async (t) => {
-    const { server, noted } = await startUpstream(t, { args: [...QUICK, '--upstream-call-timeout', '300'] })
+    const { server, noted } = await startUpstream(t, {
+      args: [...QUICK, '--upstream-call-timeout', '300']
+    })
     const pid = await pidOf(server)
     const { json } = await server.call('wait')
     assert.equal(json.errorCode, 'TIMEOUT', JSON.stringify(json))
@@ -62,10 +64,14 @@ describe('an upstream server', { timeout: 60_000 }, () => {
   })
 
   test('serves calls that came while it was started again', async (t) => {
-    const { server } = await startUpstream(t, { args: [...QUICK, '--upstream-restart-pause', '500'] })
+    const { server } = await startUpstream(t, {
+      args: [...QUICK, '--upstream-restart-pause', '500']
+    })
     const sessionId = await server.createSession()
     await server.call('die', { sessionId })
-    const answers = await Promise.all([1, 2, 3, 4].map((n) => server.call('echo', { sessionId, n })))
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map((n) => server.call('echo', { sessionId, n }))
+    )
     assert.deepEqual(
       answers.map(({ json }) => json.n),
       [1, 2, 3, 4]
@@ -106,7 +112,11 @@ describe('an upstream server that does not come', { timeout: 60_000 }, () => {
     const broken = join(folder, 'broken')
     const script = `if [ -e ${broken} ]; then echo "{\\"event\\":\\"start\\"}" >> ${folder}/journal; echo there is no display >&2; exit 3; fi; exec "$0" "$@"`
     const upstream = ['--upstream', `/bin/sh -c ${quoted(script)} ${command}`, ...given.slice(2)]
-    return { noted, args: [...upstream, ...QUICK, ...args], set: (on) => (on ? writeFileSync(broken, '') : rmSync(broken)) }
+    return {
+      noted,
+      args: [...upstream, ...QUICK, ...args],
+      set: (on) => (on ? writeFileSync(broken, '') : rmSync(broken))
+    }
   }
 
   test('is tried again three times, then given up, and comes back by itself', async (t) => {
@@ -138,16 +148,27 @@ describe('an upstream server that does not come', { timeout: 60_000 }, () => {
     // Another session has a server at once.
     const other = await client.createSession()
     assert.equal((await client.call('echo', { sessionId: other })).isError, false)
-    assert.deepEqual(await health().then(({ status, body }) => [status, body.status]), [200, 'degraded'])
+    assert.deepEqual(await health().then(({ status, body }) => [status, body.status]), [
+      200,
+      'degraded'
+    ])
     await until(async () => (await health()).body.status === 'ok', 'its return', 10_000)
-    assert.deepEqual((await client.call('echo', { a: 1, sessionId: json.sessionId })).json, { a: 1 })
+    assert.deepEqual((await client.call('echo', { a: 1, sessionId: json.sessionId })).json, {
+      a: 1
+    })
   })
 
   test('at its first start is tried again as later, then given up, and comes back by itself', async (t) => {
-    const { noted, args, set } = failing(['--upstream-restart-pause', '150', '--upstream-restart-window', '4000'])
+    const { noted, args, set } = failing([
+      '--upstream-restart-pause',
+      '150',
+      '--upstream-restart-window',
+      '4000'
+    ])
     set(true)
     const server = await startServer(t, args, { browser: false })
-    const listed = async () => (await server.request('tools/list')).result.tools.map(({ name }) => name)
+    const listed = async () =>
+      (await server.request('tools/list')).result.tools.map(({ name }) => name)
     const begun = performance.now()
     assert.ok(!(await listed()).includes('echo'), 'the list does not wait for further attempts')
     const { json } = await server.call('echo')
@@ -161,7 +182,11 @@ describe('an upstream server that does not come', { timeout: 60_000 }, () => {
     await listed()
     assert.equal(noted('start').length, 4, 'it is not tried for each call')
     set(false)
-    await until(() => server.notifications('notifications/tools/list_changed').length > 0, 'its return', 10_000)
+    await until(
+      () => server.notifications('notifications/tools/list_changed').length > 0,
+      'its return',
+      10_000
+    )
     assert.ok((await listed()).includes('echo'))
     assert.equal((await server.call('echo')).isError, false)
     assert.equal(noted('start').length, 5, 'the server that was started serves the session')
@@ -169,9 +194,15 @@ describe('an upstream server that does not come', { timeout: 60_000 }, () => {
 
   test('is why POST /api/sessions is refused as long as /health says so', async (t) => {
     const { noted, args, set } = failing(['--upstream-restart-window', '3000'])
-    const server = await startHttpServer(t, args, { browser: false, env: { TROUPE_AUTH_TOKEN: 'correct-horse' } })
+    const server = await startHttpServer(t, args, {
+      browser: false,
+      env: { TROUPE_AUTH_TOKEN: 'correct-horse' }
+    })
     const ask = server.program()
-    const statuses = async () => [(await fetch(server.at('/health'))).status, (await ask('POST', '/sessions')).status]
+    const statuses = async () => [
+      (await fetch(server.at('/health'))).status,
+      (await ask('POST', '/sessions')).status
+    ]
     assert.deepEqual(await statuses(), [200, 201])
     set(true)
     const { json } = await ask('POST', '/requests', { tool: 'echo' })
@@ -183,7 +214,11 @@ describe('an upstream server that does not come', { timeout: 60_000 }, () => {
     await ask('POST', '/sessions')
     assert.equal(noted('start').length, before, 'it is not tried for each request')
     set(false)
-    await until(async () => (await fetch(server.at('/health'))).status === 200, 'its return', 10_000)
+    await until(
+      async () => (await fetch(server.at('/health'))).status === 200,
+      'its return',
+      10_000
+    )
     assert.deepEqual(await statuses(), [200, 201])
   })
 

@@ -11,7 +11,14 @@ const SCRIPTED = fileURLToPath(new URL('scripted.mjs', import.meta.url))
 /** Faster than a person would have it: a hang is found, and a restart made, within a second. */
 export const QUICK = [
   ...['--upstream-ping-interval', '100', '--upstream-ping-timeout', '200'],
-  ...['--upstream-restart-pause', '50', '--upstream-close-timeout', '300', '--upstream-term-timeout', '300']
+  ...[
+    '--upstream-restart-pause',
+    '50',
+    '--upstream-close-timeout',
+    '300',
+    '--upstream-term-timeout',
+    '300'
+  ]
 ]
 
 /** A shell's word. @param {string} word */
@@ -35,10 +42,23 @@ export function outputFolder() {
 export function scripted(options = []) {
   const folder = outputFolder()
   const journal = join(folder, 'journal')
-  const command = [process.execPath, SCRIPTED, '--journal', journal, ...options].map(quoted).join(' ')
+  const command = [process.execPath, SCRIPTED, '--journal', journal, ...options]
+    .map(quoted)
+    .join(' ')
   /** @returns {any[]} */
-  const events = () => (existsSync(journal) ? readFileSync(journal, 'utf8').trim().split('\n').filter(Boolean).map((line) => JSON.parse(line)) : [])
-  const noted = (name, what = {}) => events().filter(({ event, ...more }) => event === name && Object.entries(what).every(([key, value]) => more[key] === value))
+  const events = () =>
+    existsSync(journal)
+      ? readFileSync(journal, 'utf8')
+          .trim()
+          .split('\n')
+          .filter(Boolean)
+          .map((line) => JSON.parse(line))
+      : []
+  const noted = (name, what = {}) =>
+    events().filter(
+      ({ event, ...more }) =>
+        event === name && Object.entries(what).every(([key, value]) => more[key] === value)
+    )
   return { folder, command, events, noted, args: ['--upstream', command, '--output-dir', folder] }
 }
 

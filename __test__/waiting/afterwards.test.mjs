@@ -6,36 +6,55 @@ import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { isPending, within } from '../support/wait.mjs'
 
-const button = (script, more = '') => `<!doctype html><title>Button</title><button id="go" onclick="${script}">Go</button><div id="out">nothing</div>${more}`
+const button = (script, more = '') =>
+  `<!doctype html><title>Button</title><button id="go" onclick="${script}">Go</button><div id="out">nothing</div>${more}`
 
 describe('after an action', { timeout: 60_000 }, () => {
   const { server, site } = startShared({
     routes: {
       '/data': (_request, response) => response.end('data'),
       '/more': (_request, response) => response.end('more'),
-      '/lib.js': (_request, response) => response.setHeader('content-type', 'text/javascript').end('out.textContent = "script ran"'),
-      '/fetches': button(`fetch('/data').then((r) => r.text()).then((text) => { out.textContent = text })`),
-      '/xhr': button(`const x = new XMLHttpRequest(); x.open('GET', '/data'); x.onload = () => { out.textContent = x.responseText }; x.send()`),
-      '/chain': button(`fetch('/data').then((r) => r.text()).then((a) => fetch('/more').then((r) => r.text()).then((b) => { out.textContent = a + b }))`),
-      '/timer': button(`setTimeout(() => fetch('/data').then(() => { out.textContent = 'late' }), 0)`),
-      '/script': button(`const s = document.createElement('script'); s.src = '/lib.js'; document.body.append(s)`),
+      '/lib.js': (_request, response) =>
+        response.setHeader('content-type', 'text/javascript').end('out.textContent = "script ran"'),
+      '/fetches': button(
+        `fetch('/data').then((r) => r.text()).then((text) => { out.textContent = text })`
+      ),
+      '/xhr': button(
+        `const x = new XMLHttpRequest(); x.open('GET', '/data'); x.onload = () => { out.textContent = x.responseText }; x.send()`
+      ),
+      '/chain': button(
+        `fetch('/data').then((r) => r.text()).then((a) => fetch('/more').then((r) => r.text()).then((b) => { out.textContent = a + b }))`
+      ),
+      '/timer': button(
+        `setTimeout(() => fetch('/data').then(() => { out.textContent = 'late' }), 0)`
+      ),
+      '/script': button(
+        `const s = document.createElement('script'); s.src = '/lib.js'; document.body.append(s)`
+      ),
       // Nothing of it is kept for later, so that its body waits for a reader.
-      '/fresh': (_request, response) => response.writeHead(200, { 'cache-control': 'no-store', 'content-length': 4 }).end('text'),
-      '/endless': (_request, response) => response.writeHead(200, { 'cache-control': 'no-store' }).write('a part'),
+      '/fresh': (_request, response) =>
+        response.writeHead(200, { 'cache-control': 'no-store', 'content-length': 4 }).end('text'),
+      '/endless': (_request, response) =>
+        response.writeHead(200, { 'cache-control': 'no-store' }).write('a part'),
       '/in-parts': (_request, response) => {
         response.writeHead(200, { 'cache-control': 'no-store', 'content-length': 8 }).write('half')
         setTimeout(() => response.end('full'), 300)
       },
       '/unread': button(`fetch('/fresh').then((r) => { out.textContent = r.status })`),
       '/unread-endless': button(`fetch('/endless').then((r) => { out.textContent = r.status })`),
-      '/reads-parts': button(`fetch('/in-parts').then((r) => r.text()).then((text) => { out.textContent = text })`),
+      '/reads-parts': button(
+        `fetch('/in-parts').then((r) => r.text()).then((text) => { out.textContent = text })`
+      ),
       '/board': `<title>Board</title><p id=card style="width:60px">Card</p><p id=column style="width:60px">Column</p>`,
-      '/picture': button(`const i = new Image(); i.src = '/hang'; document.body.append(i); out.textContent = 'clicked'`),
+      '/picture': button(
+        `const i = new Image(); i.src = '/hang'; document.body.append(i); out.textContent = 'clicked'`
+      ),
       '/stream': button(`fetch('/hang'); out.textContent = 'clicked'`),
       '/goes': button(`location.href = '/slow-data'`),
       '/goes-astray': button(`location.href = '/hang'`),
       '/goes-later': button(`fetch('/data').then(() => { location.href = '/form' })`),
-      '/slow-data': (_request, response) => response.end('<title>Arrived</title><div id="out"></div><script src="/lib.js"></script>'),
+      '/slow-data': (_request, response) =>
+        response.end('<title>Arrived</title><div id="out"></div><script src="/lib.js"></script>'),
       '/pushes': button(`history.pushState({}, '', '/pushed'); document.title = 'Pushed'`),
       '/opens': button(`window.open('/form')`),
       '/opens-two': button(`window.open('/form'); window.open('/data')`),
@@ -101,7 +120,10 @@ describe('after an action', { timeout: 60_000 }, () => {
 
   test('a drag of which nothing comes says so', async () => {
     await at('/board')
-    const { message, changes } = await server.ok('drag_and_drop', { source: '#card', target: '#column' })
+    const { message, changes } = await server.ok('drag_and_drop', {
+      source: '#card',
+      target: '#column'
+    })
     assert.equal(changes, undefined)
     assert.match(message, /the page's snapshot is as before/)
     await value("column.addEventListener('mouseup', () => { column.textContent = 'Taken' }), 1")
@@ -151,7 +173,10 @@ describe('after an action', { timeout: 60_000 }, () => {
 
   test('so is that of a link, through its redirects, to a page that is not found too', async () => {
     await at('/links')
-    assert.deepEqual((await server.ok('click', { selector: '#away' })).page, { url: site.url('/'), title: 'Home' })
+    assert.deepEqual((await server.ok('click', { selector: '#away' })).page, {
+      url: site.url('/'),
+      title: 'Home'
+    })
     await at('/links')
     assert.equal((await server.ok('click', { selector: '#gone' })).page.title, 'Status 404')
   })
@@ -189,15 +214,24 @@ describe('after an action', { timeout: 60_000 }, () => {
     const sessionId = await server.createSession()
     t.after(() => server.ok('close_session', { sessionId }))
     const dead = `http://127.0.0.1:${await freePort()}/wanted`
-    for (const [target, told] of [['', 'page'], ['_blank', 'newPage']]) {
+    for (const [target, told] of [
+      ['', 'page'],
+      ['_blank', 'newPage']
+    ]) {
       await server.ok('navigate', { sessionId, url: site.url('/form') })
-      await server.ok('evaluate', { sessionId, script: `document.body.insertAdjacentHTML('afterbegin', '<a id="dead" target="${target}" href="${dead}">Dead</a>')` })
+      await server.ok('evaluate', {
+        sessionId,
+        script: `document.body.insertAdjacentHTML('afterbegin', '<a id="dead" target="${target}" href="${dead}">Dead</a>')`
+      })
       const answer = await server.ok('click', { sessionId, selector: '#dead' })
       assert.equal(answer[told]?.url, dead)
       if (told === 'page') assert.equal(answer.page.failure, 'net::ERR_CONNECTION_REFUSED')
     }
     const { pages } = await server.ok('pages', { sessionId, action: 'list' })
-    assert.deepEqual(pages.map(({ url }) => url), [site.url('/form'), dead])
+    assert.deepEqual(
+      pages.map(({ url }) => url),
+      [site.url('/form'), dead]
+    )
   })
 
   test('a download is told, and the page stays', async () => {
@@ -212,8 +246,13 @@ describe('after an action', { timeout: 60_000 }, () => {
 
   test('a link that the page keeps to itself, or that leads on within it, is not waited for', async () => {
     await at('/links')
-    await server.ok('evaluate', { script: `document.querySelector('#away').addEventListener('click', (event) => { event.preventDefault(); document.title = 'Kept' })` })
-    for (const [selector, title] of [['#hash', 'Links'], ['#away', 'Kept']]) {
+    await server.ok('evaluate', {
+      script: `document.querySelector('#away').addEventListener('click', (event) => { event.preventDefault(); document.title = 'Kept' })`
+    })
+    for (const [selector, title] of [
+      ['#hash', 'Links'],
+      ['#away', 'Kept']
+    ]) {
       const times = []
       for (let time = 0; time < 3; time++) {
         const { json, ms, text } = await server.call('click', { selector })
@@ -235,9 +274,26 @@ describe('after an action', { timeout: 60_000 }, () => {
       await server.ok('navigate', { sessionId, url: site.url(path) })
       const { newPage } = await server.ok('click', { sessionId, selector })
       assert.equal(newPage?.pageId, 'page-2')
-      assert.equal((await server.ok('evaluate', { sessionId, script: 'location.pathname' })).value, path)
-      await server.ok('type', { sessionId, pageId: 'page-2', selector: '#name', text: 'in the popup' })
-      assert.equal((await server.ok('evaluate', { sessionId, pageId: 'page-2', script: 'document.getElementById("name").value' })).value, 'in the popup')
+      assert.equal(
+        (await server.ok('evaluate', { sessionId, script: 'location.pathname' })).value,
+        path
+      )
+      await server.ok('type', {
+        sessionId,
+        pageId: 'page-2',
+        selector: '#name',
+        text: 'in the popup'
+      })
+      assert.equal(
+        (
+          await server.ok('evaluate', {
+            sessionId,
+            pageId: 'page-2',
+            script: 'document.getElementById("name").value'
+          })
+        ).value,
+        'in the popup'
+      )
       await server.ok('close_session', { sessionId })
       assert.equal(newPage.url, site.url('/form'))
     })
@@ -247,7 +303,8 @@ describe('after an action', { timeout: 60_000 }, () => {
     await at('/opens-two')
     const { newPage, newPages } = await server.ok('click', { selector: '#go' })
     assert.deepEqual([newPage.url, newPages.length], [site.url('/form'), 1])
-    for (const { pageId } of [newPage, ...newPages]) await server.ok('pages', { action: 'close', pageId })
+    for (const { pageId } of [newPage, ...newPages])
+      await server.ok('pages', { action: 'close', pageId })
   })
 
   test('a page that closes itself is told', async () => {
@@ -255,11 +312,21 @@ describe('after an action', { timeout: 60_000 }, () => {
     await server.ok('navigate', { sessionId, url: site.url('/opens') })
     await server.ok('click', { sessionId, selector: '#go' })
     await server.ok('navigate', { sessionId, pageId: 'page-2', url: site.url('/closes') })
-    const { json, text } = await server.call('click', { sessionId, pageId: 'page-2', selector: '#go' })
+    const { json, text } = await server.call('click', {
+      sessionId,
+      pageId: 'page-2',
+      selector: '#go'
+    })
     assert.equal(json.success, true, text)
     assert.match(json.message, /closed/)
-    assert.equal((await server.call('snapshot', { sessionId, pageId: 'page-2' })).json.errorCode, 'PAGE_NOT_FOUND')
-    assert.equal((await server.ok('evaluate', { sessionId, script: 'location.pathname' })).value, '/opens')
+    assert.equal(
+      (await server.call('snapshot', { sessionId, pageId: 'page-2' })).json.errorCode,
+      'PAGE_NOT_FOUND'
+    )
+    assert.equal(
+      (await server.ok('evaluate', { sessionId, script: 'location.pathname' })).value,
+      '/opens'
+    )
     await server.ok('close_session', { sessionId })
   })
 
@@ -268,7 +335,11 @@ describe('after an action', { timeout: 60_000 }, () => {
     await server.ok('navigate', { url: site.url('/opens') })
     await server.ok('click', { selector: '#go' })
     const script = 'setTimeout(() => close(), 50), new Promise(() => {})'
-    const { json, text } = await server.call('evaluate', { pageId: 'page-2', script }, { timeout: 5000 })
+    const { json, text } = await server.call(
+      'evaluate',
+      { pageId: 'page-2', script },
+      { timeout: 5000 }
+    )
     assert.equal(json?.errorCode, 'PAGE_NOT_FOUND', text)
     assert.equal((await server.ok('evaluate', { script: 'location.pathname' })).value, '/opens')
   })
@@ -281,7 +352,12 @@ describe('after an action', { timeout: 60_000 }, () => {
 
   test('`submit` presses Enter, and the next page is in the answer', async () => {
     await at('/keys')
-    const { page } = await server.ok('type', { selector: '#field', text: 'new', clear: true, submit: true })
+    const { page } = await server.ok('type', {
+      selector: '#field',
+      text: 'new',
+      clear: true,
+      submit: true
+    })
     assert.deepEqual(page, { url: site.url('/echo?q=new'), title: 'Echo' })
   })
 })
@@ -295,7 +371,14 @@ describe('how it is pressed and typed', { timeout: 60_000 }, () => {
     await server.ok('navigate', { url: site.url('/buttons') })
     await server.ok('click', { selector: '#plain', clickCount: 2 })
     const heard = await value('clicks')
-    assert.deepEqual(heard.map(({ type, detail }) => [type, detail]), [['click', 1], ['click', 2], ['dblclick', 2]])
+    assert.deepEqual(
+      heard.map(({ type, detail }) => [type, detail]),
+      [
+        ['click', 1],
+        ['click', 2],
+        ['dblclick', 2]
+      ]
+    )
     assert.ok(heard.every(({ id, trusted }) => id === 'plain' && trusted))
   })
 
@@ -303,12 +386,17 @@ describe('how it is pressed and typed', { timeout: 60_000 }, () => {
     await server.ok('navigate', { url: site.url('/buttons') })
     const click = { tool: 'click', arguments: { selector: '#plain' } }
     await server.ok('batch', { steps: [click, click, click] })
-    assert.deepEqual((await value('clicks')).map(({ type, detail }) => [type, detail]), Array(3).fill(['click', 1]))
+    assert.deepEqual(
+      (await value('clicks')).map(({ type, detail }) => [type, detail]),
+      Array(3).fill(['click', 1])
+    )
   })
 
   test('the other buttons of the mouse, and keys held meanwhile', async () => {
     await server.ok('navigate', { url: site.url('/buttons') })
-    await server.ok('evaluate', { script: `addEventListener('click', (event) => { window.held = [event.shiftKey, event.ctrlKey, event.altKey] }, true)` })
+    await server.ok('evaluate', {
+      script: `addEventListener('click', (event) => { window.held = [event.shiftKey, event.ctrlKey, event.altKey] }, true)`
+    })
     await server.ok('click', { selector: '#plain', button: 'right' })
     await server.ok('click', { selector: '#plain', button: 'middle' })
     assert.deepEqual((await value('clicks')).map(({ type, button }) => [type, button]).sort(), [
@@ -326,7 +414,10 @@ describe('how it is pressed and typed', { timeout: 60_000 }, () => {
     await server.ok('navigate', { url: site.url('/form') })
     await server.ok('type', { selector: '#name', text: 'abcd', delay: 80 })
     const keys = await value('keys')
-    assert.deepEqual(keys.map(({ key, trusted }) => [key, trusted]), [...'abcd'].map((key) => [key, true]))
+    assert.deepEqual(
+      keys.map(({ key, trusted }) => [key, trusted]),
+      [...'abcd'].map((key) => [key, true])
+    )
     for (let index = 1; index < keys.length; index++) {
       const gap = keys[index].at - keys[index - 1].at
       assert.ok(gap > 60 && gap < 400, `${gap} ms`)

@@ -8,7 +8,8 @@ import { until, within } from '../support/wait.mjs'
 describe('a page that is busy for ever', { timeout: 90_000 }, () => {
   const { server, site } = startShared({
     routes: {
-      '/busy': '<title>Busy</title><button>Go</button><script>onload = () => setTimeout(() => { for (;;); }, 0)</script>',
+      '/busy':
+        '<title>Busy</title><button>Go</button><script>onload = () => setTimeout(() => { for (;;); }, 0)</script>',
       '/trap': '<title>Trap</title><button id="go" onclick="for (;;);">Go</button>'
     }
   })
@@ -19,15 +20,26 @@ describe('a page that is busy for ever', { timeout: 90_000 }, () => {
     const script = `void fetch('/held-${name}').then(() => { navigator.sendBeacon('/now-${name}'); for (;;); })`
     await server.ok('evaluate', { sessionId, script })
     page.release()
-    await until(() => site.requests.some(({ path }) => path === `/now-${name}`), 'the word of the script')
+    await until(
+      () => site.requests.some(({ path }) => path === `/now-${name}`),
+      'the word of the script'
+    )
   }
 
   test('a call with a time-out ends with it, and the page can be left', async () => {
     const { sessionId } = await server.ok('create_session')
-    await within(server.ok('navigate', { sessionId, url: site.url('/busy') }), 'the navigation', 10_000)
+    await within(
+      server.ok('navigate', { sessionId, url: site.url('/busy') }),
+      'the navigation',
+      10_000
+    )
     const wait = server.call('find_element', { sessionId, selector: 'button', timeout: 500 })
     assert.equal((await within(wait, 'the end of the wait', 10_000)).json.errorCode, 'TIMEOUT')
-    const { title } = await within(server.ok('navigate', { sessionId, url: site.url('/form') }), 'the way out', 20_000)
+    const { title } = await within(
+      server.ok('navigate', { sessionId, url: site.url('/form') }),
+      'the way out',
+      20_000
+    )
     assert.equal(title, 'Form')
     await server.ok('close_session', { sessionId })
   })
@@ -36,7 +48,11 @@ describe('a page that is busy for ever', { timeout: 90_000 }, () => {
     const { sessionId } = await server.ok('create_session')
     await server.ok('navigate', { sessionId, url: site.url('/trap') })
     await makeBusy(sessionId, 'quiet')
-    const { json: error, ms } = await server.call('click', { sessionId, selector: '#go', timeout: 500 })
+    const { json: error, ms } = await server.call('click', {
+      sessionId,
+      selector: '#go',
+      timeout: 500
+    })
     assert.equal(error.errorCode, 'TIMEOUT', error.message)
     assert.ok(ms < 6000, `${ms} ms`)
     await server.ok('close_session', { sessionId })
@@ -60,11 +76,15 @@ describe('a page that is busy for ever', { timeout: 90_000 }, () => {
     )
     for (const { json: error, ms } of [looked, read, clicked]) {
       assert.deepEqual([error.errorCode, error.retryable], ['TIMEOUT', true], error.message)
-      assert.match(error.suggestion, /leave the page with `navigate`, or close it with `pages`, or close the session/)
+      assert.match(
+        error.suggestion,
+        /leave the page with `navigate`, or close it with `pages`, or close the session/
+      )
       assert.ok(ms < 30_000, `${ms} ms`)
     }
     // WebKit's driver closes such a page unless it waits for an answer of it already.
-    if (BROWSER === 'webkit' && closed.isError) assert.equal(closed.json.errorCode, 'TIMEOUT', closed.text)
+    if (BROWSER === 'webkit' && closed.isError)
+      assert.equal(closed.json.errorCode, 'TIMEOUT', closed.text)
     else assert.equal(closed.json.success, true, closed.text)
     assert.ok(closed.ms < 30_000, `${closed.ms} ms`)
   })

@@ -43,13 +43,20 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
   test('wait_for and wait_for_load see the navigation of a click after them', async () => {
     const sessionId = await sessionAt()
     const page = site.hold('/there')
-    const waits = [server.call('wait_for', { sessionId, url: '**/there', timeout: 20_000 }), server.call('wait_for_selector', { sessionId, selector: 'text=There', timeout: 20_000 })]
+    const waits = [
+      server.call('wait_for', { sessionId, url: '**/there', timeout: 20_000 }),
+      server.call('wait_for_selector', { sessionId, selector: 'text=There', timeout: 20_000 })
+    ]
     const clicked = server.call('click', { sessionId, selector: '#leave' })
     await within(page.requested, 'the request of the page')
     assert.ok(await isPending(waits[0]))
     page.release()
-    for (const answer of await Promise.all([...waits, clicked])) assert.ok(answer.json.success, answer.text)
-    const [loading] = [server.call('wait_for_load', { sessionId }), server.call('reload', { sessionId })]
+    for (const answer of await Promise.all([...waits, clicked]))
+      assert.ok(answer.json.success, answer.text)
+    const [loading] = [
+      server.call('wait_for_load', { sessionId }),
+      server.call('reload', { sessionId })
+    ]
     assert.ok((await loading).json.success)
   })
 
@@ -59,7 +66,10 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
     const navigated = server.call('navigate', { sessionId, url: site.url('/later') })
     await within(page.requested, 'the request of the page')
     // Both would be true of the page before.
-    const waits = [server.call('wait_for', { sessionId, textGone: 'Nothing like this' }), server.call('wait_for_selector', { sessionId, selector: 'h1', timeout: 100 })]
+    const waits = [
+      server.call('wait_for', { sessionId, textGone: 'Nothing like this' }),
+      server.call('wait_for_selector', { sessionId, selector: 'h1', timeout: 100 })
+    ]
     assert.deepEqual((await server.request('ping')).result, {})
     for (const wait of waits) assert.ok(await isPending(wait))
     page.release()
@@ -71,11 +81,23 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
   test('everything else stays in order beside a wait', async () => {
     const sessionId = await sessionAt()
     await server.ok('evaluate', { sessionId, script: 'window.list = []' })
-    const waiting = server.call('wait_for_selector', { sessionId, selector: '#late', timeout: 20_000 })
+    const waiting = server.call('wait_for_selector', {
+      sessionId,
+      selector: '#late',
+      timeout: 20_000
+    })
     const ids = Array.from({ length: 50 }, (_, index) => index)
-    const slow = (index) => (index % 10 === 0 ? `new Promise((done) => setTimeout(() => done(list.push(${index})), 20))` : `list.push(${index})`)
-    const answers = await Promise.all(ids.map((index) => server.ok('evaluate', { sessionId, script: slow(index) })))
-    assert.deepEqual(answers.map(({ value }) => value), ids.map((index) => index + 1))
+    const slow = (index) =>
+      index % 10 === 0
+        ? `new Promise((done) => setTimeout(() => done(list.push(${index})), 20))`
+        : `list.push(${index})`
+    const answers = await Promise.all(
+      ids.map((index) => server.ok('evaluate', { sessionId, script: slow(index) }))
+    )
+    assert.deepEqual(
+      answers.map(({ value }) => value),
+      ids.map((index) => index + 1)
+    )
     assert.ok(await isPending(waiting))
     await server.ok('click', { sessionId, selector: '#go' })
     assert.ok((await waiting).json.success)
@@ -83,11 +105,20 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
 
   test('the record has them in the order in which they began', async () => {
     const sessionId = await sessionAt()
-    const [waited, clicked] = await Promise.all([server.call('wait_for_selector', { sessionId, selector: '#late' }), server.call('click', { sessionId, selector: '#go' })])
+    const [waited, clicked] = await Promise.all([
+      server.call('wait_for_selector', { sessionId, selector: '#late' }),
+      server.call('click', { sessionId, selector: '#go' })
+    ])
     const { requests } = await server.ok('list_requests', { limit: 50 })
     const refIds = [waited, clicked].map(({ result }) => result._meta.refId)
     const listed = requests.filter(({ refId }) => refIds.includes(refId))
-    assert.deepEqual(listed.map(({ refId, status }) => [refId, status]), [[refIds[1], 'success'], [refIds[0], 'success']])
+    assert.deepEqual(
+      listed.map(({ refId, status }) => [refId, status]),
+      [
+        [refIds[1], 'success'],
+        [refIds[0], 'success']
+      ]
+    )
     // The page of the click is the newest content, although the wait ended later or earlier.
     assert.match((await server.call('get_content', { sessionId })).text, /Here/)
   })
@@ -101,12 +132,19 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
     server.notify('notifications/cancelled', { requestId: 'cancelled' })
     const { requests } = await until(async () => {
       const listed = await server.ok('list_requests', { limit: 50 })
-      return listed.requests.some(({ tool, status }) => tool === 'wait_for_selector' && status === 'error') && listed
+      return (
+        listed.requests.some(
+          ({ tool, status }) => tool === 'wait_for_selector' && status === 'error'
+        ) && listed
+      )
     }, 'the record of the cancelled wait')
     assert.ok(requests.length > 0)
     assert.ok(await isPending(waiting))
     await server.ok('close_session', { sessionId })
-    assert.equal((await within(waiting, 'the end of the wait', 5000)).json.errorCode, 'SESSION_NOT_FOUND')
+    assert.equal(
+      (await within(waiting, 'the end of the wait', 5000)).json.errorCode,
+      'SESSION_NOT_FOUND'
+    )
   })
 
   test('a wait fails when a dialog opens beside it, and the click says which', async () => {
@@ -128,15 +166,21 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
       { tool: 'click', arguments: { selector: '#go' } }
     ]
     const { results } = await server.ok('batch', { sessionId, steps, stopOnError: false })
-    assert.deepEqual(results.map(({ error }) => error?.errorCode), ['TIMEOUT', undefined])
+    assert.deepEqual(
+      results.map(({ error }) => error?.errorCode),
+      ['TIMEOUT', undefined]
+    )
   })
 
   test('more waits than a session runs at a time hold up the calls after them', async () => {
     const sessionId = await sessionAt()
-    const waits = Array.from({ length: MOST_WAITS + 1 }, (_, number) => server.call('wait_for', { sessionId, time: 600_000 }, { id: `wait ${number}` }))
+    const waits = Array.from({ length: MOST_WAITS + 1 }, (_, number) =>
+      server.call('wait_for', { sessionId, time: 600_000 }, { id: `wait ${number}` })
+    )
     for (const wait of waits) wait.catch(() => null)
     const behind = server.call('evaluate', { sessionId, script: '"behind"' })
-    for (let round = 0; round < 20; round++) assert.deepEqual((await server.request('ping')).result, {})
+    for (let round = 0; round < 20; round++)
+      assert.deepEqual((await server.request('ping')).result, {})
     assert.ok(await isPending(behind))
     server.notify('notifications/cancelled', { requestId: 'wait 0' })
     assert.equal((await within(behind, 'the call behind the waits', 5000)).json.value, 'behind')

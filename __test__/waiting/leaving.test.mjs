@@ -45,7 +45,10 @@ describe('a page that asks whether to leave', { timeout: 90_000 }, () => {
   async function withPopup() {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/opener') })
-    assert.equal((await server.ok('click', { sessionId, selector: '#open' })).newPage.pageId, 'page-2')
+    assert.equal(
+      (await server.ok('click', { sessionId, selector: '#open' })).newPage.pageId,
+      'page-2'
+    )
     await server.ok('click', { sessionId, pageId: 'page-2', selector: '#touch' })
     return sessionId
   }
@@ -83,19 +86,30 @@ describe('a page that asks whether to leave', { timeout: 90_000 }, () => {
 
   test('and closes itself asks the click that began it', async () => {
     const sessionId = await withPopup()
-    const { dialog, message } = await server.ok('click', { sessionId, pageId: 'page-2', selector: '#shut' })
+    const { dialog, message } = await server.ok('click', {
+      sessionId,
+      pageId: 'page-2',
+      selector: '#shut'
+    })
     if (dialog) {
       assert.deepEqual(dialog, QUESTION)
       await server.ok('handle_dialog', { sessionId, pageId: 'page-2', accept: true })
     } else assert.match(message, /the page has closed/)
     const { pages } = await server.ok('pages', { sessionId, action: 'list' })
-    assert.deepEqual(pages.map(({ pageId }) => pageId), ['page-1'])
+    assert.deepEqual(
+      pages.map(({ pageId }) => pageId),
+      ['page-1']
+    )
   })
 
   test('holds up the page that opened it, which is told with the name of the popup', async () => {
     const sessionId = await withPopup()
     const { json, ms } = await server.call('click', { sessionId, selector: '#talk' })
-    assert.deepEqual(json.dialog, { type: 'alert', message: 'From the popup', pageId: 'page-2' }, JSON.stringify(json))
+    assert.deepEqual(
+      json.dialog,
+      { type: 'alert', message: 'From the popup', pageId: 'page-2' },
+      JSON.stringify(json)
+    )
     assert.ok(ms < 4000, `${ms} ms`)
     const refused = await server.call('snapshot', { sessionId })
     assert.equal(refused.json.errorCode, 'DIALOG_OPEN', refused.text)
@@ -107,8 +121,16 @@ describe('a page that asks whether to leave', { timeout: 90_000 }, () => {
   test('does not hold up a page of another process', async () => {
     const sessionId = await asking()
     await server.ok('click', { sessionId, selector: '#away' })
-    await server.ok('pages', { sessionId, action: 'new', url: site.url('/form').replace('127.0.0.1', 'localhost') })
-    const { value } = await server.ok('evaluate', { sessionId, pageId: 'page-2', script: 'new Promise((done) => setTimeout(() => done(document.title), 1200))' })
+    await server.ok('pages', {
+      sessionId,
+      action: 'new',
+      url: site.url('/form').replace('127.0.0.1', 'localhost')
+    })
+    const { value } = await server.ok('evaluate', {
+      sessionId,
+      pageId: 'page-2',
+      script: 'new Promise((done) => setTimeout(() => done(document.title), 1200))'
+    })
     assert.equal(value, 'Form')
   })
 })

@@ -6,7 +6,10 @@ import { startServer } from '../support/server.mjs'
 import { until } from '../support/wait.mjs'
 
 // What is to come comes when the server has let /go through: no call can have been in time by chance.
-const later = (body, script) => `<!doctype html><title>Later</title>${body}<div id="out"></div><script>
+const later = (
+  body,
+  script
+) => `<!doctype html><title>Later</title>${body}<div id="out"></div><script>
   window.clicks = 0
   const ready = () => { ${script} }
   fetch('/go').then(ready)
@@ -17,10 +20,19 @@ const BUTTON = '<button id="target" onclick="clicks++">Target</button>'
 /** What an element lacks at first, and gets. */
 const PAGES = {
   '/appears': later('', `document.body.insertAdjacentHTML('beforeend', '${BUTTON}')`),
-  '/shown': later(`<div id="hidden" style="display:none">${BUTTON}</div>`, `hidden.style.display = 'block'`),
+  '/shown': later(
+    `<div id="hidden" style="display:none">${BUTTON}</div>`,
+    `hidden.style.display = 'block'`
+  ),
   '/enabled': later(BUTTON.replace('id=', 'disabled id='), 'target.disabled = false'),
-  '/fieldset': later(`<fieldset id="group" disabled>${BUTTON}</fieldset>`, 'group.disabled = false'),
-  '/aria-enabled': later(BUTTON.replace('id=', 'aria-disabled="true" id='), `target.removeAttribute('aria-disabled')`),
+  '/fieldset': later(
+    `<fieldset id="group" disabled>${BUTTON}</fieldset>`,
+    'group.disabled = false'
+  ),
+  '/aria-enabled': later(
+    BUTTON.replace('id=', 'aria-disabled="true" id='),
+    `target.removeAttribute('aria-disabled')`
+  ),
   '/rests': later(
     `${BUTTON}<style>@keyframes move { from { margin-left: 0 } to { margin-left: 400px } } #target { animation: move 0.3s linear infinite alternate }</style>`,
     `target.style.animation = 'none'`
@@ -37,17 +49,20 @@ const PAGES = {
     '<div id="host"></div>',
     `const root = host.attachShadow({ mode: 'open' }); root.innerHTML = '<button id="target">Target</button>'; root.querySelector('button').onclick = () => clicks++`
   ),
-  '/replaced': later(
-    BUTTON.replace('id=', 'disabled id='),
-    `target.outerHTML = '${BUTTON}'`
-  )
+  '/replaced': later(BUTTON.replace('id=', 'disabled id='), `target.outerHTML = '${BUTTON}'`)
 }
 
 const FIELDS = {
-  '/field-appears': later('', `document.body.insertAdjacentHTML('beforeend', '<input id="field">')`),
+  '/field-appears': later(
+    '',
+    `document.body.insertAdjacentHTML('beforeend', '<input id="field">')`
+  ),
   '/field-enabled': later('<input id="field" disabled>', 'field.disabled = false'),
   '/field-writable': later('<input id="field" readonly>', 'field.readOnly = false'),
-  '/field-shown': later('<input id="field" style="visibility:hidden">', `field.style.visibility = 'visible'`)
+  '/field-shown': later(
+    '<input id="field" style="visibility:hidden">',
+    `field.style.visibility = 'visible'`
+  )
 }
 
 describe('an action waits', { timeout: 60_000 }, () => {
@@ -59,7 +74,14 @@ describe('an action waits', { timeout: 60_000 }, () => {
       '/next': `<title>Next</title>${BUTTON}`,
       '/leaves': `<title>Leaves</title><script>fetch('/go').then(() => { location.href = '/next' })</script>`,
       '/leaves-now': `<title>Leaves now</title><script>window.clicks = 0; setTimeout(() => { location.href = '/slow-next' })</script>`,
-      '/slow-next': (_request, response) => setTimeout(() => response.end('<title>Next</title><script>clicks = 0</script><button id="target" onclick="clicks++">Target</button>'), 150),
+      '/slow-next': (_request, response) =>
+        setTimeout(
+          () =>
+            response.end(
+              '<title>Next</title><script>clicks = 0</script><button id="target" onclick="clicks++">Target</button>'
+            ),
+          150
+        ),
       '/below': `<title>Below</title><div style="height:5000px"></div><div style="overflow:auto;height:100px"><div style="height:900px"></div>${BUTTON}</div><script>clicks = 0</script>`,
       '/sticky': `<title>Sticky</title><div style="position:sticky;top:0;height:60%;background:#ccc">Header</div><div style="height:2000px"></div>${BUTTON}<div style="height:2000px"></div><script>clicks = 0</script>`,
       '/drawn': `<title>Drawn</title><style>@keyframes blink { to { opacity: 0.5; color: red } } #target { animation: blink 0.2s infinite alternate }</style>${BUTTON}<script>clicks = 0</script>`
@@ -86,7 +108,10 @@ describe('an action waits', { timeout: 60_000 }, () => {
     const released = performance.now()
     const { json, text, isError } = await call
     assert.ok(!isError, text)
-    assert.ok(performance.now() - released < 1000, `it took ${performance.now() - released} ms more`)
+    assert.ok(
+      performance.now() - released < 1000,
+      `it took ${performance.now() - released} ms more`
+    )
     return json
   }
 
@@ -139,10 +164,16 @@ describe('an action waits', { timeout: 60_000 }, () => {
   })
 
   test('without a limit for a `timeout` of 0', async (t) => {
-    const impatient = await startServer(t, ['--timeout-action', '100', '--timeout-navigation', '400'])
+    const impatient = await startServer(t, [
+      '--timeout-action',
+      '100',
+      '--timeout-navigation',
+      '400'
+    ])
     await impatient.ok('navigate', { url: site.url('/form') })
     // The element appears after the default timeout of an action, and the document after that of a navigation.
-    const late = "setTimeout(() => document.body.append(Object.assign(document.createElement('button'), { id: 'late' })), 600)"
+    const late =
+      "setTimeout(() => document.body.append(Object.assign(document.createElement('button'), { id: 'late' })), 600)"
     await impatient.ok('evaluate', { script: late })
     await impatient.ok('click', { selector: '#late', timeout: 0 })
     await impatient.ok('navigate', { url: site.url('/slow'), timeout: 0 })
@@ -151,7 +182,8 @@ describe('an action waits', { timeout: 60_000 }, () => {
   test('without a limit where `--timeout-action` and `--timeout-navigation` are 0', async (t) => {
     const patient = await startServer(t, ['--timeout-action', '0', '--timeout-navigation', '0'])
     await patient.ok('navigate', { url: site.url('/slow') })
-    const late = (/** @type {string} */ id) => `setTimeout(() => document.body.append(Object.assign(document.createElement('button'), { id: '${id}' })), 600)`
+    const late = (/** @type {string} */ id) =>
+      `setTimeout(() => document.body.append(Object.assign(document.createElement('button'), { id: '${id}' })), 600)`
     await patient.ok('evaluate', { script: late('late') })
     await patient.ok('click', { selector: '#late' })
     await patient.ok('evaluate', { script: late('later') })

@@ -30,74 +30,118 @@ describe('on a page where nothing happens', { timeout: 60_000 }, () => {
         assert.ok(!isError, text)
         times.push(ms)
       }
-      assert.ok(median(times) < LIMIT, `median ${median(times).toFixed(1)} ms of ${times.map((ms) => ms.toFixed(0)).join(' ')}`)
+      assert.ok(
+        median(times) < LIMIT,
+        `median ${median(times).toFixed(1)} ms of ${times.map((ms) => ms.toFixed(0)).join(' ')}`
+      )
     })
   }
 })
 
-test('an action is two calls into the page with one batch of input between them; typing reads the resulting value too', { timeout: 60_000 }, async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-speed-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const log = join(folder, 'log')
-  const frames = Array.from({ length: 15 }, (_, index) => `<iframe srcdoc="<button>${index}</button>"></iframe>`)
-  const hosts = Array.from({ length: 20 }, () => '<x-host></x-host>')
-  const site = await startSite(t, {
-    '/frames': `<title>Frames</title><button id="name" onclick="frames[7].document.body.append('changed')">Go</button>${frames.join('')}`,
-    '/hosts': `<title>Hosts</title><script>
+test(
+  'an action is two calls into the page with one batch of input between them; typing reads the resulting value too',
+  { timeout: 60_000 },
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'troupe-speed-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const log = join(folder, 'log')
+    const frames = Array.from(
+      { length: 15 },
+      (_, index) => `<iframe srcdoc="<button>${index}</button>"></iframe>`
+    )
+    const hosts = Array.from({ length: 20 }, () => '<x-host></x-host>')
+    const site = await startSite(t, {
+      '/frames': `<title>Frames</title><button id="name" onclick="frames[7].document.body.append('changed')">Go</button>${frames.join('')}`,
+      '/hosts': `<title>Hosts</title><script>
       customElements.define('x-host', class extends HTMLElement { constructor() { super().attachShadow({ mode: 'open' }).innerHTML = '<p>Shadow</p>' } })
     </script><button id="name">Go</button>${hosts.join('')}`,
-    '/closed': `<title>Closed</title><script>
+      '/closed': `<title>Closed</title><script>
       customElements.define('x-host', class extends HTMLElement { constructor() { super().attachShadow({ mode: 'closed' }).innerHTML = '<p>Shadow</p>' } })
     </script><button id="name">Go</button>${hosts.join('')}`
-  })
-  const server = await startServer(t, ['--log-level', 'trace', '--log-file', log])
-  await server.ok('navigate', { url: site.url('/form') })
-  /** What is logged while `call` runs. @param {() => Promise<unknown>} call */
-  const logged = async (call) => {
-    const before = readFileSync(log, 'utf8').length
-    await call()
-    return readFileSync(log, 'utf8').slice(before)
-  }
-  /** What goes to the browser, input without its number of events. @param {() => Promise<unknown>} call */
-  const sent = async (call) => {
-    const messages = (await logged(call)).matchAll(/→ \{"id":\d+,"method":"(\w+\.\w+)"(?:.*?"arguments":\[\{"value":"(\w+)")?/g)
-    const told = [...messages].map(([, method, name]) => name ?? method)
-    // The session's state is saved at any time.
-    const ofCall = told.filter((name) => !['keep', 'Storage.getCookies'].includes(name))
-    return ofCall.filter((name, index) => !(name.startsWith('Input.') && name === ofCall[index - 1]))
-  }
-  const type = () => server.ok('type', { selector: '#name', text: 'eighteen character', clear: true })
-  // The first one looks at the page as it was.
-  await type()
-  assert.deepEqual(await sent(type), ['waitActionable', 'Input.dispatchKeyEvent', 'turn', 'entered'])
-  const click = () => server.ok('click', { selector: '#name' })
-  assert.deepEqual(await sent(click), ['waitActionable', 'Input.dispatchMouseEvent', 'turn'])
-  // One of these could be answered before the next line is logged.
-  const pressed = []
-  for (let round = 0; round < 5; round++) pressed.push(/→ \{"id":\d+,"method":"Input\..*?"arguments":\[\{"value":"turn"/s.exec(await logged(click))?.[0])
-  assert.ok(pressed.some((log) => log && !log.includes('← {"id"')), `the turn after a press waits for an answer: ${pressed[0]}`)
-
-  await server.ok('navigate', { url: site.url('/frames') })
-  await click()
-  // Only the frame that has changed is asked.
-  assert.deepEqual(await sent(click), ['waitActionable', 'Input.dispatchMouseEvent', 'turn', 'snapshotIfChanged'])
-  const [nodes, adopt] = ['DOM.resolveNode', 'Runtime.callFunctionOn']
-  for (const [path, expected] of Object.entries({
-    '/hosts': [],
-    // Scripts get no closed roots: each is resolved by its id and passed to the page, which is then read again.
-    '/closed': [...Array.from({ length: 40 }, () => nodes), adopt, 'Runtime.releaseObjectGroup']
-  })) {
-    const open = () => server.ok('navigate', { url: site.url(path) })
-    assert.deepEqual((await sent(open)).filter((name) => !name.startsWith('Page.')), ['Runtime.evaluate', 'arrival', ...expected, 'snapshot', ...(path === '/closed' ? ['snapshotIfChanged'] : [])])
-    await click()
-    assert.deepEqual(await sent(click), ['waitActionable', 'Input.dispatchMouseEvent', 'turn'])
-    // The page is read behind the call that passes the roots, not after its answer.
-    const read = []
-    for (let round = 0; expected.length > 0 && round < 5; round++) {
-      const log = await logged(open)
-      const id = new RegExp(`→ \\{"id":(\\d+),"method":"${adopt}","params":\\{[^\\n]*pairs`).exec(log)?.[1]
-      read.push(log.indexOf('"value":"snapshot"') < log.indexOf(`← {"id":${id},`))
+    })
+    const server = await startServer(t, ['--log-level', 'trace', '--log-file', log])
+    await server.ok('navigate', { url: site.url('/form') })
+    /** What is logged while `call` runs. @param {() => Promise<unknown>} call */
+    const logged = async (call) => {
+      const before = readFileSync(log, 'utf8').length
+      await call()
+      return readFileSync(log, 'utf8').slice(before)
     }
-    if (expected.length > 0) assert.ok(read.includes(true), 'the roots are waited for')
+    /** What goes to the browser, input without its number of events. @param {() => Promise<unknown>} call */
+    const sent = async (call) => {
+      const messages = (await logged(call)).matchAll(
+        /→ \{"id":\d+,"method":"(\w+\.\w+)"(?:.*?"arguments":\[\{"value":"(\w+)")?/g
+      )
+      const told = [...messages].map(([, method, name]) => name ?? method)
+      // The session's state is saved at any time.
+      const ofCall = told.filter((name) => !['keep', 'Storage.getCookies'].includes(name))
+      return ofCall.filter(
+        (name, index) => !(name.startsWith('Input.') && name === ofCall[index - 1])
+      )
+    }
+    const type = () =>
+      server.ok('type', { selector: '#name', text: 'eighteen character', clear: true })
+    // The first one looks at the page as it was.
+    await type()
+    assert.deepEqual(await sent(type), [
+      'waitActionable',
+      'Input.dispatchKeyEvent',
+      'turn',
+      'entered'
+    ])
+    const click = () => server.ok('click', { selector: '#name' })
+    assert.deepEqual(await sent(click), ['waitActionable', 'Input.dispatchMouseEvent', 'turn'])
+    // One of these could be answered before the next line is logged.
+    const pressed = []
+    for (let round = 0; round < 5; round++)
+      pressed.push(
+        /→ \{"id":\d+,"method":"Input\..*?"arguments":\[\{"value":"turn"/s.exec(
+          await logged(click)
+        )?.[0]
+      )
+    assert.ok(
+      pressed.some((log) => log && !log.includes('← {"id"')),
+      `the turn after a press waits for an answer: ${pressed[0]}`
+    )
+
+    await server.ok('navigate', { url: site.url('/frames') })
+    await click()
+    // Only the frame that has changed is asked.
+    assert.deepEqual(await sent(click), [
+      'waitActionable',
+      'Input.dispatchMouseEvent',
+      'turn',
+      'snapshotIfChanged'
+    ])
+    const [nodes, adopt] = ['DOM.resolveNode', 'Runtime.callFunctionOn']
+    for (const [path, expected] of Object.entries({
+      '/hosts': [],
+      // Scripts get no closed roots: each is resolved by its id and passed to the page, which is then read again.
+      '/closed': [...Array.from({ length: 40 }, () => nodes), adopt, 'Runtime.releaseObjectGroup']
+    })) {
+      const open = () => server.ok('navigate', { url: site.url(path) })
+      assert.deepEqual(
+        (await sent(open)).filter((name) => !name.startsWith('Page.')),
+        [
+          'Runtime.evaluate',
+          'arrival',
+          ...expected,
+          'snapshot',
+          ...(path === '/closed' ? ['snapshotIfChanged'] : [])
+        ]
+      )
+      await click()
+      assert.deepEqual(await sent(click), ['waitActionable', 'Input.dispatchMouseEvent', 'turn'])
+      // The page is read behind the call that passes the roots, not after its answer.
+      const read = []
+      for (let round = 0; expected.length > 0 && round < 5; round++) {
+        const log = await logged(open)
+        const id = new RegExp(`→ \\{"id":(\\d+),"method":"${adopt}","params":\\{[^\\n]*pairs`).exec(
+          log
+        )?.[1]
+        read.push(log.indexOf('"value":"snapshot"') < log.indexOf(`← {"id":${id},`))
+      }
+      if (expected.length > 0) assert.ok(read.includes(true), 'the roots are waited for')
+    }
   }
-})
+)

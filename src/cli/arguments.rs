@@ -59,12 +59,15 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
                 "install" => Command::Install {
                     browser: text(matches, "BROWSER").unwrap_or_else(|| "chromium".to_owned()),
                 },
-                "doctor" => {
-                    Command::Doctor { json: matches.get_flag("json"), repair: matches.get_flag("repair") }
-                }
+                "doctor" => Command::Doctor {
+                    json: matches.get_flag("json"),
+                    repair: matches.get_flag("repair"),
+                },
                 "call" => Command::Call {
-                    tool: text(matches, "TOOL")
-                        .ok_or(Usage::Missing { command: "call", what: "a tool's name, as `navigate`" })?,
+                    tool: text(matches, "TOOL").ok_or(Usage::Missing {
+                        command: "call",
+                        what: "a tool's name, as `navigate`",
+                    })?,
                     arguments: text(matches, "JSON").unwrap_or_else(|| "{}".to_owned()),
                 },
                 "sessions" => Command::Sessions(sessions_action(matches)?),
@@ -108,8 +111,8 @@ fn sessions_action(matches: &ArgMatches) -> Result<Action, Usage> {
     };
     // An option that the action does not use is an error.
     let is_purge = matches!(action, Action::Purge { .. });
-    let flags =
-        [(all, "--all"), (yes, "--yes")].map(|(given, flag)| (given && !is_purge).then(|| flag.to_owned()));
+    let flags = [(all, "--all"), (yes, "--yes")]
+        .map(|(given, flag)| (given && !is_purge).then(|| flag.to_owned()));
     match [session, folder].into_iter().skip(taken).chain(flags).flatten().next() {
         Some(argument) => Err(Usage::Unexpected { argument }),
         None => Ok(action),
@@ -152,7 +155,8 @@ fn plain(args: Vec<String>) -> Result<Vec<String>, Usage> {
 
 fn option_and_value(argument: &str) -> Option<(&'static ConfigOption, bool, Option<&str>)> {
     let body = argument.strip_prefix("--")?;
-    let (name, value) = body.split_once('=').map_or((body, None), |(name, value)| (name, Some(value)));
+    let (name, value) =
+        body.split_once('=').map_or((body, None), |(name, value)| (name, Some(value)));
     let (option, negated) = option_of_flag(name)?;
     Some((option, negated, value))
 }
@@ -161,13 +165,16 @@ fn option_and_value(argument: &str) -> Option<(&'static ConfigOption, bool, Opti
 fn given(matches: &ArgMatches) -> Given {
     let mut found: Vec<(usize, String, String)> = Vec::new();
     for option in OPTIONS {
-        let names = [Some(option.name.to_owned()), option.negatable.then(|| format!("no-{}", option.name))];
+        let names =
+            [Some(option.name.to_owned()), option.negatable.then(|| format!("no-{}", option.name))];
         for name in names.into_iter().flatten() {
-            let (Some(places), Some(texts)) = (matches.indices_of(&name), matches.get_many::<String>(&name))
+            let (Some(places), Some(texts)) =
+                (matches.indices_of(&name), matches.get_many::<String>(&name))
             else {
                 continue;
             };
-            found.extend(places.zip(texts).map(|(place, text)| (place, name.clone(), text.clone())));
+            found
+                .extend(places.zip(texts).map(|(place, text)| (place, name.clone(), text.clone())));
         }
     }
     found.sort();
@@ -259,9 +266,11 @@ fn with_options(mut command: Clap, hidden: bool) -> Clap {
         // The help shows only options that have an effect, under the name that changes the default.
         let hidden = hidden || !option.is_built;
         let name = option.name.to_owned();
-        command = command.arg(argument(option, name, hidden || option.negatable).help(help.clone()));
+        command =
+            command.arg(argument(option, name, hidden || option.negatable).help(help.clone()));
         if option.negatable {
-            command = command.arg(argument(option, format!("no-{}", option.name), hidden).help(help));
+            command =
+                command.arg(argument(option, format!("no-{}", option.name), hidden).help(help));
         }
     }
     command
@@ -272,14 +281,18 @@ fn argument(option: &'static ConfigOption, name: String, hidden: bool) -> Arg {
     let name: &'static str = Box::leak(name.into_boxed_str());
     let argument =
         Arg::new(name).long(name).help_heading(option.group).hide(hidden).action(ArgAction::Append);
-    let values = if VARIADIC.contains(&option.name) { ValueRange::from(1..) } else { ValueRange::from(1) };
+    let values =
+        if VARIADIC.contains(&option.name) { ValueRange::from(1..) } else { ValueRange::from(1) };
     match option.kind {
         Kind::Switch => argument
             .value_name("true|false")
             .num_args(0..=1)
             .require_equals(true)
             .default_missing_value("true"),
-        _ => argument.value_name(value_name(option.kind)).num_args(values).allow_negative_numbers(true),
+        _ => argument
+            .value_name(value_name(option.kind))
+            .num_args(values)
+            .allow_negative_numbers(true),
     }
 }
 

@@ -39,8 +39,11 @@ pub(super) async fn run(
     };
     // A person reads this: nothing but trouble is worth a line, unless more was asked for.
     let usual = Config::default().log;
-    let log =
-        if config.log == usual { LogConfig { level: LogLevel::Warn, ..usual } } else { config.log.clone() };
+    let log = if config.log == usual {
+        LogConfig { level: LogLevel::Warn, ..usual }
+    } else {
+        config.log.clone()
+    };
     // The error of the call says why no browser could be started.
     let without = ["troupe::session::pool"];
     // If the vault cannot be read, the call reports it.

@@ -195,12 +195,17 @@ async fn over_http(client: &Client, settings: &[Setting], config: &Config) -> Re
         let (command, arguments) = invocation(settings, config);
         let line = std::iter::once(command).chain(arguments.iter().map(String::as_str));
         let line = shlex::try_join(line).map_err(|error| {
-            TroupeError::new(ErrorCode::InvalidParameters, format!("an argument cannot be quoted: {error}"))
+            TroupeError::new(
+                ErrorCode::InvalidParameters,
+                format!("an argument cannot be quoted: {error}"),
+            )
         })?;
         notes.push(format!("Start the server first: {line}"));
         notes.extend(left_out(settings, "server"));
     }
-    let Some(http) = client.http.filter(|http| !config.auth || !matches!(http.token, Reference::None)) else {
+    let Some(http) =
+        client.http.filter(|http| !config.auth || !matches!(http.token, Reference::None))
+    else {
         return Ok(Printed { snippet: connecting(client, config), notes });
     };
     let mut entry = Map::new();
@@ -209,11 +214,14 @@ async fn over_http(client: &Client, settings: &[Setting], config: &Config) -> Re
     let mut inputs = Vec::new();
     if config.auth {
         let token = Token::of_server(config).await?;
-        let from = token
-            .file()
-            .map_or("the server's token".to_owned(), |file| format!("the token in {}", file.display()));
+        let from = token.file().map_or("the server's token".to_owned(), |file| {
+            format!("the token in {}", file.display())
+        });
         let mut header = |reference: &str| {
-            entry.insert("headers".to_owned(), json!({"Authorization": format!("Bearer {reference}")}));
+            entry.insert(
+                "headers".to_owned(),
+                json!({"Authorization": format!("Bearer {reference}")}),
+            );
         };
         match http.token {
             Reference::Variable(reference) => header(reference),
@@ -230,7 +238,8 @@ async fn over_http(client: &Client, settings: &[Setting], config: &Config) -> Re
             _ => format!("Set the environment variable {VARIABLE} for the client to {from}."),
         });
         notes.push(
-            "On this machine, a client that starts `npx -y troupe --connect URL` needs no token.".to_owned(),
+            "On this machine, a client that starts `npx -y troupe --connect URL` needs no token."
+                .to_owned(),
         );
     }
     Ok(Printed { snippet: http_snippet(client.form, entry, inputs), notes })
@@ -259,7 +268,8 @@ fn http_snippet(form: Form, entry: Map<String, Value>, inputs: Vec<Value>) -> St
         }
         // A JSON string is a TOML string too.
         Form::Toml(servers) => {
-            let lines: Vec<String> = entry.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+            let lines: Vec<String> =
+                entry.iter().map(|(key, value)| format!("{key} = {value}")).collect();
             format!("[{servers}.troupe]\n{}", lines.join("\n"))
         }
     }
@@ -309,7 +319,8 @@ fn is_secret(setting: &Setting) -> bool {
 
 fn npx(options: Vec<String>) -> (&'static str, Vec<String>) {
     // On Windows npx is a script, which clients cannot start by themselves.
-    let (command, first): (_, &[&str]) = if cfg!(windows) { ("cmd", &["/c", "npx"]) } else { ("npx", &[]) };
+    let (command, first): (_, &[&str]) =
+        if cfg!(windows) { ("cmd", &["/c", "npx"]) } else { ("npx", &[]) };
     let mut arguments: Vec<String> =
         first.iter().chain(&["-y", "troupe"]).map(|&text| text.to_owned()).collect();
     arguments.extend(options);
@@ -319,14 +330,18 @@ fn npx(options: Vec<String>) -> (&'static str, Vec<String>) {
 fn snippet(form: Form, command: &str, arguments: &[String]) -> String {
     let pretty = |value: Value| serde_json::to_string_pretty(&value).unwrap_or_default();
     match form {
-        Form::Json(key) => pretty(json!({ key: { "troupe": { "command": command, "args": arguments } } })),
-        Form::TypedJson(key) => {
-            pretty(json!({ key: { "troupe": { "type": "stdio", "command": command, "args": arguments } } }))
+        Form::Json(key) => {
+            pretty(json!({ key: { "troupe": { "command": command, "args": arguments } } }))
         }
+        Form::TypedJson(key) => pretty(
+            json!({ key: { "troupe": { "type": "stdio", "command": command, "args": arguments } } }),
+        ),
         Form::OneList(key) => {
             let line: Vec<&str> =
                 std::iter::once(command).chain(arguments.iter().map(String::as_str)).collect();
-            pretty(json!({ key: { "troupe": { "type": "local", "command": line, "enabled": true } } }))
+            pretty(
+                json!({ key: { "troupe": { "type": "local", "command": line, "enabled": true } } }),
+            )
         }
         // A JSON string is a TOML string too.
         Form::Toml(key) => {

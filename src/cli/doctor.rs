@@ -94,7 +94,9 @@ async fn examine(config: &Config) -> Report {
         command.push_str(" --headless");
     }
     checks.extend(record(config));
-    checks.extend(config.warnings.iter().map(|line| check("configuration", State::Limited, line, None)));
+    checks.extend(
+        config.warnings.iter().map(|line| check("configuration", State::Limited, line, None)),
+    );
     Report { usable: checks.iter().all(|check| check.state != State::Missing), command, checks }
 }
 
@@ -112,8 +114,12 @@ async fn browser(name: &'static str, config: &Config, headless: bool, otherwise:
             Err(why) => {
                 let found = format!("{} does not run ({why})", path.display());
                 let advice = match config.browser {
-                    BrowserKind::Firefox => "npx -y troupe install firefox, or --executable-path PATH",
-                    BrowserKind::Webkit => "npx -y troupe install webkit, or --executable-path PATH",
+                    BrowserKind::Firefox => {
+                        "npx -y troupe install firefox, or --executable-path PATH"
+                    }
+                    BrowserKind::Webkit => {
+                        "npx -y troupe install webkit, or --executable-path PATH"
+                    }
                     _ => "npx -y troupe install chromium, or --executable-path PATH",
                 };
                 check(name, otherwise, &found, Some(advice))
@@ -146,13 +152,18 @@ fn obstacle_to_sandbox() -> Option<&'static str> {
     if nix::unistd::geteuid().is_root() {
         return Some("this is root, as whom Chromium has no sandbox");
     }
-    let is = |file: &str, value: &str| std::fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
-    if is("/proc/sys/kernel/unprivileged_userns_clone", "0") || is("/proc/sys/user/max_user_namespaces", "0")
+    let is = |file: &str, value: &str| {
+        std::fs::read_to_string(file).is_ok_and(|text| text.trim() == value)
+    };
+    if is("/proc/sys/kernel/unprivileged_userns_clone", "0")
+        || is("/proc/sys/user/max_user_namespaces", "0")
     {
         return Some("this system allows users no namespaces, which the sandbox needs");
     }
     if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
-        return Some("AppArmor restricts namespaces, which the sandbox of an unpackaged browser needs");
+        return Some(
+            "AppArmor restricts namespaces, which the sandbox of an unpackaged browser needs",
+        );
     }
     None
 }
@@ -164,8 +175,12 @@ fn repair(config: &Config, screen: &Screen) {
         && let Some(Fault::Damaged { .. }) = store::examine(&path)
     {
         match store::set_aside(&path) {
-            Ok(aside) => screen.err(&format!("troupe: the damaged record is now {}", aside.display())),
-            Err(error) => screen.err(&format!("troupe: {} cannot be moved ({error})", path.display())),
+            Ok(aside) => {
+                screen.err(&format!("troupe: the damaged record is now {}", aside.display()))
+            }
+            Err(error) => {
+                screen.err(&format!("troupe: {} cannot be moved ({error})", path.display()))
+            }
         }
     }
 }
@@ -175,7 +190,9 @@ fn record(config: &Config) -> Option<Check> {
     let path = match Place::of(config) {
         Ok(Place::File(path)) => path,
         Ok(Place::None | Place::Memory) => return None,
-        Err(error) => return Some(check(NAME, State::Missing, &error.message, error.suggestion.as_deref())),
+        Err(error) => {
+            return Some(check(NAME, State::Missing, &error.message, error.suggestion.as_deref()));
+        }
     };
     if !path.exists() {
         return Some(writable(NAME, &path, State::Limited));

@@ -20,7 +20,9 @@ pub(super) const NOTICE: &str = "troupe::notice";
 /// Starts the log. Modules that `without` names log nothing.
 pub(super) fn start(config: &LogConfig, vault: Vault, without: &[&str]) -> Result<(), Usage> {
     let writer = match &config.file {
-        None if config.destination == Some(LogDestination::Stdout) => BoxMakeWriter::new(io::stdout),
+        None if config.destination == Some(LogDestination::Stdout) => {
+            BoxMakeWriter::new(io::stdout)
+        }
         None => BoxMakeWriter::new(io::stderr),
         Some(path) => {
             let file = open(path).map_err(|error| Usage::LogFile {
@@ -34,14 +36,17 @@ pub(super) fn start(config: &LogConfig, vault: Vault, without: &[&str]) -> Resul
     let writer = Masking { vault: Arc::new(vault), writer };
     // Libraries log for their own authors: of them only warnings.
     let without: String = without.iter().map(|module| format!(",{module}=off")).collect();
-    let filter =
-        EnvFilter::new(format!("warn,{LIBRARY_LOG},troupe={},{NOTICE}=info{without}", config.level.as_str()));
+    let filter = EnvFilter::new(format!(
+        "warn,{LIBRARY_LOG},troupe={},{NOTICE}=info{without}",
+        config.level.as_str()
+    ));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     // A second server in one process keeps the log of the first.
     let _ = match config.format {
         LogFormat::Text => builder.with_target(false).try_init(),
         LogFormat::Json => {
-            let json = builder.json().flatten_event(true).with_current_span(false).with_span_list(false);
+            let json =
+                builder.json().flatten_event(true).with_current_span(false).with_span_list(false);
             log_panics();
             json.try_init()
         }

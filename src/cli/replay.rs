@@ -138,7 +138,9 @@ impl Replay {
                 value => self.replace_refs(value, acted_on) || unnamed,
             }),
             Value::Array(list) => {
-                list.iter_mut().filter_map(|value| self.replace_refs(value, acted_on).then_some(())).count()
+                list.iter_mut()
+                    .filter_map(|value| self.replace_refs(value, acted_on).then_some(()))
+                    .count()
                     > 0
             }
             _ => false,
@@ -165,8 +167,10 @@ impl Replay {
     fn target(&self, reference: &str, acted_on: &ActedOn<'_>) -> Option<String> {
         let shown = self.shown.get(reference);
         let now = described(acted_on.answer, reference);
-        let now = now.or_else(|| self.described.get(reference).cloned().filter(|_| shown.is_none()));
-        let now = now.filter(|now| !now.name.is_empty() && !DESCRIBED_BY_TEXT.contains(&&*now.role));
+        let now =
+            now.or_else(|| self.described.get(reference).cloned().filter(|_| shown.is_none()));
+        let now =
+            now.filter(|now| !now.name.is_empty() && !DESCRIBED_BY_TEXT.contains(&&*now.role));
         let named = match (shown, now) {
             // The element may have got another name since it was shown.
             (Some(shown), Some(now)) if !shown.name.is_empty() && !now.has_name(&shown.name) => {
@@ -184,7 +188,9 @@ impl Replay {
     /// A target for the element of `reference` by this role and name, unless the last page had others with them.
     fn by_name(&self, reference: &str, now: &Head) -> Option<String> {
         let is_other = |line: &Line| {
-            line.reference.as_deref() != Some(reference) && line.role == now.role && now.has_name(&line.name)
+            line.reference.as_deref() != Some(reference)
+                && line.role == now.role
+                && now.has_name(&line.name)
         };
         if self.page.iter().any(is_other) {
             return None;
@@ -209,8 +215,9 @@ impl Replay {
 
     /// A target for what contains the element of `reference`, and is in the element of `outermost` or is that.
     fn scope(&self, reference: &str, outermost: &str) -> Option<String> {
-        let position =
-            |reference: &str| self.page.iter().position(|line| line.reference.as_deref() == Some(reference));
+        let position = |reference: &str| {
+            self.page.iter().position(|line| line.reference.as_deref() == Some(reference))
+        };
         let (at, outermost) = (position(reference)?, position(outermost)?);
         let tree = Tree::of(&self.page);
         let above: Vec<usize> = tree.above(at).collect();
@@ -235,13 +242,16 @@ impl Replay {
                 *value = json!({ super::call::ENVIRONMENT: name });
             }
             Value::String(text) => self.has_secrets |= text.contains(SECRET),
-            Value::Array(list) => list.iter_mut().for_each(|value| self.replace_masked(value, place, key)),
+            Value::Array(list) => {
+                list.iter_mut().for_each(|value| self.replace_masked(value, place, key))
+            }
             // The session passed it as a plain object. In a script, it would read a variable of whoever runs it.
             Value::Object(map) if map.len() == 1 && map.contains_key(super::call::ENVIRONMENT) => {
                 *value = json!({ super::call::ENVIRONMENT: self.variable("VALUE", place, key) });
             }
             Value::Object(map) => {
-                map.iter_mut().for_each(|(key, value)| self.replace_masked(value, place, Some(key)));
+                map.iter_mut()
+                    .for_each(|(key, value)| self.replace_masked(value, place, Some(key)));
             }
             _ => {}
         }
@@ -293,10 +303,12 @@ fn frame_of(reference: &str) -> Option<&str> {
 /// The element of `reference` as `text` describes it: `button "Send" [ref=e5]`.
 fn described(text: &str, reference: &str) -> Option<Head> {
     let end = text.find(&format!("[ref={reference}]"))?;
-    let starts = text[..end].char_indices().filter(|(_, c)| c.is_ascii_lowercase()).map(|(at, _)| at);
+    let starts =
+        text[..end].char_indices().filter(|(_, c)| c.is_ascii_lowercase()).map(|(at, _)| at);
     // A role begins a word.
-    let words =
-        starts.filter(|at| text[..*at].chars().next_back().is_none_or(|before| !before.is_alphanumeric()));
+    let words = starts.filter(|at| {
+        text[..*at].chars().next_back().is_none_or(|before| !before.is_alphanumeric())
+    });
     let heads = words.filter_map(|at| Head::parse(&text[at..]));
     heads.map(|(head, _)| head).find(|head| head.reference.as_deref() == Some(reference))
 }
@@ -325,7 +337,9 @@ impl Head {
         } else if let Some(end) = rest.strip_prefix(" (").and_then(|hint| hint.find(") [")) {
             rest = &rest[" (".len() + end + ")".len()..];
         }
-        while let Some((attribute, after)) = rest.strip_prefix(" [").and_then(|rest| rest.split_once(']')) {
+        while let Some((attribute, after)) =
+            rest.strip_prefix(" [").and_then(|rest| rest.split_once(']'))
+        {
             head.reference = attribute.strip_prefix("ref=").map(str::to_owned).or(head.reference);
             rest = after;
         }
@@ -373,8 +387,9 @@ impl Line {
         let indent = line.len() - rest.len();
         let rest = rest.strip_prefix("- ")?;
         // YAML quotes a key that could be misread.
-        let unquoted =
-            rest.strip_prefix('\'').and_then(|rest| rest.split_once("':").or(rest.split_once('\'')));
+        let unquoted = rest
+            .strip_prefix('\'')
+            .and_then(|rest| rest.split_once("':").or(rest.split_once('\'')));
         let (head, text) = match unquoted {
             Some((head, text)) => (Head::parse(&head.replace("''", "'"))?.0, text.to_owned()),
             None => {
@@ -417,7 +432,8 @@ struct Tree<'a> {
 
 impl<'a> Tree<'a> {
     fn of(lines: &'a [Line]) -> Self {
-        let (mut parents, mut frames): (Vec<Option<usize>>, Vec<Option<usize>>) = Default::default();
+        let (mut parents, mut frames): (Vec<Option<usize>>, Vec<Option<usize>>) =
+            Default::default();
         let mut open: Vec<usize> = Vec::new();
         let mut counts = HashMap::new();
         for (at, line) in lines.iter().enumerate() {
@@ -441,7 +457,8 @@ impl<'a> Tree<'a> {
     fn shown(&self, at: usize) -> Shown {
         let Some(frame) = self.frames[at] else { return self.in_its_frame(at) };
         let Shown { name, named, unnamed } = self.in_its_frame(at);
-        let inner = |target: Option<String>| Some(format!("{} >>> {}", self.any_target(frame)?, target?));
+        let inner =
+            |target: Option<String>| Some(format!("{} >>> {}", self.any_target(frame)?, target?));
         Shown { name, named: inner(named), unnamed: inner(unnamed) }
     }
 
@@ -479,15 +496,18 @@ impl<'a> Tree<'a> {
 
     /// The target `own` of the line `at`, in the nearest container that can be named and has no other such line.
     fn scoped(&self, at: usize, own: &str) -> Option<String> {
-        let is_alone =
-            |container: &usize| self.below(*container).filter(|inner| self.is_same(*inner, at)).count() == 1;
-        let scope = self.above(at).take_while(is_alone).find_map(|container| self.scope(container, at));
+        let is_alone = |container: &usize| {
+            self.below(*container).filter(|inner| self.is_same(*inner, at)).count() == 1
+        };
+        let scope =
+            self.above(at).take_while(is_alone).find_map(|container| self.scope(container, at));
         scope.map(|scope| format!("{scope} >> {own}"))
     }
 
     /// The lines that contain the line `at` in its frame, the nearest first.
     fn above(&self, at: usize) -> impl Iterator<Item = usize> {
-        let parent = move |at: usize| self.parents[at].filter(|parent| Some(*parent) != self.frames[at]);
+        let parent =
+            move |at: usize| self.parents[at].filter(|parent| Some(*parent) != self.frames[at]);
         std::iter::successors(parent(at), move |at| parent(*at))
     }
 
@@ -502,7 +522,9 @@ impl<'a> Tree<'a> {
         }
         let is_other = |other: &usize| {
             let it = &self.lines[*other];
-            *other != container && it.role == line.role && self.frames[*other] == self.frames[container]
+            *other != container
+                && it.role == line.role
+                && self.frames[*other] == self.frames[container]
         };
         let others: Vec<usize> = (0..self.lines.len()).filter(is_other).collect();
         let labels = |container: usize| {
@@ -513,7 +535,8 @@ impl<'a> Tree<'a> {
             let mut others = others.iter().flat_map(|other| labels(*other));
             others.any(|inner| self.lines[inner].label() == Some(label))
         };
-        let mut own = labels(container).filter(|inner| *inner != at).filter_map(|at| self.lines[at].label());
+        let mut own =
+            labels(container).filter(|inner| *inner != at).filter_map(|at| self.lines[at].label());
         own.find(|label| !is_elsewhere(label))
             .map(|label| format!("role={} >> has-text={}", line.role, escaped(label)))
     }
@@ -634,14 +657,21 @@ mod tests {
             replay.target(reference, &ActedOn { answer: "", test_ids: &test_ids })
         };
         let id = |value: &str| json!({"attribute": "data-testid", "value": value});
-        let within =
-            |value: &str, within: &str| json!({"attribute": "data-test", "value": value, "within": within});
+        let within = |value: &str, within: &str| json!({"attribute": "data-test", "value": value, "within": within});
         for (reference, test_id, wanted) in [
             // Role and name come first.
             ("e1", id("save"), Some(r#"role=button[name="Save"]"#)),
             ("e4", id("edit-ann"), Some(r#"testid="edit-ann""#)),
-            ("e5", within("delete", "e3"), Some(r#"role=row >> has-text="Ann" >> data-test="delete""#)),
-            ("e8", within("delete", "e6"), Some(r#"role=row >> has-text="Ben" >> data-test="delete""#)),
+            (
+                "e5",
+                within("delete", "e3"),
+                Some(r#"role=row >> has-text="Ann" >> data-test="delete""#),
+            ),
+            (
+                "e8",
+                within("delete", "e6"),
+                Some(r#"role=row >> has-text="Ben" >> data-test="delete""#),
+            ),
             // The cell has nothing that tells it from others.
             ("e8", within("delete", "e99"), None),
             ("e4", id("a\"b"), None),
@@ -649,7 +679,11 @@ mod tests {
             ("e9", id("search"), Some(r#"testid="search""#)),
             ("f1e2", id("in"), Some(r#"role=iframe[name=""] >>> testid="in""#)),
         ] {
-            assert_eq!(target(reference, test_id.clone()).as_deref(), wanted, "{reference} {test_id}");
+            assert_eq!(
+                target(reference, test_id.clone()).as_deref(),
+                wanted,
+                "{reference} {test_id}"
+            );
         }
         assert_eq!(
             replay.target("e9", &ActedOn { answer: "", test_ids: &HashMap::new() }).as_deref(),
@@ -681,7 +715,10 @@ mod tests {
             &[],
             &HashMap::new(),
         );
-        assert_eq!(replay.variables, [("VALUE_1".to_owned(), "`args` of step 1, evaluate".to_owned())]);
+        assert_eq!(
+            replay.variables,
+            [("VALUE_1".to_owned(), "`args` of step 1, evaluate".to_owned())]
+        );
         assert!(replay.steps[0].contains(r#"[{"$env":"VALUE_1"}]"#), "{}", replay.steps[0]);
     }
 
@@ -692,7 +729,8 @@ mod tests {
         let now = "Clicked button \"Pause\" [active] [ref=e1]";
         assert_eq!(target(&replay, "e1", now).as_deref(), Some(r#"role=button[name="Pause"]"#));
         replay.see(&format!("- button \"{}\" [ref=e2]", "x".repeat(100)));
-        let long = target(&replay, "e2", &format!("Clicked button \"{}…\" [ref=e2]", "x".repeat(80)));
+        let long =
+            target(&replay, "e2", &format!("Clicked button \"{}…\" [ref=e2]", "x".repeat(80)));
         assert_eq!(long, target(&replay, "e2", ""));
     }
 
@@ -714,8 +752,14 @@ mod tests {
             r##"{"tool":"type","arguments":{"selector":"#password","text":{"$env":"PASSWORD_1"}}}"##
         );
         assert!(!replay.steps[1].contains("\"e7\""), "{}", replay.steps[1]);
-        assert_eq!(replay.steps[2], r#"{"tool":"evaluate","arguments":{"script":{"$env":"VALUE_1"}}}"#);
-        assert_eq!(replay.variables[0], ("PASSWORD_1".to_owned(), "`text` of step 1, type".to_owned()));
+        assert_eq!(
+            replay.steps[2],
+            r#"{"tool":"evaluate","arguments":{"script":{"$env":"VALUE_1"}}}"#
+        );
+        assert_eq!(
+            replay.variables[0],
+            ("PASSWORD_1".to_owned(), "`text` of step 1, type".to_owned())
+        );
     }
 
     #[test]

@@ -65,7 +65,9 @@ struct Console<'a> {
 impl Console<'_> {
     fn inform(&self, text: &str) {
         match self.json {
-            true => tracing::info!(target: logging::NOTICE, "{}", text.trim_start_matches("troupe: ")),
+            true => {
+                tracing::info!(target: logging::NOTICE, "{}", text.trim_start_matches("troupe: "))
+            }
             false => self.screen.err(text),
         }
     }

@@ -80,7 +80,9 @@ async fn answer(config: &Config, action: Action, screen: &Screen) -> Result<Stri
         Action::Show { id } => show(&store, &id).await,
         Action::Export { id, folder } => export(&store, &id, folder).await,
         Action::Purge { session: Some(id), .. } => purge_one(&store, &id).await,
-        Action::Purge { session: None, confirmed } => purge_all(&store, &path, confirmed, screen).await,
+        Action::Purge { session: None, confirmed } => {
+            purge_all(&store, &path, confirmed, screen).await
+        }
     };
     store.close().await;
     text
@@ -149,7 +151,10 @@ async fn find(store: &Store, id: &str) -> Result<SessionRow> {
         Err(TroupeError::new(ErrorCode::SessionNotFound, what).suggestion(advice))
     };
     match found.len() {
-        0 => refused(format!("no session `{id}` is in the record"), "`troupe sessions` lists those that are"),
+        0 => refused(
+            format!("no session `{id}` is in the record"),
+            "`troupe sessions` lists those that are",
+        ),
         1 => Ok(found.remove(0)),
         several => refused(format!("{several} sessions begin with `{id}`"), "give more of its id"),
     }
@@ -207,11 +212,15 @@ async fn ask(screen: &Screen, question: String) -> Result<bool> {
     }
     screen.err(&question);
     let mut line = String::new();
-    let read = tokio::task::spawn_blocking(move || std::io::stdin().read_line(&mut line).map(|_| line));
-    let unread =
-        |why: String| TroupeError::new(ErrorCode::InternalError, format!("no answer could be read: {why}"));
-    let line =
-        read.await.map_err(|error| unread(error.to_string()))?.map_err(|error| unread(error.to_string()))?;
+    let read =
+        tokio::task::spawn_blocking(move || std::io::stdin().read_line(&mut line).map(|_| line));
+    let unread = |why: String| {
+        TroupeError::new(ErrorCode::InternalError, format!("no answer could be read: {why}"))
+    };
+    let line = read
+        .await
+        .map_err(|error| unread(error.to_string()))?
+        .map_err(|error| unread(error.to_string()))?;
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
@@ -251,7 +260,8 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
         .suggestion("name another folder: troupe sessions export SESSION FOLDER"));
     }
     let calls = store.history(id).await?;
-    let mut report = BufWriter::new(create_new(&folder.join("report.md"), 0o600).map_err(unwritable)?);
+    let mut report =
+        BufWriter::new(create_new(&folder.join("report.md"), 0o600).map_err(unwritable)?);
     report.write_all(heading(&session, calls.len()).as_bytes()).map_err(unwritable)?;
     let mut replay = Replay::default();
     for (number, ref_id) in (1..).zip(&calls) {
@@ -320,8 +330,12 @@ fn heading(session: &SessionRow, calls: usize) -> String {
 }
 
 fn chapter(number: usize, call: &Record, pictures: &[String], logged: &[Message]) -> String {
-    let mut text =
-        format!("\n## {number}. {}\n\n{}\n\n{}", call.tool, time(call.at), fenced("json", &call.params));
+    let mut text = format!(
+        "\n## {number}. {}\n\n{}\n\n{}",
+        call.tool,
+        time(call.at),
+        fenced("json", &call.params)
+    );
     let Some(answer) = &call.answer else {
         text.push_str("\nNo answer yet.\n");
         return text;
@@ -332,9 +346,14 @@ fn chapter(number: usize, call: &Record, pictures: &[String], logged: &[Message]
     for picture in pictures {
         text.push_str(&format!("\n![{}]({picture})\n", call.tool));
     }
-    let result: Value =
-        answer.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    for part in result["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str()) {
+    let result: Value = answer
+        .result
+        .as_deref()
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    for part in
+        result["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str())
+    {
         text.push_str(&format!("\n{}", fenced("", part)));
     }
     if let Some(page) = &answer.page_snapshot
@@ -360,10 +379,14 @@ fn fenced(language: &str, text: &str) -> String {
 fn replay_call(replay: &mut Replay, call: &Record) {
     let tool = Registry::row(&call.tool);
     let Some(answer) = &call.answer else { return };
-    let result: Value =
-        answer.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let result: Value = answer
+        .result
+        .as_deref()
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
     let parts = result["content"].as_array().into_iter().flatten();
-    let told: Vec<String> = parts.filter_map(|part| part["text"].as_str()).map(str::to_owned).collect();
+    let told: Vec<String> =
+        parts.filter_map(|part| part["text"].as_str()).map(str::to_owned).collect();
     if answer.success && tool.is_none_or(|tool| tool.properties.is_replayed) {
         let test_ids = answer.test_ids.as_deref().and_then(|text| serde_json::from_str(text).ok());
         replay.add(&call.tool, parameters(call), &told, &test_ids.unwrap_or_default());
@@ -394,7 +417,9 @@ fn script(session: &SessionRow, replay: &Replay) -> String {
         note(&format!("Set {name}: the record has no value for {purpose}."));
     }
     for number in &replay.unnamed {
-        note(&format!("Edit step {number}: the record has no role and name and no test id for its element."));
+        note(&format!(
+            "Edit step {number}: the record has no role and name and no test id for its element."
+        ));
     }
     // On stdin: an argument is limited to 128 KiB on Linux. JSON has no line that is the word at the end.
     format!(
@@ -419,7 +444,10 @@ fn to_do(replay: &Replay) -> String {
     }
     if !replay.variables.is_empty() {
         let names: Vec<&str> = replay.variables.iter().map(|(name, _)| &**name).collect();
-        lines.push_str(&format!("\nrun.sh needs values that are not recorded: set {}", names.join(", ")));
+        lines.push_str(&format!(
+            "\nrun.sh needs values that are not recorded: set {}",
+            names.join(", ")
+        ));
     }
     if !replay.unnamed.is_empty() {
         let numbers: Vec<String> = replay.unnamed.iter().map(ToString::to_string).collect();
@@ -479,8 +507,12 @@ mod tests {
             used_by: None,
         };
         let script = script(&session, &replay);
-        let commands: Vec<&str> = script.lines().take_while(|line| !line.starts_with("run call")).collect();
-        assert!(commands.iter().all(|line| line.starts_with('#') || line.starts_with("run() {")), "{script}");
+        let commands: Vec<&str> =
+            script.lines().take_while(|line| !line.starts_with("run call")).collect();
+        assert!(
+            commands.iter().all(|line| line.starts_with('#') || line.starts_with("run() {")),
+            "{script}"
+        );
     }
 
     #[test]

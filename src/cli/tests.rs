@@ -54,7 +54,8 @@ fn troupe(args: &[&str]) -> Outcome {
 fn parsed(args: &[&str]) -> (Command, Config) {
     match arguments::parse(args.iter().map(|&text| text.to_owned()).collect()).unwrap() {
         Parsed::Run { command, given } => {
-            let flags = given.iter().map(|(name, text)| Setting::from_flag(name, text).unwrap()).collect();
+            let flags =
+                given.iter().map(|(name, text)| Setting::from_flag(name, text).unwrap()).collect();
             (command, Config::load(flags, []).unwrap())
         }
         Parsed::Text(text) => panic!("{text}"),
@@ -66,7 +67,8 @@ fn help_is_on_stdout() {
     let help = troupe(&["--help"]);
     assert_eq!((help.code, help.err.as_str()), (0, ""));
     insta::assert_snapshot!("help", help.out);
-    for args in [["doctor", "--help"], ["call", "--help"], ["install", "-h"], ["config", "--help"]] {
+    for args in [["doctor", "--help"], ["call", "--help"], ["install", "-h"], ["config", "--help"]]
+    {
         let help = troupe(&args);
         assert_eq!((help.code, help.err.as_str()), (0, ""));
         assert!(help.out.contains(&format!("Usage: troupe {}", args[0])), "{}", help.out);
@@ -175,7 +177,8 @@ fn lines_for_playwright_mcp_are_understood() {
 
 #[test]
 fn a_call_has_its_options_before_or_after() {
-    let call = Command::Call { tool: "navigate".to_owned(), arguments: r#"{"url":"x"}"#.to_owned() };
+    let call =
+        Command::Call { tool: "navigate".to_owned(), arguments: r#"{"url":"x"}"#.to_owned() };
     for args in [
         ["--max-sessions", "3", "call", "navigate", r#"{"url":"x"}"#],
         ["call", "navigate", r#"{"url":"x"}"#, "--max-sessions", "3"],
@@ -295,10 +298,13 @@ fn a_snippet_has_the_options_of_the_environment_with_absolute_paths_and_no_secre
         "{}",
         outcome.err
     );
-    let connect = ["config", "cursor", "--connect", "http://127.0.0.1:4100", "--auth-token", "correct-horse"];
+    let connect =
+        ["config", "cursor", "--connect", "http://127.0.0.1:4100", "--auth-token", "correct-horse"];
     let connects = troupe(&connect);
     assert!(!connects.out.contains("correct-horse"), "{}", connects.out);
-    assert!(connects.err.contains("--auth-token is left out: set TROUPE_AUTH_TOKEN for the client."));
+    assert!(
+        connects.err.contains("--auth-token is left out: set TROUPE_AUTH_TOKEN for the client.")
+    );
     let endpoint = "wss://browsers.test?token=correct-horse";
     let by_option = troupe(&["config", "cursor", "--browser-endpoint", endpoint]);
     let by_environment = troupe_in(&[("TROUPE_BROWSER_ENDPOINT", endpoint)], &["config", "cursor"]);
@@ -323,7 +329,10 @@ fn with_transport_http_a_snippet_has_the_url_and_the_server_is_started_apart() {
     assert_eq!(outcome.code, OK, "{}", outcome.err);
     let json: serde_json::Value = serde_json::from_str(&outcome.out).unwrap();
     assert_eq!(json["mcpServers"]["troupe"]["url"], "http://127.0.0.1:4100/mcp");
-    assert_eq!(json["mcpServers"]["troupe"]["headers"]["Authorization"], "Bearer ${env:TROUPE_AUTH_TOKEN}");
+    assert_eq!(
+        json["mcpServers"]["troupe"]["headers"]["Authorization"],
+        "Bearer ${env:TROUPE_AUTH_TOKEN}"
+    );
     assert!(!format!("{}{}", outcome.out, outcome.err).contains("correct-horse"));
     assert!(outcome.err.contains("troupe --transport http --port 4100\n"), "{}", outcome.err);
     let note = "--auth-token is left out: set TROUPE_AUTH_TOKEN for the server.";
@@ -362,7 +371,9 @@ fn the_doctor_tells_what_is_missing_and_what_to_type() {
     let outcome = troupe(&["doctor", "--executable-path", "/nowhere/chrome", "--headless"]);
     assert_eq!(outcome.code, FAILED);
     assert!(
-        outcome.out.contains("MISSING  browser: the executable that `--executable-path` names is not there")
+        outcome.out.contains(
+            "MISSING  browser: the executable that `--executable-path` names is not there"
+        )
     );
     let outcome = troupe(&["doctor", "--json", "--executable-path", "/nowhere/chrome"]);
     let report: serde_json::Value = serde_json::from_str(&outcome.out).unwrap();

@@ -49,7 +49,9 @@ impl Usage {
         let argument = context(ContextKind::InvalidArg);
         match error.kind() {
             ErrorKind::UnknownArgument => Self::unknown(&argument),
-            ErrorKind::InvalidSubcommand => Self::unknown_command(context(ContextKind::InvalidSubcommand)),
+            ErrorKind::InvalidSubcommand => {
+                Self::unknown_command(context(ContextKind::InvalidSubcommand))
+            }
             ErrorKind::InvalidValue
             | ErrorKind::NoEquals
             | ErrorKind::TooFewValues

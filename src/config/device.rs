@@ -21,11 +21,15 @@ struct Device {
 }
 
 /// Applies the device's values to the settings that no other source has set.
-pub(super) fn apply(context: &mut ContextConfig, origin: Option<&Origin>) -> Result<(), ConfigError> {
+pub(super) fn apply(
+    context: &mut ContextConfig,
+    origin: Option<&Origin>,
+) -> Result<(), ConfigError> {
     let Some(name) = context.device.clone() else { return Ok(()) };
     let wrong = |error: serde_json::Error| ConfigError::Inconsistent(error.to_string());
     let mut devices: Map<String, Value> = serde_json::from_str(DEVICES).map_err(wrong)?;
-    let Some(known) = devices.keys().find(|known| known.eq_ignore_ascii_case(&name)).cloned() else {
+    let Some(known) = devices.keys().find(|known| known.eq_ignore_ascii_case(&name)).cloned()
+    else {
         let near = super::near(&name, devices.keys().map(String::as_str));
         let near = near.into_iter().take(4).map(str::to_owned).collect();
         let origin = origin.cloned().unwrap_or(Origin::Default("device"));
@@ -51,7 +55,8 @@ mod tests {
         let devices: Map<String, Value> = serde_json::from_str(DEVICES).unwrap();
         assert!(devices.len() > 100);
         for name in devices.keys() {
-            let mut context = ContextConfig { device: Some(name.to_uppercase()), ..ContextConfig::default() };
+            let mut context =
+                ContextConfig { device: Some(name.to_uppercase()), ..ContextConfig::default() };
             apply(&mut context, None).unwrap();
             assert_eq!(context.device.as_ref(), Some(name));
         }

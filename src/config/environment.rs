@@ -40,16 +40,22 @@ pub(super) fn settings(
         let Some((option, negated)) = options::by_variable(&name) else {
             let near = near(&name);
             let hint = hint(near.as_deref());
-            found
-                .warnings
-                .push(format!("ignored the unknown environment variable `{}`{hint}", one_line(&name)));
+            found.warnings.push(format!(
+                "ignored the unknown environment variable `{}`{hint}",
+                one_line(&name)
+            ));
             continue;
         };
         if text.is_empty() {
             continue;
         }
-        let setting =
-            Setting::from_text(option, negated, &text, Medium::Environment, Origin::Variable(name))?;
+        let setting = Setting::from_text(
+            option,
+            negated,
+            &text,
+            Medium::Environment,
+            Origin::Variable(name),
+        )?;
         if let Some(first) = settings.iter().find(|other| std::ptr::eq(other.option, option)) {
             return Err(ConfigError::Twice { first: first.origin.clone(), second: setting.origin });
         }
@@ -68,7 +74,10 @@ fn is_service_link(name: &str, text: &str) -> bool {
     };
     // `TROUPE_PORT_8931_TCP`, and with `_PROTO`, `_PORT` or `_ADDR` appended.
     let names_port = || {
-        let name = ["_PROTO", "_PORT", "_ADDR"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        let name = ["_PROTO", "_PORT", "_ADDR"]
+            .iter()
+            .find_map(|end| name.strip_suffix(end))
+            .unwrap_or(name);
         let Some((name, protocol)) = name.rsplit_once('_') else { return false };
         let Some((name, port)) = name.rsplit_once('_') else { return false };
         name.ends_with("_PORT") && port.parse::<u16>().is_ok() && PROTOCOLS.contains(&protocol)

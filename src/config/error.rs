@@ -46,7 +46,8 @@ pub(super) fn hint(near: Option<&str>) -> String {
 fn devices(near: &[String]) -> String {
     match near {
         [] => {
-            "the names are those of Playwright, such as `iPhone 15`, `Pixel 7` or `Desktop Chrome`".to_owned()
+            "the names are those of Playwright, such as `iPhone 15`, `Pixel 7` or `Desktop Chrome`"
+                .to_owned()
         }
         near => format!("similar devices: {}", near.join(", ")),
     }
@@ -59,7 +60,8 @@ fn in_file(file: Option<&PathBuf>) -> String {
 /// A value as part of one line: no line breaks, not endless.
 pub fn one_line(text: &str) -> String {
     const LONGEST: usize = 120;
-    let mut line: String = text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut line: String =
+        text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().count() > LONGEST {
         line.push('…');
     }

@@ -88,7 +88,9 @@ impl Reader {
             return Ok(());
         }
         let setting = Setting::from_json(option, negated, value, self.origin(key))?;
-        if let Some(first) = self.found.settings.iter().find(|other| std::ptr::eq(other.option, option)) {
+        if let Some(first) =
+            self.found.settings.iter().find(|other| std::ptr::eq(other.option, option))
+        {
             return Err(ConfigError::Twice { first: first.origin.clone(), second: setting.origin });
         }
         self.found.settings.push(setting);
@@ -127,7 +129,9 @@ impl Reader {
         let nested = options::OPTIONS.iter().filter_map(|option| option.nested);
         let near = match key.split_once('.') {
             // A key of a section is nearest to one of that section.
-            Some((section, _)) => super::nearest(key, nested.filter(|other| other.starts_with(section))),
+            Some((section, _)) => {
+                super::nearest(key, nested.filter(|other| other.starts_with(section)))
+            }
             None => super::nearest(key, flat.iter().map(String::as_str)),
         };
         ConfigError::UnknownKey {

@@ -24,7 +24,8 @@ pub(super) fn finish(
     let mut config = merge(&layers)?;
     let mut origins = Origins::new();
     for settings in layers {
-        origins.extend(settings.iter().map(|setting| (setting.option.name, setting.origin.clone())));
+        origins
+            .extend(settings.iter().map(|setting| (setting.option.name, setting.origin.clone())));
     }
     config.warnings = warnings;
     for timeout in [&mut config.timeout_action, &mut config.timeout_navigation] {
@@ -78,14 +79,17 @@ fn refuse_what_is_not_built(config: &mut Config, origins: &Origins) -> Result<()
             continue;
         }
         match origin {
-            Origin::Key { key, .. } if option.nested == Some(key) => tolerated.push(format!("`{key}`")),
+            Origin::Key { key, .. } if option.nested == Some(key) => {
+                tolerated.push(format!("`{key}`"))
+            }
             _ => return Err(ConfigError::NotBuilt { origin: origin.clone() }),
         }
     }
     if !tolerated.is_empty() {
-        config
-            .warnings
-            .push(format!("read, but without effect yet in this version: {}", tolerated.join(", ")));
+        config.warnings.push(format!(
+            "read, but without effect yet in this version: {}",
+            tolerated.join(", ")
+        ));
     }
     Ok(())
 }
@@ -150,7 +154,11 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
             );
         }
         if config.browser == BrowserKind::Webkit {
-            return refuse("proxy-server", "browser", "WebKit cannot be given the credentials of a proxy");
+            return refuse(
+                "proxy-server",
+                "browser",
+                "WebKit cannot be given the credentials of a proxy",
+            );
         }
         if !is_spoken(server) {
             return Err(ConfigError::InvalidValue {
@@ -175,7 +183,11 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
             return refuse("auth", "auth-token", "a server without authentication has no token");
         }
         if config.auth_token_file.is_some() {
-            return refuse("auth", "auth-token-file", "a server without authentication has no token");
+            return refuse(
+                "auth",
+                "auth-token-file",
+                "a server without authentication has no token",
+            );
         }
         if config.transport != Transport::Stdio && !config.binds_loopback() {
             return refuse("auth", "host", "other machines can reach this address");
@@ -232,13 +244,18 @@ fn without_effect(
     let (has_port, connects) = (config.transport != Transport::Stdio, config.connect.is_some());
     let has_upstream = config.upstream.command.is_some();
     match option.has_effect_in() {
-        Scope::Sessions | Scope::Engine | Scope::Port | Scope::Upstream | Scope::Record if connects => {
+        Scope::Sessions | Scope::Engine | Scope::Port | Scope::Upstream | Scope::Record
+            if connects =>
+        {
             Some(contradicts("connect", "give this option to the server there"))
         }
-        Scope::Engine if has_upstream => {
-            Some(contradicts("upstream", "set options of the browser in the command of the upstream server"))
+        Scope::Engine if has_upstream => Some(contradicts(
+            "upstream",
+            "set options of the browser in the command of the upstream server",
+        )),
+        Scope::Port if !has_port => {
+            Some(needs("transport http", "on stdio the server listens on no port"))
         }
-        Scope::Port if !has_port => Some(needs("transport http", "on stdio the server listens on no port")),
         Scope::Access if !has_port && !connects => {
             Some(needs("transport http", "on stdio the server needs no token"))
         }
@@ -249,8 +266,13 @@ fn without_effect(
 }
 
 /// Arguments of browsers that lead their connections past us.
-const WAYS_PAST: &[&str] =
-    &["--proxy-server", "--proxy-pac-url", "--proxy-auto-detect", "--proxy-bypass-list", "--no-proxy-server"];
+const WAYS_PAST: &[&str] = &[
+    "--proxy-server",
+    "--proxy-pac-url",
+    "--proxy-auto-detect",
+    "--proxy-bypass-list",
+    "--no-proxy-server",
+];
 
 /// Refuses rules for pages that something else would undo.
 fn refuse_what_is_not_held(
@@ -262,7 +284,8 @@ fn refuse_what_is_not_held(
     let refuse = |first, second, why| {
         Err(ConfigError::Contradiction { first: origin(first), second: origin(second), why })
     };
-    let lists = if security.allowed_domains.is_empty() { "blocked-domains" } else { "allowed-domains" };
+    let lists =
+        if security.allowed_domains.is_empty() { "blocked-domains" } else { "allowed-domains" };
     // The private-network rule is there by default, and where it cannot be held a line says so: one that was asked
     // for is kept or refused.
     let asked = origins.contains_key("allow-private-network") && !security.allow_private_network;
@@ -279,7 +302,11 @@ fn refuse_what_is_not_held(
             return refuse(rule, "upstream", "that server’s browser goes where it likes");
         }
         if config.read_only {
-            return refuse("read-only", "upstream", "nobody knows which of that server’s tools change pages");
+            return refuse(
+                "read-only",
+                "upstream",
+                "nobody knows which of that server’s tools change pages",
+            );
         }
         return Ok(());
     }
@@ -292,7 +319,8 @@ fn refuse_what_is_not_held(
     if !security.restricts_pages() || config.browser_endpoint.is_some() {
         return Ok(());
     }
-    let past = |argument: &String| WAYS_PAST.iter().any(|way| argument.split('=').next() == Some(way));
+    let past =
+        |argument: &String| WAYS_PAST.iter().any(|way| argument.split('=').next() == Some(way));
     if config.browser_args.iter().any(past) {
         return Err(ConfigError::Needs {
             origin: origin("browser-arg"),
@@ -371,7 +399,9 @@ fn resolve_log_destination(config: &mut Config, origins: &Origins) -> Result<(),
         }
         LogDestination::Stdout | LogDestination::Stderr => {}
     }
-    if config.log.destination == Some(LogDestination::Stdout) && config.transport == Transport::Stdio {
+    if config.log.destination == Some(LogDestination::Stdout)
+        && config.transport == Transport::Stdio
+    {
         config.warnings.push(format!(
             "{}: `stdout` means stderr, because stdout carries the protocol",
             origin("log-destination")

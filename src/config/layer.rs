@@ -54,7 +54,10 @@ impl Setting {
     /// A setting of the command line. `name` is the flag without its dashes in any spelling.
     pub fn from_flag(name: &str, text: &str) -> Result<Self, ConfigError> {
         let Some((option, negated)) = options::by_flag(name) else {
-            return Err(ConfigError::UnknownOption { name: name.to_owned(), near: near_flag(name) });
+            return Err(ConfigError::UnknownOption {
+                name: name.to_owned(),
+                near: near_flag(name),
+            });
         };
         Self::from_text(option, negated, text, Medium::Flag, Origin::Flag(format!("--{name}")))
     }
@@ -121,7 +124,13 @@ pub(super) fn default_store(text: &str) -> Result<Setting, ConfigError> {
 
 /// The file that `--config` names in this layer.
 pub(super) fn config_file(settings: &[Setting]) -> Option<PathBuf> {
-    settings.iter().rev().find(|setting| setting.option.at.is_empty())?.value.as_str().map(PathBuf::from)
+    settings
+        .iter()
+        .rev()
+        .find(|setting| setting.option.at.is_empty())?
+        .value
+        .as_str()
+        .map(PathBuf::from)
 }
 
 /// A list given several times on one command line is one list.

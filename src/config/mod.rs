@@ -195,7 +195,8 @@ impl ContextConfig {
 
 /// The address of a proxy without its credentials.
 pub fn redacted_proxy(server: &str) -> String {
-    let (scheme, rest) = server.split_once("://").map_or(("", server), |(scheme, rest)| (scheme, rest));
+    let (scheme, rest) =
+        server.split_once("://").map_or(("", server), |(scheme, rest)| (scheme, rest));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let Some(at) = rest[..end].rfind('@') else { return server.to_owned() };
     let separator = if scheme.is_empty() { "" } else { "://" };
@@ -377,7 +378,12 @@ impl Default for Config {
                 secrets: None,
             },
             output_dir: None,
-            log: LogConfig { level: LogLevel::Info, format: LogFormat::Text, destination: None, file: None },
+            log: LogConfig {
+                level: LogLevel::Info,
+                format: LogFormat::Text,
+                destination: None,
+                file: None,
+            },
             working_directory: folders::working_directory(),
             max_sessions_origin: None,
             warnings: Vec::new(),
@@ -404,11 +410,13 @@ impl Config {
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
         let environment = environment::settings(environment)?;
-        let file =
-            match [&flags, &environment.settings].into_iter().find_map(|layer| layer::config_file(layer)) {
-                Some(path) => file::read(&path)?,
-                None => file::FileSettings::default(),
-            };
+        let file = match [&flags, &environment.settings]
+            .into_iter()
+            .find_map(|layer| layer::config_file(layer))
+        {
+            Some(path) => file::read(&path)?,
+            None => file::FileSettings::default(),
+        };
         let warnings = file.warnings.into_iter().chain(environment.warnings).collect();
         let config = finish::finish(&file.settings, &environment.settings, flags, warnings)?;
         Ok(Self { name: file.name, version: file.version, ..config })
@@ -466,7 +474,10 @@ impl Config {
 
     /// Whether to launch headless, and the one line to warn with. Headed needs a display; off Linux one
     /// is always there.
-    pub fn effective_headless(&self, display_present: bool) -> Result<(bool, Option<String>), ConfigError> {
+    pub fn effective_headless(
+        &self,
+        display_present: bool,
+    ) -> Result<(bool, Option<String>), ConfigError> {
         match self.headless {
             Some(true) => Ok((true, None)),
             _ if display_present => Ok((false, None)),

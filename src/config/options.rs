@@ -6,8 +6,8 @@
 
 use super::spelling::{camel, environment};
 use super::types::{
-    AfterAction, AfterNavigation, BrowserKind, Expiry, LogDestination, LogFormat, LogLevel, Responses,
-    Transport, UpstreamTransport,
+    AfterAction, AfterNavigation, BrowserKind, Expiry, LogDestination, LogFormat, LogLevel,
+    Responses, Transport, UpstreamTransport,
 };
 use super::value::{Item, Kind};
 
@@ -120,7 +120,8 @@ impl ConfigOption {
 
     /// Returns the kind of server in which it has an effect.
     pub fn has_effect_in(&self) -> Scope {
-        let of_group = SCOPES.iter().find(|(group, _)| *group == self.group).map(|(_, scope)| *scope);
+        let of_group =
+            SCOPES.iter().find(|(group, _)| *group == self.group).map(|(_, scope)| *scope);
         self.scope.or(of_group).unwrap_or(Scope::Any)
     }
 
@@ -233,8 +234,14 @@ pub static OPTIONS: &[ConfigOption] = &[
     )
     .nested("browser.args")
     .aliases(&["browser-args"]),
-    row(BROWSER, "sandbox", "sandbox", Kind::Switch, "Without the browser's sandbox, as root needs it")
-        .negatable(),
+    row(
+        BROWSER,
+        "sandbox",
+        "sandbox",
+        Kind::Switch,
+        "Without the browser's sandbox, as root needs it",
+    )
+    .negatable(),
     row(
         BROWSER,
         "user-data-dir",
@@ -242,7 +249,13 @@ pub static OPTIONS: &[ConfigOption] = &[
         Kind::Path,
         "A profile folder that stays; allows one session",
     ),
-    row(BROWSER, "isolated", "isolated", Kind::Switch, "Sessions are kept in memory, as they are anyway"),
+    row(
+        BROWSER,
+        "isolated",
+        "isolated",
+        Kind::Switch,
+        "Sessions are kept in memory, as they are anyway",
+    ),
     row(
         BROWSER,
         "browser-endpoint",
@@ -273,7 +286,13 @@ pub static OPTIONS: &[ConfigOption] = &[
         Kind::Text,
         "Domains that go past the proxy, comma-separated",
     ),
-    row(CONTEXT, "ignore-https-errors", "context.ignoreHttpsErrors", Kind::Switch, "Take any certificate"),
+    row(
+        CONTEXT,
+        "ignore-https-errors",
+        "context.ignoreHttpsErrors",
+        Kind::Switch,
+        "Take any certificate",
+    ),
     row(
         CONTEXT,
         "storage-state",
@@ -295,7 +314,13 @@ pub static OPTIONS: &[ConfigOption] = &[
         PERMISSIONS,
         "Permissions of the pages, as geolocation,clipboard-read",
     ),
-    row(SESSION, "session-timeout", "sessionTimeout", Kind::Millis { min: 1 }, "Life of a session in ms"),
+    row(
+        SESSION,
+        "session-timeout",
+        "sessionTimeout",
+        Kind::Millis { min: 1 },
+        "Life of a session in ms",
+    ),
     row(
         SESSION,
         "session-expiry",
@@ -408,10 +433,22 @@ pub static OPTIONS: &[ConfigOption] = &[
         "WebKit browsers started ahead",
     )
     .scope(Scope::Engine),
-    row(SERVER, "transport", "transport", Kind::Choice(Transport::NAMES), "How clients reach the server")
-        .scope(Scope::Any),
+    row(
+        SERVER,
+        "transport",
+        "transport",
+        Kind::Choice(Transport::NAMES),
+        "How clients reach the server",
+    )
+    .scope(Scope::Any),
     row(SERVER, "host", "host", Kind::Text, "Address to bind"),
-    row(SERVER, "port", "port", Kind::Number { min: 0, max: 65_535 }, "Port to bind; 0 takes a free one"),
+    row(
+        SERVER,
+        "port",
+        "port",
+        Kind::Number { min: 0, max: 65_535 },
+        "Port to bind; 0 takes a free one",
+    ),
     row(
         SERVER,
         "auth-token",
@@ -593,7 +630,8 @@ pub static OPTIONS: &[ConfigOption] = &[
     row(TOOLS, "no-tools", "noTools", COMMAS, "Tools and groups to take away"),
     row(TOOLS, "read-only", "readOnly", Kind::Switch, "Only tools that change nothing in a page")
         .scope(Scope::Engine),
-    row(TOOLS, "caps", "caps", CAPS, "Capabilities of the Playwright set, as vision,pdf").not_built(),
+    row(TOOLS, "caps", "caps", CAPS, "Capabilities of the Playwright set, as vision,pdf")
+        .not_built(),
     row(TOOLS, "prompts", "prompts", Kind::Path, "Folder with further prompts"),
     row(
         TOOLS,
@@ -680,9 +718,15 @@ pub static OPTIONS: &[ConfigOption] = &[
     )
     .nested("security.enableScriptEvaluation")
     .scope(Scope::Engine),
-    row(SAFETY, "enable-file-upload", "security.enableFileUpload", Kind::Switch, "The tool upload_file")
-        .nested("security.enableFileUpload")
-        .scope(Scope::Engine),
+    row(
+        SAFETY,
+        "enable-file-upload",
+        "security.enableFileUpload",
+        Kind::Switch,
+        "The tool upload_file",
+    )
+    .nested("security.enableFileUpload")
+    .scope(Scope::Engine),
     row(
         SAFETY,
         "max-screenshot-size",
@@ -720,7 +764,8 @@ pub static OPTIONS: &[ConfigOption] = &[
         "Where it is written; stdout only over HTTP and WebSocket",
     )
     .nested("logging.destination"),
-    row(LOG, "log-file", "log.file", Kind::Path, "Where to, instead of stderr").nested("logging.file"),
+    row(LOG, "log-file", "log.file", Kind::Path, "Where to, instead of stderr")
+        .nested("logging.file"),
 ];
 
 /// The option of a kebab or camelCase flag (without the dashes), and whether the name negates it.

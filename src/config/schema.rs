@@ -26,13 +26,16 @@ pub fn schema() -> Value {
         }
     }
     for (label, description) in LABELS {
-        properties.insert((*label).to_owned(), json!({"type": "string", "description": description}));
+        properties
+            .insert((*label).to_owned(), json!({"type": "string", "description": description}));
     }
     let mut sections: Map<String, Value> = Map::new();
-    let nested = OPTIONS.iter().filter_map(|option| Some((option.nested?, described(option, &defaults))));
+    let nested =
+        OPTIONS.iter().filter_map(|option| Some((option.nested?, described(option, &defaults))));
     for (key, schema) in nested {
         let Some((section, key)) = key.split_once('.') else { continue };
-        let section = sections.entry(section).or_insert_with(|| json!({"type": "object", "properties": {}}));
+        let section =
+            sections.entry(section).or_insert_with(|| json!({"type": "object", "properties": {}}));
         section["properties"][key] = schema;
     }
     for (name, section) in sections {
@@ -50,7 +53,8 @@ pub fn schema() -> Value {
 /// The schema of an option's value, with what `--help` says of it.
 fn described(option: &ConfigOption, defaults: &Value) -> Value {
     let place = format!("/{}", option.at.replace('.', "/"));
-    let help = if option.negatable { format!("`false`: {}", option.help) } else { option.help.to_owned() };
+    let help =
+        if option.negatable { format!("`false`: {}", option.help) } else { option.help.to_owned() };
     let default = match defaults.pointer(&place) {
         None | Some(Value::Null) => String::new(),
         Some(Value::Array(list)) if list.is_empty() => String::new(),
@@ -74,7 +78,8 @@ fn kind(kind: &Kind) -> Value {
         Kind::Size => {
             let side = json!({"type": "integer"});
             let size = json!({"width": side, "height": side});
-            let size = json!({"type": "object", "properties": size, "required": ["width", "height"]});
+            let size =
+                json!({"type": "object", "properties": size, "required": ["width", "height"]});
             json!({"anyOf": [{"type": "string"}, size]})
         }
         Kind::List { item, .. } => {

@@ -55,9 +55,14 @@ const SEED_004: &str = r#"{
 }"#;
 
 fn load(flags: &[(&str, &str)], environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
-    let flags =
-        flags.iter().map(|(name, text)| Setting::from_flag(name, text)).collect::<Result<Vec<_>, _>>()?;
-    Config::load(flags, environment.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())))
+    let flags = flags
+        .iter()
+        .map(|(name, text)| Setting::from_flag(name, text))
+        .collect::<Result<Vec<_>, _>>()?;
+    Config::load(
+        flags,
+        environment.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())),
+    )
 }
 
 /// Creates a file with `text`.
@@ -115,13 +120,16 @@ fn every_spelling_of_an_option_means_the_same() {
         assert!(!load(&[(name, "true")], &[]).unwrap().sandbox);
     }
     assert!(!Config::from_json(r#"{"noSandbox": true}"#).unwrap().sandbox);
-    let endpoint = load(&[("cdp-endpoint", "http://localhost:9222")], &[]).unwrap().browser_endpoint;
+    let endpoint =
+        load(&[("cdp-endpoint", "http://localhost:9222")], &[]).unwrap().browser_endpoint;
     assert_eq!(endpoint.as_deref(), Some("http://localhost:9222"));
     let size = Some(Viewport { width: 1280, height: 720 });
     for text in ["1280x720", "1280,720", "1280 , 720"] {
         assert_eq!(load(&[("viewport-size", text)], &[]).unwrap().context.viewport, size);
     }
-    for text in [r#"{"viewportSize": "1280x720"}"#, r#"{"viewport": {"width": 1280, "height": 720}}"#] {
+    for text in
+        [r#"{"viewportSize": "1280x720"}"#, r#"{"viewport": {"width": 1280, "height": 720}}"#]
+    {
         assert_eq!(Config::from_json(text).unwrap().context.viewport, size);
     }
 }
@@ -134,7 +142,8 @@ fn lists_are_joined_on_one_command_line_and_replaced_by_the_layer_above() {
     assert_eq!(load(&flags, &environment).unwrap().browser_args, ["--three=c,d", "--four"]);
     let json = [("TROUPE_BROWSER_ARG", r#"["--five six"]"#)];
     assert_eq!(load(&[], &json).unwrap().browser_args, ["--five six"]);
-    let permissions = load(&[("grant-permissions", "geolocation, camera")], &[]).unwrap().context.permissions;
+    let permissions =
+        load(&[("grant-permissions", "geolocation, camera")], &[]).unwrap().context.permissions;
     assert_eq!(permissions, ["geolocation", "camera"]);
 }
 
@@ -142,24 +151,35 @@ fn lists_are_joined_on_one_command_line_and_replaced_by_the_layer_above() {
 fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
     let path = file(r#"{"sessionTimeout": 1, "maxSessions": 1, "locale": "de"}"#);
     let path_text = path.to_str().unwrap();
-    let environment =
-        [("TROUPE_SESSION_TIMEOUT", "2"), ("TROUPE_MAX_SESSIONS", "2"), ("TROUPE_CONFIG", path_text)];
+    let environment = [
+        ("TROUPE_SESSION_TIMEOUT", "2"),
+        ("TROUPE_MAX_SESSIONS", "2"),
+        ("TROUPE_CONFIG", path_text),
+    ];
     let config = load(&[("session-timeout", "3")], &environment).unwrap();
     assert_eq!(config.session_timeout, Duration::from_millis(3));
     assert_eq!(config.max_sessions, Some(2));
-    assert_eq!(config.max_sessions_origin, Some(Origin::Variable("TROUPE_MAX_SESSIONS".to_owned())));
+    assert_eq!(
+        config.max_sessions_origin,
+        Some(Origin::Variable("TROUPE_MAX_SESSIONS".to_owned()))
+    );
     assert_eq!(config.context.locale.as_deref(), Some("de"));
     std::fs::remove_file(path).unwrap();
 }
 
 #[test]
 fn a_device_is_resolved_and_explicit_values_stay() {
-    let context = load(&[("device", "iphone 15"), ("viewport-size", "100x200")], &[]).unwrap().context;
+    let context =
+        load(&[("device", "iphone 15"), ("viewport-size", "100x200")], &[]).unwrap().context;
     assert_eq!(context.device.as_deref(), Some("iPhone 15"));
     assert_eq!(context.viewport, Some(Viewport { width: 100, height: 200 }));
-    assert_eq!((context.device_scale_factor, context.is_mobile, context.has_touch), (Some(3.0), true, true));
+    assert_eq!(
+        (context.device_scale_factor, context.is_mobile, context.has_touch),
+        (Some(3.0), true, true)
+    );
     assert!(context.user_agent.unwrap().contains("iPhone; CPU iPhone OS 17_5 like Mac OS X"));
-    let desktop = load(&[("device", "Desktop Chrome"), ("user-agent", "mine")], &[]).unwrap().context;
+    let desktop =
+        load(&[("device", "Desktop Chrome"), ("user-agent", "mine")], &[]).unwrap().context;
     assert_eq!((desktop.user_agent.as_deref(), desktop.is_mobile), (Some("mine"), false));
 }
 
@@ -293,7 +313,10 @@ fn every_wrong_setting_gets_one_clear_line() {
     for flags in [
         [("no-auth", "true"), ("auth-token", "x")],
         [("proxy-server", "http://me:hush@proxy.example"), ("browser", "webkit")],
-        [("proxy-server", "socks5://me:hush@proxy.example"), ("browser-endpoint", "ws://localhost:1")],
+        [
+            ("proxy-server", "socks5://me:hush@proxy.example"),
+            ("browser-endpoint", "ws://localhost:1"),
+        ],
         [("proxy-server", "https://me:hush@proxy.example"), ("allow-private-network", "true")],
         [("transport", "http"), ("connect", "http://localhost:4000")],
         [("isolated", "true"), ("user-data-dir", "/tmp/profile")],
@@ -377,13 +400,22 @@ fn every_name_and_key_is_written_once() {
     let mut nested = BTreeSet::new();
     for option in OPTIONS {
         assert!(option.names().all(|name| names.insert(name)), "{} is there twice", option.name);
-        assert!(option.nested.is_none_or(|key| nested.insert(key)), "{:?} is there twice", option.nested);
-        assert!(option.help.len() <= 80 && !option.help.ends_with('.'), "{}: a short line", option.name);
+        assert!(
+            option.nested.is_none_or(|key| nested.insert(key)),
+            "{:?} is there twice",
+            option.nested
+        );
+        assert!(
+            option.help.len() <= 80 && !option.help.ends_with('.'),
+            "{}: a short line",
+            option.name
+        );
     }
 }
 
 /// Values of a device that have no option.
-const OF_THE_DEVICE: [&str; 3] = ["context.deviceScaleFactor", "context.isMobile", "context.hasTouch"];
+const OF_THE_DEVICE: [&str; 3] =
+    ["context.deviceScaleFactor", "context.isMobile", "context.hasTouch"];
 
 #[test]
 fn the_table_and_the_struct_have_the_same_settings() {
@@ -392,15 +424,19 @@ fn the_table_and_the_struct_have_the_same_settings() {
     for path in OF_THE_DEVICE {
         assert!(in_struct.remove(path), "{path}");
     }
-    let in_table: BTreeSet<_> =
-        OPTIONS.iter().filter(|option| !option.at.is_empty()).map(|option| option.at.to_owned()).collect();
+    let in_table: BTreeSet<_> = OPTIONS
+        .iter()
+        .filter(|option| !option.at.is_empty())
+        .map(|option| option.at.to_owned())
+        .collect();
     assert_eq!(in_table, in_struct);
 }
 
 #[test]
 fn the_defaults_in_the_readme_are_those_of_the_struct() {
     let defaults = serde_json::to_value(Config::default()).unwrap();
-    let quoted = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let quoted =
+        |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     let mut compared = 0;
     for row in include_str!("../../README.md").lines().filter(|line| line.starts_with("| `--")) {
         let cells: Vec<&str> = row.split('|').collect();
@@ -443,7 +479,9 @@ fn fitting(kind: Kind) -> BoxedStrategy<String> {
         Kind::File => prop::sample::select(files.to_vec()).boxed(),
         Kind::Choice(names) => prop::sample::select(names).prop_map(str::to_owned).boxed(),
         Kind::Number { min, max } => (min..=max).prop_map(|number| number.to_string()).boxed(),
-        Kind::Millis { min } => (min..=3_155_760_000_000).prop_map(|number| number.to_string()).boxed(),
+        Kind::Millis { min } => {
+            (min..=3_155_760_000_000).prop_map(|number| number.to_string()).boxed()
+        }
         Kind::Bytes => (1..u64::MAX).prop_map(|number| number.to_string()).boxed(),
         Kind::Size => {
             (1..=16_384, 1..=16_384).prop_map(|(width, height)| format!("{width}x{height}")).boxed()
@@ -452,7 +490,9 @@ fn fitting(kind: Kind) -> BoxedStrategy<String> {
             .prop_map(|(scheme, host, port)| format!("{scheme}://{host}:{port}"))
             .boxed(),
         Kind::Proxy => "(http://|socks5://|)[a-z]{1,9}:[1-9][0-9]{0,3}".boxed(),
-        Kind::Retention => (1..999_u32, 1..99_u32).prop_map(|(d, g)| format!("{d}d,{g}GiB")).boxed(),
+        Kind::Retention => {
+            (1..999_u32, 1..99_u32).prop_map(|(d, g)| format!("{d}d,{g}GiB")).boxed()
+        }
         Kind::UrlPath => "(/[a-z]{1,9}){1,3}".boxed(),
         Kind::List { item: Item::Network, .. } => "10[.][1-9][.]0[.]0/16".boxed(),
         Kind::Locale => "[a-z]{2}(-[A-Z]{2})?".boxed(),
@@ -476,26 +516,35 @@ fn for_every_option_the_command_line_beats_the_environment_and_that_the_file() {
     for option in OPTIONS.iter().filter(|option| !option.at.is_empty()) {
         let texts = || prop::option::of(fitting(option.kind));
         let mut runner = TestRunner::new(ProptestConfig::with_cases(25));
-        let outcome =
-            runner.run(&(texts(), texts(), texts(), any::<bool>()), |(file, variable, flag, nested)| {
+        let outcome = runner.run(
+            &(texts(), texts(), texts(), any::<bool>()),
+            |(file, variable, flag, nested)| {
                 let mut text = json!({});
                 if let Some(value) = &file {
                     match option.nested.filter(|_| nested).and_then(|key| key.split_once('.')) {
-                        Some((section, key)) => text[section] = json!({ key: in_file(option, value) }),
+                        Some((section, key)) => {
+                            text[section] = json!({ key: in_file(option, value) })
+                        }
                         None => text[option.key()] = in_file(option, value),
                     }
                 }
                 let from_file = file::parse(&text.to_string(), None).unwrap().settings;
                 let variables = variable.iter().map(|text| (option.variable(), text.clone()));
                 let from_environment = environment::settings(variables).unwrap().settings;
-                let from_flags: Vec<_> =
-                    flag.iter().map(|text| Setting::from_flag(option.name, text).unwrap()).collect();
+                let from_flags: Vec<_> = flag
+                    .iter()
+                    .map(|text| Setting::from_flag(option.name, text).unwrap())
+                    .collect();
                 let config = merge(&[&from_file, &from_environment, &from_flags]).unwrap();
                 let expected = flag.or(variable).or(file).map(|text| in_file(option, &text));
                 let merged = serde_json::to_value(config).unwrap();
-                prop_assert_eq!(at(&merged, option.at), expected.as_ref().or(at(&default, option.at)));
+                prop_assert_eq!(
+                    at(&merged, option.at),
+                    expected.as_ref().or(at(&default, option.at))
+                );
                 Ok(())
-            });
+            },
+        );
         if let Err(error) = outcome {
             panic!("{}: {error}", option.name);
         }
@@ -526,7 +575,8 @@ fn credentials_are_removed_from_the_address_of_a_proxy() {
         ("proxy.example:3128", "proxy.example:3128"),
     ] {
         assert_eq!(redacted_proxy(server), redacted);
-        let context = ContextConfig { proxy_server: Some(server.to_owned()), ..ContextConfig::default() };
+        let context =
+            ContextConfig { proxy_server: Some(server.to_owned()), ..ContextConfig::default() };
         assert_eq!(context.has_proxy_credentials(), server != redacted);
     }
 }

@@ -137,7 +137,9 @@ impl Retention {
             let age = part.strip_suffix('d').map(|days| (days, DAY));
             let age = age.or_else(|| part.strip_suffix('h').map(|hours| (hours, DAY / 24)));
             match age {
-                Some((number, unit)) => retention.age = number.parse::<u64>().ok()?.checked_mul(unit)?,
+                Some((number, unit)) => {
+                    retention.age = number.parse::<u64>().ok()?.checked_mul(unit)?
+                }
                 None => retention.bytes = super::value::bytes(part)?,
             }
         }
@@ -147,8 +149,10 @@ impl Retention {
 
 impl From<Retention> for String {
     fn from(Retention { age, bytes }: Retention) -> Self {
-        let age = if age % DAY == 0 { format!("{}d", age / DAY) } else { format!("{}h", age * 24 / DAY) };
-        let bytes = if bytes % (1 << 30) == 0 { format!("{}GiB", bytes >> 30) } else { bytes.to_string() };
+        let age =
+            if age % DAY == 0 { format!("{}d", age / DAY) } else { format!("{}h", age * 24 / DAY) };
+        let bytes =
+            if bytes % (1 << 30) == 0 { format!("{}GiB", bytes >> 30) } else { bytes.to_string() };
         format!("{age},{bytes}")
     }
 }
@@ -193,14 +197,19 @@ pub(super) mod optional_millis {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(
+        duration: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         match duration {
             Some(duration) => super::millis::serialize(duration, serializer),
             None => serializer.serialize_none(),
         }
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
         Ok(Option::<u64>::deserialize(deserializer)?.map(Duration::from_millis))
     }
 }

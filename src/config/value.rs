@@ -79,7 +79,9 @@ impl Kind {
                 "false" | "0" | "no" | "off" => Some(json!(false)),
                 _ => None,
             },
-            Self::Number { .. } | Self::Millis { .. } => self.check(&json!(text.trim().parse::<u64>().ok()?)),
+            Self::Number { .. } | Self::Millis { .. } => {
+                self.check(&json!(text.trim().parse::<u64>().ok()?))
+            }
             Self::Bytes => self.check(&json!(bytes(text.trim())?)),
             Self::List { flag, environment, .. } => {
                 let separator = match medium {
@@ -101,9 +103,15 @@ impl Kind {
             Self::Switch => value.as_bool().map(|_| value.clone()),
             Self::Text | Self::Path | Self::Store => not_empty(value),
             Self::File => not_empty(value).filter(is_file),
-            Self::Choice(names) => value.as_str().filter(|name| names.contains(name)).map(|_| value.clone()),
-            Self::Number { min, max } => whole(value).filter(|n| (min..=max).contains(n)).map(|n| json!(n)),
-            Self::Millis { min } => whole(value).filter(|n| (min..=LONGEST).contains(n)).map(|n| json!(n)),
+            Self::Choice(names) => {
+                value.as_str().filter(|name| names.contains(name)).map(|_| value.clone())
+            }
+            Self::Number { min, max } => {
+                whole(value).filter(|n| (min..=max).contains(n)).map(|n| json!(n))
+            }
+            Self::Millis { min } => {
+                whole(value).filter(|n| (min..=LONGEST).contains(n)).map(|n| json!(n))
+            }
             Self::Bytes => whole(value).filter(|n| *n >= 1).map(|n| json!(n)),
             Self::Size => size(value),
             Self::Url(schemes) => {
@@ -182,7 +190,9 @@ impl Kind {
                     None => items,
                 }
             }
-            (Self::Size, Value::Object(size)) => vec![format!("{}x{}", size["width"], size["height"])],
+            (Self::Size, Value::Object(size)) => {
+                vec![format!("{}x{}", size["width"], size["height"])]
+            }
             (Self::Path | Self::File, Value::String(path)) => vec![absolute(path)],
             (Self::Store, Value::String(text)) => vec![match &**text {
                 "none" | "memory" | ":memory:" => text.clone(),
@@ -216,7 +226,8 @@ fn is_domain(text: &str) -> bool {
 /// Checks a host name after IDNA processing. `url::Host` also accepts names such as `a;b`, which no host can have.
 fn is_host_name(name: &str) -> bool {
     let is_label = |label: &str| {
-        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+        !label.is_empty()
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
     };
     name.strip_suffix('.').unwrap_or(name).split('.').all(is_label)
 }
@@ -260,7 +271,8 @@ fn whole(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let number = value.as_f64()?;
         // 2^53: beyond it a double no longer names one whole number.
-        (number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number)).then_some(number as u64)
+        (number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number))
+            .then_some(number as u64)
     })
 }
 
@@ -285,8 +297,9 @@ fn size(value: &Value) -> Option<Value> {
             (width.trim().parse().ok()?, height.trim().parse().ok()?)
         }
         Value::Object(object) => {
-            let known =
-                |object: &Map<String, Value>| object.keys().all(|key| key == "width" || key == "height");
+            let known = |object: &Map<String, Value>| {
+                object.keys().all(|key| key == "width" || key == "height")
+            };
             if !known(object) {
                 return None;
             }
@@ -299,18 +312,23 @@ fn size(value: &Value) -> Option<Value> {
 }
 
 fn proxy(text: &str) -> bool {
-    let url = if text.contains("://") { Url::parse(text) } else { Url::parse(&format!("http://{text}")) };
-    url.is_ok_and(|url| matches!(url.scheme(), "http" | "https" | "socks4" | "socks5") && url.has_host())
+    let url =
+        if text.contains("://") { Url::parse(text) } else { Url::parse(&format!("http://{text}")) };
+    url.is_ok_and(|url| {
+        matches!(url.scheme(), "http" | "https" | "socks4" | "socks5") && url.has_host()
+    })
 }
 
 /// The shape of a BCP 47 tag; whether the browser knows the language is its own business.
 fn locale(text: &str) -> bool {
     let mut parts = text.split('-');
-    let language = parts
-        .next()
-        .is_some_and(|part| (2..=8).contains(&part.len()) && part.chars().all(|c| c.is_ascii_alphabetic()));
+    let language = parts.next().is_some_and(|part| {
+        (2..=8).contains(&part.len()) && part.chars().all(|c| c.is_ascii_alphabetic())
+    });
     language
-        && parts.all(|part| (1..=8).contains(&part.len()) && part.chars().all(|c| c.is_ascii_alphanumeric()))
+        && parts.all(|part| {
+            (1..=8).contains(&part.len()) && part.chars().all(|c| c.is_ascii_alphanumeric())
+        })
 }
 
 fn split(text: &str, separator: Option<char>) -> Vec<Value> {

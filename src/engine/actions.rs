@@ -43,7 +43,9 @@ const KEYS: &[(&str, char)] = &[
 const MODIFIERS: &[(Modifiers, &str)] = &[(1, "Alt"), (2, "Control"), (4, "Meta"), (8, "Shift")];
 
 fn key(name: &str) -> String {
-    KEYS.iter().find(|(key, _)| *key == name).map_or_else(|| name.to_owned(), |(_, code)| code.to_string())
+    KEYS.iter()
+        .find(|(key, _)| *key == name)
+        .map_or_else(|| name.to_owned(), |(_, code)| code.to_string())
 }
 
 /// WebDriver's number of a button, which is also DOM's.
@@ -57,8 +59,9 @@ pub(super) fn button(button: MouseButton) -> u8 {
 
 /// Where an event is, if it is somewhere.
 pub(super) fn place(event: &MouseEvent) -> (f64, f64) {
-    let (MouseEvent::Move { x, y, .. } | MouseEvent::Down { x, y, .. } | MouseEvent::Up { x, y, .. }) =
-        *event;
+    let (MouseEvent::Move { x, y, .. }
+    | MouseEvent::Down { x, y, .. }
+    | MouseEvent::Up { x, y, .. }) = *event;
     (x, y)
 }
 
@@ -138,7 +141,9 @@ pub(super) fn keyboard(events: &[KeyEvent]) -> Vec<Typed> {
             KeyEvent::Down { key: name, .. } => {
                 actions.push(json!({"type": "keyDown", "value": key(name)}));
             }
-            KeyEvent::Up { key: name, .. } => actions.push(json!({"type": "keyUp", "value": key(name)})),
+            KeyEvent::Up { key: name, .. } => {
+                actions.push(json!({"type": "keyUp", "value": key(name)}))
+            }
             KeyEvent::Insert { text } => {
                 flush(&mut actions, &mut parts);
                 match parts.last_mut() {
@@ -160,13 +165,22 @@ mod tests {
     fn modifiers_are_held_around_a_click() {
         let click = [
             MouseEvent::Move { x: 10.0, y: 20.0, modifiers: 8 },
-            MouseEvent::Down { x: 10.0, y: 20.0, button: MouseButton::Left, clicks: 1, modifiers: 8 },
+            MouseEvent::Down {
+                x: 10.0,
+                y: 20.0,
+                button: MouseButton::Left,
+                clicks: 1,
+                modifiers: 8,
+            },
             MouseEvent::Up { x: 10.0, y: 20.0, button: MouseButton::Left, clicks: 1, modifiers: 8 },
         ];
         let actions = mouse(&click, (1.0, 2.0));
         let kinds = |source: usize| {
             let actions = actions[source]["actions"].as_array().unwrap();
-            actions.iter().map(|action| action["type"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+            actions
+                .iter()
+                .map(|action| action["type"].as_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
         };
         assert_eq!(kinds(0), ["keyDown", "pause", "pause", "pause", "keyUp"]);
         assert_eq!(kinds(1), ["pause", "pointerMove", "pointerDown", "pointerUp", "pause"]);

@@ -14,8 +14,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Browser, Context, ContextObserver, ContextOptions, Engine, EngineError, EngineResult, FileChooser,
-    FrameId, KeyEvent, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot, World,
+    Browser, Context, ContextObserver, ContextOptions, Engine, EngineError, EngineResult,
+    FileChooser, FrameId, KeyEvent, MouseEvent, NavigationStart, Page, PageEvent, PageObserver,
+    Shot, World,
     network::{Cookie, NetworkRules},
 };
 use crate::config::Viewport;
@@ -157,11 +158,20 @@ impl Page for MemoryPage {
         Ok(NavigationStart::Document(document))
     }
 
-    async fn evaluate(&self, _frame: &FrameId, _world: World, _expression: &str) -> EngineResult<Value> {
+    async fn evaluate(
+        &self,
+        _frame: &FrameId,
+        _world: World,
+        _expression: &str,
+    ) -> EngineResult<Value> {
         Self::unsupported()
     }
 
-    async fn content_frame(&self, _frame: &FrameId, _reference: &str) -> EngineResult<Option<FrameId>> {
+    async fn content_frame(
+        &self,
+        _frame: &FrameId,
+        _reference: &str,
+    ) -> EngineResult<Option<FrameId>> {
         Self::unsupported()
     }
 
@@ -205,7 +215,12 @@ impl Page for MemoryPage {
 
     fn give_up_drag(&self, _x: f64, _y: f64) {}
 
-    async fn set_files(&self, _frame: &FrameId, _reference: &str, _files: &[PathBuf]) -> EngineResult<()> {
+    async fn set_files(
+        &self,
+        _frame: &FrameId,
+        _reference: &str,
+        _files: &[PathBuf],
+    ) -> EngineResult<()> {
         Self::unsupported()
     }
 

@@ -8,15 +8,16 @@
 mod actions;
 mod arrivals;
 pub mod chromium;
+pub mod connection;
 mod console;
 pub mod firefox;
-pub mod gate;
 pub mod install;
 #[cfg(windows)]
 pub mod job;
 #[cfg(feature = "testing")]
 pub mod memory;
 pub mod network;
+pub mod network_policy;
 mod process;
 #[cfg(unix)]
 mod process_watchdog;
@@ -24,7 +25,6 @@ mod proxy;
 pub mod url_pattern;
 #[cfg(target_os = "linux")]
 pub mod webkit;
-pub mod wire;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -36,8 +36,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::console::{ConsoleLevel, ConsoleMessage};
 use self::{
-    gate::Gate,
     network::{Cookie, NetworkRules, RequestEvent},
+    network_policy::Gate,
 };
 use crate::{
     config::{BrowserKind, Config, ContextConfig, Viewport},
@@ -249,7 +249,12 @@ pub struct ScriptCall {
 
 impl MouseEvent {
     /// Moves to a point and clicks there `times` times.
-    pub fn clicks((x, y): (f64, f64), button: MouseButton, times: u32, modifiers: Modifiers) -> Vec<Self> {
+    pub fn clicks(
+        (x, y): (f64, f64),
+        button: MouseButton,
+        times: u32,
+        modifiers: Modifiers,
+    ) -> Vec<Self> {
         let mut events = vec![Self::Move { x, y, modifiers }];
         for clicks in 1..=times {
             events.push(Self::Down { x, y, button, clicks, modifiers });
@@ -439,22 +444,41 @@ pub trait Page: Send + Sync {
         self.navigate(url).await
     }
     /// Evaluates `expression`, awaits a promise, gives a copy of the value (`undefined` as null).
-    async fn evaluate(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value>;
+    async fn evaluate(
+        &self,
+        frame: &FrameId,
+        world: World,
+        expression: &str,
+    ) -> EngineResult<Value>;
     /// Calls the function `name` of our script with `arguments` (JSON) in the isolated world, awaits its promise and
     /// returns its string; null if the document does not have our script.
-    async fn call_script(&self, frame: &FrameId, name: &str, arguments: &str) -> EngineResult<Value> {
+    async fn call_script(
+        &self,
+        frame: &FrameId,
+        name: &str,
+        arguments: &str,
+    ) -> EngineResult<Value> {
         let call = format!("globalThis.__troupe && __troupe.{name}({arguments})");
         self.evaluate(frame, World::Isolated, &call).await
     }
     /// The frame inside the element with this ref.
-    async fn content_frame(&self, frame: &FrameId, reference: &str) -> EngineResult<Option<FrameId>>;
+    async fn content_frame(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+    ) -> EngineResult<Option<FrameId>>;
     /// Whether closed shadow roots can be handed over.
     fn sees_closed_roots(&self) -> bool {
         false
     }
     /// Looks for closed shadow roots of the elements in the array that `hosts` gives in the isolated world, and
     /// calls the function that `take` gives there with each host and its root. Returns whether it found any.
-    async fn hand_over_roots(&self, _frame: &FrameId, _hosts: &str, _take: &str) -> EngineResult<bool> {
+    async fn hand_over_roots(
+        &self,
+        _frame: &FrameId,
+        _hosts: &str,
+        _take: &str,
+    ) -> EngineResult<bool> {
         Err(EngineError::Unsupported {
             what: "looking into closed shadow roots",
             instead: "use another --browser",
@@ -505,7 +529,12 @@ pub trait Page: Send + Sync {
     /// command is sent at once and not awaited, because later input comes after it.
     fn give_up_drag(&self, x: f64, y: f64);
     /// Puts files into the input with this ref.
-    async fn set_files(&self, frame: &FrameId, reference: &str, files: &[PathBuf]) -> EngineResult<()>;
+    async fn set_files(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+        files: &[PathBuf],
+    ) -> EngineResult<()>;
     /// Puts files into the input whose chooser opened.
     async fn choose_files(&self, chooser: &FileChooser, files: &[PathBuf]) -> EngineResult<()>;
     /// Gives the page this viewport, unless [`Context::set_viewport`] has done it.
@@ -561,7 +590,9 @@ pub fn for_config(config: Arc<Config>) -> Result<Arc<dyn Engine>, TroupeError> {
         #[cfg(target_os = "linux")]
         BrowserKind::Webkit => Ok(Arc::new(webkit::Webkit::new(config))),
         #[cfg(not(target_os = "linux"))]
-        kind @ BrowserKind::Webkit => Err(install::InstallError::UnsupportedPlatform { kind }.into()),
+        kind @ BrowserKind::Webkit => {
+            Err(install::InstallError::UnsupportedPlatform { kind }.into())
+        }
     }
 }
 

@@ -10,7 +10,9 @@ use super::{FrameId, url_pattern::UrlPattern};
 use crate::offload;
 
 /// What a request is for, in CDP's words, lower case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum ResourceType {
@@ -202,14 +204,18 @@ impl Cookie {
             Some(domain) => host == domain || host.ends_with(&self.domain),
             None => host == self.domain,
         };
-        let local =
-            host == "localhost" || host.ends_with(".localhost") || host == "127.0.0.1" || host == "[::1]";
+        let local = host == "localhost"
+            || host.ends_with(".localhost")
+            || host == "127.0.0.1"
+            || host == "[::1]";
         let path = url.path();
         let below = path == self.path
             || path
                 .strip_prefix(self.path.as_str())
                 .is_some_and(|rest| self.path.ends_with('/') || rest.starts_with('/'));
-        of_host && below && (!self.secure || local || url.scheme() == "https" || url.scheme() == "wss")
+        of_host
+            && below
+            && (!self.secure || local || url.scheme() == "https" || url.scheme() == "wss")
     }
 }
 

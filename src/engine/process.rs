@@ -25,7 +25,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::wire::Wire;
+use super::connection::Wire;
 use crate::config::own_variables;
 
 /// How long a browser may take to end by itself; all of a server's end must fit in 2 s.
@@ -86,7 +86,8 @@ impl Ending {
 impl Running {
     /// Waits for the line on stderr that contains `prefix` and returns the address after it, or why there is none.
     pub async fn address(&self, prefix: &str) -> Result<String, String> {
-        let address = |line: &str| line.split_once(prefix).map(|(_, address)| address.trim().to_owned());
+        let address =
+            |line: &str| line.split_once(prefix).map(|(_, address)| address.trim().to_owned());
         tokio::select! {
             address = self.stderr.find(address) => Ok(address),
             () = self.ending.exited().cancelled() => Err("it ended at once".to_owned()),
@@ -200,11 +201,13 @@ type Job = Box<dyn FnOnce() + Send>;
 fn spawn(mut command: Command) -> io::Result<Child> {
     static SPAWNER: LazyLock<io::Result<mpsc::Sender<Job>>> = LazyLock::new(|| {
         let (sender, jobs) = mpsc::channel::<Job>();
-        let run = move || jobs.into_iter().for_each(|job| drop(catch_unwind(AssertUnwindSafe(job))));
+        let run =
+            move || jobs.into_iter().for_each(|job| drop(catch_unwind(AssertUnwindSafe(job))));
         thread::Builder::new().name("troupe-spawn".to_owned()).spawn(run)?;
         Ok(sender)
     });
-    let spawner = SPAWNER.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
+    let spawner =
+        SPAWNER.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
     let runtime = Handle::current();
     let (answer, spawned) = mpsc::channel();
     let job = move || {
@@ -271,7 +274,8 @@ fn die_with_parent(command: &mut Command) {
     // SAFETY: between fork and exec only `prctl` is called, which is async-signal-safe.
     unsafe {
         command.pre_exec(|| {
-            nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).map_err(io::Error::from)
+            nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)
+                .map_err(io::Error::from)
         });
     }
 }
@@ -362,7 +366,8 @@ fn root() -> PathBuf {
     let temp = std::env::temp_dir();
     #[cfg(unix)]
     {
-        let temp = if temp.as_os_str().len() > LONGEST_TEMP_DIR { PathBuf::from("/tmp") } else { temp };
+        let temp =
+            if temp.as_os_str().len() > LONGEST_TEMP_DIR { PathBuf::from("/tmp") } else { temp };
         temp.join(format!("troupe-browsers-{}", nix::unistd::getuid()))
     }
     #[cfg(not(unix))]
@@ -490,7 +495,8 @@ mod tests {
         // A link to itself: opening it fails with ELOOP for every user, including root.
         std::os::unix::fs::symlink(LOCK, folder("unreadable").join(LOCK)).unwrap();
         sweep(&root);
-        let mut kept: Vec<_> = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let mut kept: Vec<_> =
+            fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         kept.sort();
         fs::remove_dir_all(&root).unwrap();
         assert_eq!(kept, ["held", "unreadable"]);
@@ -501,7 +507,10 @@ mod tests {
     async fn a_browser_outlives_the_thread_that_started_it() {
         let mut command = Command::new("/bin/sh");
         // Told to, it reports that it lives.
-        command.args(["-c", "trap 'echo alive >&2' TERM; echo ready >&2; while :; do sleep 0.1; done"]);
+        command.args([
+            "-c",
+            "trap 'echo alive >&2' TERM; echo ready >&2; while :; do sleep 0.1; done",
+        ]);
         let runtime = Handle::current();
         let (tell, told) = oneshot::channel();
         let starting = thread::spawn(move || {

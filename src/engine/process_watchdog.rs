@@ -23,7 +23,11 @@ pub struct ProcessWatchdog(Mutex<Child>);
 impl ProcessWatchdog {
     pub fn new() -> io::Result<Self> {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(["-c", SCRIPT])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         // A Ctrl-C in the terminal must not end it.
         command.process_group(0);
         Ok(Self(Mutex::new(command.spawn()?)))

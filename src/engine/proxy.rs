@@ -9,8 +9,11 @@ use crate::config::{ContextConfig, redacted_proxy};
 /// The address of the proxy in `config`; `http` is the scheme of one without.
 pub(super) fn url(config: &ContextConfig) -> EngineResult<Option<Url>> {
     let Some(server) = &config.proxy_server else { return Ok(None) };
-    let parsed =
-        if server.contains("://") { Url::parse(server) } else { Url::parse(&format!("http://{server}")) };
+    let parsed = if server.contains("://") {
+        Url::parse(server)
+    } else {
+        Url::parse(&format!("http://{server}"))
+    };
     parsed.map(Some).map_err(|_| unknown(config))
 }
 

@@ -44,7 +44,10 @@ impl Opening {
             let config = self.config.clone()?;
             let opening = tokio::task::spawn_blocking(|| Registry::open(config));
             let opened = opening.await.map_err(|error| {
-                TroupeError::new(ErrorCode::InternalError, format!("the manager was not opened: {error}"))
+                TroupeError::new(
+                    ErrorCode::InternalError,
+                    format!("the manager was not opened: {error}"),
+                )
             })?;
             opened.map(Arc::new)
         };
@@ -53,8 +56,9 @@ impl Opening {
 
     /// The tools, if they were opened: from then on they are not.
     async fn close(&self) -> Result<Arc<Registry>> {
-        let shut_down =
-            || async { Err(TroupeError::new(ErrorCode::BrowserError, "the manager was shut down")) };
+        let shut_down = || async {
+            Err(TroupeError::new(ErrorCode::BrowserError, "the manager was shut down"))
+        };
         self.opened.get_or_init(shut_down).await.clone()
     }
 
@@ -66,8 +70,11 @@ impl Opening {
     fn session(&self, id: &str) -> Result<Arc<Session>> {
         match self.manager() {
             Some(manager) => manager.get(id),
-            None => Err(TroupeError::new(ErrorCode::SessionNotFound, format!("there is no session `{id}`"))
-                .session(id)),
+            None => Err(TroupeError::new(
+                ErrorCode::SessionNotFound,
+                format!("there is no session `{id}`"),
+            )
+            .session(id)),
         }
     }
 }
@@ -101,14 +108,15 @@ async fn call(
             format!("the arguments of `{tool}` are not JSON: {error}"),
         )
     })?;
-    let invocation =
-        Invocation { whole: true, turn: Some(turn), ..Invocation::new(connection, tool, arguments) };
-    let outcome = opening
-        .registry()
-        .await?
-        .call(invocation)
-        .await
-        .map_err(|unknown| TroupeError::new(ErrorCode::InvalidParameters, unknown.to_string()))?;
+    let invocation = Invocation {
+        whole: true,
+        turn: Some(turn),
+        ..Invocation::new(connection, tool, arguments)
+    };
+    let outcome =
+        opening.registry().await?.call(invocation).await.map_err(|unknown| {
+            TroupeError::new(ErrorCode::InvalidParameters, unknown.to_string())
+        })?;
     Ok(outcome.result?.into_value())
 }
 
@@ -129,7 +137,9 @@ impl NativeManager {
     #[napi(catch_unwind)]
     pub fn check(config: String) -> String {
         outcome(
-            read_config(&config).and_then(|config| Registry::check(&Arc::new(config))).map(|()| Value::Null),
+            read_config(&config)
+                .and_then(|config| Registry::check(&Arc::new(config)))
+                .map(|()| Value::Null),
         )
     }
 
@@ -151,8 +161,11 @@ impl NativeManager {
     /// Calls `listener` with each event of the session, as JSON. A listener does not keep the process alive.
     #[napi(ts_args_type = "id: string, listener: (event: string) => void", catch_unwind)]
     pub fn listen(&self, id: String, listener: Function<'_, String, ()>) -> napi::Result<String> {
-        let listener =
-            listener.build_threadsafe_function().weak::<true>().max_queue_size::<EVENTS>().build()?;
+        let listener = listener
+            .build_threadsafe_function()
+            .weak::<true>()
+            .max_queue_size::<EVENTS>()
+            .build()?;
         let session = match self.opening.session(&id) {
             Ok(session) => session,
             Err(error) => return Ok(outcome(Err(error))),
@@ -172,7 +185,12 @@ impl NativeManager {
 
     /// Calls a tool. Calls enter the queue of their session in the order in which they are made.
     #[napi(ts_return_type = "Promise<string>", catch_unwind)]
-    pub fn call<'env>(&self, env: &'env Env, tool: String, arguments: String) -> napi::Result<Object<'env>> {
+    pub fn call<'env>(
+        &self,
+        env: &'env Env,
+        tool: String,
+        arguments: String,
+    ) -> napi::Result<Object<'env>> {
         let turn = self.connection.arrive();
         let work = call(self.opening.clone(), self.connection.clone(), turn, tool, arguments);
         promise(env, async move { outcome(work.await) }, panicked())

@@ -39,7 +39,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const PANICKED: i32 = 70;
 
 /// How long an idle blocking thread waits for work. Shorter in tests, so that they meet the end of threads.
-const KEEP_ALIVE: Duration = Duration::from_millis(if cfg!(feature = "testing") { 200 } else { 10_000 });
+const KEEP_ALIVE: Duration =
+    Duration::from_millis(if cfg!(feature = "testing") { 200 } else { 10_000 });
 
 /// The runtime of this process; made when it is first wanted, ended with the process.
 fn runtime() -> napi::Result<&'static Runtime> {
@@ -97,7 +98,10 @@ fn outcome(result: Result<Value>) -> String {
 }
 
 fn panicked() -> String {
-    outcome(Err(TroupeError::new(ErrorCode::InternalError, "the call panicked: that is a defect of troupe")))
+    outcome(Err(TroupeError::new(
+        ErrorCode::InternalError,
+        "the call panicked: that is a defect of troupe",
+    )))
 }
 
 /// Runs the command line `troupe args…`; resolves to the exit code.
@@ -121,7 +125,8 @@ pub fn config_schema() -> String {
 /// The rows of the error codes and the schema of the details, as JSON.
 #[napi(catch_unwind)]
 pub fn error_schemas() -> String {
-    json!({"codes": crate::error::ERROR_CODES, "details": crate::tools::error_details_schema()}).to_string()
+    json!({"codes": crate::error::ERROR_CODES, "details": crate::tools::error_details_schema()})
+        .to_string()
 }
 
 /// The schemas of a session's events, as JSON: one object for each `type`.

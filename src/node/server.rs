@@ -39,7 +39,8 @@ impl NativeServer {
         let config = self.config.lock().take();
         let (stop, ended) = (self.stop.clone(), self.ended.clone());
         let work = async move {
-            let once = || TroupeError::new(ErrorCode::InternalError, "the server was started already");
+            let once =
+                || TroupeError::new(ErrorCode::InternalError, "the server was started already");
             let server = Endpoint::open(config.ok_or_else(once)??).await?;
             let url = server.url();
             // Owned by the server object: `stop` ends it.
@@ -58,7 +59,9 @@ impl NativeServer {
             let ended = ended.ok().flatten();
             outcome(
                 ended
-                    .unwrap_or_else(|| Err(TroupeError::new(ErrorCode::InternalError, "the server has gone")))
+                    .unwrap_or_else(|| {
+                        Err(TroupeError::new(ErrorCode::InternalError, "the server has gone"))
+                    })
                     .map(|()| Value::Null),
             )
         };

@@ -251,7 +251,12 @@ impl Page {
     }
 
     /// The same; `wanted` are arguments of the page's own wait.
-    pub(super) async fn spot_with(&self, target: &str, wanted: Value, timeout: Duration) -> Result<Spot> {
+    pub(super) async fn spot_with(
+        &self,
+        target: &str,
+        wanted: Value,
+        timeout: Duration,
+    ) -> Result<Spot> {
         self.seek(Sought::new(target, wanted, timeout)).await
     }
 
@@ -278,10 +283,12 @@ impl Page {
     async fn seek(&self, sought: Sought) -> Result<Spot> {
         let looking = self.in_one_document(|| Box::pin(self.look_for_spot(&sought)));
         // The page keeps the time itself; ours is for a page whose event loop stands still.
-        let found = self.within(sought.left() + Duration::from_secs(2), looking).await.ok_or_else(|| {
-            let what = format!("`{}` could not be looked for: the page did not answer", sought.target);
-            self.timed_out(&what, sought.timeout)
-        });
+        let found =
+            self.within(sought.left() + Duration::from_secs(2), looking).await.ok_or_else(|| {
+                let what =
+                    format!("`{}` could not be looked for: the page did not answer", sought.target);
+                self.timed_out(&what, sought.timeout)
+            });
         found.and_then(|found| found).map_err(|error| error.about(&sought.target))
     }
 
@@ -311,7 +318,11 @@ impl Page {
     }
 
     /// Awaits input; a dialog that it opens, or a page that it closes, is an outcome, not a failure.
-    pub(super) async fn input(&self, mark: Mark, work: impl Future<Output = EngineResult<()>>) -> Result<()> {
+    pub(super) async fn input(
+        &self,
+        mark: Mark,
+        work: impl Future<Output = EngineResult<()>>,
+    ) -> Result<()> {
         let held_up = self.state.until(|facts| {
             if facts.crashed.is_some() {
                 return Some(Err(EngineError::PageCrashed));

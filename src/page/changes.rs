@@ -69,7 +69,10 @@ struct Version {
 impl Version {
     /// Reads it from an answer that has both.
     fn of(answer: &Value) -> Option<Self> {
-        Some(Self { document: answer["document"].as_str()?.into(), count: answer["mutations"].as_u64()? })
+        Some(Self {
+            document: answer["document"].as_str()?.into(),
+            count: answer["mutations"].as_u64()?,
+        })
     }
 }
 
@@ -115,7 +118,8 @@ impl LastLook {
         let mut known = self.lock();
         let inner = answer["inner"].as_object();
         // A new report replaces the former one: a frame that is not in it has another document, or is gone.
-        if inner.is_some() || known.reports_inner.take_if(|reporting| reporting == frame).is_some() {
+        if inner.is_some() || known.reports_inner.take_if(|reporting| reporting == frame).is_some()
+        {
             known.heard.clear();
         }
         known.heard.insert(frame.clone(), version);
@@ -200,7 +204,8 @@ impl Page {
         let (last, reports_inner) = {
             let known = self.last_look.lock();
             let last = known.look.clone().filter(|last| last.document == document);
-            let reports_inner = known.reports_inner.as_ref() == Some(main) && !known.heard.contains_key(main);
+            let reports_inner =
+                known.reports_inner.as_ref() == Some(main) && !known.heard.contains_key(main);
             (last, reports_inner)
         };
         let mut main_snapshot = seen.map(FrameSnapshot::of).transpose()?;
@@ -238,7 +243,9 @@ impl Page {
             let same = |(frame, now): (&FrameId, &FrameSnapshot)| {
                 last.frames.get(frame).is_some_and(|before| before.version == now.version)
             };
-            last.frame_count == frame_count && last.frames.len() == frames.len() && frames.iter().all(same)
+            last.frame_count == frame_count
+                && last.frames.len() == frames.len()
+                && frames.iter().all(same)
         };
         if let Some(last) = last.filter(unchanged) {
             return Ok(last);
@@ -250,7 +257,11 @@ impl Page {
     }
 
     /// Takes a snapshot of `frame`, unless it has not changed since the `known` one.
-    async fn frame_snapshot(&self, frame: &FrameId, known: Option<&FrameSnapshot>) -> Result<FrameSnapshot> {
+    async fn frame_snapshot(
+        &self,
+        frame: &FrameId,
+        known: Option<&FrameSnapshot>,
+    ) -> Result<FrameSnapshot> {
         let look = known.map_or_else(whole_page, |known| look_after(&known.version));
         let mut answer = self.ask_frame(frame, "snapshotIfChanged", json!({"look": look})).await?;
         match (answer["snapshot"].take(), known) {
@@ -296,7 +307,9 @@ impl Page {
         if self.config.after_action != crate::config::AfterAction::Changes {
             return;
         }
-        if let Some(Ok(look)) = self.within(self.config.timeout_settle, Box::pin(self.look(None))).await {
+        if let Some(Ok(look)) =
+            self.within(self.config.timeout_settle, Box::pin(self.look(None))).await
+        {
             self.set_shown(Shown::of(&look));
         }
     }
@@ -308,7 +321,8 @@ impl Page {
         }
         let document = self.document();
         let mut known = self.last_look.lock();
-        let look = known.look.clone().filter(|look| look.document == document && look.frame_count == 1)?;
+        let look =
+            known.look.clone().filter(|look| look.document == document && look.frame_count == 1)?;
         known.after_action = false;
         known.heard.clear();
         let shown = known.shown_before(&look);
@@ -317,7 +331,11 @@ impl Page {
 
     /// Returns the changes since `before`; none if there is another document. `seen` is a new snapshot of the page, if
     /// there is one.
-    pub(super) async fn changes_since(&self, before: Option<Before>, seen: Option<Value>) -> Changes {
+    pub(super) async fn changes_since(
+        &self,
+        before: Option<Before>,
+        seen: Option<Value>,
+    ) -> Changes {
         let is_there = |before: &Before| !self.state.read(|facts| facts.committed_since(before.at));
         let Some(before) = before.filter(is_there) else { return Changes::default() };
         let after = Box::pin(self.look(seen)).await.ok();
@@ -332,8 +350,9 @@ impl Page {
         let Before { look: before, shown, .. } = before;
         let (before, after) = (&before.text, &after.text);
         let size = before.len() + after.len() + shown.as_ref().map_or(0, |shown| shown.len());
-        let lines =
-            |before: &str, after: &str| Some(difference(before, after)).filter(|lines| !lines.is_empty());
+        let lines = |before: &str, after: &str| {
+            Some(difference(before, after)).filter(|lines| !lines.is_empty())
+        };
         offload::in_place(size, || Changes {
             earlier: shown.and_then(|shown| lines(&shown, before)),
             made: lines(before, after),
@@ -366,7 +385,8 @@ impl Page {
             return Some(look.text);
         }
         // The call is done: a look that is not answered must not make it last.
-        let look = self.within(self.config.timeout_settle, Box::pin(self.look(None))).await?.ok()?;
+        let look =
+            self.within(self.config.timeout_settle, Box::pin(self.look(None))).await?.ok()?;
         Some(look.text)
     }
 }
@@ -380,9 +400,15 @@ fn reference(line: &str) -> Option<&str> {
 /// Removes the lines that both texts begin and end with: on a long page most of them.
 fn without_common_ends<'a>(before: &'a str, after: &'a str) -> (&'a str, &'a str) {
     let same = before.bytes().zip(after.bytes()).take_while(|(one, other)| one == other).count();
-    let begin = before.as_bytes()[..same].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let begin =
+        before.as_bytes()[..same].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let (before, after) = (&before[begin..], &after[begin..]);
-    let same = before.bytes().rev().zip(after.bytes().rev()).take_while(|(one, other)| one == other).count();
+    let same = before
+        .bytes()
+        .rev()
+        .zip(after.bytes().rev())
+        .take_while(|(one, other)| one == other)
+        .count();
     let tail = &before.as_bytes()[before.len() - same..];
     let end = tail.iter().position(|byte| *byte == b'\n').map_or(0, |end| tail.len() - end - 1);
     (&before[..before.len() - end], &after[..after.len() - end])
@@ -458,7 +484,10 @@ fn difference(before: &str, after: &str) -> String {
 fn removed(entries: &[Entry<'_>], before: &str, after: &str) -> (String, usize) {
     let first = entries[0];
     let size = |entries: &[Entry<'_>]| {
-        1 + entries[1..].iter().take_while(|below| below.sign == '-' && below.indent > first.indent).count()
+        1 + entries[1..]
+            .iter()
+            .take_while(|below| below.sign == '-' && below.indent > first.indent)
+            .count()
     };
     let (mut count, mut used) = (0, 0);
     while entries.get(used).is_some_and(|entry| {
@@ -473,26 +502,36 @@ fn removed(entries: &[Entry<'_>], before: &str, after: &str) -> (String, usize) 
         let remaining = match remaining.as_deref() {
             None => String::new(),
             Some([]) => "; none remain".to_owned(),
-            Some(few) if few.len() <= MOST_REMAINING => format!("; {} remain: {}", few.len(), few.join(", ")),
+            Some(few) if few.len() <= MOST_REMAINING => {
+                format!("; {} remain: {}", few.len(), few.join(", "))
+            }
             Some(many) => format!("; {} remain", many.len()),
         };
         return (format!("{count} × {role}{remaining}"), used);
     }
     match size(entries) {
-        size if size > 1 + MOST_LINES_BELOW => (format!("{} ({size} lines)", first.element()), size),
+        size if size > 1 + MOST_LINES_BELOW => {
+            (format!("{} ({size} lines)", first.element()), size)
+        }
         _ => (first.content.to_owned(), 1),
     }
 }
 
 /// The elements of the same role that remain beside `removed`; `None` if the element around them is not known.
-fn remaining_siblings<'a>(removed: &Entry<'_>, before: &str, after: &'a str) -> Option<Vec<&'a str>> {
+fn remaining_siblings<'a>(
+    removed: &Entry<'_>,
+    before: &str,
+    after: &'a str,
+) -> Option<Vec<&'a str>> {
     let lines: Vec<&str> = before.lines().take(removed.index).collect();
     let around = lines.iter().rev().find(|line| Entry::of(' ', line, 0).indent < removed.indent)?;
     let around = reference(around)?;
     let mut after = after.lines().skip_while(|line| reference(line) != Some(around));
     let around = Entry::of(' ', after.next()?, 0);
-    let below = after.map(|line| Entry::of(' ', line, 0)).take_while(|line| line.indent > around.indent);
-    let same = below.filter(|line| line.indent == around.indent + 2 && line.role() == removed.role());
+    let below =
+        after.map(|line| Entry::of(' ', line, 0)).take_while(|line| line.indent > around.indent);
+    let same =
+        below.filter(|line| line.indent == around.indent + 2 && line.role() == removed.role());
     Some(same.map(|line| line.element()).collect())
 }
 
@@ -505,7 +544,8 @@ fn changed_lines<'a>(before: &'a str, after: &'a str) -> Vec<Entry<'a>> {
     }
     let begin = before.as_ptr().addr() - whole.as_ptr().addr();
     let lines_before = whole[..begin].lines().count();
-    let diff = TextDiff::configure().algorithm(similar::Algorithm::Patience).diff_lines(before, after);
+    let diff =
+        TextDiff::configure().algorithm(similar::Algorithm::Patience).diff_lines(before, after);
     let mut changed: Vec<(ChangeTag, &str, usize)> = Vec::new();
     for operation in diff.ops() {
         if operation.tag() != similar::DiffTag::Equal {
@@ -515,7 +555,9 @@ fn changed_lines<'a>(before: &'a str, after: &'a str) -> Vec<Entry<'a>> {
             }));
         }
     }
-    let lines = |tag: ChangeTag| changed.iter().filter(move |(of, ..)| *of == tag).map(|(_, line, _)| *line);
+    let lines = |tag: ChangeTag| {
+        changed.iter().filter(move |(of, ..)| *of == tag).map(|(_, line, _)| *line)
+    };
     let by_reference = |tag| -> HashMap<&str, &str> {
         lines(tag).filter_map(|line| Some((reference(line)?, line.trim_start()))).collect()
     };
@@ -538,7 +580,10 @@ fn changed_lines<'a>(before: &'a str, after: &'a str) -> Vec<Entry<'a>> {
         },
         ChangeTag::Equal => None,
     };
-    changed.iter().filter_map(|(tag, line, index)| Some(Entry::of(sign(*tag, line)?, line, *index))).collect()
+    changed
+        .iter()
+        .filter_map(|(tag, line, index)| Some(Entry::of(sign(*tag, line)?, line, *index)))
+        .collect()
 }
 
 /// A line as if its element did not have the focus.
@@ -581,19 +626,25 @@ mod tests {
     #[test]
     fn of_removed_siblings_it_says_what_remains() {
         let list = |numbers: &[usize]| {
-            let options: String =
-                numbers.iter().map(|number| format!("  - option \"{number}\" [ref=e{number}]\n")).collect();
+            let options: String = numbers
+                .iter()
+                .map(|number| format!("  - option \"{number}\" [ref=e{number}]\n"))
+                .collect();
             format!("- listbox [ref=e100]:\n{options}- button \"Go\" [ref=e101]\n")
         };
         let all: Vec<usize> = (1..30).collect();
         let told = |remaining: &[usize]| difference(&list(&all), &list(remaining));
-        assert_eq!(told(&[1, 2]), "-   27 × option; 2 remain: option \"1\" [ref=e1], option \"2\" [ref=e2]");
+        assert_eq!(
+            told(&[1, 2]),
+            "-   27 × option; 2 remain: option \"1\" [ref=e1], option \"2\" [ref=e2]"
+        );
         assert_eq!(told(&all[..10]), "-   19 × option; 10 remain");
     }
 
     #[test]
     fn a_long_difference_is_cut_and_says_so() {
-        let after: String = (0..500).map(|number| format!("- row \"{number}\" [ref=e{number}]\n")).collect();
+        let after: String =
+            (0..500).map(|number| format!("- row \"{number}\" [ref=e{number}]\n")).collect();
         let told = difference("", &after);
         assert!(told.len() < BUDGET + 60);
         assert!(told.ends_with("more lines: snapshot shows them"), "{told}");

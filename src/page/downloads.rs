@@ -127,10 +127,9 @@ impl Downloads {
                 let changed = self.changed.notified();
                 tokio::pin!(changed);
                 changed.as_mut().enable();
-                let waits = self
-                    .list()
-                    .iter()
-                    .any(|entry| entry.told.is_none() && entry.download.state == DownloadState::InProgress);
+                let waits = self.list().iter().any(|entry| {
+                    entry.told.is_none() && entry.download.state == DownloadState::InProgress
+                });
                 if !waits {
                     return;
                 }
@@ -162,7 +161,8 @@ fn store(from: &Path, folder: &Path, name: &str) -> io::Result<PathBuf> {
     files::make_folder(folder)?;
     let (stem, extension) = split(name);
     for number in 0..NAMESAKES {
-        let name = if number == 0 { name.to_owned() } else { format!("{stem} ({number}){extension}") };
+        let name =
+            if number == 0 { name.to_owned() } else { format!("{stem} ({number}){extension}") };
         let path = folder.join(name);
         // Taken before it is written: two downloads at once, of two servers even, get two names.
         match OpenOptions::new().write(true).create_new(true).open(&path) {
@@ -171,8 +171,8 @@ fn store(from: &Path, folder: &Path, name: &str) -> io::Result<PathBuf> {
             Ok(_) => {}
         }
         // Another file system: only a copy crosses it.
-        let moved =
-            fs::rename(from, &path).or_else(|_| fs::copy(from, &path).and_then(|_| fs::remove_file(from)));
+        let moved = fs::rename(from, &path)
+            .or_else(|_| fs::copy(from, &path).and_then(|_| fs::remove_file(from)));
         if let Err(error) = moved {
             let _ = fs::remove_file(&path);
             return Err(error);
@@ -207,8 +207,9 @@ fn file_name(suggested: &str) -> String {
     let stem = &stem[..end];
     let base = stem.split('.').next().unwrap_or_default().to_ascii_lowercase();
     let device = DEVICES.iter().any(|device| {
-        base.strip_prefix(device)
-            .is_some_and(|rest| rest.is_empty() || (rest.len() == 1 && rest.as_bytes()[0].is_ascii_digit()))
+        base.strip_prefix(device).is_some_and(|rest| {
+            rest.is_empty() || (rest.len() == 1 && rest.as_bytes()[0].is_ascii_digit())
+        })
     });
     match (stem, device) {
         ("", _) => format!("download{extension}"),
@@ -308,6 +309,8 @@ mod tests {
         downloads.ended(&"2".into(), Ok("/nowhere".into()));
         let news = downloads.news(Duration::from_secs(10)).await;
         assert_eq!(news[0].state, DownloadState::Failed("it was broken off".into()));
-        assert!(matches!(&news[1].state, DownloadState::Failed(why) if why.contains("/dev/null/none")));
+        assert!(
+            matches!(&news[1].state, DownloadState::Failed(why) if why.contains("/dev/null/none"))
+        );
     }
 }

@@ -45,8 +45,10 @@ impl Page {
         let onto = self.pointer_spot(target, json!({"action": "drop"}), timeout).await?.description;
         let element = format!("{} onto {onto}", from.description);
         // A later search must find the same element.
-        let source =
-            PointerTarget { selector: source.selector.as_ref().map(|_| from.reference.clone()), ..*source };
+        let source = PointerTarget {
+            selector: source.selector.as_ref().map(|_| from.reference.clone()),
+            ..*source
+        };
         let mut dropped = (0.0, 0.0);
         let mut done = self
             .act(element, &from.frame, async |mark| {
@@ -62,13 +64,22 @@ impl Page {
                 Ok(())
             })
             .await?;
-        done.element.push_str(&format!(", dropped at {}, {}", dropped.0.round(), dropped.1.round()));
+        done.element.push_str(&format!(
+            ", dropped at {}, {}",
+            dropped.0.round(),
+            dropped.1.round()
+        ));
         Ok(done)
     }
 
     /// Presses the left button at the first point of `path` and moves along it to the last: in the element that `selector`
     /// means, else in the viewport.
-    pub async fn draw(&self, selector: Option<String>, path: &[Point], timeout: Duration) -> Result<Done> {
+    pub async fn draw(
+        &self,
+        selector: Option<String>,
+        path: &[Point],
+        timeout: Duration,
+    ) -> Result<Done> {
         let start = PointerTarget { selector, position: path.first().copied() };
         let from = self.pointer_spot(&start, json!({"action": "drag"}), timeout).await?;
         let element = format!("{} along {} points", from.description, path.len());
@@ -87,7 +98,8 @@ impl Page {
             for ends in points.windows(2) {
                 let moves: Vec<MouseEvent> = (1..=STEPS_TO_POINT)
                     .map(|step| {
-                        let (x, y) = between(ends[0], ends[1], f64::from(step) / f64::from(STEPS_TO_POINT));
+                        let (x, y) =
+                            between(ends[0], ends[1], f64::from(step) / f64::from(STEPS_TO_POINT));
                         MouseEvent::Move { x, y, modifiers: 0 }
                     })
                     .collect();
@@ -140,12 +152,15 @@ impl Page {
             let event = [MouseEvent::Move { x: x + nudge, y: y + nudge, modifiers: 0 }];
             self.input(mark, self.engine.mouse(&event)).await?;
         }
-        let native = self.alive(self.engine.evaluate(&from.frame, World::Isolated, &started)).await?;
+        let native =
+            self.alive(self.engine.evaluate(&from.frame, World::Isolated, &started)).await?;
         let native = native == Value::Bool(true);
         let mut at = (x, y);
         // Cards make room as one is dragged past them: where the target has moved away meanwhile, it is followed.
         for round in 0..MOST_FOLLOWED {
-            let to = self.pointer_spot(target, json!({"action": "drop", "force": true}), timeout).await?;
+            let to = self
+                .pointer_spot(target, json!({"action": "drop", "force": true}), timeout)
+                .await?;
             let off = (to.x - at.0).abs().max((to.y - at.1).abs());
             if round > 0 && (off < 2.0 || self.is_under(from, at).await) {
                 break;
@@ -174,13 +189,23 @@ impl Page {
     /// Whether the dragged element is already under the pointer.
     async fn is_under(&self, dragged: &Spot, point: (f64, f64)) -> bool {
         let Some((x, y)) = dragged.transform.invert(point) else { return false };
-        let hit = self.inject_in(&dragged.frame, "hit", json!({"ref": dragged.reference, "x": x, "y": y}));
+        let hit = self.inject_in(
+            &dragged.frame,
+            "hit",
+            json!({"ref": dragged.reference, "x": x, "y": y}),
+        );
         hit.await.is_ok_and(|hit| hit["ok"] == true)
     }
 
     /// Moves the dragged element, and waits for a frame of the page as with a user's hand: libraries ignore faster
     /// moves, and settle only while the pointer rests.
-    async fn drag_to(&self, (x, y): (f64, f64), native: bool, enters: bool, mark: Mark) -> Result<()> {
+    async fn drag_to(
+        &self,
+        (x, y): (f64, f64),
+        native: bool,
+        enters: bool,
+        mark: Mark,
+    ) -> Result<()> {
         if native {
             self.input(mark, self.engine.drag_over(x, y, enters)).await?;
         } else {

@@ -90,7 +90,13 @@ impl Page {
 
     /// Inserts `text` as a paste into the code editor whose key events go to `spot`. The editor would indent typed lines and
     /// close brackets.
-    async fn insert_into_editor(&self, spot: &Spot, text: &str, replace: bool, mark: Mark) -> Result<()> {
+    async fn insert_into_editor(
+        &self,
+        spot: &Spot,
+        text: &str,
+        replace: bool,
+        mark: Mark,
+    ) -> Result<()> {
         if replace {
             self.input(mark, self.engine.keyboard(&keyboard::select_all())).await?;
         }
@@ -148,9 +154,11 @@ impl Page {
     }
 
     async fn fill_spot(&self, spot: &Spot, value: &str) -> Result<()> {
-        let filled =
-            self.inject_in(&spot.frame, "fill", json!({"ref": spot.reference, "value": value})).await?;
-        let is_left = value.is_empty() && filled["value"].as_str().is_some_and(|left| !left.is_empty());
+        let filled = self
+            .inject_in(&spot.frame, "fill", json!({"ref": spot.reference, "value": value}))
+            .await?;
+        let is_left =
+            value.is_empty() && filled["value"].as_str().is_some_and(|left| !left.is_empty());
         if is_left {
             // A rich-text editor that prevents the deletion reacts to keys.
             let keys: Vec<KeyEvent> = keyboard::select_all()
@@ -171,10 +179,10 @@ impl Page {
         let mut done = self
             .act(element, self.main_frame(), async |_mark| {
                 for (index, (target, value)) in fields.iter().enumerate() {
-                    let (password, text_field) = self
-                        .fill_field(index, target, value, timeout)
-                        .await
-                        .map_err(|error| error.detail("field", target.as_str()).detail("filled", index))?;
+                    let (password, text_field) =
+                        self.fill_field(index, target, value, timeout).await.map_err(|error| {
+                            error.detail("field", target.as_str()).detail("filled", index)
+                        })?;
                     passwords.push(password);
                     entered.extend(text_field);
                 }
@@ -194,7 +202,8 @@ impl Page {
         let frames: HashSet<&FrameId> = fields.iter().map(|field| &field.frame).collect();
         for frame in frames {
             let of_frame = fields.iter().filter(|field| field.frame == *frame);
-            let arguments = json!({"fields": of_frame.map(|field| &field.asked).collect::<Vec<_>>()});
+            let arguments =
+                json!({"fields": of_frame.map(|field| &field.asked).collect::<Vec<_>>()});
             let asked = self.inject_in(frame, "entered", arguments);
             // The action is done: a frame that has gone, or does not answer, must not make it fail.
             if let Some(Ok(mut answer)) = self.within(self.config.timeout_settle, asked).await {
@@ -260,7 +269,8 @@ impl Page {
     async fn set_checked_spot(&self, spot: Spot, on: bool, timeout: Duration) -> Result<Done> {
         let (frame, reference, element) =
             (spot.frame.clone(), spot.reference.clone(), spot.description.clone());
-        let state = self.inject_in(&frame, "checkedState", json!({"ref": reference, "wanted": on})).await?;
+        let state =
+            self.inject_in(&frame, "checkedState", json!({"ref": reference, "wanted": on})).await?;
         if state["checked"] == on {
             return Ok(Done { element, ..Done::default() });
         }
@@ -269,10 +279,18 @@ impl Page {
                 .detail("reason", reason.to_owned())
         };
         if !on && state["radio"] == true {
-            return Err(refuse("radio", "is a radio button: it is unchecked by checking another one"));
+            return Err(refuse(
+                "radio",
+                "is a radio button: it is unchecked by checking another one",
+            ));
         }
-        let options =
-            ClickOptions { button: MouseButton::Left, clicks: 1, force: false, timeout, modifiers: 0 };
+        let options = ClickOptions {
+            button: MouseButton::Left,
+            clicks: 1,
+            force: false,
+            timeout,
+            modifiers: 0,
+        };
         let done = self.click_spot(spot, &options).await?;
         if !done.settled.navigated && done.settled.dialog.is_none() && !done.settled.closed {
             let state = self.inject_in(&frame, "checkedState", json!({"ref": reference})).await;
@@ -333,13 +351,20 @@ impl Page {
                 })
                 .await;
         }
-        let options =
-            ClickOptions { button: MouseButton::Left, clicks: 1, force: false, timeout, modifiers: 0 };
+        let options = ClickOptions {
+            button: MouseButton::Left,
+            clicks: 1,
+            force: false,
+            timeout,
+            modifiers: 0,
+        };
         let done = self.click(&PointerTarget::element(&spot.reference), &options).await?;
         let Some(chooser) = done.settled.file_chooser.clone() else {
             return Err(TroupeError::new(
                 ErrorCode::ElementNotEditable,
-                format!("{element} is no file input, and no file chooser opened when it was clicked"),
+                format!(
+                    "{element} is no file input, and no file chooser opened when it was clicked"
+                ),
             )
             .detail("reason", "no file input"));
         };

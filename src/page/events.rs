@@ -92,7 +92,12 @@ impl Events {
     }
 
     /// Publishes an event of the page `page_id` to listeners.
-    pub(super) fn of_page(&self, page_id: &str, event: &PageEvent, log: impl FnOnce(&str) -> Option<String>) {
+    pub(super) fn of_page(
+        &self,
+        page_id: &str,
+        event: &PageEvent,
+        log: impl FnOnce(&str) -> Option<String>,
+    ) {
         self.publish(|| {
             let page_id = page_id.to_owned();
             Some(match event {
@@ -101,12 +106,14 @@ impl Events {
                     let level = level.as_str().to_owned();
                     SessionEvent::Console { page_id, level, text, at, url, line, column }
                 }
-                PageEvent::Request(RequestEvent::Sent { url, method, kind, .. }) => SessionEvent::Request {
-                    page_id,
-                    url: url.clone(),
-                    method: method.clone(),
-                    resource_type: kind.as_str().to_owned(),
-                },
+                PageEvent::Request(RequestEvent::Sent { url, method, kind, .. }) => {
+                    SessionEvent::Request {
+                        page_id,
+                        url: url.clone(),
+                        method: method.clone(),
+                        resource_type: kind.as_str().to_owned(),
+                    }
+                }
                 PageEvent::Request(RequestEvent::Answered { id, status }) => {
                     SessionEvent::Response { page_id, url: log(id)?, status: *status }
                 }
@@ -125,11 +132,19 @@ impl Events {
         self.publish(|| {
             let (state, path, failure) = match &download.state {
                 DownloadState::InProgress => ("inProgress", None, None),
-                DownloadState::Completed(path) => ("completed", Some(path.display().to_string()), None),
+                DownloadState::Completed(path) => {
+                    ("completed", Some(path.display().to_string()), None)
+                }
                 DownloadState::Failed(reason) => ("failed", None, Some(reason.clone())),
             };
             let Download { url, suggested_filename, .. } = download.clone();
-            Some(SessionEvent::Download { url, suggested_filename, state: state.to_owned(), path, failure })
+            Some(SessionEvent::Download {
+                url,
+                suggested_filename,
+                state: state.to_owned(),
+                path,
+                failure,
+            })
         });
     }
 }

@@ -47,8 +47,10 @@ struct Child {
 impl Page {
     /// The lines of the whole page that match, whatever a snapshot folds.
     pub async fn find(&self, query: &Query) -> Result<Found> {
-        self.in_one_document(|| Box::pin(self.find_in(self.main_frame().clone(), query, MOST_MATCHES, 0)))
-            .await
+        self.in_one_document(|| {
+            Box::pin(self.find_in(self.main_frame().clone(), query, MOST_MATCHES, 0))
+        })
+        .await
     }
 
     fn find_in<'a>(
@@ -64,8 +66,10 @@ impl Page {
                 text: answer["text"].as_str().unwrap_or_default().to_owned(),
                 count: answer["count"].as_u64().unwrap_or_default(),
             };
-            let children = if depth < MAX_DEPTH { self.children(&frame).await? } else { Vec::new() };
-            let search = |child: &Child, limit| self.find_in(child.frame.clone(), query, limit, depth + 1);
+            let children =
+                if depth < MAX_DEPTH { self.children(&frame).await? } else { Vec::new() };
+            let search =
+                |child: &Child, limit| self.find_in(child.frame.clone(), query, limit, depth + 1);
             let matches = join_all(children.iter().map(|child| search(child, limit))).await;
             for (child, inner) in children.iter().zip(matches) {
                 let left = limit.saturating_sub(found.count);
@@ -93,18 +97,25 @@ impl Page {
 
     /// The frames in `frame` that can be seen, in the order of the document.
     async fn children(&self, frame: &FrameId) -> Result<Vec<Child>> {
-        if !self.state.read(|facts| facts.frames.values().any(|child| child.parent.as_ref() == Some(frame))) {
+        if !self
+            .state
+            .read(|facts| facts.frames.values().any(|child| child.parent.as_ref() == Some(frame)))
+        {
             return Ok(Vec::new());
         }
-        let listed =
-            self.inject_in(frame, "list", json!({"target": "css=iframe, frame, object, embed"})).await?;
+        let listed = self
+            .inject_in(frame, "list", json!({"target": "css=iframe, frame, object, embed"}))
+            .await?;
         let visible = listed["elements"].as_array().into_iter().flatten().filter_map(|element| {
-            let (reference, description) = (element["ref"].as_str()?, element["description"].as_str()?);
+            let (reference, description) =
+                (element["ref"].as_str()?, element["description"].as_str()?);
             (element["visible"] == true).then_some((reference, description))
         });
         let children = try_join_all(visible.map(async |(reference, description)| {
             let frame = self.content_frame(frame, reference).await?;
-            Ok::<_, TroupeError>(frame.map(|frame| Child { frame, description: description.to_owned() }))
+            Ok::<_, TroupeError>(
+                frame.map(|frame| Child { frame, description: description.to_owned() }),
+            )
         }));
         Ok(children.await?.into_iter().flatten().collect())
     }

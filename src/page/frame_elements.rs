@@ -21,7 +21,11 @@ pub(super) struct FrameElements(Mutex<HashMap<(FrameId, String), FrameId>>);
 
 impl Page {
     /// Returns the frame in the iframe `reference` of `frame`; `None` if the iframe is gone or has no frame.
-    pub(super) async fn content_frame(&self, frame: &FrameId, reference: &str) -> Result<Option<FrameId>> {
+    pub(super) async fn content_frame(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+    ) -> Result<Option<FrameId>> {
         let key = (frame.clone(), reference.to_owned());
         let cached = {
             let known = self.frame_elements.0.lock();
@@ -38,7 +42,8 @@ impl Page {
         };
         let child = self.alive(inner).await?;
         if let Some(child) = &child {
-            let present: Vec<FrameId> = self.state.read(|facts| facts.frames.keys().cloned().collect());
+            let present: Vec<FrameId> =
+                self.state.read(|facts| facts.frames.keys().cloned().collect());
             let mut known = self.frame_elements.0.lock();
             known.retain(|_, child| present.contains(child));
             known.insert(key, child.clone());
@@ -47,18 +52,24 @@ impl Page {
     }
 
     /// Returns the ref of the iframe in `parent` that holds `inner`.
-    pub(super) async fn frame_owner(&self, parent: &FrameId, inner: &FrameId) -> Result<Option<String>> {
+    pub(super) async fn frame_owner(
+        &self,
+        parent: &FrameId,
+        inner: &FrameId,
+    ) -> Result<Option<String>> {
         let cached = {
             let known = self.frame_elements.0.lock();
-            let holds =
-                |((frame, _), child): &(&(FrameId, String), &FrameId)| frame == parent && *child == inner;
+            let holds = |((frame, _), child): &(&(FrameId, String), &FrameId)| {
+                frame == parent && *child == inner
+            };
             known.iter().find(holds).map(|((_, reference), _)| reference.clone())
         };
         if cached.is_some() {
             return Ok(cached);
         }
-        let listed =
-            self.inject_in(parent, "list", json!({"target": "css=iframe, frame, object, embed"})).await?;
+        let listed = self
+            .inject_in(parent, "list", json!({"target": "css=iframe, frame, object, embed"}))
+            .await?;
         let references: Vec<&str> = listed["elements"]
             .as_array()
             .into_iter()
@@ -66,7 +77,8 @@ impl Page {
             .filter_map(|element| element["ref"].as_str())
             .collect();
         let children =
-            join_all(references.iter().map(|reference| self.content_frame(parent, reference))).await;
+            join_all(references.iter().map(|reference| self.content_frame(parent, reference)))
+                .await;
         for (reference, child) in references.into_iter().zip(children) {
             if child?.as_ref() == Some(inner) {
                 return Ok(Some(reference.to_owned()));

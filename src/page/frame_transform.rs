@@ -59,8 +59,9 @@ impl FrameTransform {
         let (left, top) = corners
             .into_iter()
             .fold((f64::INFINITY, f64::INFINITY), |(left, top), (x, y)| (left.min(x), top.min(y)));
-        let (right, bottom) =
-            corners.into_iter().fold((f64::NEG_INFINITY, f64::NEG_INFINITY), |(right, bottom), (x, y)| {
+        let (right, bottom) = corners
+            .into_iter()
+            .fold((f64::NEG_INFINITY, f64::NEG_INFINITY), |(right, bottom), (x, y)| {
                 (right.max(x), bottom.max(y))
             });
         Area { x: left, y: top, width: right - left, height: bottom - top }

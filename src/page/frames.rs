@@ -129,14 +129,16 @@ impl Page {
         if frame == self.main_frame() {
             return json!({"prefix": "e", "next": self.refs.elements.load(Ordering::Acquire)});
         }
-        let document =
-            self.state.read(|facts| facts.frames.get(frame).and_then(|frame| frame.document.clone()));
+        let document = self
+            .state
+            .read(|facts| facts.frames.get(frame).and_then(|frame| frame.document.clone()));
         let mut numbers = self.frame_numbers.lock();
         let known = numbers.get(frame).filter(|known| known.document == document).cloned();
         let numbered = known.unwrap_or_else(|| {
             let number = self.refs.frames.fetch_add(1, Ordering::AcqRel);
             let numbered = Numbered { number, document, next: 1 };
-            self.state.read(|facts| keep_number(&mut numbers, frame, numbered.clone(), &facts.frames));
+            self.state
+                .read(|facts| keep_number(&mut numbers, frame, numbered.clone(), &facts.frames));
             numbered
         });
         json!({"prefix": format!("f{}e", numbered.number), "next": numbered.next})
@@ -153,15 +155,22 @@ impl Page {
 
     /// The number of a child frame in refs and the next of its refs; zeros where it has none yet.
     pub(super) fn frame_number_of(&self, frame: &FrameId) -> (u64, u64) {
-        let document =
-            self.state.read(|facts| facts.frames.get(frame).and_then(|frame| frame.document.clone()));
+        let document = self
+            .state
+            .read(|facts| facts.frames.get(frame).and_then(|frame| frame.document.clone()));
         let numbers = self.frame_numbers.lock();
         let known = numbers.get(frame).filter(|known| known.document == document);
         known.map_or((0, 0), |known| (known.number, known.next))
     }
 
     /// Gives a document in a child frame the number that it had before the page was opened again.
-    pub(super) fn number_frame(&self, frame: &FrameId, document: Option<DocumentId>, number: u64, next: u64) {
+    pub(super) fn number_frame(
+        &self,
+        frame: &FrameId,
+        document: Option<DocumentId>,
+        number: u64,
+        next: u64,
+    ) {
         if number > 0 {
             let mut numbers = self.frame_numbers.lock();
             let numbered = Numbered { number, document, next };
@@ -196,7 +205,9 @@ impl Page {
                 if description.starts_with("iframe ") {
                     return stale(&reference);
                 }
-                let what = format!("`{part}` is {description}, not a frame: ` >>> ` goes into frames only");
+                let what = format!(
+                    "`{part}` is {description}, not a frame: ` >>> ` goes into frames only"
+                );
                 TroupeError::new(ErrorCode::InvalidSelector, what).detail("selector", target)
             })?;
             place.owners.push(Owner { frame: place.frame, reference });
@@ -212,8 +223,9 @@ impl Page {
             .iter()
             .find(|(_, numbered)| numbered.number == number)
             .map(|(frame, numbered)| (frame.clone(), numbered.document.clone()))?;
-        let present =
-            self.state.read(|facts| facts.frames.get(&frame).map(|frame| frame.document.clone()))?;
+        let present = self
+            .state
+            .read(|facts| facts.frames.get(&frame).map(|frame| frame.document.clone()))?;
         (present == document).then_some(frame)
     }
 
@@ -264,7 +276,9 @@ impl Page {
     pub(super) async fn transform_of(&self, owners: &[Owner]) -> Result<FrameTransform> {
         let mut transform = FrameTransform::default();
         for owner in owners.iter().rev() {
-            let answer = self.inject_in(&owner.frame, "frameMatrix", json!({"ref": owner.reference})).await?;
+            let answer = self
+                .inject_in(&owner.frame, "frameMatrix", json!({"ref": owner.reference}))
+                .await?;
             transform = transform.then(FrameTransform::read(&answer["matrix"]));
         }
         Ok(transform)
@@ -272,15 +286,21 @@ impl Page {
 }
 
 fn stale(what: &str) -> TroupeError {
-    TroupeError::new(ErrorCode::ElementNotFound, format!("`{what}` is in a frame whose document is gone"))
-        .detail("reason", "stale")
-        .suggestion("take a new snapshot")
+    TroupeError::new(
+        ErrorCode::ElementNotFound,
+        format!("`{what}` is in a frame whose document is gone"),
+    )
+    .detail("reason", "stale")
+    .suggestion("take a new snapshot")
 }
 
 fn unknown(reference: &str) -> TroupeError {
-    TroupeError::new(ErrorCode::ElementNotFound, format!("no element has had the ref `{reference}`"))
-        .detail("reason", "unknown")
-        .suggestion("call `snapshot`: it shows the refs of the page's elements")
+    TroupeError::new(
+        ErrorCode::ElementNotFound,
+        format!("no element has had the ref `{reference}`"),
+    )
+    .detail("reason", "unknown")
+    .suggestion("call `snapshot`: it shows the refs of the page's elements")
 }
 
 /// Shared by the pages of a session.
@@ -313,7 +333,12 @@ mod tests {
             let frame: FrameId = format!("frame {number}").into();
             // The page replaces its only iframe again and again.
             let present = HashMap::from([("main".into(), ()), (frame.clone(), ())]);
-            keep_number(&mut numbers, &frame, Numbered { number, document: None, next: 1 }, &present);
+            keep_number(
+                &mut numbers,
+                &frame,
+                Numbered { number, document: None, next: 1 },
+                &present,
+            );
             assert!(numbers.len() <= present.len());
             assert_eq!(numbers[&frame].number, number);
         }

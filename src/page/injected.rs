@@ -15,7 +15,7 @@ use super::{
     waiting::{GRACE, millis},
 };
 use crate::{
-    engine::{FrameId, ScriptCall, World, wire::read_json},
+    engine::{FrameId, ScriptCall, World, connection::read_json},
     error::{ErrorCode, Result, TroupeError},
     offload,
 };
@@ -35,7 +35,12 @@ impl Page {
     }
 
     /// Calls `name` of our script in `frame`; its answer is JSON, its known failures errors.
-    pub(super) async fn inject_in(&self, frame: &FrameId, name: &str, mut arguments: Value) -> Result<Value> {
+    pub(super) async fn inject_in(
+        &self,
+        frame: &FrameId,
+        name: &str,
+        mut arguments: Value,
+    ) -> Result<Value> {
         self.complete(frame, &mut arguments);
         let answer = self.call_with_roots(frame, name, arguments).await?;
         self.taken_in(frame, answer)
@@ -53,7 +58,12 @@ impl Page {
     }
 
     /// The answer to a [`Self::script_call`], as that of [`Self::inject_in`].
-    pub(super) fn answer_of(&self, frame: &FrameId, call: &ScriptCall, answer: &str) -> Result<Value> {
+    pub(super) fn answer_of(
+        &self,
+        frame: &FrameId,
+        call: &ScriptCall,
+        answer: &str,
+    ) -> Result<Value> {
         self.taken_in(frame, readable(call.name, answer)?)
     }
 
@@ -80,7 +90,12 @@ impl Page {
 
     /// Calls a function. If the page has possible hosts of closed shadow roots that were not checked yet, lets the
     /// engine check them first, in rounds, because roots can contain hosts.
-    async fn call_with_roots(&self, frame: &FrameId, name: &str, mut arguments: Value) -> Result<Value> {
+    async fn call_with_roots(
+        &self,
+        frame: &FrameId,
+        name: &str,
+        mut arguments: Value,
+    ) -> Result<Value> {
         let (begun, waited) = (Instant::now(), arguments["waited"].as_u64().unwrap_or(0));
         for _ in 0..ROUNDS {
             let answer = self.call_script(frame, name, &arguments).await?;
@@ -110,13 +125,17 @@ impl Page {
             Duration::from_millis(timeout.saturating_sub(waited)) + GRACE
         });
         let arguments = offload::in_place(offload::json_size(arguments), || arguments.to_string());
-        let called = self.alive_for(limit, self.engine.call_script(frame, name, &arguments)).await?;
+        let called =
+            self.alive_for(limit, self.engine.call_script(frame, name, &arguments)).await?;
         let answer = match called {
             Value::String(answer) => answer,
             // The document does not have our script yet.
             _ => {
                 let call = format!("{BUNDLE};\n__troupe.{name}({arguments})");
-                match self.alive_for(limit, self.engine.evaluate(frame, World::Isolated, &call)).await? {
+                match self
+                    .alive_for(limit, self.engine.evaluate(frame, World::Isolated, &call))
+                    .await?
+                {
                     Value::String(answer) => answer,
                     other => return Err(unreadable(name, &other.to_string())),
                 }
@@ -135,7 +154,8 @@ impl Page {
             match work().await {
                 Err(error) if self.replaced(&error) => {
                     // The next document may not be there yet: its commit is the event to wait for.
-                    let committed = self.state.until(|facts| facts.committed_since(mark).then_some(()));
+                    let committed =
+                        self.state.until(|facts| facts.committed_since(mark).then_some(()));
                     if self.within(self.config.timeout_navigation, committed).await.is_none() {
                         return Err(error);
                     }
@@ -151,7 +171,8 @@ impl Page {
     }
 
     fn script_refusal(&self, error: &Value) -> TroupeError {
-        let code = serde_json::from_value(error["code"].clone()).unwrap_or(ErrorCode::InternalError);
+        let code =
+            serde_json::from_value(error["code"].clone()).unwrap_or(ErrorCode::InternalError);
         let message = error["message"].as_str().unwrap_or("the page layer failed");
         let mut refusal = TroupeError::new(code, message);
         if let Some(details) = error["details"].as_object() {

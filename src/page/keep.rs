@@ -17,7 +17,7 @@ use url::Url;
 
 use super::{Page, WaitUntil};
 use crate::{
-    engine::{DocumentId, EngineError, FrameId, wire::repair_json},
+    engine::{DocumentId, EngineError, FrameId, connection::repair_json},
     error::Result,
     offload,
 };
@@ -117,7 +117,9 @@ impl Hash for Databases {
 
 impl Serialize for Databases {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serde_json::from_str::<&RawValue>(&self.json).map_err(S::Error::custom)?.serialize(serializer)
+        serde_json::from_str::<&RawValue>(&self.json)
+            .map_err(S::Error::custom)?
+            .serialize(serializer)
     }
 }
 
@@ -286,8 +288,9 @@ impl Page {
         frames.sort_by_key(|(id, _)| *id != main);
         self.looks.lock().retain(|id, _| frames.iter().any(|(frame, _)| frame == id));
         let mut kept = KeptPage::default();
-        let looks =
-            frames.iter().map(|(frame, document)| self.look_at(frame, document.as_ref(), databases, timeout));
+        let looks = frames
+            .iter()
+            .map(|(frame, document)| self.look_at(frame, document.as_ref(), databases, timeout));
         for ((frame, _), (told, late)) in frames.iter().zip(join_all(looks).await) {
             kept.late |= late;
             let told_nothing = told.as_ref().is_none_or(|(_, told)| told.is_none());
@@ -297,7 +300,8 @@ impl Page {
                 continue;
             };
             if let Some(told) = told {
-                kept.reading = kept.reading.max(Duration::from_secs_f64(told.reading.max(0.0) / 1000.0));
+                kept.reading =
+                    kept.reading.max(Duration::from_secs_f64(told.reading.max(0.0) / 1000.0));
                 if !told.left.is_empty() {
                     tracing::debug!(origin = told.origin, databases = ?told.left, "databases are not kept");
                 }
@@ -326,7 +330,8 @@ impl Page {
 
     /// The origin of what `frame` shows, where it has one of a kind that keeps storage.
     fn origin_of(&self, frame: &FrameId) -> Option<String> {
-        let url = self.state.read(|facts| facts.frames.get(frame).map(|frame| frame.url.clone()))?;
+        let url =
+            self.state.read(|facts| facts.frames.get(frame).map(|frame| frame.url.clone()))?;
         let origin = Url::parse(&url).ok()?.origin();
         origin.is_tuple().then(|| origin.ascii_serialization())
     }
@@ -339,7 +344,8 @@ impl Page {
         databases: Option<&DatabaseVersions>,
         timeout: Duration,
     ) -> (Option<(Look, Option<Told>)>, bool) {
-        let before = self.looks.lock().get(frame).filter(|look| look.of.as_ref() == document).cloned();
+        let before =
+            self.looks.lock().get(frame).filter(|look| look.of.as_ref() == document).cloned();
         let known = before.as_ref().map(|look| look.version.clone());
         let databases = databases.map(|versions| {
             let known = self.origin_of(frame).and_then(|origin| versions.get(&origin).cloned());
@@ -438,7 +444,8 @@ mod tests {
 
     #[test]
     fn frames_of_one_site_share_their_storage() {
-        let same = |one: &str, other: &str| same_site(&one.parse().unwrap(), &other.parse().unwrap());
+        let same =
+            |one: &str, other: &str| same_site(&one.parse().unwrap(), &other.parse().unwrap());
         assert!(same("https://app.a.example/x", "https://login.a.example/"));
         assert!(same("http://127.0.0.1:1/", "http://127.0.0.1:2/"));
         assert!(!same("https://a.example/", "https://b.example/"));

@@ -44,12 +44,15 @@ const PRINTED: &[(char, char, &str, u32)] = &[
 ];
 
 const LETTERS: [&str; 26] = [
-    "KeyA", "KeyB", "KeyC", "KeyD", "KeyE", "KeyF", "KeyG", "KeyH", "KeyI", "KeyJ", "KeyK", "KeyL", "KeyM",
-    "KeyN", "KeyO", "KeyP", "KeyQ", "KeyR", "KeyS", "KeyT", "KeyU", "KeyV", "KeyW", "KeyX", "KeyY", "KeyZ",
+    "KeyA", "KeyB", "KeyC", "KeyD", "KeyE", "KeyF", "KeyG", "KeyH", "KeyI", "KeyJ", "KeyK", "KeyL",
+    "KeyM", "KeyN", "KeyO", "KeyP", "KeyQ", "KeyR", "KeyS", "KeyT", "KeyU", "KeyV", "KeyW", "KeyX",
+    "KeyY", "KeyZ",
 ];
 
-const DIGITS: [&str; 10] =
-    ["Digit0", "Digit1", "Digit2", "Digit3", "Digit4", "Digit5", "Digit6", "Digit7", "Digit8", "Digit9"];
+const DIGITS: [&str; 10] = [
+    "Digit0", "Digit1", "Digit2", "Digit3", "Digit4", "Digit5", "Digit6", "Digit7", "Digit8",
+    "Digit9",
+];
 
 /// What Shift makes of the digits 0 to 9.
 const SHIFTED_DIGITS: &str = ")!@#$%^&*(";
@@ -82,7 +85,11 @@ fn printed(character: char) -> Option<Key> {
     let (code, key_code, shifted) = match character {
         'a'..='z' | 'A'..='Z' => {
             let upper = character.to_ascii_uppercase();
-            (LETTERS[(upper as usize) - ('A' as usize)], upper as u32, character.is_ascii_uppercase())
+            (
+                LETTERS[(upper as usize) - ('A' as usize)],
+                upper as u32,
+                character.is_ascii_uppercase(),
+            )
         }
         '0'..='9' => (DIGITS[(character as usize) - ('0' as usize)], character as u32, false),
         _ => {
@@ -122,8 +129,8 @@ const MODIFIERS: &[(&str, &str, u32, Modifiers)] = &[
 ];
 
 const FUNCTIONS: [&str; 24] = [
-    "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12", "F13", "F14", "F15", "F16",
-    "F17", "F18", "F19", "F20", "F21", "F22", "F23", "F24",
+    "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12", "F13", "F14", "F15",
+    "F16", "F17", "F18", "F19", "F20", "F21", "F22", "F23", "F24",
 ];
 
 /// A modifier by each of its names.
@@ -164,7 +171,13 @@ fn key(name: &str, modifiers: Modifiers) -> Option<Key> {
     }
     if let Some(at) = FUNCTIONS.iter().position(|function| *function == name) {
         let key_code = 112 + u32::try_from(at).ok()?;
-        return Some(Key { key: name.to_owned(), code: FUNCTIONS[at], key_code, text: None, modifiers });
+        return Some(Key {
+            key: name.to_owned(),
+            code: FUNCTIONS[at],
+            key_code,
+            text: None,
+            modifiers,
+        });
     }
     let (key, code, key_code) = NAMED.iter().find(|(key, ..)| *key == name)?;
     let text = (*key == "Enter" && modifiers & !SHIFT == 0).then(|| "\r".to_owned());
@@ -193,13 +206,26 @@ pub(super) fn chord(chord: &str, held: Modifiers) -> Option<Vec<KeyEvent>> {
     for (name, code, key_code, bit) in &pressed {
         down |= bit;
         let (key, text) = ((*name).to_owned(), None);
-        events.push(KeyEvent::Down { key, code, key_code: *key_code, text, location: LEFT, modifiers: down });
+        events.push(KeyEvent::Down {
+            key,
+            code,
+            key_code: *key_code,
+            text,
+            location: LEFT,
+            modifiers: down,
+        });
     }
     events.extend(between);
     for (name, code, key_code, bit) in pressed.iter().rev() {
         down &= !bit;
         let key = (*name).to_owned();
-        events.push(KeyEvent::Up { key, code, key_code: *key_code, location: LEFT, modifiers: down });
+        events.push(KeyEvent::Up {
+            key,
+            code,
+            key_code: *key_code,
+            location: LEFT,
+            modifiers: down,
+        });
     }
     Some(events)
 }
@@ -251,7 +277,9 @@ mod tests {
 
     #[test]
     fn shift_is_held_for_what_needs_it() {
-        let KeyEvent::Down { code, key_code, modifiers, .. } = strokes("!")[0][0].clone() else { panic!() };
+        let KeyEvent::Down { code, key_code, modifiers, .. } = strokes("!")[0][0].clone() else {
+            panic!()
+        };
         assert_eq!((code, key_code, modifiers), ("Digit1", 49, SHIFT));
         let KeyEvent::Down { code, modifiers, .. } = strokes("q")[0][0].clone() else { panic!() };
         assert_eq!((code, modifiers), ("KeyQ", 0));
@@ -263,7 +291,9 @@ mod tests {
             .unwrap()
             .into_iter()
             .map(|event| match event {
-                KeyEvent::Down { key, text, modifiers, .. } => format!("{key} down {modifiers} {text:?}"),
+                KeyEvent::Down { key, text, modifiers, .. } => {
+                    format!("{key} down {modifiers} {text:?}")
+                }
                 KeyEvent::Up { key, modifiers, .. } => format!("{key} up {modifiers}"),
                 KeyEvent::Insert { text } => text,
             })
@@ -282,7 +312,9 @@ mod tests {
 
     #[test]
     fn keys_are_known_by_every_name() {
-        for name in ["a", "?", "+", "Enter", "Shift", "F5", "Space", "Control++", "ArrowDown", "Cmd+C"] {
+        for name in
+            ["a", "?", "+", "Enter", "Shift", "F5", "Space", "Control++", "ArrowDown", "Cmd+C"]
+        {
             assert!(chord(name, 0).is_some(), "{name}");
         }
         for name in ["", "Foo", "Foo+a", "Control+", "aa", "é"] {

@@ -20,7 +20,8 @@ const MARKS: [&str; 2] = ["main, [role=main]", "article"];
 /// not call it on a task that others wait for.
 pub fn markdown(page: &Html) -> String {
     let whole = write(&page.html);
-    let written = |html: Option<String>| html.map(|html| write(&html)).filter(|body| !body.is_empty());
+    let written =
+        |html: Option<String>| html.map(|html| write(&html)).filter(|body| !body.is_empty());
     let body = written(main_content(page, whole.len())).or_else(|| written(marked_content(page)));
     let body = body.unwrap_or(whole);
     let title = if page.title.is_empty() { "Untitled" } else { &page.title };
@@ -70,7 +71,8 @@ mod tests {
     use super::*;
 
     fn read(body: &str) -> String {
-        let html = format!("<!DOCTYPE html><html><head><title>T</title></head><body>{body}</body></html>");
+        let html =
+            format!("<!DOCTYPE html><html><head><title>T</title></head><body>{body}</body></html>");
         markdown(&Html { html, title: "T".into(), url: "http://a/".into() })
     }
 
@@ -101,7 +103,9 @@ mod tests {
     #[test]
     fn of_a_short_page_what_its_author_marks_is_read() {
         let menu = "<nav><a href='/'>Home</a></nav>";
-        let text = read(&format!("{menu}<main><article><p>Short.</article></main><footer>Imprint</footer>"));
+        let text = read(&format!(
+            "{menu}<main><article><p>Short.</article></main><footer>Imprint</footer>"
+        ));
         assert_eq!(text, "# T\nhttp://a/\n\nShort.");
         let two = read(&format!("{menu}<article>One</article><article>Two</article>"));
         assert!(two.contains("Home") && two.contains("Two"), "{two}");

@@ -16,13 +16,13 @@ mod finding;
 mod frame_elements;
 mod frame_transform;
 mod frames;
-mod gate;
 mod injected;
 mod keep;
 mod keyboard;
 mod markdown;
 mod navigation;
 mod network_log;
+mod network_policy;
 mod overview;
 pub mod pictures;
 mod pointer;
@@ -67,15 +67,15 @@ pub use entering::TypeOptions;
 pub use events::{Events, SessionEvent};
 pub use finding::{Found, MOST_MATCHES, Query};
 pub use frames::RefCounter;
-pub use gate::Gate;
 pub use injected::PRELUDE;
 pub use keep::{
-    DatabaseVersions, Databases, DocumentState, FrameState, Item, KeptOrigin, KeptPage, LOOK_TIMEOUT,
-    OriginStorage, Scroll, Visited,
+    DatabaseVersions, Databases, DocumentState, FrameState, Item, KeptOrigin, KeptPage,
+    LOOK_TIMEOUT, OriginStorage, Scroll, Visited,
 };
 pub use markdown::markdown;
 pub use navigation::{Navigation, WaitUntil, normalise_url};
 pub use network_log::Logged;
+pub use network_policy::Gate;
 pub use pointer::{ClickOptions, Point, PointerTarget};
 pub use reading::{Described, Elements, FieldValue, Html, Links, Listed, Metadata, Table};
 pub use revision::Revision;
@@ -144,7 +144,12 @@ pub struct Page {
 impl Page {
     /// Wraps a page that the engine has opened at `opened_at`. `shared` is the state that all pages of its session
     /// share.
-    pub fn new(number: usize, opened_at: u64, engine: Arc<dyn engine::Page>, shared: &Shared) -> Self {
+    pub fn new(
+        number: usize,
+        opened_at: u64,
+        engine: Arc<dyn engine::Page>,
+        shared: &Shared,
+    ) -> Self {
         let id = format!("page-{number}");
         Self {
             still: AtomicBool::new(false),
@@ -176,7 +181,8 @@ impl Page {
     /// document.
     pub fn url(&self) -> String {
         let shown = self.state.read(|facts| facts.main_frame().url.clone());
-        self.unreachable(&shown).map_or_else(|| shown.as_ref().to_owned(), |unreachable| unreachable.url)
+        self.unreachable(&shown)
+            .map_or_else(|| shown.as_ref().to_owned(), |unreachable| unreachable.url)
     }
 
     /// Why the document that the page stands for could not be had.
@@ -219,13 +225,17 @@ impl Page {
     /// the main one.
     pub fn requests(&self, filter: Option<&str>) -> Vec<(Logged, Option<String>)> {
         let fits = |entry: &&Logged| filter.is_none_or(|filter| entry.fits(filter));
-        let logged: Vec<Logged> = self.state.read_log(|log| log.entries().filter(fits).cloned().collect());
+        let logged: Vec<Logged> =
+            self.state.read_log(|log| log.entries().filter(fits).cloned().collect());
         self.state.read(|facts| {
             let frame = |id: &FrameId| {
                 let known = facts.frames.get(id).map_or("detached", |frame| &*frame.url);
                 (facts.main.as_ref() != Some(id)).then(|| known.to_owned())
             };
-            logged.into_iter().map(|entry| (entry.clone(), entry.frame.as_ref().and_then(frame))).collect()
+            logged
+                .into_iter()
+                .map(|entry| (entry.clone(), entry.frame.as_ref().and_then(frame)))
+                .collect()
         })
     }
 
@@ -252,18 +262,22 @@ impl Page {
     /// Answers the open dialog, and waits for what that starts.
     pub async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> Result<Settled> {
         let Some(dialog) = self.dialog() else {
-            return Err(TroupeError::new(ErrorCode::InvalidParameters, "no dialog is open in this page"));
+            return Err(TroupeError::new(
+                ErrorCode::InvalidParameters,
+                "no dialog is open in this page",
+            ));
         };
         let mark = self.state.mark();
         // Like a user who presses OK without changing the default text.
         let text = prompt_text.or(dialog.default_value.as_deref()).filter(|_| accept);
-        let handled =
-            async { self.engine.handle_dialog(accept, text).await.map_err(|error| self.error(error)) };
+        let handled = async {
+            self.engine.handle_dialog(accept, text).await.map_err(|error| self.error(error))
+        };
         self.taking_turns(ANSWER, handled).await?;
         // One dialog may come right after the other.
-        let answered = self
-            .state
-            .until(|facts| (facts.dialog.is_none() || facts.dialog_since(mark).is_some()).then_some(()));
+        let answered = self.state.until(|facts| {
+            (facts.dialog.is_none() || facts.dialog_since(mark).is_some()).then_some(())
+        });
         self.within(DIALOG_TIMEOUT, answered)
             .await
             .ok_or_else(|| self.timed_out("the dialog did not close", DIALOG_TIMEOUT))?;
@@ -272,7 +286,9 @@ impl Page {
         }
         let mut settled = self.settle(mark, self.main_frame(), None, None).await?;
         // A dialog that came while the page loaded has held up the load.
-        if settled.dialog.is_none() && !settled.closed && !self.state.read(|facts| facts.main_frame().loaded)
+        if settled.dialog.is_none()
+            && !settled.closed
+            && !self.state.read(|facts| facts.main_frame().loaded)
         {
             let loading = self.loaded(WaitUntil::Load, state::Mark::default());
             match self.within(self.config.timeout_settle, loading).await {
@@ -327,7 +343,10 @@ impl Page {
     fn dialog_open(&self, dialog: &Dialog) -> TroupeError {
         TroupeError::new(
             ErrorCode::DialogOpen,
-            format!("page `{}` waits for its {} dialog: {:?}", self.id, dialog.kind, dialog.message),
+            format!(
+                "page `{}` waits for its {} dialog: {:?}",
+                self.id, dialog.kind, dialog.message
+            ),
         )
         .detail("dialog", serde_json::to_value(dialog).unwrap_or(Value::Null))
         .suggestion("answer it with handle_dialog, then go on")
@@ -365,7 +384,11 @@ impl Page {
     }
 
     /// Awaits work in the page. If the page does not complete a tick within `limit`, it is marked as unresponsive.
-    async fn taking_turns<T>(&self, limit: Duration, work: impl Future<Output = Result<T>>) -> Result<T> {
+    async fn taking_turns<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         if let Some(done) = self.within(limit, work).await {
             return done;
         }
@@ -381,8 +404,11 @@ impl Page {
 
     fn timed_out(&self, what: &str, timeout: Duration) -> TroupeError {
         let millis = timeout.as_millis();
-        TroupeError::new(ErrorCode::Timeout, format!("{what} within {millis} ms on `{}`", self.url()))
-            .detail("timeout", u64::try_from(millis).unwrap_or(u64::MAX))
+        TroupeError::new(
+            ErrorCode::Timeout,
+            format!("{what} within {millis} ms on `{}`", self.url()),
+        )
+        .detail("timeout", u64::try_from(millis).unwrap_or(u64::MAX))
     }
 
     /// Words for what happened below, with this page's facts.

@@ -11,7 +11,7 @@ use url::Url;
 use super::{
     Page,
     dialogs::{Elsewhere, OpenDialog},
-    gate::Outcome,
+    network_policy::Outcome,
     settle::DOWNLOAD,
     snapshot::whole_page,
     state::Mark,
@@ -29,8 +29,18 @@ const IDLE: Duration = Duration::from_millis(500);
 const TURN: Duration = Duration::from_secs(2);
 
 /// What can be asked for at all; the policy refuses some of it.
-const SCHEMES: &[&str] =
-    &["http", "https", "data", "about", "blob", "file", "view-source", "chrome", "devtools", "javascript"];
+const SCHEMES: &[&str] = &[
+    "http",
+    "https",
+    "data",
+    "about",
+    "blob",
+    "file",
+    "view-source",
+    "chrome",
+    "devtools",
+    "javascript",
+];
 
 /// When a navigation counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -69,11 +79,14 @@ pub fn normalise_url(given: &str) -> Result<Url> {
     let bare = !name.is_empty()
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
         && port.chars().all(|c| c.is_ascii_digit())
-        && (name == "localhost" || name.contains('.') || (!port.is_empty() && host_first.contains(':')));
+        && (name == "localhost"
+            || name.contains('.')
+            || (!port.is_empty() && host_first.contains(':')));
     if bare {
         let local = name == "localhost" || name.ends_with(".localhost") || name.starts_with("127.");
         let scheme = if local { "http" } else { "https" };
-        return Url::parse(&format!("{scheme}://{given}")).map_err(|error| invalid(error.to_string()));
+        return Url::parse(&format!("{scheme}://{given}"))
+            .map_err(|error| invalid(error.to_string()));
     }
     let url = Url::parse(given).map_err(|error| invalid(error.to_string()))?;
     if !SCHEMES.contains(&url.scheme()) {
@@ -102,11 +115,17 @@ enum Reached {
 
 impl Page {
     /// Navigates to `url`, as the client has asked for, and waits for it.
-    pub async fn navigate(&self, url: &Url, until: WaitUntil, timeout: Duration) -> Result<Navigation> {
+    pub async fn navigate(
+        &self,
+        url: &Url,
+        until: WaitUntil,
+        timeout: Duration,
+    ) -> Result<Navigation> {
         if let Some(gate) = &self.gate {
             gate.ask(url, || self.engine.stop_requests()).await;
         }
-        let going = async |mark| self.go(url, until, mark, self.engine.navigate(url.as_str())).await;
+        let going =
+            async |mark| self.go(url, until, mark, self.engine.navigate(url.as_str())).await;
         self.arrive_by(url.as_str(), going, timeout).await.map_err(|error| match error.code {
             // A navigation is what brings a crashed page back, so another attempt may succeed.
             ErrorCode::BrowserCrashed => error.retryable(true),
@@ -182,7 +201,8 @@ impl Page {
             return None;
         }
         let last = self.last_failed_document();
-        let (url, reason) = last.unwrap_or_else(|| (shown.to_owned(), "net::ERR_FAILED".to_owned()));
+        let (url, reason) =
+            last.unwrap_or_else(|| (shown.to_owned(), "net::ERR_FAILED".to_owned()));
         Some(Unreachable { url, reason })
     }
 
@@ -234,9 +254,12 @@ impl Page {
         }
         match reached {
             Ok(reached) => reached,
-            Err(_) if self.state.read(|facts| facts.committed_since(mark)) => Err(self
-                .failed(to, "timeout", timeout)
-                .worded(format!("`{to}` has answered but was not loaded within {} ms", timeout.as_millis()))),
+            Err(_) if self.state.read(|facts| facts.committed_since(mark)) => {
+                Err(self.failed(to, "timeout", timeout).worded(format!(
+                    "`{to}` has answered but was not loaded within {} ms",
+                    timeout.as_millis()
+                )))
+            }
             Err(_) => Err(self.failed(to, "timeout", timeout)),
         }
     }
@@ -263,12 +286,15 @@ impl Page {
         // Asked at the same time: if no host has a closed root, looking for them costs no round trip.
         let with_roots = look.is_some() && self.engine.sees_closed_roots();
         let told = Box::pin(async {
-            let roots = async { with_roots && self.hand_over_roots(self.main_frame()).await.unwrap_or(true) };
+            let roots = async {
+                with_roots && self.hand_over_roots(self.main_frame()).await.unwrap_or(true)
+            };
             let (roots, told) = tokio::join!(roots, self.inject("arrival", json!({"look": look})));
             told.map(|told| (roots, told))
         });
         if navigation.dialog.is_none()
-            && let Ok((has_new_roots, mut told)) = self.taking_turns(self.config.timeout_settle, told).await
+            && let Ok((has_new_roots, mut told)) =
+                self.taking_turns(self.config.timeout_settle, told).await
         {
             navigation.title = told["title"].as_str().unwrap_or_default().to_owned();
             if let Value::Object(timing) = told["timing"].take() {
@@ -317,7 +343,8 @@ impl Page {
                 // The browser shows a page of its own in its place, a moment later: it is this navigation's,
                 // not the next one's.
                 let over = self.state.until(|facts| {
-                    let over = facts.closed || facts.committed_since(mark) || facts.abandoned_since(mark);
+                    let over =
+                        facts.closed || facts.committed_since(mark) || facts.abandoned_since(mark);
                     over.then_some(())
                 });
                 let _ = self.within(self.config.timeout_settle, over).await;
@@ -422,7 +449,9 @@ impl Page {
             "net::ERR_CONNECTION_REFUSED" => "nothing listens there".to_owned(),
             "net::ERR_UNSAFE_PORT" => "browsers refuse this port".to_owned(),
             "net::ERR_CONNECTION_RESET" => "its server broke the connection off".to_owned(),
-            "net::ERR_EMPTY_RESPONSE" => "its server closed the connection without an answer".to_owned(),
+            "net::ERR_EMPTY_RESPONSE" => {
+                "its server closed the connection without an answer".to_owned()
+            }
             "net::ERR_ABORTED" => "the server sent no document, or something stopped it".to_owned(),
             other => other.to_owned(),
         };
@@ -450,13 +479,19 @@ impl Page {
             _ if retryable => "try again later",
             _ => "check the URL",
         };
-        let error =
-            TroupeError::new(ErrorCode::NavigationFailed, format!("`{url}` could not be loaded: {told}"));
+        let error = TroupeError::new(
+            ErrorCode::NavigationFailed,
+            format!("`{url}` could not be loaded: {told}"),
+        );
         let error = match reason {
             "timeout" => error.detail("timeout", millis(timeout)),
             _ => error,
         };
-        error.detail("reason", reason).detail("url", url).retryable(retryable).suggestion(suggestion)
+        error
+            .detail("reason", reason)
+            .detail("url", url)
+            .retryable(retryable)
+            .suggestion(suggestion)
     }
 }
 

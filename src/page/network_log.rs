@@ -98,7 +98,17 @@ impl NetworkLog {
 
     pub fn apply(&mut self, event: RequestEvent) {
         match event {
-            RequestEvent::Sent { id, mut url, method, kind, at, clock, frame, worker, redirected } => {
+            RequestEvent::Sent {
+                id,
+                mut url,
+                method,
+                kind,
+                at,
+                clock,
+                frame,
+                worker,
+                redirected,
+            } => {
                 let former = self.end(&id, clock);
                 let mut from_mock = false;
                 if let Some(former) = former {
@@ -221,9 +231,21 @@ mod tests {
             unreachable!("`sent` makes nothing else")
         };
         let started = now() - 50.0;
-        let sent =
-            RequestEvent::Sent { id, url, method, kind, at: started, clock: None, frame, worker, redirected };
-        let log = log([sent, RequestEvent::Failed { id: "1".into(), clock: 1e9, reason: "refused".into() }]);
+        let sent = RequestEvent::Sent {
+            id,
+            url,
+            method,
+            kind,
+            at: started,
+            clock: None,
+            frame,
+            worker,
+            redirected,
+        };
+        let log = log([
+            sent,
+            RequestEvent::Failed { id: "1".into(), clock: 1e9, reason: "refused".into() },
+        ]);
         let entry = only(&log);
         assert!((entry.started - started).abs() < 1.0);
         assert!((50.0..60_000.0).contains(&entry.duration.unwrap()), "{:?}", entry.duration);
@@ -231,7 +253,8 @@ mod tests {
 
     #[test]
     fn each_redirect_is_an_entry_of_its_own() {
-        let log = log([sent("1", "http://a/", 10.0, None), sent("1", "http://b/", 12.0, Some(302))]);
+        let log =
+            log([sent("1", "http://a/", 10.0, None), sent("1", "http://b/", 12.0, Some(302))]);
         let told: Vec<_> =
             log.entries().map(|entry| (entry.url.as_str(), entry.status, entry.duration)).collect();
         assert_eq!(told, [("http://a/", Some(302), Some(2.0)), ("http://b/", None, None)]);
@@ -247,7 +270,8 @@ mod tests {
     #[test]
     fn the_oldest_are_forgotten_and_their_ends_hit_nobody_else() {
         let mut log =
-            log((0..REQUESTS + 5).map(|at| sent(&at.to_string(), &format!("http://a/{at}"), 1.0, None)));
+            log((0..REQUESTS + 5)
+                .map(|at| sent(&at.to_string(), &format!("http://a/{at}"), 1.0, None)));
         log.apply(RequestEvent::Failed { id: "0".into(), clock: 2.0, reason: "late".into() });
         log.apply(RequestEvent::Failed { id: "5".into(), clock: 2.0, reason: "right".into() });
         let entries: Vec<_> = log.entries().collect();

@@ -18,7 +18,8 @@ impl Page {
         if !self.state.read(|facts| facts.busy_since(start)) {
             return false;
         }
-        let _ = self.within(CONTENT, Box::pin(self.settle(start, self.main_frame(), None, None))).await;
+        let _ =
+            self.within(CONTENT, Box::pin(self.settle(start, self.main_frame(), None, None))).await;
         // The record took its snapshot before that.
         self.last_look.forget_action();
         true
@@ -29,8 +30,10 @@ impl Page {
         if self.dialog().is_some() || !self.is_open() {
             return None;
         }
-        let options = SnapshotOptions { overview: true, budget: Some(BUDGET), ..SnapshotOptions::default() };
-        let text = self.within(self.config.timeout_settle, self.snapshot_text(&options)).await?.ok()?;
+        let options =
+            SnapshotOptions { overview: true, budget: Some(BUDGET), ..SnapshotOptions::default() };
+        let text =
+            self.within(self.config.timeout_settle, self.snapshot_text(&options)).await?.ok()?;
         if !self.is_shown() {
             self.shown_now().await;
             // The record needs no snapshot of its own.

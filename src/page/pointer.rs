@@ -69,7 +69,8 @@ impl Page {
         if let PointerTarget { selector: Some(selector), position: None } = target
             && plain
             && self.engine.presses_between()
-            && let Some((spot, done)) = Box::pin(self.click_at_once(selector, &wanted, options)).await?
+            && let Some((spot, done)) =
+                Box::pin(self.click_at_once(selector, &wanted, options)).await?
         {
             return self.click_on(spot, done, options).await;
         }
@@ -83,7 +84,12 @@ impl Page {
     }
 
     /// The same where the first click may be `done`.
-    async fn click_on(&self, mut spot: Spot, mut done: Option<Done>, options: &ClickOptions) -> Result<Done> {
+    async fn click_on(
+        &self,
+        mut spot: Spot,
+        mut done: Option<Done>,
+        options: &ClickOptions,
+    ) -> Result<Done> {
         loop {
             let mut done = match done.take() {
                 Some(done) => done,
@@ -127,14 +133,18 @@ impl Page {
         if answer["ok"] != true {
             return Ok(None);
         }
-        let reached =
-            Reached { point: place_in(&answer), transform: FrameTransform::default(), retried: false };
+        let reached = Reached {
+            point: place_in(&answer),
+            transform: FrameTransform::default(),
+            retried: false,
+        };
         let spot = Spot::of(&answer, &reached, place.frame, sought);
         let Some(press) = press else { return Ok(Some((spot, None))) };
         self.input(mark, press.over).await?;
         let turning = async { self.answer_of(main, &turn, &self.alive(press.then).await?) };
         let element = spot.description.clone();
-        let done = self.outcome(element, &spot.frame, mark, Some(before), Some(turning.boxed())).await?;
+        let done =
+            self.outcome(element, &spot.frame, mark, Some(before), Some(turning.boxed())).await?;
         Ok(Some((spot, Some(done))))
     }
 
@@ -142,7 +152,8 @@ impl Page {
         let (x, y) = (spot.x, spot.y);
         let ClickOptions { button, modifiers, .. } = *options;
         let events = MouseEvent::clicks((x, y), button, options.clicks, modifiers);
-        if self.engine.asks_beside_input() && spot.is_guarded() && spot.frame == *self.main_frame() {
+        if self.engine.asks_beside_input() && spot.is_guarded() && spot.frame == *self.main_frame()
+        {
             return Box::pin(self.click_and_turn(spot, &events, options.clicks)).await;
         }
         let pressing = async |mark| self.input(mark, self.engine.mouse(&events)).await;
@@ -151,12 +162,18 @@ impl Page {
 
     /// Requests the tick after a press together with the press. The page starts the tick when it receives the
     /// release, so that no round trip is needed in between.
-    async fn click_and_turn(&self, spot: &Spot, events: &[MouseEvent], clicks: u32) -> Result<Done> {
+    async fn click_and_turn(
+        &self,
+        spot: &Spot,
+        events: &[MouseEvent],
+        clicks: u32,
+    ) -> Result<Done> {
         let before = self.before().await;
         let main = self.main_frame();
         let look = before.as_ref().and_then(|before| before.later_look(main));
         let mark = self.state.mark();
-        let mut turning = self.inject("turn", json!({"look": look, "tasks": 1, "releases": clicks})).boxed();
+        let mut turning =
+            self.inject("turn", json!({"look": look, "tasks": 1, "releases": clicks})).boxed();
         let mut pressing = pin!(self.input(mark, self.engine.mouse(events)));
         // If the tick ends before the press is acknowledged, the document is gone, or the acknowledgment is late.
         let turned = tokio::select! {
@@ -174,7 +191,8 @@ impl Page {
             self.inject("giveUpRelease", json!({})).await?;
             turning.await
         };
-        self.outcome(spot.description.clone(), &spot.frame, mark, before, Some(turning.boxed())).await
+        self.outcome(spot.description.clone(), &spot.frame, mark, before, Some(turning.boxed()))
+            .await
     }
 
     /// Waits until the pointer can act at `target`. `wanted` are arguments of the page's own wait.
@@ -207,10 +225,14 @@ impl Page {
         if !(0.0..width).contains(&x) || !(0.0..height).contains(&y) {
             return Err(TroupeError::new(
                 ErrorCode::InvalidParameters,
-                format!("the position {x}, {y} is outside of the viewport, which is {width}×{height} px"),
+                format!(
+                    "the position {x}, {y} is outside of the viewport, which is {width}×{height} px"
+                ),
             )
             .detail("reason", "position")
-            .suggestion("pass the `selector` of an element to point at it: it is scrolled into view"));
+            .suggestion(
+                "pass the `selector` of an element to point at it: it is scrolled into view",
+            ));
         }
         let what = answer["description"].as_str().unwrap_or("the page");
         Ok(Spot::in_viewport((x, y), self.main_frame().clone(), format!("{what} at {x}, {y}")))

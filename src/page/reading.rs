@@ -148,7 +148,8 @@ impl Page {
 
     /// The attribute as it is written, or `None`.
     pub async fn attribute(&self, target: &str, attribute: &str) -> Result<Option<String>> {
-        let answer: Value = self.read(Some(target), "attribute", json!({"attribute": attribute})).await?;
+        let answer: Value =
+            self.read(Some(target), "attribute", json!({"attribute": attribute})).await?;
         Ok(answer["value"].as_str().map(str::to_owned))
     }
 
@@ -187,7 +188,8 @@ impl Page {
                     let place = self.locate(reference).await?;
                     let arguments = json!({"ref": place.target});
                     let mut answer = self.inject_in(&place.frame, "describe", arguments).await?;
-                    let found = self.transform_of(&place.owners).await?.bounds(area(&answer["box"]));
+                    let found =
+                        self.transform_of(&place.owners).await?.bounds(area(&answer["box"]));
                     answer["box"] = json!([found.x, found.y, found.width, found.height]);
                     Ok(answer)
                 })
@@ -199,7 +201,8 @@ impl Page {
     /// Width and height of what can be seen of the page, in CSS pixels.
     pub async fn viewport(&self) -> Result<(u64, u64)> {
         let size = "[innerWidth, innerHeight]";
-        let size = self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, size)).await?;
+        let size =
+            self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, size)).await?;
         Ok((size[0].as_u64().unwrap_or_default(), size[1].as_u64().unwrap_or_default()))
     }
 

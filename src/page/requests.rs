@@ -147,7 +147,8 @@ impl Requests {
 
     /// Whether one of them counts as over though more of its answer may come.
     pub fn unfinished(&self, mark: Mark) -> bool {
-        self.awaited(mark).any(|request| request.answer.as_ref().is_none_or(|answer| !answer.is_whole()))
+        self.awaited(mark)
+            .any(|request| request.answer.as_ref().is_none_or(|answer| !answer.is_whole()))
     }
 }
 

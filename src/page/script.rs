@@ -101,5 +101,6 @@ fn is_args_missing(error: &TroupeError) -> bool {
 }
 
 fn has_class(error: &TroupeError, name: &str) -> bool {
-    error.code == ErrorCode::ScriptError && error.details.get("class").is_some_and(|class| class == name)
+    error.code == ErrorCode::ScriptError
+        && error.details.get("class").is_some_and(|class| class == name)
 }

@@ -39,7 +39,8 @@ impl Page {
         let mut message = String::new();
         let mut done = self
             .act(String::new(), &place.frame.clone(), async |mark| {
-                let mut scrolled = self.inject_in(&place.frame, "scroll", arguments.clone()).await?;
+                let mut scrolled =
+                    self.inject_in(&place.frame, "scroll", arguments.clone()).await?;
                 // The frame at this point scrolls in its place.
                 while let Some(inner) = self.frame_to_scroll(&mut place, &scrolled).await? {
                     place.frame = inner;
@@ -75,12 +76,15 @@ impl Page {
         place: &mut Place,
         scrolled: &Value,
     ) -> Result<Option<crate::engine::FrameId>> {
-        let Some(reference) = scrolled["frame"].as_str().filter(|_| place.owners.len() < MAX_DEPTH) else {
+        let Some(reference) = scrolled["frame"].as_str().filter(|_| place.owners.len() < MAX_DEPTH)
+        else {
             return Ok(None);
         };
         let inner = self.content_frame(&place.frame, reference).await?;
         if inner.is_some() {
-            place.owners.push(Owner { frame: place.frame.clone(), reference: reference.to_owned() });
+            place
+                .owners
+                .push(Owner { frame: place.frame.clone(), reference: reference.to_owned() });
         }
         Ok(inner)
     }

@@ -107,7 +107,11 @@ impl Page {
             Duration::ZERO
         };
         // A timer that is over at once would still cost its millisecond.
-        if !patience.is_zero() && settled.download.is_none() && !settled.closed && settled.dialog.is_none() {
+        if !patience.is_zero()
+            && settled.download.is_none()
+            && !settled.closed
+            && settled.dialog.is_none()
+        {
             settled.seen = None;
             let download = self.state.until(|facts| facts.download_since(mark));
             settled.download = self.within(patience, download).await;
@@ -137,7 +141,8 @@ impl Page {
             });
             // If this is not the last tick, its snapshot would not be final.
             let calm = !waited && !self.state.read(|facts| facts.busy_since(mark));
-            let look = before.filter(|_| calm).and_then(|before| before.later_look(self.main_frame()));
+            let look =
+                before.filter(|_| calm).and_then(|before| before.later_look(self.main_frame()));
             // From the network to the page it goes through several tasks.
             let tasks = if waited { TASKS } else { 1 };
             let arguments = json!({"look": look, "tasks": tasks});
@@ -164,7 +169,8 @@ impl Page {
                         settled.covered = settled.covered.take().or(covered);
                         let password = &told["password"];
                         if password.is_string() || *password == true {
-                            settled.password = Some(password.as_str().unwrap_or_default().to_owned());
+                            settled.password =
+                                Some(password.as_str().unwrap_or_default().to_owned());
                         }
                     }
                     settled.seen = Some(answer["snapshot"].take()).filter(Value::is_object);
@@ -179,7 +185,10 @@ impl Page {
                 Err(_) => settled.restless = true,
             }
             let (look, answered) = self.state.read(|facts| {
-                (Look::at(facts, mark), facts.answered_since(mark, std::mem::replace(&mut turned, began)))
+                (
+                    Look::at(facts, mark),
+                    facts.answered_since(mark, std::mem::replace(&mut turned, began)),
+                )
             });
             settled.download = look.download;
             settled.windows = look.windows;

@@ -136,9 +136,15 @@ impl Page {
         depth: usize,
     ) -> String {
         match self.content_frame(&frame, &reference).await {
-            Ok(Some(child)) => self.frame_text(child, arguments, depth).await.unwrap_or_else(|error| {
-                if is_unresponsive(&error) { UNRESPONSIVE_LINE.to_owned() } else { String::new() }
-            }),
+            Ok(Some(child)) => {
+                self.frame_text(child, arguments, depth).await.unwrap_or_else(|error| {
+                    if is_unresponsive(&error) {
+                        UNRESPONSIVE_LINE.to_owned()
+                    } else {
+                        String::new()
+                    }
+                })
+            }
             Ok(None) | Err(_) => String::new(),
         }
     }
@@ -151,16 +157,19 @@ impl Page {
         depth: usize,
     ) -> BoxFuture<'a, String> {
         Box::pin(async move {
-            let Some(FrameSnapshot { answer, .. }) = snapshots.get(frame) else { return String::new() };
+            let Some(FrameSnapshot { answer, .. }) = snapshots.get(frame) else {
+                return String::new();
+            };
             let text = answer["text"].as_str().unwrap_or_default();
-            let children = join_all(FrameLine::in_answer(answer, depth).into_iter().map(async |line| {
-                let text = match self.content_frame(frame, &line.reference).await {
-                    Ok(Some(child)) => self.text_of(&child, snapshots, depth + 1).await,
-                    Ok(None) | Err(_) => String::new(),
-                };
-                (line, text)
-            }))
-            .await;
+            let children =
+                join_all(FrameLine::in_answer(answer, depth).into_iter().map(async |line| {
+                    let text = match self.content_frame(frame, &line.reference).await {
+                        Ok(Some(child)) => self.text_of(&child, snapshots, depth + 1).await,
+                        Ok(None) | Err(_) => String::new(),
+                    };
+                    (line, text)
+                }))
+                .await;
             stitch(text, children)
         })
     }
@@ -178,7 +187,8 @@ impl FrameLine {
     fn in_answer(answer: &Value, depth: usize) -> Vec<Self> {
         let entries = answer["frames"].as_array().filter(|_| depth < MAX_DEPTH);
         let parse = |entry: &Value| {
-            let number = |name: &str| entry[name].as_u64().and_then(|number| usize::try_from(number).ok());
+            let number =
+                |name: &str| entry[name].as_u64().and_then(|number| usize::try_from(number).ok());
             let reference = entry["ref"].as_str()?.to_owned();
             Some(Self { reference, line: number("line")?, indent: number("indent")? })
         };

@@ -15,14 +15,15 @@ use super::{
     dialogs::Dialogs,
     downloads::Downloads,
     events::{self, Events},
-    gate::Gate,
     keep::Visited,
     network_log::NetworkLog,
+    network_policy::Gate,
     requests::{Request, Requests},
     revision::Revision,
 };
 use crate::engine::{
-    Dialog, DocumentId, DownloadStart, FileChooser, FrameId, PageEvent, PageObserver, network::RequestEvent,
+    Dialog, DocumentId, DownloadStart, FileChooser, FrameId, PageEvent, PageObserver,
+    network::RequestEvent,
 };
 
 /// Statuses of documents that are on their way, or that the user may go back to.
@@ -150,7 +151,8 @@ impl Facts {
 
     /// Whether a document, script or fetch that was asked for since `mark` is on its way.
     pub fn busy_since(&self, mark: Mark) -> bool {
-        self.requests.busy(mark, Instant::now()) || self.frames.values().any(|frame| frame.leaves_since(mark))
+        self.requests.busy(mark, Instant::now())
+            || self.frames.values().any(|frame| frame.leaves_since(mark))
     }
 
     /// When the requests since `mark` count as finished if nothing more happens. `None` if they do not finish by
@@ -186,7 +188,12 @@ impl Facts {
 
     /// The URLs of the windows that the page has asked for since `mark`.
     pub fn windows_since(&self, mark: Mark) -> Vec<String> {
-        self.windows.iter().rev().filter(|(at, ..)| *at > mark).map(|(.., url)| url.clone()).collect()
+        self.windows
+            .iter()
+            .rev()
+            .filter(|(at, ..)| *at > mark)
+            .map(|(.., url)| url.clone())
+            .collect()
     }
 
     /// Whether a navigation has ended without a document since `mark`, as at the start of a download.
@@ -271,7 +278,8 @@ impl Facts {
                 }
             }
             PageEvent::WindowOpening { window, url } => {
-                let known = self.windows.iter_mut().find(|(_, name, _)| name.is_some() && *name == window);
+                let known =
+                    self.windows.iter_mut().find(|(_, name, _)| name.is_some() && *name == window);
                 if let Some((.., former)) = known {
                     *former = url;
                 } else {
@@ -315,7 +323,8 @@ impl Facts {
                 }
                 // The browser does not report the requests of a process that the frame has left.
                 self.requests.forget(|request| {
-                    request.frame.as_ref() == Some(&frame) && request.document.as_ref() != Some(&document)
+                    request.frame.as_ref() == Some(&frame)
+                        && request.document.as_ref() != Some(&document)
                 });
             }
             PageEvent::NavigatedWithinDocument { frame, url } => {
@@ -345,7 +354,9 @@ impl Facts {
             }
             PageEvent::AnswerBegun { id, length } => self.requests.answer_begun(&id, length),
             // One for each piece of an answer: who waits for its end has a timer for the rest.
-            PageEvent::AnswerReceived { id, bytes } => return self.requests.answer_received(&id, bytes),
+            PageEvent::AnswerReceived { id, bytes } => {
+                return self.requests.answer_received(&id, bytes);
+            }
             PageEvent::RequestEnded { id } => self.requests.ended(&id, now),
             PageEvent::DocumentResponse { document, status } => {
                 if self.statuses.len() == STATUSES {
@@ -371,7 +382,8 @@ impl Facts {
 impl PageState {
     /// Of the page `id`, which has `shared` in common with the others of its session.
     pub fn new(id: String, shared: &Shared) -> Self {
-        let Shared { downloads, dialogs, visited, console, gate, news, events, .. } = shared.clone();
+        let Shared { downloads, dialogs, visited, console, gate, news, events, .. } =
+            shared.clone();
         Self { id, downloads, dialogs, visited, console, gate, news, events, ..Self::default() }
     }
 
@@ -432,12 +444,14 @@ impl PageState {
 
 impl PageObserver for PageState {
     fn event(&self, event: PageEvent) {
-        self.events.of_page(&self.id, &event, |request| self.read_log(|log| events::url_in(log, request)));
+        self.events
+            .of_page(&self.id, &event, |request| self.read_log(|log| events::url_in(log, request)));
         match event {
             // Nobody waits for the log.
             PageEvent::Request(mut event) => {
                 let mut log = self.log.lock();
-                if let (Some(gate), RequestEvent::Failed { id, reason, .. }) = (&self.gate, &mut event)
+                if let (Some(gate), RequestEvent::Failed { id, reason, .. }) =
+                    (&self.gate, &mut event)
                     && let Some(url) = log.url_of(id)
                 {
                     *reason = gate.explain(url, std::mem::take(reason));
@@ -447,11 +461,14 @@ impl PageObserver for PageState {
             PageEvent::Console(message) => return self.console.note(message),
             PageEvent::DownloadStarted(ref start) => self.downloads.started(start),
             PageEvent::DialogOpened(ref dialog) => self.dialogs.opened(&self.id, dialog),
-            PageEvent::DialogClosed | PageEvent::Crashed | PageEvent::Closed => self.dialogs.closed(&self.id),
+            PageEvent::DialogClosed | PageEvent::Crashed | PageEvent::Closed => {
+                self.dialogs.closed(&self.id)
+            }
             PageEvent::DownloadEnded { ref id, ref file } => self.downloads.ended(id, file.clone()),
             PageEvent::Committed { ref frame, ref url, .. } => {
-                let (top, is_main) =
-                    self.read(|facts| (facts.main_frame().url.clone(), facts.main.as_ref() == Some(frame)));
+                let (top, is_main) = self.read(|facts| {
+                    (facts.main_frame().url.clone(), facts.main.as_ref() == Some(frame))
+                });
                 self.visited.note(url, if is_main { url } else { &top });
             }
             _ => {}
@@ -480,11 +497,20 @@ mod tests {
     use crate::engine::ResourceKind;
 
     fn committed(frame: &str, document: &str) -> PageEvent {
-        PageEvent::Committed { frame: frame.into(), document: document.into(), url: "http://a/".into() }
+        PageEvent::Committed {
+            frame: frame.into(),
+            document: document.into(),
+            url: "http://a/".into(),
+        }
     }
 
     fn started(id: &str, kind: ResourceKind) -> PageEvent {
-        PageEvent::RequestStarted { id: id.into(), frame: Some("f".into()), document: Some("d".into()), kind }
+        PageEvent::RequestStarted {
+            id: id.into(),
+            frame: Some("f".into()),
+            document: Some("d".into()),
+            kind,
+        }
     }
 
     fn page() -> PageState {
@@ -600,12 +626,18 @@ mod tests {
     fn a_new_document_forgets_the_frames_of_the_old_one() {
         let state = page();
         for (frame, parent) in [("g", "f"), ("h", "g")] {
-            state.event(PageEvent::FrameAttached { frame: frame.into(), parent: Some(parent.into()) });
+            state.event(PageEvent::FrameAttached {
+                frame: frame.into(),
+                parent: Some(parent.into()),
+            });
             state.event(committed(frame, frame));
         }
         assert_eq!(state.read(|facts| facts.frames.len()), 3);
         state.event(committed("f", "e"));
-        assert_eq!(state.read(|facts| facts.frames.keys().cloned().collect::<Vec<_>>()), ["f".into()]);
+        assert_eq!(
+            state.read(|facts| facts.frames.keys().cloned().collect::<Vec<_>>()),
+            ["f".into()]
+        );
     }
 
     #[test]
@@ -614,9 +646,15 @@ mod tests {
         state.event(PageEvent::FrameAttached { frame: "g".into(), parent: Some("f".into()) });
         state.event(PageEvent::FrameDetached { frame: "g".into() });
         state.event(PageEvent::NavigationRequested { frame: "g".into(), document: None });
-        state.event(PageEvent::NavigatedWithinDocument { frame: "g".into(), url: "about:blank#a".into() });
+        state.event(PageEvent::NavigatedWithinDocument {
+            frame: "g".into(),
+            url: "about:blank#a".into(),
+        });
         state.event(PageEvent::LoadingStopped { frame: "g".into() });
-        assert_eq!(state.read(|facts| facts.frames.keys().cloned().collect::<Vec<_>>()), ["f".into()]);
+        assert_eq!(
+            state.read(|facts| facts.frames.keys().cloned().collect::<Vec<_>>()),
+            ["f".into()]
+        );
     }
 
     #[test]

@@ -57,8 +57,9 @@ impl Page {
         self.state.read(|facts| {
             let mut frames: Vec<_> = facts.frames.iter().collect();
             frames.sort_by_key(|(id, _)| facts.main.as_ref() != Some(*id));
-            let document =
-                |(id, frame): (&FrameId, &Frame)| frame.document.clone().unwrap_or_else(|| id.clone());
+            let document = |(id, frame): (&FrameId, &Frame)| {
+                frame.document.clone().unwrap_or_else(|| id.clone())
+            };
             frames.into_iter().map(document).collect()
         })
     }

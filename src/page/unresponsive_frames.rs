@@ -50,7 +50,12 @@ pub(super) fn is_unresponsive(error: &TroupeError) -> bool {
 impl Page {
     /// Calls `name` of our script in a frame, for an answer about the whole page. Fails soon where the frame is of another
     /// site and unresponsive: it may run in a process of its own. A frame of the page's process shares its event loop.
-    pub(super) async fn ask_frame(&self, frame: &FrameId, name: &str, arguments: Value) -> Result<Value> {
+    pub(super) async fn ask_frame(
+        &self,
+        frame: &FrameId,
+        name: &str,
+        arguments: Value,
+    ) -> Result<Value> {
         if !self.is_of_another_host(frame) {
             return self.inject_in(frame, name, arguments).await;
         }
@@ -84,7 +89,8 @@ impl Page {
         if frame == self.main_frame() {
             return false;
         }
-        let host = |url: &str| Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
+        let host =
+            |url: &str| Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
         self.state.read(|facts| {
             let main = facts.frames.get(self.main_frame()).and_then(|main| host(&main.url));
             let mut at = facts.frames.get(frame);

@@ -158,7 +158,10 @@ impl Page {
     /// Waits until the page is at a URL that `pattern` means.
     pub async fn wait_for_url(&self, pattern: &str, patience: Patience) -> Result<()> {
         let wanted = UrlPattern::parse(pattern).map_err(|reason| {
-            TroupeError::new(ErrorCode::InvalidParameters, format!("`{pattern}` is no URL pattern: {reason}"))
+            TroupeError::new(
+                ErrorCode::InvalidParameters,
+                format!("`{pattern}` is no URL pattern: {reason}"),
+            )
         })?;
         let there = self.state.until(|facts| wanted.fits(&facts.main_frame().url).then_some(()));
         let there = self.alive_for(Duration::MAX, async {
@@ -184,7 +187,9 @@ impl Page {
     pub async fn wait_for_text(&self, text: &str, patience: Patience) -> Result<Awaited> {
         let waiting = self.across_frames(|frames| self.await_text(text, frames, patience));
         match self.in_time(patience, &format!("the text `{text}` was not visible"), waiting).await {
-            Err(error) if error.code == ErrorCode::Timeout => Err(self.with_what_is_there(error).await),
+            Err(error) if error.code == ErrorCode::Timeout => {
+                Err(self.with_what_is_there(error).await)
+            }
             other => other,
         }
     }
@@ -216,8 +221,7 @@ impl Page {
                 }
                 other => other?,
             };
-            let arguments =
-                json!({"target": place.target, "state": state.as_str(), "timeout": millis(patience.left())});
+            let arguments = json!({"target": place.target, "state": state.as_str(), "timeout": millis(patience.left())});
             self.awaited(&place.frame, arguments).await
         })
     }
@@ -282,7 +286,10 @@ impl Page {
     }
 
     /// Does `work` until it is done in documents that stay.
-    async fn across_documents<'a, T>(&self, work: impl Fn() -> BoxFuture<'a, Result<T>>) -> Result<T> {
+    async fn across_documents<'a, T>(
+        &self,
+        work: impl Fn() -> BoxFuture<'a, Result<T>>,
+    ) -> Result<T> {
         loop {
             let frames = self.frames();
             match work().await {
@@ -313,7 +320,10 @@ impl Page {
     }
 
     fn frames(&self) -> Frames {
-        self.state.read(|facts| Frames { known: facts.frames.keys().cloned().collect(), mark: facts.now() })
+        self.state.read(|facts| Frames {
+            known: facts.frames.keys().cloned().collect(),
+            mark: facts.now(),
+        })
     }
 
     async fn frames_other_than(&self, frames: &Frames) {
@@ -350,7 +360,9 @@ impl Page {
                 Err(error.detail("timeout", millis(patience.timeout)))
             }
             Some(outcome) => outcome,
-            None => Err(self.timed_out(&format!("{what}: the page did not answer"), patience.timeout)),
+            None => {
+                Err(self.timed_out(&format!("{what}: the page did not answer"), patience.timeout))
+            }
         }
     }
 
@@ -362,9 +374,9 @@ impl Page {
             words.push('…');
         }
         error.message = format!("{}; the page shows {words:?}", error.message);
-        error
-            .suggestion
-            .get_or_insert_with(|| "look at the page with `snapshot`, or search it with `find`".to_owned());
+        error.suggestion.get_or_insert_with(|| {
+            "look at the page with `snapshot`, or search it with `find`".to_owned()
+        });
         error
     }
 }

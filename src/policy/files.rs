@@ -79,10 +79,14 @@ pub fn create_new(config: &Config, name: &str) -> Result<(PathBuf, File)> {
 pub fn create_output(config: &Config, name: &str) -> Result<(PathBuf, File)> {
     let path = resolve_output(config, name)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let extension = path.extension().map(|text| format!(".{}", text.to_string_lossy())).unwrap_or_default();
+    let extension =
+        path.extension().map(|text| format!(".{}", text.to_string_lossy())).unwrap_or_default();
     for number in 1..MOST_NAMES {
-        let name =
-            if number == 1 { format!("{stem}{extension}") } else { format!("{stem}-{number}{extension}") };
+        let name = if number == 1 {
+            format!("{stem}{extension}")
+        } else {
+            format!("{stem}-{number}{extension}")
+        };
         let path = path.with_file_name(name);
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Ok((path, file)),
@@ -90,8 +94,11 @@ pub fn create_output(config: &Config, name: &str) -> Result<(PathBuf, File)> {
             Err(error) => return Err(unwritable(&path, &error)),
         }
     }
-    Err(TroupeError::new(ErrorCode::ResourceExhausted, format!("too many files are named like `{name}`"))
-        .retryable(false))
+    Err(TroupeError::new(
+        ErrorCode::ResourceExhausted,
+        format!("too many files are named like `{name}`"),
+    )
+    .retryable(false))
 }
 
 /// Where a file of this name would be written; its folder is made.
@@ -227,9 +234,12 @@ fn exists(path: &Path) -> TroupeError {
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> TroupeError {
-    TroupeError::new(ErrorCode::BrowserError, format!("`{}` cannot be written: {error}", path.display()))
-        .detail("path", path.display().to_string())
-        .suggestion("start the server with --output-dir and a folder that it may write to")
+    TroupeError::new(
+        ErrorCode::BrowserError,
+        format!("`{}` cannot be written: {error}", path.display()),
+    )
+    .detail("path", path.display().to_string())
+    .suggestion("start the server with --output-dir and a folder that it may write to")
 }
 
 #[cfg(test)]
@@ -283,7 +293,9 @@ mod tests {
         let folder = Folder::new();
         let names: Vec<_> = (0..3)
             .map(|_| create_output(&folder.config(), "a/report.pdf").unwrap().0)
-            .map(|path| path.strip_prefix(folder.0.join("output")).unwrap().to_str().unwrap().to_owned())
+            .map(|path| {
+                path.strip_prefix(folder.0.join("output")).unwrap().to_str().unwrap().to_owned()
+            })
             .collect();
         assert_eq!(names, ["a/report.pdf", "a/report-2.pdf", "a/report-3.pdf"]);
     }
@@ -303,7 +315,9 @@ mod tests {
         let folder = Folder::new();
         let config = folder.config();
         let absolute = folder.0.join("beside.txt");
-        for name in ["../beside.txt", "a/../../beside.txt", absolute.to_str().unwrap(), "/etc/x", "..", ""] {
+        for name in
+            ["../beside.txt", "a/../../beside.txt", absolute.to_str().unwrap(), "/etc/x", "..", ""]
+        {
             assert_eq!(code(create_output(&config, name)), ErrorCode::BlockedByPolicy, "{name}");
         }
         assert!(!absolute.exists());
@@ -317,7 +331,8 @@ mod tests {
         let config = folder.config();
         fs::write(folder.0.join("secret.txt"), "secret").unwrap();
         std::os::unix::fs::symlink(&folder.0, folder.0.join("output/link")).unwrap();
-        std::os::unix::fs::symlink(folder.0.join("secret.txt"), folder.0.join("output/file")).unwrap();
+        std::os::unix::fs::symlink(folder.0.join("secret.txt"), folder.0.join("output/file"))
+            .unwrap();
         assert_eq!(code(create_output(&config, "link/new/beside.txt")), ErrorCode::BlockedByPolicy);
         assert!(!folder.0.join("new").exists(), "no folder is made on a way that leads out");
         assert_eq!(code(resolve_input(&config, "link/secret.txt")), ErrorCode::BlockedByPolicy);
@@ -377,7 +392,8 @@ mod tests {
         fs::create_dir_all(out.join("deep")).unwrap();
         fs::write(out.join("x"), "secret").unwrap();
         fs::write(folder.0.join("x"), "secret").unwrap();
-        let link = |from: &str, to: &Path| std::os::unix::fs::symlink(to, folder.0.join(from)).unwrap();
+        let link =
+            |from: &str, to: &Path| std::os::unix::fs::symlink(to, folder.0.join(from)).unwrap();
         link("output/link", &out);
         link("output/inner/link", &out);
         link("output/chain", Path::new("link"));
@@ -461,8 +477,16 @@ mod tests {
             assert_eq!(code(resolve_input(&config, "nothing.txt")), ErrorCode::InvalidParameters);
             let absolute = folder.0.join("secret.txt");
             for name in ["../secret.txt", absolute.to_str().unwrap(), "../downloads/file.txt"] {
-                assert_eq!(code(resolve_input(&config, name)), ErrorCode::BlockedByPolicy, "{name}");
-                assert_eq!(code(create_output(&config, name)), ErrorCode::BlockedByPolicy, "{name}");
+                assert_eq!(
+                    code(resolve_input(&config, name)),
+                    ErrorCode::BlockedByPolicy,
+                    "{name}"
+                );
+                assert_eq!(
+                    code(create_output(&config, name)),
+                    ErrorCode::BlockedByPolicy,
+                    "{name}"
+                );
             }
             // A name that exists only in the working directory is one that does not exist.
             assert_eq!(code(resolve_input(&config, "secret.txt")), ErrorCode::InvalidParameters);

@@ -20,7 +20,8 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'\'')
     .remove(b'(')
     .remove(b')');
-const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*').remove(b' ');
+const FORM: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*').remove(b' ');
 /// Escapes a text like browsers do in a fragment.
 const FRAGMENT: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`');
 /// And in a query.
@@ -82,9 +83,10 @@ pub(super) fn forms_of(value: &str) -> Vec<Form> {
         let bytes = [vec![0; shift], value.as_bytes().to_vec()].concat();
         // Characters that hold nothing but bits of the secret.
         let (begin, end) = ((shift * 8).div_ceil(6), bytes.len() * 8 / 6);
-        for (name, text) in
-            [("base64", STANDARD_NO_PAD.encode(&bytes)), ("base64url", URL_SAFE_NO_PAD.encode(&bytes))]
-        {
+        for (name, text) in [
+            ("base64", STANDARD_NO_PAD.encode(&bytes)),
+            ("base64url", URL_SAFE_NO_PAD.encode(&bytes)),
+        ] {
             if let Some(text) = text.get(begin..end).filter(|text| text.len() >= SHORTEST_BASE64) {
                 forms.push((format!("{name}-{shift}"), text.to_owned()));
             }

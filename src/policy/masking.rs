@@ -103,14 +103,16 @@ mod tests {
 
     #[test]
     fn replaces_the_first_and_longest_of_overlapping_texts() {
-        let replacer = replacer(&[("tiger", "1", false), ("paper tiger", "2", false), ("tiger", "3", false)]);
+        let replacer =
+            replacer(&[("tiger", "1", false), ("paper tiger", "2", false), ("tiger", "3", false)]);
         assert_eq!(replacer.replace("a paper tiger, a tigertiger").unwrap(), "a 2, a 11");
         assert_eq!(replacer.replace("a lion"), None);
     }
 
     #[test]
     fn replaces_a_text_that_overlaps_a_rejected_word() {
-        let replacer = replacer(&[("abc", "1", true), ("cdefgh", "2", false), ("abc-d", "3", true)]);
+        let replacer =
+            replacer(&[("abc", "1", true), ("cdefgh", "2", false), ("abc-d", "3", true)]);
         assert_eq!(replacer.replace("abcdefgh").unwrap(), "ab2");
         assert_eq!(replacer.replace("abc-de").unwrap(), "1-de");
         assert_eq!(replacer.replace("abcd"), None);

@@ -61,13 +61,14 @@ struct Masks {
 
 impl Masks {
     fn new(secret: &[String], vault: &Vault) -> Self {
-        let typed = secret.iter().filter(|text| text.chars().count() >= SHORTEST_WORD).flat_map(|text| {
-            forms_of(text).into_iter().map(|form| Replacement {
-                is_word: form.text.chars().count() < SHORTEST_WITHIN,
-                find: form.text,
-                with: MASK.to_owned(),
-            })
-        });
+        let typed =
+            secret.iter().filter(|text| text.chars().count() >= SHORTEST_WORD).flat_map(|text| {
+                forms_of(text).into_iter().map(|form| Replacement {
+                    is_word: form.text.chars().count() < SHORTEST_WITHIN,
+                    find: form.text,
+                    with: MASK.to_owned(),
+                })
+            });
         Self {
             whole: secret.iter().cloned().collect(),
             within: Replacer::new(vault.replacements().chain(typed)),
@@ -134,7 +135,8 @@ impl Secrets {
         if texts.secret.is_empty() {
             return None;
         }
-        let masks = texts.masks.take().unwrap_or_else(|| Arc::new(Masks::new(&texts.secret, &self.vault)));
+        let masks =
+            texts.masks.take().unwrap_or_else(|| Arc::new(Masks::new(&texts.secret, &self.vault)));
         Some(texts.masks.insert(masks).clone())
     }
 
@@ -164,9 +166,11 @@ impl Secrets {
     pub fn mask_json(&self, value: &mut Value) {
         match self.masks() {
             None => self.vault.mask_json(value),
-            masks => vault::replace(value, &|text| self.mask_with(masks.as_deref(), text), &|name| {
-                self.vault.mask(name)
-            }),
+            masks => {
+                vault::replace(value, &|text| self.mask_with(masks.as_deref(), text), &|name| {
+                    self.vault.mask(name)
+                })
+            }
         }
     }
 
@@ -181,11 +185,13 @@ impl Secrets {
 
     fn is_in(&self, masks: Option<&Masks>, value: &Value) -> bool {
         match value {
-            Value::String(text) => self.mask_with(masks, text).is_some_and(|masked| masked != *text),
-            Value::Array(list) => list.iter().any(|value| self.is_in(masks, value)),
-            Value::Object(map) => {
-                map.iter().any(|(name, value)| self.vault.mask(name).is_some() || self.is_in(masks, value))
+            Value::String(text) => {
+                self.mask_with(masks, text).is_some_and(|masked| masked != *text)
             }
+            Value::Array(list) => list.iter().any(|value| self.is_in(masks, value)),
+            Value::Object(map) => map
+                .iter()
+                .any(|(name, value)| self.vault.mask(name).is_some() || self.is_in(masks, value)),
             _ => false,
         }
     }
@@ -261,8 +267,7 @@ mod tests {
         secrets.add("correct horse");
         let mut value = json!({"a": "abc", "b": "abcd é1!", "c": ["say correct horse twice: correct horse"], "d": "?p=abc&é1", "e": "é1"});
         secrets.mask_json(&mut value);
-        let masked =
-            json!({"a": MASK, "b": "abcd é1!", "c": ["say •••• twice: ••••"], "d": "?p=••••&é1", "e": MASK});
+        let masked = json!({"a": MASK, "b": "abcd é1!", "c": ["say •••• twice: ••••"], "d": "?p=••••&é1", "e": MASK});
         assert_eq!(value, masked);
     }
 

@@ -39,8 +39,12 @@ impl Rule {
                 "javascript" => "run scripts with `evaluate`",
                 _ => "open an http: or https: URL",
             },
-            Self::AllowedDomains => "whoever runs the server can add the domain to --allowed-domains",
-            Self::BlockedDomains(_) => "whoever runs the server can take the domain off --blocked-domains",
+            Self::AllowedDomains => {
+                "whoever runs the server can add the domain to --allowed-domains"
+            }
+            Self::BlockedDomains(_) => {
+                "whoever runs the server can take the domain off --blocked-domains"
+            }
             Self::PrivateNetwork(_) => {
                 "navigate there yourself if it is meant, in a session of its own; \
                  --allow-private-network lets every page go there"
@@ -64,7 +68,10 @@ impl fmt::Display for Rule {
             Self::AllowedDomains => f.write_str("its host is not among the allowed domains"),
             Self::BlockedDomains(pattern) => write!(f, "`{pattern}` is among the blocked domains"),
             Self::PrivateNetwork(address) => {
-                write!(f, "{address} is in a private network, and pages may not go there by themselves")
+                write!(
+                    f,
+                    "{address} is in a private network, and pages may not go there by themselves"
+                )
             }
         }
     }
@@ -98,9 +105,9 @@ impl Pattern {
         match (self, host) {
             (Self::Any, _) => true,
             (Self::Host(pattern), host) => pattern == host,
-            (Self::Below(domain), Host::Domain(host)) => {
-                host.strip_suffix(domain.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-            }
+            (Self::Below(domain), Host::Domain(host)) => host
+                .strip_suffix(domain.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
             (Self::Below(_), _) => false,
         }
     }
@@ -156,7 +163,10 @@ pub struct UrlRules {
 impl UrlRules {
     pub fn new(config: &SecurityConfig) -> Self {
         let read = |texts: &[String]| {
-            texts.iter().filter_map(|text| Some((Pattern::read(text)?, text.trim().to_owned()))).collect()
+            texts
+                .iter()
+                .filter_map(|text| Some((Pattern::read(text)?, text.trim().to_owned())))
+                .collect()
         };
         Self {
             allowed: read(&config.allowed_domains),
@@ -180,7 +190,8 @@ impl UrlRules {
         if let Some((_, text)) = self.blocked.iter().find(|(pattern, _)| pattern.fits(host)) {
             return Err(Rule::BlockedDomains(text.clone()));
         }
-        let allowed = self.allowed.is_empty() || self.allowed.iter().any(|(pattern, _)| pattern.fits(host));
+        let allowed =
+            self.allowed.is_empty() || self.allowed.iter().any(|(pattern, _)| pattern.fits(host));
         if allowed { Ok(()) } else { Err(Rule::AllowedDomains) }
     }
 
@@ -191,8 +202,10 @@ impl UrlRules {
             IpAddr::V4(address) => Host::Ipv4(address),
             IpAddr::V6(address) => Host::Ipv6(address),
         });
-        if let Some((_, text)) =
-            self.blocked.iter().find(|(pattern, _)| *pattern != Pattern::Any && pattern.fits(&as_host))
+        if let Some((_, text)) = self
+            .blocked
+            .iter()
+            .find(|(pattern, _)| *pattern != Pattern::Any && pattern.fits(&as_host))
         {
             return Err(Rule::BlockedDomains(text.clone()));
         }
@@ -250,7 +263,8 @@ mod tests {
         ] {
             assert!(!goes(&rules, url), "{url}");
         }
-        for url in ["http://a/", "https://a/", "data:text/html,x", "about:blank", "blob:http://a/1"] {
+        for url in ["http://a/", "https://a/", "data:text/html,x", "about:blank", "blob:http://a/1"]
+        {
             assert!(goes(&rules, url), "{url}");
         }
     }

@@ -54,7 +54,9 @@ impl Vault {
                 ErrorCode::InvalidParameters,
                 format!("the secrets in `{}` cannot be used: {why}", path.display()),
             )
-            .suggestion("write one NAME=value per line; values are literal, and may stand in quotes")
+            .suggestion(
+                "write one NAME=value per line; values are literal, and may stand in quotes",
+            )
         };
         let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
         let mut secrets = Vec::new();
@@ -76,10 +78,10 @@ impl Vault {
 
     fn of(secrets: Vec<Secret>) -> Self {
         let masks = secrets.iter().flat_map(replacements);
-        let unmasks = secrets
-            .iter()
-            .flat_map(replacements)
-            .map(|Replacement { find, with, is_word }| Replacement { find: with, with: find, is_word });
+        let unmasks =
+            secrets.iter().flat_map(replacements).map(|Replacement { find, with, is_word }| {
+                Replacement { find: with, with: find, is_word }
+            });
         Self { masks: Replacer::new(masks), unmasks: Replacer::new(unmasks), secrets }
     }
 
@@ -123,17 +125,23 @@ impl Vault {
         let is_name = has_letter && text.chars().all(is_name_character);
         let is_capital = !text.chars().any(char::is_lowercase);
         let has_separator = text.contains(['_', '-', '.']);
-        let is_variable =
-            is_capital && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && text.contains('_');
-        is_name && (is_variable || ((is_capital || has_separator) && !near(text, self.names()).is_empty()))
+        let is_variable = is_capital
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && text.contains('_');
+        is_name
+            && (is_variable
+                || ((is_capital || has_separator) && !near(text, self.names()).is_empty()))
     }
 
     fn unknown(&self, name: &str) -> TroupeError {
         let near = near(name, self.names()).first().map(|near| format!("; did you mean `{near}`?"));
-        let message = format!("there is no secret `{name}`{}; nothing was typed", near.unwrap_or_default());
+        let message =
+            format!("there is no secret `{name}`{}; nothing was typed", near.unwrap_or_default());
         let names: Vec<&str> = self.names().collect();
         let suggestion = match names.as_slice() {
-            [] => "this server has no secrets: --secrets FILE names the file that has them".to_owned(),
+            [] => {
+                "this server has no secrets: --secrets FILE names the file that has them".to_owned()
+            }
             names => format!(
                 "give one of the names {}; add others to the file that --secrets names",
                 names.join(", ")
@@ -190,7 +198,8 @@ fn named_in_placeholder(text: &str) -> Option<&str> {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once("<secret>") {
         let (name, _) = after.split_once("</secret>")?;
-        if !name.is_empty() && name.chars().all(|character| is_name_character(character) || character == ':')
+        if !name.is_empty()
+            && name.chars().all(|character| is_name_character(character) || character == ':')
         {
             return Some(name);
         }
@@ -207,7 +216,8 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     let name = name.strip_prefix("export ").map_or(name, str::trim_start);
     let is_name = !name.is_empty() && name.chars().all(is_name_character);
     let value = value.trim();
-    let quoted = ['\'', '"'].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
+    let quoted =
+        ['\'', '"'].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
     is_name.then_some((name, quoted.unwrap_or(value)))
 }
 
@@ -234,7 +244,8 @@ pub(super) fn replace(
         Value::Array(list) => list.iter_mut().for_each(|value| replace(value, text_to, name_to)),
         Value::Object(map) => {
             map.values_mut().for_each(|value| replace(value, text_to, name_to));
-            let names: Vec<_> = map.keys().filter_map(|name| Some((name.clone(), name_to(name)?))).collect();
+            let names: Vec<_> =
+                map.keys().filter_map(|name| Some((name.clone(), name_to(name)?))).collect();
             for (name, other) in names {
                 if let Some(value) = map.remove(&name) {
                     map.insert(other, value);
@@ -253,8 +264,9 @@ mod tests {
     use super::*;
 
     fn named(secrets: &[(&str, &str)]) -> Vault {
-        let secrets =
-            secrets.iter().map(|(name, value)| Secret { name: (*name).into(), value: (*value).into() });
+        let secrets = secrets
+            .iter()
+            .map(|(name, value)| Secret { name: (*name).into(), value: (*value).into() });
         Vault::of(secrets.collect())
     }
 
@@ -266,7 +278,9 @@ mod tests {
     fn a_secret_is_masked_by_its_name_in_every_form() {
         let value = "pa/ss wörd+\"&<1>'";
         let vault = vault(value);
-        let url = |query: &str| url::Url::parse(&format!("http://a/?q={query}#{query}")).unwrap().to_string();
+        let url = |query: &str| {
+            url::Url::parse(&format!("http://a/?q={query}#{query}")).unwrap().to_string()
+        };
         for text in [
             value.to_owned(),
             serde_json::json!({"a": value}).to_string(),
@@ -282,7 +296,8 @@ mod tests {
             STANDARD.encode(format!("me:{value}")),
             STANDARD.encode(format!("x{value} and more")),
         ] {
-            let masked = vault.mask(&format!("before {text} after")).unwrap_or_else(|| panic!("{text}"));
+            let masked =
+                vault.mask(&format!("before {text} after")).unwrap_or_else(|| panic!("{text}"));
             assert!(masked.contains("<secret>PASSWORD"), "{masked}");
             assert!(!masked.contains("ss%20w") && !masked.contains("rd+"), "{masked}");
         }
@@ -312,7 +327,11 @@ mod tests {
 
     #[test]
     fn a_text_is_typed_as_the_secret_that_it_names() {
-        let vault = named(&[("SHOP_PASSWORD", "hunter2!"), ("LOGIN", "annabel"), ("api.key", "0123456789")]);
+        let vault = named(&[
+            ("SHOP_PASSWORD", "hunter2!"),
+            ("LOGIN", "annabel"),
+            ("api.key", "0123456789"),
+        ]);
         for (given, typed) in [
             ("LOGIN", "annabel"),
             ("<secret>LOGIN</secret>", "annabel"),
@@ -397,7 +416,10 @@ mod tests {
             let read = Vault::read(&path);
             assert_eq!(read.is_ok(), ok, "{text}");
             if let Err(error) = read {
-                assert!(!error.message.contains("hunter2") && !error.message.contains("xyz"), "{error}");
+                assert!(
+                    !error.message.contains("hunter2") && !error.message.contains("xyz"),
+                    "{error}"
+                );
             }
         }
         let _ = std::fs::remove_file(&path);

@@ -15,10 +15,13 @@ pub(super) fn of_prompt(
     connection: &Connection,
     manager: &SessionManager,
 ) -> Vec<String> {
-    let Some(known) = prompt.arguments.iter().find(|known| known.name == argument) else { return Vec::new() };
+    let Some(known) = prompt.arguments.iter().find(|known| known.name == argument) else {
+        return Vec::new();
+    };
     let mut values: Vec<String> = known.default.clone().into_iter().collect();
     if argument == "url" || argument.ends_with("_url") {
-        let pages = connection.sessions(manager).into_iter().flat_map(|session| session.open_pages());
+        let pages =
+            connection.sessions(manager).into_iter().flat_map(|session| session.open_pages());
         values.extend(pages.map(|page| page.url()).filter(|url| url.starts_with("http")));
     }
     values
@@ -33,12 +36,15 @@ pub(super) fn of_template(
     manager: &SessionManager,
 ) -> Option<Vec<String>> {
     TEMPLATES.iter().find(|template| template.uri == uri)?;
-    let named = |session: &Arc<Session>| others.get("sessionId").is_none_or(|id| *id == *session.id);
+    let named =
+        |session: &Arc<Session>| others.get("sessionId").is_none_or(|id| *id == *session.id);
     let sessions = connection.sessions(manager);
     let meant = sessions.iter().filter(|session| named(session));
     Some(match variable {
         "sessionId" => sessions.iter().map(|session| session.id.to_string()).collect(),
-        "pageId" => meant.flat_map(|session| session.open_pages()).map(|page| page.id.clone()).collect(),
+        "pageId" => {
+            meant.flat_map(|session| session.open_pages()).map(|page| page.id.clone()).collect()
+        }
         "timestamp" => meant
             .flat_map(|session| session.screenshots())
             .filter(|taken| others.get("pageId").is_none_or(|page| *page == taken.page_id))
@@ -69,8 +75,9 @@ mod tests {
 
     #[test]
     fn what_begins_as_it_is_written_comes_first_and_nothing_twice() {
-        let values =
-            ["page-10", "home-page-1", "page-1", "Page-2", "page-1", "other"].map(str::to_owned).to_vec();
+        let values = ["page-10", "home-page-1", "page-1", "Page-2", "page-1", "other"]
+            .map(str::to_owned)
+            .to_vec();
         assert_eq!(ranked(values, "page-"), ["page-10", "page-1", "Page-2", "home-page-1"]);
     }
 }

@@ -13,11 +13,11 @@ use rmcp::{
     ErrorData, RoleServer,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientResult,
-        ContentBlock, CreateMessageRequest, ElicitRequest, GetPromptRequestParams, GetPromptResponse,
-        GetPromptResult, InputRequests, InputRequiredResult, InputResponses, LoggingLevel,
-        LoggingMessageNotificationParam, ProgressNotificationParam, Prompt, PromptArgument, PromptMessage,
-        ReadResourceResult, Resource, ResourceContents, ResourceTemplate, ResultType, Role, ServerRequest,
-        Tool,
+        ContentBlock, CreateMessageRequest, ElicitRequest, GetPromptRequestParams,
+        GetPromptResponse, GetPromptResult, InputRequests, InputRequiredResult, InputResponses,
+        LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, Prompt,
+        PromptArgument, PromptMessage, ReadResourceResult, Resource, ResourceContents,
+        ResourceTemplate, ResultType, Role, ServerRequest, Tool,
     },
     service::RequestContext,
 };
@@ -27,8 +27,7 @@ use serde_json::{Map, Value, json};
 use super::person::is_stateless;
 
 /// A red pixel.
-const PNG: &str =
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 /// No sound.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
 const TEMPLATE: &str = "test://template/{id}/data";
@@ -55,13 +54,15 @@ fn text(value: &Value) -> &str {
 
 /// A part of the table in the protocol's form.
 fn typed<T: DeserializeOwned>(value: &Value) -> Result<T, ErrorData> {
-    serde_json::from_value(value.clone()).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    serde_json::from_value(value.clone())
+        .map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
 pub(super) fn tools() -> Vec<Tool> {
     let tools = all("tools").iter().map(|tool| {
         let schema = tool["schema"].as_object().cloned();
-        let schema = schema.unwrap_or_else(|| Map::from_iter([("type".to_owned(), json!("object"))]));
+        let schema =
+            schema.unwrap_or_else(|| Map::from_iter([("type".to_owned(), json!("object"))]));
         Tool::new(text(&tool["name"]), "For the conformance suite", Arc::new(schema))
     });
     tools.collect()
@@ -84,7 +85,11 @@ pub(super) fn prompts() -> Vec<Prompt> {
     let prompts = all("prompts").iter().map(|prompt| {
         let arguments = prompt["arguments"].as_array().into_iter().flatten();
         let arguments = arguments.map(|name| PromptArgument::new(text(name)).with_required(true));
-        Prompt::new(text(&prompt["name"]), Some("For the conformance suite"), Some(arguments.collect()))
+        Prompt::new(
+            text(&prompt["name"]),
+            Some("For the conformance suite"),
+            Some(arguments.collect()),
+        )
     });
     prompts.collect()
 }
@@ -100,7 +105,8 @@ pub(super) fn is_resource(uri: &str) -> bool {
 pub(super) fn read(uri: &str) -> Option<Result<ReadResourceResult, ErrorData>> {
     if let Some(resource) = find("resources", "uri", uri) {
         return Some(
-            typed::<ResourceContents>(resource).map(|contents| ReadResourceResult::new(vec![contents])),
+            typed::<ResourceContents>(resource)
+                .map(|contents| ReadResourceResult::new(vec![contents])),
         );
     }
     let id = uri.strip_prefix("test://template/")?.strip_suffix("/data")?;
@@ -116,7 +122,8 @@ pub(super) fn prompt(
 ) -> Option<Result<GetPromptResponse, ErrorData>> {
     let fixture = find("prompts", "name", &request.name)?;
     Some((|| {
-        if let Some(needed) = next_round(fixture, &request.input_responses, &request.request_state, context)?
+        if let Some(needed) =
+            next_round(fixture, &request.input_responses, &request.request_state, context)?
         {
             return Ok(needed.into());
         }
@@ -155,7 +162,8 @@ async fn run(
     let arguments = Value::Object(request.arguments.clone().unwrap_or_default());
     let said = |text: String| Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into());
     if !fixture["rounds"].is_null() {
-        if let Some(needed) = next_round(fixture, &request.input_responses, &request.request_state, context)?
+        if let Some(needed) =
+            next_round(fixture, &request.input_responses, &request.request_state, context)?
         {
             return Ok(needed.into());
         }
@@ -166,7 +174,8 @@ async fn run(
     if let Some(lines) = fixture["log"].as_array() {
         if !is_stateless(context) || context.meta.log_level().is_some() {
             for line in lines {
-                let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, line.clone());
+                let message =
+                    LoggingMessageNotificationParam::new(LoggingLevel::Info, line.clone());
                 let _ = context.peer.notify_logging_message(message).await;
                 tokio::time::sleep(PAUSE).await;
             }
@@ -191,16 +200,20 @@ async fn run(
         return Err(ErrorData::missing_required_client_capability(needed));
     }
     let asked = if fixture["sample"] == true {
-        let message = json!({"role": "user", "content": {"type": "text", "text": arguments["prompt"]}});
+        let message =
+            json!({"role": "user", "content": {"type": "text", "text": arguments["prompt"]}});
         let params = json!({"messages": [message], "maxTokens": 100});
         ServerRequest::CreateMessageRequest(CreateMessageRequest::new(typed(&params)?))
     } else {
         let message = arguments["message"].as_str().unwrap_or("Please answer");
-        let params = json!({"mode": "form", "message": message, "requestedSchema": fixture["elicit"]});
+        let params =
+            json!({"mode": "form", "message": message, "requestedSchema": fixture["elicit"]});
         ServerRequest::ElicitRequest(ElicitRequest::new(typed(&params)?))
     };
     match context.peer.send_request(asked).await {
-        Ok(ClientResult::CreateMessageResult(result)) => said(format!("LLM response: {}", json!(result))),
+        Ok(ClientResult::CreateMessageResult(result)) => {
+            said(format!("LLM response: {}", json!(result)))
+        }
         Ok(ClientResult::ElicitResult(result)) => {
             let (action, content) = (json!(result.action), json!(result.content));
             said(format!("Elicitation completed: action={}, content={content}", text(&action)))
@@ -234,7 +247,8 @@ fn next_round(
         fixture["declared"].is_null() || declares(context, capability)
     };
     let requests = |round: usize| -> Map<String, Value> {
-        let asked = FIXTURES.as_ref().map(|fixtures| fixtures["rounds"][text(&rounds[round])].clone());
+        let asked =
+            FIXTURES.as_ref().map(|fixtures| fixtures["rounds"][text(&rounds[round])].clone());
         let mut asked = asked.and_then(|asked| asked.as_object().cloned()).unwrap_or_default();
         asked.retain(|_, request| is_asked(request));
         asked

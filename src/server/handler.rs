@@ -16,11 +16,12 @@ use parking_lot::Mutex;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
-        CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
-        Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-        PaginatedRequestParams, PromptMessage, ReadResourceRequestParams, ReadResourceResponse, Reference,
-        Role, ServerCapabilities, ServerConfig, SetLevelRequestMethod, SetLevelRequestParams,
+        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+        CompletionInfo, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
+        GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        PromptMessage, ReadResourceRequestParams, ReadResourceResponse, Reference, Role,
+        ServerCapabilities, ServerConfig, SetLevelRequestMethod, SetLevelRequestParams,
         SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
     },
     service::{NotificationContext, Peer, RequestContext, SubscriptionContext},
@@ -128,7 +129,11 @@ pub struct Handler {
 }
 
 impl Handler {
-    pub(super) fn new(server: Arc<Server>, connection: Arc<Connection>, over: CancellationToken) -> Self {
+    pub(super) fn new(
+        server: Arc<Server>,
+        connection: Arc<Connection>,
+        over: CancellationToken,
+    ) -> Self {
         let (level, subscriptions, watched) = Default::default();
         Self { server, connection, level, subscriptions, watched, over }
     }
@@ -180,7 +185,8 @@ impl Handler {
         };
         // Notifications of a call are sent before its answer.
         let (outcome, ()) = tokio::join!(calling, telling);
-        let outcome = outcome.map_err(|unknown| ErrorData::invalid_params(unknown.to_string(), None))?;
+        let outcome =
+            outcome.map_err(|unknown| ErrorData::invalid_params(unknown.to_string(), None))?;
         if let Some(needed) = person.needed() {
             return Ok(needed.into());
         }
@@ -207,7 +213,8 @@ impl ServerHandler for Handler {
         }
         let instructions = if upstream { UPSTREAM_INSTRUCTIONS } else { INSTRUCTIONS };
         let secrets = secret_instructions(&self.server.registry.secret_names()).unwrap_or_default();
-        let mut info = ServerConfig::new(capabilities).with_instructions(format!("{instructions}{secrets}"));
+        let mut info =
+            ServerConfig::new(capabilities).with_instructions(format!("{instructions}{secrets}"));
         let config = self.manager().config();
         info.server_info = Implementation::new(
             config.name.as_deref().unwrap_or("troupe"),
@@ -325,7 +332,10 @@ impl ServerHandler for Handler {
         Ok(())
     }
 
-    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
         Some(resources::granted(requested))
     }
 
@@ -352,7 +362,10 @@ impl ServerHandler for Handler {
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        #[cfg_attr(not(feature = "testing"), expect(unused_variables, reason = "the fixtures ask by it"))]
+        #[cfg_attr(
+            not(feature = "testing"),
+            expect(unused_variables, reason = "the fixtures ask by it")
+        )]
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         #[cfg(feature = "testing")]
@@ -379,18 +392,18 @@ impl ServerHandler for Handler {
             Reference::Prompt(prompt) if fixtures::is_prompt(&prompt.name) => Vec::new(),
             Reference::Prompt(prompt) => {
                 let prompt = self.server.prompts.get(&prompt.name);
-                let prompt = prompt.map_err(|error| ErrorData::invalid_params(error.message, None))?;
+                let prompt =
+                    prompt.map_err(|error| ErrorData::invalid_params(error.message, None))?;
                 completion::of_prompt(prompt, name, &self.connection, manager)
             }
             Reference::Resource(template) => {
-                completion::of_template(&template.uri, name, &others, &self.connection, manager).ok_or_else(
-                    || {
+                completion::of_template(&template.uri, name, &others, &self.connection, manager)
+                    .ok_or_else(|| {
                         ErrorData::invalid_params(
                             format!("there is no resource template `{}`", template.uri),
                             None,
                         )
-                    },
-                )?
+                    })?
             }
             _ => Vec::new(),
         };

@@ -36,7 +36,8 @@ pub async fn call_once(
         () = stop.cancelled() => Err(TroupeError::new(ErrorCode::InternalError, "the call was stopped")),
     };
     registry.manager().shutdown().await;
-    let pretty = |value: Value| serde_json::to_string_pretty(&value).unwrap_or_else(|_| value.to_string());
+    let pretty =
+        |value: Value| serde_json::to_string_pretty(&value).unwrap_or_else(|_| value.to_string());
     let answer = outcome?;
     let failure = failure(&answer);
     let text = match answer {
@@ -67,7 +68,11 @@ pub fn failure_in(facts: &Value) -> Option<String> {
     let steps = facts["results"].as_array().into_iter().flatten().enumerate();
     let failed = steps.filter_map(|(at, step)| {
         let message = step["error"]["message"].as_str()?;
-        Some(format!("step {} ({}) failed: {message}", at + 1, step["tool"].as_str().unwrap_or_default()))
+        Some(format!(
+            "step {} ({}) failed: {message}",
+            at + 1,
+            step["tool"].as_str().unwrap_or_default()
+        ))
     });
     Some(failed.into_iter().next().unwrap_or_else(|| "the call failed".to_owned()))
 }

@@ -11,8 +11,8 @@ use rmcp::{
     RoleServer,
     model::{
         CancelledNotificationParam, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult,
-        ElicitationAction, ElicitationSchema, InputRequest, InputRequiredResult, InputResponses, RequestId,
-        ServerRequest,
+        ElicitationAction, ElicitationSchema, InputRequest, InputRequiredResult, InputResponses,
+        RequestId, ServerRequest,
     },
     service::{Peer, PeerRequestOptions, RequestContext, ServiceError},
 };
@@ -58,11 +58,15 @@ impl Elicited {
 
     async fn send(&self, request: ElicitRequest) -> Result<ElicitResult> {
         let options = PeerRequestOptions::with_timeout(PATIENCE);
-        let sent =
-            self.context.peer.send_cancellable_request(ServerRequest::ElicitRequest(request), options).await;
+        let sent = self
+            .context
+            .peer
+            .send_cancellable_request(ServerRequest::ElicitRequest(request), options)
+            .await;
         let answer = match sent {
             Ok(handle) => {
-                let mut asked = Asked { peer: handle.peer.clone(), question: Some(handle.id.clone()) };
+                let mut asked =
+                    Asked { peer: handle.peer.clone(), question: Some(handle.id.clone()) };
                 let answer = handle.await_response().await;
                 asked.question = None;
                 answer
@@ -80,7 +84,9 @@ impl Elicited {
                 format!("the person did not answer within {} minutes", PATIENCE.as_secs() / 60),
             )
             .detail("timeout", PATIENCE.as_secs() * 1000)
-            .suggestion("ask again, or put the question in your own words at the end of your turn")),
+            .suggestion(
+                "ask again, or put the question in your own words at the end of your turn",
+            )),
             Err(error) => Err(TroupeError::new(
                 ErrorCode::InternalError,
                 format!("the client did not put the question: {error}"),
@@ -98,11 +104,16 @@ struct Asked {
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        let (Some(question), Ok(runtime)) = (self.question.take(), Handle::try_current()) else { return };
+        let (Some(question), Ok(runtime)) = (self.question.take(), Handle::try_current()) else {
+            return;
+        };
         let peer = self.peer.clone();
         // Ends with the message, or with the connection.
         runtime.spawn(async move {
-            let param = CancelledNotificationParam::new(Some(question), Some("no longer wanted".to_owned()));
+            let param = CancelledNotificationParam::new(
+                Some(question),
+                Some("no longer wanted".to_owned()),
+            );
             let _ = peer.notify_cancelled(param).await;
         });
     }
@@ -112,14 +123,21 @@ impl Drop for Asked {
 impl Person for Elicited {
     async fn ask(&self, question: Question) -> Result<Reply> {
         let Question { message, schema } = question;
-        let requested_schema: ElicitationSchema = serde_json::from_value(schema).map_err(|error| {
-            TroupeError::new(ErrorCode::InvalidParameters, format!("`schema` is none of a form: {error}"))
-                .suggestion("give an object whose properties are strings, numbers, booleans or enums")
-        })?;
+        let requested_schema: ElicitationSchema =
+            serde_json::from_value(schema).map_err(|error| {
+                TroupeError::new(
+                    ErrorCode::InvalidParameters,
+                    format!("`schema` is none of a form: {error}"),
+                )
+                .suggestion(
+                    "give an object whose properties are strings, numbers, booleans or enums",
+                )
+            })?;
         if !self.can_ask() {
             return Ok(Reply::Unavailable("this client cannot put questions to its user"));
         }
-        let params = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
+        let params =
+            ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
         let request = ElicitRequest::new(params);
         let result = if is_stateless(&self.context) {
             match self.responses.get(QUESTION) {
@@ -132,7 +150,10 @@ impl Person for Elicited {
                 None => {
                     *self.needed.lock() = Some(request);
                     // Seen by nobody: the question takes its place.
-                    return Err(TroupeError::new(ErrorCode::InternalError, "the person must be asked first"));
+                    return Err(TroupeError::new(
+                        ErrorCode::InternalError,
+                        "the person must be asked first",
+                    ));
                 }
             }
         } else {

@@ -43,7 +43,11 @@ impl Server {
     }
 
     /// What answers the client of `connection` until `over` is cancelled.
-    pub fn handler(self: &Arc<Self>, connection: Arc<Connection>, over: CancellationToken) -> Handler {
+    pub fn handler(
+        self: &Arc<Self>,
+        connection: Arc<Connection>,
+        over: CancellationToken,
+    ) -> Handler {
         Handler::new(self.clone(), connection, over)
     }
 }

@@ -95,7 +95,12 @@ pub trait Worker: Send + Sync {
     fn pages(&self, session: &Session) -> Vec<PageInfo>;
 
     /// Passes on a call that is none of our tools.
-    async fn pass_through(&self, tool: &str, _: Map<String, Value>, _: OnProgress) -> Result<Passed> {
+    async fn pass_through(
+        &self,
+        tool: &str,
+        _: Map<String, Value>,
+        _: OnProgress,
+    ) -> Result<Passed> {
         Err(TroupeError::new(ErrorCode::InternalError, format!("no server stands behind `{tool}`")))
     }
 

@@ -48,7 +48,11 @@ impl<B: ?Sized> Deaths<B> {
     /// time. Where too many have, this tells from when on another may be tried.
     fn note(&self, browser: &Arc<B>, alone: bool, now: Millis) -> Option<Millis> {
         let mut deaths = self.0.lock();
-        if alone || !deaths.iter().any(|(known, _)| std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(browser))) {
+        if alone
+            || !deaths
+                .iter()
+                .any(|(known, _)| std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(browser)))
+        {
             deaths.push_back((Arc::downgrade(browser), now));
         }
         while deaths.front().is_some_and(|(_, at)| at + DEATHS_WITHIN <= now) {
@@ -141,10 +145,12 @@ impl Browsers {
     }
 
     async fn make_warm(&self) -> Result<Warm> {
-        let pages = Arc::new(Pages::new(self.config.clone(), self.clock.clone(), Revision::default()));
+        let pages =
+            Arc::new(Pages::new(self.config.clone(), self.clock.clone(), Revision::default()));
         let options = context_options(&self.config.context, &pages).await?;
         let place = self.pool.take().await?;
-        let context = place.browser.new_context(&options, pages.clone()).await.map_err(engine_error)?;
+        let context =
+            place.browser.new_context(&options, pages.clone()).await.map_err(engine_error)?;
         match pages.open_in(&*context).await {
             Ok(_) => Ok(Warm { pages, context, place }),
             Err(error) => {
@@ -292,7 +298,8 @@ impl Worker for InBrowser {
                     if std::mem::take(&mut replaces_own_process) {
                         self.browsers.pool.count_restart();
                     }
-                    let gone = own_process(session).or_else(|| self.browser().map(|browser| browser.gone()));
+                    let gone = own_process(session)
+                        .or_else(|| self.browser().map(|browser| browser.gone()));
                     let gone = gone.unwrap_or_default();
                     session.readiness.send_replace(Readiness::Ready(gone.clone()));
                     gone.cancelled_owned().await;
@@ -320,10 +327,15 @@ impl Worker for InBrowser {
                 }
                 (_, Some(again)) => {
                     tracing::warn!(session = &*session.id, "the browser dies again and again");
-                    session.readiness.send_replace(Readiness::Lost { error: dies_again(again), again });
+                    session
+                        .readiness
+                        .send_replace(Readiness::Lost { error: dies_again(again), again });
                 }
                 (_, None) => {
-                    tracing::warn!(session = &*session.id, "the browser has died; the session is resumed");
+                    tracing::warn!(
+                        session = &*session.id,
+                        "the browser has died; the session is resumed"
+                    );
                     session.readiness.send_replace(Readiness::Starting);
                 }
             }

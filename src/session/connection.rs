@@ -73,7 +73,11 @@ struct Known {
 
 impl Known {
     fn is_own(&self, id: &str) -> bool {
-        self.own.as_ref().map(|own| &own.id).or(self.resting.as_ref()).is_some_and(|own| **own == *id)
+        self.own
+            .as_ref()
+            .map(|own| &own.id)
+            .or(self.resting.as_ref())
+            .is_some_and(|own| **own == *id)
     }
 }
 
@@ -250,7 +254,9 @@ impl Connection {
             Some(place) => Ok(Admitted { session, _place: place }),
             None => Err(TroupeError::new(
                 ErrorCode::ResourceExhausted,
-                format!("session `{id}` was not open when the batch began, and another call uses it now"),
+                format!(
+                    "session `{id}` was not open when the batch began, and another call uses it now"
+                ),
             )
             .detail("reason", "busy")
             .suggestion("repeat the step in a call of its own")
@@ -378,7 +384,8 @@ impl Connection {
             known.named.iter().chain(known.own.as_ref().map(|own| &own.id)).cloned().collect()
         };
         let mut sessions: Vec<_> = ids.iter().filter_map(|id| self.find(manager, id)).collect();
-        sessions.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
+        sessions
+            .sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
         sessions.dedup_by(|one, other| one.id == other.id);
         sessions
     }
@@ -429,7 +436,8 @@ impl Connection {
     pub(super) fn created(&self, manager: &SessionManager) -> (Vec<Arc<str>>, Option<Arc<str>>) {
         let mut known = lock(&self.known);
         let last = known.created.last().cloned();
-        let is_open = |id: &Arc<str>| manager.find(id).is_some() || manager.holders.resting(id).is_some();
+        let is_open =
+            |id: &Arc<str>| manager.find(id).is_some() || manager.holders.resting(id).is_some();
         known.created.retain(|id| is_open(id) || Some(id) == last.as_ref());
         (known.created.iter().filter(|id| is_open(id)).cloned().collect(), last)
     }
@@ -458,7 +466,9 @@ impl Connection {
         let _turn = self.resting.lock().await;
         let resting = {
             let known = lock(&self.known);
-            if let Some(own) = known.own.as_ref().filter(|own| own.end_reason().is_none() && !own.failed()) {
+            if let Some(own) =
+                known.own.as_ref().filter(|own| own.end_reason().is_none() && !own.failed())
+            {
                 return Ok(own.clone());
             }
             known.resting.clone()
@@ -568,7 +578,8 @@ mod tests {
 
     fn manager() -> Arc<SessionManager> {
         let (config, clock) = (Arc::new(Config::default()), Arc::new(SystemClock));
-        let browsers = Browsers::new(config.clone(), Arc::new(MemoryEngine::default()), clock.clone());
+        let browsers =
+            Browsers::new(config.clone(), Arc::new(MemoryEngine::default()), clock.clone());
         SessionManager::new(config, browsers, clock, Store::none().unwrap())
     }
 

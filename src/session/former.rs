@@ -178,7 +178,10 @@ impl SessionManager {
             Ok(scopeguard::guard(session, move |session| manager.release_unused(&session)))
         });
         revived.await.unwrap_or_else(|error| {
-            Err(TroupeError::new(ErrorCode::InternalError, format!("the session was not opened: {error}")))
+            Err(TroupeError::new(
+                ErrorCode::InternalError,
+                format!("the session was not opened: {error}"),
+            ))
         })
     }
 
@@ -205,22 +208,30 @@ impl SessionManager {
     /// The saved state of a session that is not open; `missing` is the error if there is none.
     async fn saved(&self, id: &str, missing: TroupeError) -> Result<(SessionRow, SavedSession)> {
         let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
-        let Some(row) = self.store.sessions(filter).await?.into_iter().next() else { return Err(missing) };
+        let Some(row) = self.store.sessions(filter).await?.into_iter().next() else {
+            return Err(missing);
+        };
         if row.used_by.is_some() {
             return Err(self.in_use(&row));
         }
         let lacking = match (row.state, row.saved_at) {
-            (SessionState::Closed, _) => Some(("closed", "was closed: nothing is kept to resume it from")),
-            (_, None) => {
-                Some(("unseen", "has no saved state: none was saved, or it was deleted as the oldest"))
+            (SessionState::Closed, _) => {
+                Some(("closed", "was closed: nothing is kept to resume it from"))
             }
+            (_, None) => Some((
+                "unseen",
+                "has no saved state: none was saved, or it was deleted as the oldest",
+            )),
             _ => None,
         };
         if let Some((reason, what)) = lacking {
-            return Err(TroupeError::new(ErrorCode::SessionNotFound, format!("session `{id}` {what}"))
-                .detail("reason", reason)
-                .suggestion("create a new session with create_session")
-                .session(id));
+            return Err(TroupeError::new(
+                ErrorCode::SessionNotFound,
+                format!("session `{id}` {what}"),
+            )
+            .detail("reason", reason)
+            .suggestion("create a new session with create_session")
+            .session(id));
         }
         let saved = self.saved_state(id).await.map_err(|error| error.session(id))?;
         Ok((row, saved))
@@ -277,7 +288,10 @@ impl SessionManager {
         let rows = self.store.sessions(filter).await.unwrap_or_default();
         // An active one that does not live here is another server's, or its client has gone or is away.
         let left = |row: &SessionRow| {
-            matches!(row.state, SessionState::Active | SessionState::Recoverable | SessionState::Stale)
+            matches!(
+                row.state,
+                SessionState::Active | SessionState::Recoverable | SessionState::Stale
+            )
         };
         if !rows.first().is_some_and(left) || !self.store.claim_session(id).await.unwrap_or(false) {
             return false;
@@ -300,10 +314,13 @@ impl SessionManager {
         }
         // Over stdio the list has the sessions of former servers. A client over HTTP sees only those that it knows.
         let is_short = state.is_none() && self.config.transport == Transport::Stdio;
-        let filter = SessionFilter { without_blank: is_short, ..self.of_same_user_and_directory(state) };
+        let filter =
+            SessionFilter { without_blank: is_short, ..self.of_same_user_and_directory(state) };
         let mut rows = self.store.sessions(filter).await?;
         rows.retain(|row| {
-            row.state != SessionState::Active && (state.is_some() || comes_back(row)) && is_visible(&row.id)
+            row.state != SessionState::Active
+                && (state.is_some() || comes_back(row))
+                && is_visible(&row.id)
         });
         rows.sort_by_key(|row| Reverse(row.last_activity));
         let most = if is_short { MOST_LISTED } else { MOST_ANYWHERE };
@@ -349,8 +366,12 @@ mod tests {
     };
 
     fn save(manager: &SessionManager, id: &str, saved: &SavedSession, origins: Vec<NewOrigin>) {
-        let identity =
-            Identity { id: id.into(), created_at: 1, lives_from: Some(1), options: Default::default() };
+        let identity = Identity {
+            id: id.into(),
+            created_at: 1,
+            lives_from: Some(1),
+            options: Default::default(),
+        };
         let metadata = manager.metadata(&identity);
         manager.store.session_begun(NewSession { id: id.into(), created_at: 1, metadata });
         let state = serde_json::to_string(saved).unwrap();
@@ -361,14 +382,16 @@ mod tests {
     #[tokio::test]
     async fn empty_sessions_hide_no_older_ones_however_many_they_are() {
         let (config, clock) = (Arc::new(Config::default()), Arc::new(SystemClock));
-        let browsers = Browsers::new(config.clone(), Arc::new(MemoryEngine::default()), clock.clone());
+        let browsers =
+            Browsers::new(config.clone(), Arc::new(MemoryEngine::default()), clock.clone());
         let manager = SessionManager::new(config, browsers, clock, Store::none().unwrap());
         let at = |url: &str| SavedSession {
             pages: vec![SavedPage { number: 1, url: url.to_owned(), ..SavedPage::default() }],
             ..SavedSession::default()
         };
         save(&manager, "visited", &at("http://a.test/"), Vec::new());
-        let text: crate::store::OriginText = Arc::new(std::sync::LazyLock::new(Box::new(|| "{}".to_owned())));
+        let text: crate::store::OriginText =
+            Arc::new(std::sync::LazyLock::new(Box::new(|| "{}".to_owned())));
         let origin = NewOrigin { origin: "http://a.test".into(), hash: "1".into(), bytes: 2, text };
         save(&manager, "with storage", &at("about:blank"), vec![origin]);
         let cookie = serde_json::from_value(json!({
@@ -382,8 +405,13 @@ mod tests {
             save(&manager, &format!("blank {number}"), &at(url), Vec::new());
         }
         save(&manager, "without pages", &SavedSession::default(), Vec::new());
-        let mut listed: Vec<_> =
-            manager.former(None, |_| true).await.unwrap().into_iter().map(|info| info.session_id).collect();
+        let mut listed: Vec<_> = manager
+            .former(None, |_| true)
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|info| info.session_id)
+            .collect();
         listed.sort();
         assert_eq!(listed, ["visited", "with cookie", "with storage"]);
         // Whoever asks for a state gets every session in it.

@@ -61,17 +61,27 @@ impl GivenCookie {
         }
         // A value may have tabs.
         let is_control = |character: char| character.is_control() && character != '\t';
-        if name.contains(['=', ';', '\t']) || format!("{name}{}", given.value).contains(is_control) {
-            return Err(wrong(".name", "no `=`, `;` or control character can be part of it".to_owned()));
+        if name.contains(['=', ';', '\t']) || format!("{name}{}", given.value).contains(is_control)
+        {
+            return Err(wrong(
+                ".name",
+                "no `=`, `;` or control character can be part of it".to_owned(),
+            ));
         }
         let expires = given.expires.unwrap_or(-1.0);
         let (domain, path, of_https) = match (given.url, given.domain) {
             (Some(_), Some(_)) => {
-                return Err(wrong("", "it has a `url` and a `domain`; one of them says it".to_owned()));
+                return Err(wrong(
+                    "",
+                    "it has a `url` and a `domain`; one of them says it".to_owned(),
+                ));
             }
             (None, None) => {
-                return Err(wrong("", "it needs a `url`, or a `domain` (with a `path`)".to_owned())
-                    .detail("reason", "MISSING_PARAMETER"));
+                return Err(wrong(
+                    "",
+                    "it needs a `url`, or a `domain` (with a `path`)".to_owned(),
+                )
+                .detail("reason", "MISSING_PARAMETER"));
             }
             (None, Some(domain)) if domain.trim_matches('.').is_empty() => {
                 return Err(wrong(".domain", "its `domain` is empty".to_owned()));

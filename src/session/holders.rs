@@ -129,7 +129,8 @@ mod tests {
     #[test]
     fn a_session_is_left_when_the_last_client_that_uses_it_goes() {
         let holders = Holders::default();
-        let [one, other, third] = [ConnectionId::default(), ConnectionId::default(), ConnectionId::default()];
+        let [one, other, third] =
+            [ConnectionId::default(), ConnectionId::default(), ConnectionId::default()];
         let [first, second]: [Arc<str>; 2] = ["first".into(), "second".into()];
         holders.begin(&first, &one);
         holders.begin(&second, &one);

@@ -25,8 +25,8 @@ use crate::{
     error::Result,
     offload,
     page::{
-        DatabaseVersions, FrameState, Item, KeptOrigin, KeptPage, LOOK_TIMEOUT, OriginStorage, Page,
-        WaitUntil,
+        DatabaseVersions, FrameState, Item, KeptOrigin, KeptPage, LOOK_TIMEOUT, OriginStorage,
+        Page, WaitUntil,
     },
     store::{NewOrigin, NewState, OriginText},
 };
@@ -146,13 +146,17 @@ impl Memory {
     /// The versions of the databases that need not be sent again.
     fn database_versions(&self) -> DatabaseVersions {
         let origins = self.origins.iter().filter(|(_, origin)| origin.storage.indexed_db.is_some());
-        origins.filter_map(|(name, origin)| Some((name.clone(), origin.databases.clone()?))).collect()
+        origins
+            .filter_map(|(name, origin)| Some((name.clone(), origin.databases.clone()?)))
+            .collect()
     }
 
     fn origin_states(&self) -> Vec<OriginState> {
         let states = self.origins.iter();
-        let states = states
-            .map(|(origin, known)| OriginState { origin: origin.clone(), storage: known.storage.clone() });
+        let states = states.map(|(origin, known)| OriginState {
+            origin: origin.clone(),
+            storage: known.storage.clone(),
+        });
         states.filter(|state| !state.is_empty()).collect()
     }
 }
@@ -168,7 +172,11 @@ impl Keeper {
         {
             let mut memory = keeper.memory();
             for state in &saved.origins {
-                let origin = Origin { storage: state.storage.clone(), read_at: Some(0), ..Origin::default() };
+                let origin = Origin {
+                    storage: state.storage.clone(),
+                    read_at: Some(0),
+                    ..Origin::default()
+                };
                 memory.origins.insert(state.origin.clone(), origin);
             }
             for page in &saved.pages {
@@ -264,7 +272,9 @@ impl Session {
                 (seen, url) => SavedPage {
                     number: page.number,
                     url,
-                    session_storage: seen.map(|seen| seen.session_storage.clone()).unwrap_or_default(),
+                    session_storage: seen
+                        .map(|seen| seen.session_storage.clone())
+                        .unwrap_or_default(),
                     frames: Vec::new(),
                 },
             });
@@ -281,7 +291,8 @@ impl Session {
         let StorageState { cookies, origins } = state;
         let (own, context) = (self.expires_at().is_none(), self.options().without_proxy());
         let refs = self.pages.shared.refs.next();
-        let start = SavedSession { own, context, cookies, origins, refs, ..SavedSession::default() };
+        let start =
+            SavedSession { own, context, cookies, origins, refs, ..SavedSession::default() };
         self.keeper.memory().last.get_or_insert_with(|| Arc::new(start));
     }
 
@@ -303,7 +314,8 @@ impl Session {
         // Masked differently, it is another text.
         let masks = self.secrets.revision();
         let hash = |origin: &OriginState| self.keeper.hasher.hash_one((masks, origin));
-        let bytes = before.state.len() + saved.origins.iter().map(OriginState::item_bytes).sum::<usize>();
+        let bytes =
+            before.state.len() + saved.origins.iter().map(OriginState::item_bytes).sum::<usize>();
         let written = offload::in_place(bytes, || {
             let origins = saved.origins.iter().map(hash).collect();
             Arc::new(Written { state: saved.text(&self.secrets), origins })
@@ -326,7 +338,8 @@ impl Session {
     fn new_origin(&self, state: &OriginState, hash: u64, changed: bool) -> NewOrigin {
         let bytes = state.bytes();
         let (origin, secrets, state) = (state.origin.clone(), self.secrets.clone(), state.clone());
-        let text: OriginText = Arc::new(LazyLock::new(Box::new(move || origin_text(&state, &secrets))));
+        let text: OriginText =
+            Arc::new(LazyLock::new(Box::new(move || origin_text(&state, &secrets))));
         if changed {
             offload::in_place(bytes, || LazyLock::force(&text));
         }
@@ -339,7 +352,8 @@ impl Session {
         Box::pin(self.worker.look(self, true)).await;
         let memory = self.keeper.memory();
         let mut origins = memory.origin_states();
-        let current = self.current_page().and_then(|page| memory.session_storage.get(&page.number).cloned());
+        let current =
+            self.current_page().and_then(|page| memory.session_storage.get(&page.number).cloned());
         for (origin, items) in current.unwrap_or_default() {
             if items.is_empty() {
                 continue;
@@ -347,7 +361,8 @@ impl Session {
             match origins.iter_mut().find(|state| state.origin == origin) {
                 Some(state) => state.storage.session_storage = Some(items),
                 None => {
-                    let storage = OriginStorage { session_storage: Some(items), ..OriginStorage::default() };
+                    let storage =
+                        OriginStorage { session_storage: Some(items), ..OriginStorage::default() };
                     origins.push(OriginState { origin, storage });
                 }
             }
@@ -398,7 +413,9 @@ impl Session {
             for (page, kept) in pages.iter().zip(&kept) {
                 memory.take_in(page.number, kept, changes);
             }
-            memory.session_storage.retain(|number, _| pages.iter().any(|page| page.number == *number));
+            memory
+                .session_storage
+                .retain(|number, _| pages.iter().any(|page| page.number == *number));
             if let Some(timeout) = databases {
                 let late = kept.iter().any(|kept| kept.late);
                 let reading = kept.iter().map(|kept| kept.reading).max().unwrap_or_default();
@@ -406,8 +423,10 @@ impl Session {
                 // The first that is late is repeated with more time; a page that is still late is left alone for a while.
                 let repeat = late && !memory.slow_databases;
                 memory.slow_databases = reading > SLOW_DATABASES;
-                memory.databases_due =
-                    Some(Instant::now() + if repeat { Duration::ZERO } else { reading * DATABASES_PAUSE });
+                memory.databases_due = Some(
+                    Instant::now()
+                        + if repeat { Duration::ZERO } else { reading * DATABASES_PAUSE },
+                );
             }
             memory.left_unread(self.pages.shared.visited.take(), &before, changes)
         };
@@ -431,8 +450,9 @@ impl Session {
         let as_before = |number: usize, url: &str, seen: &[FrameState]| {
             let pages = last.iter().flat_map(|last| &last.pages);
             let same = pages.filter(|page| page.number == number && page.url == url);
-            let is_unseen =
-                |frame: &&FrameState| !seen.iter().any(|now| now.document.place == frame.document.place);
+            let is_unseen = |frame: &&FrameState| {
+                !seen.iter().any(|now| now.document.place == frame.document.place)
+            };
             same.flat_map(|page| &page.frames).filter(is_unseen).cloned().collect::<Vec<_>>()
         };
         let pages = pages.iter().zip(kept).map(|(page, kept)| {
@@ -468,7 +488,8 @@ impl Session {
     /// Stores the state that was read, and saves it.
     pub(super) fn seen(&self, saved: SavedSession) {
         let own = self.expires_at().is_none();
-        let saved = Arc::new(SavedSession { own, context: self.options().without_proxy(), ..saved });
+        let saved =
+            Arc::new(SavedSession { own, context: self.options().without_proxy(), ..saved });
         self.keeper.memory().last = Some(saved.clone());
         self.write_down(&saved);
     }
@@ -485,7 +506,9 @@ impl Session {
             for (origin, EmptyPage { url, .. }) in origins.iter().zip(&empty) {
                 let there = page.visit(url, WaitUntil::DomContentLoaded, LEFT_TIMEOUT).await;
                 let found = match there {
-                    Ok(()) => page.keep(Some(&versions), LOOK_TIMEOUT).await.storage.into_iter().next(),
+                    Ok(()) => {
+                        page.keep(Some(&versions), LOOK_TIMEOUT).await.storage.into_iter().next()
+                    }
                     Err(_) => None,
                 };
                 let mut memory = self.keeper.memory();

@@ -87,7 +87,9 @@ impl SessionLimit {
             None => SESSION_MEMORY,
         };
         match memory.filter(|_| config.transport != Transport::Stdio) {
-            None => Self { count: MOST_OVER_STDIO, origin: format!("the default over {transport}") },
+            None => {
+                Self { count: MOST_OVER_STDIO, origin: format!("the default over {transport}") }
+            }
             Some(bytes) => Self {
                 count: usize::try_from(bytes / each).unwrap_or(usize::MAX).max(MOST_OVER_STDIO),
                 origin: format!(
@@ -312,7 +314,9 @@ impl SessionManager {
         let wanted = self.config.min_free_memory;
         let until = Instant::now() + self.config.queue_timeout;
         loop {
-            let Some(left) = memory::available().filter(|left| *left < wanted) else { return Ok(()) };
+            let Some(left) = memory::available().filter(|left| *left < wanted) else {
+                return Ok(());
+            };
             if Instant::now() >= until {
                 return Err(TroupeError::new(
                     ErrorCode::ResourceExhausted,
@@ -341,7 +345,8 @@ impl SessionManager {
         )
         .detail("maxSessions", *count);
         if self.config.user_data_dir.is_some() {
-            return error.suggestion("--user-data-dir allows one session; without it there can be more");
+            return error
+                .suggestion("--user-data-dir allows one session; without it there can be more");
         }
         error.suggestion("close a session with close_session, or raise --max-sessions")
     }
@@ -477,7 +482,8 @@ impl SessionManager {
         let _holding = self.holding.lock();
         let left = leave(&self.holders);
         // A program that is no attached client may use one now: it ends at its expiry.
-        let sessions = left.iter().filter_map(|id| self.find(id)).filter(|session| !session.is_running());
+        let sessions =
+            left.iter().filter_map(|id| self.find(id)).filter(|session| !session.is_running());
         let released = sessions.filter_map(|session| {
             self.holders.rest(&session.id, Rest { expires_at: session.expires_at() });
             self.begin_end(&session, EndReason::Released)
@@ -575,7 +581,11 @@ impl SessionManager {
                 return if self.forget_former(id).await { Ok(()) } else { Err(error) };
             }
         };
-        if self.end(&session, EndReason::Closed).await { Ok(()) } else { Err(session.ended_during_call()) }
+        if self.end(&session, EndReason::Closed).await {
+            Ok(())
+        } else {
+            Err(session.ended_during_call())
+        }
     }
 
     /// Ends `session`, closes its context and frees its place; false where it was over already. An end that has begun
@@ -684,10 +694,16 @@ mod tests {
             let limit = SessionLimit::of(&Config { transport, ..Config::default() }, memory);
             (limit.count, limit.origin)
         };
-        assert_eq!(limit(Transport::Stdio, Some(64 * GIB)), (10, "the default over stdio".to_owned()));
+        assert_eq!(
+            limit(Transport::Stdio, Some(64 * GIB)),
+            (10, "the default over stdio".to_owned())
+        );
         assert_eq!(
             limit(Transport::Http, Some(8 * GIB)),
-            (128, "the default over http with 8192 MiB of memory, 64 MiB for each session".to_owned())
+            (
+                128,
+                "the default over http with 8192 MiB of memory, 64 MiB for each session".to_owned()
+            )
         );
         assert_eq!(limit(Transport::Websocket, Some(GIB / 2)).0, 10);
         assert_eq!(limit(Transport::Http, None), (10, "the default over http".to_owned()));

@@ -43,7 +43,8 @@ impl ResidentMemory {
         let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
         let mut resident = HashMap::new();
         for entry in fs::read_dir("/proc").ok()?.flatten() {
-            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok())
+            else {
                 continue;
             };
             // A process may end in between.

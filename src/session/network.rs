@@ -16,7 +16,9 @@ use crate::{
 impl Session {
     pub(super) fn open_context(&self) -> Result<Arc<dyn Context>> {
         let context = self.context.lock().clone();
-        context.ok_or_else(|| TroupeError::new(ErrorCode::InternalError, "the session has no context yet"))
+        context.ok_or_else(|| {
+            TroupeError::new(ErrorCode::InternalError, "the session has no context yet")
+        })
     }
 
     /// The rules that hold now.
@@ -25,7 +27,10 @@ impl Session {
     }
 
     /// Lets `change` change the rules, and makes them hold in every page, frame and worker.
-    pub async fn change_network(&self, change: impl FnOnce(&mut NetworkRules)) -> Result<NetworkRules> {
+    pub async fn change_network(
+        &self,
+        change: impl FnOnce(&mut NetworkRules),
+    ) -> Result<NetworkRules> {
         let mut current = self.network.lock().await;
         let mut rules = current.clone();
         change(&mut rules);

@@ -54,9 +54,24 @@ impl Pages {
         let downloads = Arc::new(Downloads::new(files::download_folder(&config), events.clone()));
         let (dialogs, visited, console) = (Dialogs::default(), Arc::default(), Arc::default());
         let gate = Gate::new(&config).map(Arc::new);
-        let shared =
-            Shared { config, refs: Arc::default(), downloads, dialogs, visited, console, gate, news, events };
-        Self { shared, clock, list: Mutex::default(), opening: Notify::new(), turn: AsyncMutex::default() }
+        let shared = Shared {
+            config,
+            refs: Arc::default(),
+            downloads,
+            dialogs,
+            visited,
+            console,
+            gate,
+            news,
+            events,
+        };
+        Self {
+            shared,
+            clock,
+            list: Mutex::default(),
+            opening: Notify::new(),
+            turn: AsyncMutex::default(),
+        }
     }
 
     /// Opens a page in their context, and makes it the current one.
@@ -175,15 +190,25 @@ impl Pages {
             Some(number) if (1..=list.opened).contains(&number) => "has closed",
             _ => "does not exist",
         };
-        let open =
-            if open.is_empty() { "no page is open".to_owned() } else { format!("open: {}", open.join(", ")) };
-        Err(TroupeError::new(ErrorCode::PageNotFound, format!("page `{id}` {what} in this session ({open})"))
-            .detail("pageId", id))
+        let open = if open.is_empty() {
+            "no page is open".to_owned()
+        } else {
+            format!("open: {}", open.join(", "))
+        };
+        Err(TroupeError::new(
+            ErrorCode::PageNotFound,
+            format!("page `{id}` {what} in this session ({open})"),
+        )
+        .detail("pageId", id))
     }
 }
 
 impl ContextObserver for Pages {
-    fn page_opened(&self, page: Arc<dyn engine::Page>, opener: Option<&str>) -> Arc<dyn PageObserver> {
+    fn page_opened(
+        &self,
+        page: Arc<dyn engine::Page>,
+        opener: Option<&str>,
+    ) -> Arc<dyn PageObserver> {
         let mut list = self.list();
         let awaited = if opener.is_none() { list.awaited.pop_front() } else { None };
         if awaited == Some(Awaited::Hidden) {
@@ -279,7 +304,8 @@ mod tests {
     }
 
     async fn pages() -> (Arc<Pages>, SlowAtFirst) {
-        let pages = Arc::new(Pages::new(Arc::default(), Arc::new(SystemClock), Revision::default()));
+        let pages =
+            Arc::new(Pages::new(Arc::default(), Arc::new(SystemClock), Revision::default()));
         let options = ContextOptions::read(Default::default(), PRELUDE).await.unwrap();
         let browser = MemoryEngine::default().launch().await.unwrap();
         let context = browser.new_context(&options, pages.clone()).await.unwrap();
@@ -289,7 +315,8 @@ mod tests {
     #[tokio::test]
     async fn a_client_gets_its_page_while_a_hidden_one_opens() {
         let (pages, context) = pages().await;
-        let (hidden, opened) = tokio::join!(pages.open_hidden_in(&context), pages.open_in(&context));
+        let (hidden, opened) =
+            tokio::join!(pages.open_hidden_in(&context), pages.open_in(&context));
         assert_eq!(hidden.unwrap().id, "page-0");
         assert_eq!(opened.unwrap().id, "page-1");
         assert_eq!(pages.all().len(), 1);

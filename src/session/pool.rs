@@ -91,8 +91,9 @@ impl Pool {
         let mut running = self.running.lock().await;
         self.remove_dead(&mut running);
         let counted = running.iter().map(|member| (member.sessions(), member));
-        let least =
-            counted.min_by_key(|(sessions, _)| *sessions).map(|(count, member)| (count, member.clone()));
+        let least = counted
+            .min_by_key(|(sessions, _)| *sessions)
+            .map(|(count, member)| (count, member.clone()));
         let is_full = running.len() >= self.config.max_browsers;
         let member = match least {
             Some((sessions, member)) if sessions == 0 || is_full => member,
@@ -120,7 +121,9 @@ impl Pool {
         match &launched {
             Ok(_) => {
                 let replaces =
-                    self.dead.fetch_update(Ordering::AcqRel, Ordering::Acquire, |dead| dead.checked_sub(1));
+                    self.dead.fetch_update(Ordering::AcqRel, Ordering::Acquire, |dead| {
+                        dead.checked_sub(1)
+                    });
                 if replaces.is_ok() {
                     self.restarts.fetch_add(1, Ordering::AcqRel);
                 }

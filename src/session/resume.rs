@@ -74,8 +74,10 @@ static BLANK: SavedPage =
 fn writings(pages: &[(Arc<Page>, &SavedPage)], origins: &[OriginState]) -> Vec<Writing> {
     let mut writings = Vec::with_capacity(pages.len());
     for (at, (page, saved)) in pages.iter().enumerate() {
-        let mut writing =
-            Writing { page: page.clone(), origins: if at == 0 { origins.to_vec() } else { Vec::new() } };
+        let mut writing = Writing {
+            page: page.clone(),
+            origins: if at == 0 { origins.to_vec() } else { Vec::new() },
+        };
         for (origin, items) in &saved.session_storage {
             let session_storage = Some(items.clone());
             match writing.origins.iter_mut().find(|state| state.origin == *origin) {

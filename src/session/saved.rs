@@ -99,7 +99,10 @@ impl SavedSession {
         });
         let saved = saved.map_err(|error: serde_json::Error| unreadable(error.to_string()))?;
         if saved.version > VERSION {
-            return Err(unreadable(format!("a newer version of Troupe has written it ({})", saved.version)));
+            return Err(unreadable(format!(
+                "a newer version of Troupe has written it ({})",
+                saved.version
+            )));
         }
         Ok(saved)
     }
@@ -137,7 +140,8 @@ impl SavedSession {
         if self.whole {
             return self.refs;
         }
-        let beyond = |number: u64, step: u64| (number / step).saturating_add(1).saturating_mul(step);
+        let beyond =
+            |number: u64, step: u64| (number / step).saturating_add(1).saturating_mul(step);
         (beyond(elements, ELEMENTS), beyond(frames, FRAMES))
     }
 }
@@ -167,7 +171,9 @@ mod tests {
             Just(Value::Null),
             any::<bool>().prop_map(Value::from),
             any::<i64>().prop_map(Value::from),
-            any::<f64>().prop_filter("JSON has no other", |number| number.is_finite()).prop_map(Value::from),
+            any::<f64>()
+                .prop_filter("JSON has no other", |number| number.is_finite())
+                .prop_map(Value::from),
             ".*".prop_map(Value::from),
         ];
         leaf.prop_recursive(3, 16, 4, |inner| {

@@ -74,7 +74,8 @@ mod tests {
         for _ in 0..=MOST {
             screenshots.keep(picture(1), 1000);
         }
-        let times: Vec<Millis> = screenshots.all().iter().map(|picture| picture.captured_at).collect();
+        let times: Vec<Millis> =
+            screenshots.all().iter().map(|picture| picture.captured_at).collect();
         assert_eq!(times, (1001..=1010).collect::<Vec<_>>());
     }
 

@@ -9,7 +9,9 @@ use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, broadcast::error::RecvError, watch};
+use tokio::sync::{
+    OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, broadcast::error::RecvError, watch,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -150,7 +152,8 @@ impl Session {
         place: OwnedSemaphorePermit,
     ) -> Self {
         let Identity { id, created_at, lives_from, options } = identity;
-        let (config, clock, store) = (manager.config.clone(), manager.clock.clone(), manager.store.clone());
+        let (config, clock, store) =
+            (manager.config.clone(), manager.clock.clone(), manager.store.clone());
         let Attended { worker, pages } = manager.backend.clone().attend(&id, &options, birth);
         let lifetime = u64::try_from(config.session_timeout.as_millis()).unwrap_or(u64::MAX);
         let expires_at = lives_from.map_or(0, |from| from.saturating_add(lifetime));
@@ -208,7 +211,8 @@ impl Session {
 
     /// Whether its time is up now. With idle expiry, not while a call runs.
     pub(super) fn is_due(&self) -> bool {
-        let waits = self.config.session_expiry == Expiry::Idle && self.running.load(Ordering::Acquire) > 0;
+        let waits =
+            self.config.session_expiry == Expiry::Idle && self.running.load(Ordering::Acquire) > 0;
         !waits && self.expires_at().is_some_and(|at| at <= self.clock.now())
     }
 
@@ -221,7 +225,8 @@ impl Session {
 
     fn renew(&self) {
         if self.config.session_expiry == Expiry::Idle && self.expires_at().is_some() {
-            self.expires_at.store(self.clock.now().saturating_add(self.lifetime), Ordering::Release);
+            self.expires_at
+                .store(self.clock.now().saturating_add(self.lifetime), Ordering::Release);
         }
     }
 
@@ -293,7 +298,8 @@ impl Session {
     /// Returns when it turns out that it cannot be made.
     pub(super) async fn failure(&self) {
         let mut readiness = self.readiness.subscribe();
-        if readiness.wait_for(|readiness| matches!(readiness, Readiness::Failed(_))).await.is_err() {
+        if readiness.wait_for(|readiness| matches!(readiness, Readiness::Failed(_))).await.is_err()
+        {
             std::future::pending::<()>().await;
         }
     }
@@ -307,7 +313,8 @@ impl Session {
     async fn ready(&self) -> Result<CancellationToken> {
         // If the start was given up, a call retries it.
         self.readiness.send_if_modified(|readiness| {
-            let due = matches!(readiness, Readiness::Lost { again, .. } if *again <= self.clock.now());
+            let due =
+                matches!(readiness, Readiness::Lost { again, .. } if *again <= self.clock.now());
             if due {
                 *readiness = Readiness::Starting;
             }
@@ -317,11 +324,15 @@ impl Session {
         let ready = readiness
             .wait_for(|readiness| !matches!(readiness, Readiness::Starting))
             .await
-            .map_err(|_| TroupeError::new(ErrorCode::InternalError, "the session's maker has gone"))?;
+            .map_err(|_| {
+                TroupeError::new(ErrorCode::InternalError, "the session's maker has gone")
+            })?;
         match &*ready {
             Readiness::Ready(gone) => Ok(gone.clone()),
             Readiness::Failed(error) | Readiness::Lost { error, .. } => Err(error.clone()),
-            Readiness::Starting => Err(TroupeError::new(ErrorCode::InternalError, "the session is not made")),
+            Readiness::Starting => {
+                Err(TroupeError::new(ErrorCode::InternalError, "the session is not made"))
+            }
         }
     }
 
@@ -395,8 +406,11 @@ impl Session {
     /// waited for as long as requests are.
     pub async fn pages_opened_since(&self, before: usize, asked: usize) -> Vec<Arc<Page>> {
         if asked > 0 {
-            let _ = tokio::time::timeout(self.config.timeout_settle, self.pages.opened_since(before, asked))
-                .await;
+            let _ = tokio::time::timeout(
+                self.config.timeout_settle,
+                self.pages.opened_since(before, asked),
+            )
+            .await;
         }
         self.pages.since(before)
     }
@@ -517,7 +531,10 @@ pub(super) fn engine_error(error: EngineError) -> TroupeError {
         }
         EngineError::UnknownSetting { name, .. } => {
             TroupeError::new(ErrorCode::InvalidParameters, error.to_string())
-                .detail("violations", serde_json::json!([{"parameter": name, "problem": error.to_string()}]))
+                .detail(
+                    "violations",
+                    serde_json::json!([{"parameter": name, "problem": error.to_string()}]),
+                )
                 .suggestion(match name {
                     "timezone" => "use a name such as Europe/Berlin",
                     _ => "use a tag such as de-DE",

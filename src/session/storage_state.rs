@@ -65,8 +65,13 @@ struct OriginShape {
 
 /// The error of a text or a value that is not a storage state.
 fn not_a_state(what: &str, problem: impl std::fmt::Display) -> TroupeError {
-    TroupeError::new(ErrorCode::InvalidParameters, format!("{what} is not a storage state: {problem}"))
-        .suggestion("pass a result of save_state or of Playwright's storageState, or the path of its file")
+    TroupeError::new(
+        ErrorCode::InvalidParameters,
+        format!("{what} is not a storage state: {problem}"),
+    )
+    .suggestion(
+        "pass a result of save_state or of Playwright's storageState, or the path of its file",
+    )
 }
 
 impl GivenState {
@@ -74,7 +79,10 @@ impl GivenState {
     pub fn of(given: Value) -> Result<Self> {
         let given = match given {
             Value::Object(mut result) if result.get("success") == Some(&Value::Bool(true)) => {
-                result.remove("state").or_else(|| result.remove("path")).unwrap_or(Value::Object(result))
+                result
+                    .remove("state")
+                    .or_else(|| result.remove("path"))
+                    .unwrap_or(Value::Object(result))
             }
             other => other,
         };
@@ -89,7 +97,8 @@ impl StorageState {
     /// Reads the file at `path`.
     pub async fn read(path: &Path) -> Result<Self> {
         let what = format!("`{}`", path.display());
-        let text = tokio::fs::read_to_string(path).await.map_err(|error| not_a_state(&what, error))?;
+        let text =
+            tokio::fs::read_to_string(path).await.map_err(|error| not_a_state(&what, error))?;
         offload::in_place(text.len(), || {
             let value = serde_json::from_str(&text).map_err(|error| not_a_state(&what, error))?;
             Self::of(value, &what)
@@ -101,7 +110,8 @@ impl StorageState {
     /// # Errors
     /// If it has another shape, a cookie that no browser takes, or an origin that has no storage.
     fn of(value: Value, what: &str) -> Result<Self> {
-        let shape: StateShape = serde_json::from_value(value).map_err(|error| not_a_state(what, error))?;
+        let shape: StateShape =
+            serde_json::from_value(value).map_err(|error| not_a_state(what, error))?;
         if shape.cookies.is_none() && shape.origins.is_none() {
             return Err(not_a_state(what, "it has neither `cookies` nor `origins`"));
         }
@@ -109,7 +119,10 @@ impl StorageState {
         let origins = shape.origins.into_iter().flatten().map(|shape| {
             EmptyPage::of(&shape.origin)?;
             let OriginShape { origin, local_storage, session_storage, indexed_db } = shape;
-            Ok(OriginState { origin, storage: OriginStorage { local_storage, session_storage, indexed_db } })
+            Ok(OriginState {
+                origin,
+                storage: OriginStorage { local_storage, session_storage, indexed_db },
+            })
         });
         Ok(Self { cookies, origins: origins.collect::<Result<_>>()? })
     }
@@ -148,7 +161,8 @@ impl OriginState {
 
     /// The same without its databases, whose hash is known.
     pub(super) fn item_bytes(&self) -> usize {
-        let items = self.storage.local_storage.iter().chain(self.storage.session_storage.iter().flatten());
+        let items =
+            self.storage.local_storage.iter().chain(self.storage.session_storage.iter().flatten());
         items.map(|item| item.name.len() + item.value.len()).sum()
     }
 }
@@ -165,7 +179,10 @@ pub(super) struct EmptyPage {
 impl EmptyPage {
     pub fn of(origin: &str) -> Result<Self> {
         let wrong = |reason: String| {
-            TroupeError::new(ErrorCode::InvalidParameters, format!("`{origin}` is no origin: {reason}"))
+            TroupeError::new(
+                ErrorCode::InvalidParameters,
+                format!("`{origin}` is no origin: {reason}"),
+            )
         };
         let url = Url::parse(origin).map_err(|error| wrong(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
@@ -197,7 +214,8 @@ impl Session {
             self.set_cookies(&state.cookies).await?;
         }
         let page = self.page(None).await?;
-        self.write_storage(vec![Writing { page: page.clone(), origins: state.origins }], false).await?;
+        self.write_storage(vec![Writing { page: page.clone(), origins: state.origins }], false)
+            .await?;
         page.forget_history().await
     }
 
@@ -258,8 +276,11 @@ impl Session {
             visits.push((page, origins.collect::<Result<Vec<_>>>()?));
         }
         visits.retain(|(_, origins)| !origins.is_empty());
-        let mocks: Vec<Arc<Mock>> =
-            visits.iter().flat_map(|(_, origins)| origins).map(|(empty, _)| empty.mock.clone()).collect();
+        let mocks: Vec<Arc<Mock>> = visits
+            .iter()
+            .flat_map(|(_, origins)| origins)
+            .map(|(empty, _)| empty.mock.clone())
+            .collect();
         if mocks.is_empty() {
             return Ok(());
         }
@@ -267,7 +288,8 @@ impl Session {
             let mut outcome = Ok(());
             for (EmptyPage { url, .. }, storage) in origins {
                 let write = async {
-                    page.visit(url, WaitUntil::DomContentLoaded, self.config.timeout_navigation).await?;
+                    page.visit(url, WaitUntil::DomContentLoaded, self.config.timeout_navigation)
+                        .await?;
                     page.write_storage(storage, replace).await
                 };
                 // One that cannot be written does not keep the others from it.

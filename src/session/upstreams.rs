@@ -115,11 +115,13 @@ fn page_id(place: usize) -> String {
 /// The state to restore in a server.
 fn kept(saved: &SavedSession) -> Kept {
     let pages: Vec<&SavedPage> = saved.pages.iter().filter(|page| !page.url.is_empty()).collect();
-    let is_current = |page: &&SavedPage| saved.current.as_deref() == Some(&*format!("page-{}", page.number));
+    let is_current =
+        |page: &&SavedPage| saved.current.as_deref() == Some(&*format!("page-{}", page.number));
     let state = StorageState { cookies: saved.cookies.clone(), origins: saved.origins.clone() };
     Kept {
         current: pages.iter().position(is_current).unwrap_or_default(),
         urls: pages.into_iter().map(|page| page.url.clone()).collect(),
-        storage: (state != StorageState::default()).then(|| serde_json::to_value(state).unwrap_or_default()),
+        storage: (state != StorageState::default())
+            .then(|| serde_json::to_value(state).unwrap_or_default()),
     }
 }

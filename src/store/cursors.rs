@@ -32,7 +32,12 @@ struct Cursor {
 impl Store {
     /// Reads what is new in `record`, and moves the cursor to its end. Returns the whole content if the changes would
     /// be longer, or if the content of the last read is no longer known.
-    pub async fn read_on(&self, record: &Record, cursor_of: CursorOf, reset: bool) -> Result<Reading> {
+    pub async fn read_on(
+        &self,
+        record: &Record,
+        cursor_of: CursorOf,
+        reset: bool,
+    ) -> Result<Reading> {
         let key = match cursor_of {
             CursorOf::Record => record.ref_id.clone(),
             CursorOf::Session(id) => id,
@@ -67,7 +72,9 @@ impl Store {
         let key = key.to_owned();
         self.read(move |connection| {
             connection
-                .prepare_cached("SELECT last_snapshot_hash, last_ref_id FROM diff_cursors WHERE ref_id = ?1")?
+                .prepare_cached(
+                    "SELECT last_snapshot_hash, last_ref_id FROM diff_cursors WHERE ref_id = ?1",
+                )?
                 .query_row([key], |row| Ok(Cursor { hash: row.get(0)?, last_ref_id: row.get(1)? }))
                 .optional()
         })

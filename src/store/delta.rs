@@ -26,8 +26,13 @@ mod tests {
         let lines: Vec<&str> = delta.lines().collect();
         for (index, line) in lines.iter().enumerate() {
             if let Some(hunk) = line.strip_prefix("@@ -") {
-                let place: Vec<usize> =
-                    hunk.split(' ').next().unwrap().split(',').map(|part| part.parse().unwrap()).collect();
+                let place: Vec<usize> = hunk
+                    .split(' ')
+                    .next()
+                    .unwrap()
+                    .split(',')
+                    .map(|part| part.parse().unwrap())
+                    .collect();
                 let count = place.get(1).copied().unwrap_or(1);
                 let from = if count == 0 { place[0] } else { place[0] - 1 };
                 new.extend(old[at..from].iter().copied());

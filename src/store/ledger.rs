@@ -134,7 +134,8 @@ impl Ledger {
             (entry.queued, entry.failed_at) = (false, Some(Instant::now()));
             let has_ended = entry.unwritten.end.is_some();
             entries.any_failed = true;
-            let ended = entries.by_id.values().filter(|entry| entry.unwritten.end.is_some()).count();
+            let ended =
+                entries.by_id.values().filter(|entry| entry.unwritten.end.is_some()).count();
             if has_ended && ended > MOST_ENDED {
                 entries.by_id.remove(id);
                 tracing::warn!(session = &**id, "the end of a session could not be recorded");
@@ -142,10 +143,11 @@ impl Ledger {
             return;
         };
         let unwritten = &mut entry.unwritten;
-        let is_same = |one: &Option<Arc<Snapshot>>, other: &Option<Arc<Snapshot>>| match (one, other) {
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            (one, other) => one.is_none() && other.is_none(),
-        };
+        let is_same =
+            |one: &Option<Arc<Snapshot>>, other: &Option<Arc<Snapshot>>| match (one, other) {
+                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+                (one, other) => one.is_none() && other.is_none(),
+            };
         if is_same(&unwritten.snapshot, &written.snapshot) {
             unwritten.snapshot = None;
         }
@@ -162,7 +164,9 @@ impl Unwritten {
         if let Some(row) = &self.row {
             ensure_row(connection, row, server)?;
         }
-        if let Some(Snapshot { state: NewState { state, origins }, saved_at }) = self.snapshot.as_deref() {
+        if let Some(Snapshot { state: NewState { state, origins }, saved_at }) =
+            self.snapshot.as_deref()
+        {
             let written = connection
                 .prepare_cached(
                     "INSERT INTO session_snapshots (session_id, saved_at, state)
@@ -189,7 +193,11 @@ impl Unwritten {
 }
 
 /// Inserts the row of an open session, unless it is there. The write that should have inserted it may have failed.
-pub(super) fn ensure_row(connection: &Connection, row: &NewSession, server: &str) -> rusqlite::Result<()> {
+pub(super) fn ensure_row(
+    connection: &Connection,
+    row: &NewSession,
+    server: &str,
+) -> rusqlite::Result<()> {
     servers::ensure_row(connection, server)?;
     connection
         .prepare_cached(

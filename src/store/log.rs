@@ -20,7 +20,8 @@ pub(super) fn empty_beside(writer: &mut Connection, path: &Path) -> rusqlite::Re
     let mover = Connection::open_with_flags(path, flags)?;
     mover.pragma_update(None, "synchronous", "NORMAL")?;
     let (nudge, nudges) = sync_channel(1);
-    let started = thread::Builder::new().name("troupe-log".to_owned()).spawn(move || empty(&mover, &nudges));
+    let started =
+        thread::Builder::new().name("troupe-log".to_owned()).spawn(move || empty(&mover, &nudges));
     match started {
         Ok(_) => watch(writer, nudge),
         // SQLite does it by itself, if not as smoothly.

@@ -38,11 +38,13 @@ pub use self::{
     place::Place,
     purge::Purged,
     records::{
-        Answered, Message, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter, Summary,
+        Answered, Message, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter,
+        Summary,
     },
     schema::Fault,
     sessions::{
-        NewOrigin, NewSession, NewState, OriginText, SavedState, SessionFilter, SessionRow, SessionState,
+        NewOrigin, NewSession, NewState, OriginText, SavedState, SessionFilter, SessionRow,
+        SessionState,
     },
     time::{iso8601, now},
 };
@@ -111,7 +113,8 @@ impl Store {
                 path.display()
             );
         }
-        log::empty_beside(&mut opened.connection, path).map_err(|error| Fault::unavailable(path, error))?;
+        log::empty_beside(&mut opened.connection, path)
+            .map_err(|error| Fault::unavailable(path, error))?;
         let server = Server::enter(path)?;
         let reader = schema::open_for_reading(path)?;
         let writer = Writer::start(opened.connection, config.retention, Some(path.to_owned()))
@@ -129,7 +132,9 @@ impl Store {
     /// Enters this server in the table of the servers that run.
     fn entered(self) -> Self {
         let (id, folder) = (self.0.server.id.clone(), self.0.server.folder.clone());
-        self.0.writer.queue(0, move |connection| servers::begin(connection, &id, folder.as_deref()));
+        self.0
+            .writer
+            .queue(0, move |connection| servers::begin(connection, &id, folder.as_deref()));
         self
     }
 

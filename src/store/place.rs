@@ -37,7 +37,9 @@ impl Place {
                 Self::File(std::path::absolute(path).unwrap_or_else(|_| Path::new(path).to_owned()))
             }
             // Without a home directory there is no such folder, and a file elsewhere would not be found again.
-            None => state_folder().map_or(Self::Memory, |folder| Self::File(folder.join("record.db"))),
+            None => {
+                state_folder().map_or(Self::Memory, |folder| Self::File(folder.join("record.db")))
+            }
         })
     }
 }

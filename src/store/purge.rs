@@ -11,7 +11,8 @@ use crate::error::Result;
 const SLICE: usize = 100;
 
 /// Selects the sessions that a running server uses.
-const IN_USE: &str = "sessions.state = 'active' AND sessions.server_id IN (SELECT server_id FROM servers)";
+const IN_USE: &str =
+    "sessions.state = 'active' AND sessions.server_id IN (SELECT server_id FROM servers)";
 
 /// The numbers of deleted and kept sessions and calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,7 +31,8 @@ impl Store {
         let mut purged = Purged::default();
         loop {
             let of = session.clone();
-            let deleted = self.change(move |connection| delete_calls(connection, of.as_deref())).await?;
+            let deleted =
+                self.change(move |connection| delete_calls(connection, of.as_deref())).await?;
             if deleted == 0 {
                 break;
             }
@@ -54,8 +56,9 @@ impl Store {
     async fn shrink(&self) -> Result<()> {
         let mut free = self.change(free_pages).await?;
         while free > 0 {
-            let left =
-                self.change(|connection| give_room_back(connection).and_then(|()| free_pages(connection)));
+            let left = self.change(|connection| {
+                give_room_back(connection).and_then(|()| free_pages(connection))
+            });
             let left = left.await?;
             // The file may have been made without incremental vacuum.
             if left >= free {
@@ -66,9 +69,12 @@ impl Store {
         let Some(path) = self.path().map(Path::to_owned) else { return Ok(()) };
         let shrink = move || -> rusqlite::Result<bool> {
             let connection = Connection::open(path)?;
-            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| Ok(row.get::<_, i64>(0)? == 0))
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| {
+                Ok(row.get::<_, i64>(0)? == 0)
+            })
         };
-        let shrunk = tokio::task::spawn_blocking(shrink).await.map_err(|error| unreadable(&error))?;
+        let shrunk =
+            tokio::task::spawn_blocking(shrink).await.map_err(|error| unreadable(&error))?;
         if !matches!(shrunk, Ok(true)) {
             tracing::warn!("another server is reading the record: its file shrinks later");
         }
@@ -97,7 +103,10 @@ fn delete_calls(connection: &Connection, session: Option<&str>) -> rusqlite::Res
 
 /// Deletes the sessions, and what belongs to no call and no session any more. Returns the number of deleted sessions, and
 /// the number of those that are in use.
-fn delete_sessions(connection: &Connection, session: Option<&str>) -> rusqlite::Result<(usize, usize)> {
+fn delete_sessions(
+    connection: &Connection,
+    session: Option<&str>,
+) -> rusqlite::Result<(usize, usize)> {
     let of = "(?1 IS NULL OR session_id = ?1)";
     let delete = format!("DELETE FROM sessions WHERE {of} AND NOT ({IN_USE})");
     let deleted = connection.execute(&delete, params![session])?;

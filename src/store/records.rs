@@ -61,7 +61,10 @@ impl std::fmt::Display for Message {
         write!(out, "[{}] {}", self.level, self.text)?;
         let Some(url) = self.url.as_ref().filter(|url| !url.is_empty()) else { return Ok(()) };
         write!(out, " ({url}")?;
-        [self.line, self.column].into_iter().flatten().try_for_each(|number| write!(out, ":{number}"))?;
+        [self.line, self.column]
+            .into_iter()
+            .flatten()
+            .try_for_each(|number| write!(out, ":{number}"))?;
         write!(out, ")")
     }
 }
@@ -138,14 +141,20 @@ impl Record {
         if let Some(whole) = answer.content.as_ref().or(answer.page_snapshot.as_ref()) {
             return whole.clone();
         }
-        answer.result.as_deref().map(text_of).or_else(|| answer.error_message.clone()).unwrap_or_default()
+        answer
+            .result
+            .as_deref()
+            .map(text_of)
+            .or_else(|| answer.error_message.clone())
+            .unwrap_or_default()
     }
 }
 
 /// The text parts of a result. Its images are read apart from it; any other part is named by its type.
 fn text_of(result: &str) -> String {
     let result: Value = serde_json::from_str(result).unwrap_or_default();
-    let parts = result["content"].as_array().into_iter().flatten().filter(|part| part["picture"].is_null());
+    let parts =
+        result["content"].as_array().into_iter().flatten().filter(|part| part["picture"].is_null());
     let parts = parts.map(|part| match part["text"].as_str() {
         Some(text) => text.to_owned(),
         None => format!("[{}]", part["mimeType"].as_str().unwrap_or("picture")),
@@ -229,7 +238,11 @@ impl Store {
 
     /// Returns the last call that was answered in one of `sessions`; with `has_page`, the last one whose answer shows the
     /// page.
-    pub async fn newest_record(&self, sessions: Vec<String>, has_page: bool) -> Result<Option<Record>> {
+    pub async fn newest_record(
+        &self,
+        sessions: Vec<String>,
+        has_page: bool,
+    ) -> Result<Option<Record>> {
         self.read(move |connection| {
             let sql = format!("{SELECT_RECORD} WHERE requests.rowid = ({NEWEST})");
             let values = params![json!(sessions).to_string(), has_page];
@@ -256,8 +269,12 @@ impl Store {
         let ref_id = ref_id.to_owned();
         self.read(move |connection| {
             connection
-                .prepare_cached("SELECT mime_type, data FROM pictures WHERE ref_id = ?1 ORDER BY number")?
-                .query_map([ref_id], |row| Ok(Picture { mime_type: row.get(0)?, data: row.get(1)? }))?
+                .prepare_cached(
+                    "SELECT mime_type, data FROM pictures WHERE ref_id = ?1 ORDER BY number",
+                )?
+                .query_map([ref_id], |row| {
+                    Ok(Picture { mime_type: row.get(0)?, data: row.get(1)? })
+                })?
                 .collect()
         })
         .await
@@ -272,7 +289,8 @@ impl Store {
                      OR (session_id IS NULL AND connection_id = ?2)
                  ORDER BY requests.rowid DESC LIMIT ?3"
             );
-            let values = params![json!(filter.sessions).to_string(), filter.connection, filter.limit];
+            let values =
+                params![json!(filter.sessions).to_string(), filter.connection, filter.limit];
             connection.prepare_cached(&sql)?.query_map(values, summary)?.collect()
         })
         .await
@@ -306,7 +324,8 @@ impl Store {
         level: Option<&str>,
         room: usize,
     ) -> Result<NewestMessages> {
-        let of = "NOT is_repeated AND ref_id IN (SELECT ref_id FROM requests WHERE session_id = ?1)";
+        let of =
+            "NOT is_repeated AND ref_id IN (SELECT ref_id FROM requests WHERE session_id = ?1)";
         self.console(of, session, level, room).await
     }
 
@@ -321,9 +340,11 @@ impl Store {
         self.read(move |connection| {
             let matching = format!("FROM console_logs WHERE {of} AND (?2 IS NULL OR level = ?2)");
             let count = format!("SELECT count(*) {matching}");
-            let count: usize =
-                connection.prepare_cached(&count)?.query_row(params![id, level], |row| row.get(0))?;
-            let newest = format!("SELECT level, message, timestamp, location {matching} ORDER BY id DESC");
+            let count: usize = connection
+                .prepare_cached(&count)?
+                .query_row(params![id, level], |row| row.get(0))?;
+            let newest =
+                format!("SELECT level, message, timestamp, location {matching} ORDER BY id DESC");
             let mut newest = connection.prepare_cached(&newest)?;
             let mut rows = newest.query(params![id, level])?;
             let mut messages = Vec::new();
@@ -419,7 +440,9 @@ fn write_answer(
     }
     for (number, picture) in (1_u64..).zip(&answer.pictures) {
         connection
-            .prepare_cached("INSERT INTO pictures (ref_id, number, mime_type, data) VALUES (?1, ?2, ?3, ?4)")?
+            .prepare_cached(
+                "INSERT INTO pictures (ref_id, number, mime_type, data) VALUES (?1, ?2, ?3, ?4)",
+            )?
             .execute(params![ref_id, number, picture.mime_type, picture.data])?;
     }
     if let Some(session) = &request.session_id {
@@ -520,8 +543,11 @@ mod tests {
     fn the_last_record_is_found_without_sorting_all() {
         let connection = crate::store::schema::open_in_memory().unwrap();
         let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {NEWEST}")).unwrap();
-        let steps: Vec<String> =
-            plan.query_map(params!["[]", true], |row| row.get(3)).unwrap().collect::<Result<_, _>>().unwrap();
+        let steps: Vec<String> = plan
+            .query_map(params!["[]", true], |row| row.get(3))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
         let told = steps.join("\n");
         assert!(told.contains("requests_of_session"), "{told}");
         assert!(!told.contains("TEMP B-TREE"), "{told}");

@@ -155,7 +155,9 @@ impl Fault {
             Self::Damaged { .. } => {
                 "`troupe doctor --repair` moves it aside and begins a new one; --store PATH names another file"
             }
-            Self::Unavailable { .. } => "--store PATH names another file, --store none records nothing",
+            Self::Unavailable { .. } => {
+                "--store PATH names another file, --store none records nothing"
+            }
         }
     }
 }
@@ -209,13 +211,16 @@ fn make_private(path: &Path) -> std::io::Result<()> {
 fn version(path: &Path, connection: &Connection) -> Result<usize, Fault> {
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let found = number("PRAGMA user_version").map_err(|error| Fault::of(path, &error))?;
-    let tables = number("SELECT count(*) FROM sqlite_schema").map_err(|error| Fault::of(path, &error))?;
+    let tables =
+        number("SELECT count(*) FROM sqlite_schema").map_err(|error| Fault::of(path, &error))?;
     let damaged = |why: &str| Fault::Damaged { path: path.to_owned(), why: why.to_owned() };
     match usize::try_from(found) {
         Err(_) => Err(damaged("its version is negative")),
-        Ok(found) if found > MIGRATIONS.len() => {
-            Err(Fault::Newer { path: path.to_owned(), found: found as i64, known: MIGRATIONS.len() })
-        }
+        Ok(found) if found > MIGRATIONS.len() => Err(Fault::Newer {
+            path: path.to_owned(),
+            found: found as i64,
+            known: MIGRATIONS.len(),
+        }),
         Ok(0) if tables > 0 => Err(damaged("it has the tables of something else")),
         Ok(found) => Ok(found),
     }
@@ -260,7 +265,10 @@ pub(super) fn open_in_memory() -> Result<Connection> {
         Ok(connection)
     };
     open().map_err(|error: rusqlite::Error| {
-        TroupeError::new(ErrorCode::InternalError, format!("the record could not be made in memory: {error}"))
+        TroupeError::new(
+            ErrorCode::InternalError,
+            format!("the record could not be made in memory: {error}"),
+        )
     })
 }
 

@@ -83,13 +83,19 @@ fn forget(folder: Option<&Path>, id: &str) {
 /// first: the write at the start may have failed, and data of servers without a row counts as left behind.
 pub(super) fn ensure_row(connection: &Connection, id: &str) -> rusqlite::Result<()> {
     connection
-        .prepare_cached("INSERT OR IGNORE INTO servers (server_id, pid, started_at) VALUES (?1, ?2, ?3)")?
+        .prepare_cached(
+            "INSERT OR IGNORE INTO servers (server_id, pid, started_at) VALUES (?1, ?2, ?3)",
+        )?
         .execute(params![id, std::process::id(), now()])?;
     Ok(())
 }
 
 /// Enters a server in the file, and closes what dead ones left open.
-pub(super) fn begin(connection: &Connection, id: &str, folder: Option<&Path>) -> rusqlite::Result<()> {
+pub(super) fn begin(
+    connection: &Connection,
+    id: &str,
+    folder: Option<&Path>,
+) -> rusqlite::Result<()> {
     ensure_row(connection, id)?;
     let others: Vec<String> = connection
         .prepare("SELECT server_id FROM servers WHERE server_id <> ?1")?

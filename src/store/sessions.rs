@@ -204,9 +204,11 @@ impl Store {
         let id = id.to_owned();
         let claimed = self.ask_writer(move |connection| {
             let found: Option<(String, String)> = connection
-                .query_row("SELECT state, server_id FROM sessions WHERE session_id = ?1", [&id], |row| {
-                    Ok((row.get(0)?, row.get(1)?))
-                })
+                .query_row(
+                    "SELECT state, server_id FROM sessions WHERE session_id = ?1",
+                    [&id],
+                    |row| Ok((row.get(0)?, row.get(1)?)),
+                )
                 .optional()?;
             let Some((state, server)) = found else { return Ok(false) };
             let ours = *store.0.server.id == *server;
@@ -243,7 +245,10 @@ impl Store {
         // Queued writes come first.
         self.flush().await;
         if let Some(snapshot) = self.0.ledger.snapshot(id) {
-            return Ok(Some(SavedState { state: snapshot.state.state.clone(), saved_at: snapshot.saved_at }));
+            return Ok(Some(SavedState {
+                state: snapshot.state.state.clone(),
+                saved_at: snapshot.saved_at,
+            }));
         }
         let id = id.to_owned();
         self.read(move |connection| {
@@ -268,7 +273,9 @@ impl Store {
         let id = id.to_owned();
         self.read(move |connection| {
             connection
-                .prepare_cached("SELECT storage FROM session_origins WHERE session_id = ?1 ORDER BY origin")?
+                .prepare_cached(
+                    "SELECT storage FROM session_origins WHERE session_id = ?1 ORDER BY origin",
+                )?
                 .query_map([id], |row| row.get(0))?
                 .collect()
         })
@@ -338,7 +345,8 @@ pub(super) fn write_origins(
             .prepare_cached("INSERT OR REPLACE INTO session_origins VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![id, origin.origin, origin.hash, origin.text.as_str()])?;
     }
-    for gone in known.keys().filter(|known| !origins.iter().any(|origin| origin.origin == **known)) {
+    for gone in known.keys().filter(|known| !origins.iter().any(|origin| origin.origin == **known))
+    {
         connection
             .prepare_cached("DELETE FROM session_origins WHERE session_id = ?1 AND origin = ?2")?
             .execute([id, gone.as_str()])?;

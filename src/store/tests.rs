@@ -185,7 +185,8 @@ async fn a_session_is_recoverable_once_its_server_is_gone_and_closed_where_nothi
     store.flush().await;
     let raw = Connection::open(folder.file()).unwrap();
     let long_ago = i64::try_from(now() - 25 * 3_600_000).unwrap();
-    raw.execute("UPDATE session_snapshots SET saved_at = ?1 WHERE session_id = 'old'", [long_ago]).unwrap();
+    raw.execute("UPDATE session_snapshots SET saved_at = ?1 WHERE session_id = 'old'", [long_ago])
+        .unwrap();
     assert_eq!(state(&other, "saved").await, Some(SessionState::Active));
     assert!(!other.claim_session("saved").await.unwrap());
     kill(&store);
@@ -205,7 +206,8 @@ async fn a_session_is_recoverable_once_its_server_is_gone_and_closed_where_nothi
     assert_eq!(state(&other, "saved").await, Some(SessionState::Active));
     let mine = SessionFilter { user: Some("me".into()), ..SessionFilter::default() };
     assert_eq!(other.sessions(mine).await.unwrap().len(), 5);
-    let foreign = SessionFilter { working_folder: Some("/elsewhere".into()), ..SessionFilter::default() };
+    let foreign =
+        SessionFilter { working_folder: Some("/elsewhere".into()), ..SessionFilter::default() };
     assert!(other.sessions(foreign).await.unwrap().is_empty());
 }
 
@@ -221,7 +223,8 @@ async fn the_state_of_a_session_is_stored_once_its_server_has_ended_and_not_befo
             super::sessions::store_states_left_behind(connection)?;
             let mut rows =
                 connection.prepare("SELECT session_id, state FROM sessions ORDER BY session_id")?;
-            rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<Vec<_>>>()
+            rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect::<rusqlite::Result<Vec<_>>>()
         });
         let stored: Vec<(String, String)> = stored.await.unwrap().unwrap();
         let expected = [("open", "active"), ("released", "recoverable")];
@@ -239,7 +242,8 @@ async fn a_server_whose_row_could_not_be_written_at_its_start_still_has_its_sess
     let raw = Connection::open(folder.file()).unwrap();
     let lose_row = || raw.execute("DELETE FROM servers", []).unwrap();
     let stored = |id: &str| -> String {
-        raw.query_row("SELECT state FROM sessions WHERE session_id = ?1", [id], |row| row.get(0)).unwrap()
+        raw.query_row("SELECT state FROM sessions WHERE session_id = ?1", [id], |row| row.get(0))
+            .unwrap()
     };
     lose_row();
     store.session_begun(session("new"));
@@ -289,7 +293,10 @@ async fn only_origins_with_another_hash_are_written() {
     let folder = Folder::new();
     let store = folder.open();
     store.session_begun(session("s"));
-    store.save_state("s", saved("1", &[("a", "1", "a one"), ("b", "1", "b one"), ("c", "1", "c one")]));
+    store.save_state(
+        "s",
+        saved("1", &[("a", "1", "a one"), ("b", "1", "b one"), ("c", "1", "c one")]),
+    );
     store.flush().await;
     // Making the text of `b` again would panic the writer.
     store.save_state("s", saved("2", &[("a", "2", "a two"), ("b", "1", "")]));
@@ -344,8 +351,11 @@ async fn what_is_too_old_goes_with_its_session() {
     record(&store, "r", Some("s"), page("a")).await;
     store.close().await;
     drop(store);
-    let later =
-        Store::open(&Config { retention: Retention { age: 0, bytes: u64::MAX }, ..folder.config() }).unwrap();
+    let later = Store::open(&Config {
+        retention: Retention { age: 0, bytes: u64::MAX },
+        ..folder.config()
+    })
+    .unwrap();
     // Each look is one after a write; the first ones may come in the call's own millisecond.
     let mut looks = 0;
     while later.record("r").await.unwrap().is_some() {
@@ -382,18 +392,25 @@ async fn a_purge_of_everything_keeps_the_sessions_in_use_and_their_calls() {
     record(&store, "kept", Some("in use"), page("a")).await;
     record(&store, "kept too", None, page("a")).await;
     for number in 0..250 {
-        record(&store, &format!("r{number}"), Some("over"), page(&format!("wiped {}", "x".repeat(10_000))))
-            .await;
+        record(
+            &store,
+            &format!("r{number}"),
+            Some("over"),
+            page(&format!("wiped {}", "x".repeat(10_000))),
+        )
+        .await;
     }
     store.session_ended("over", SessionState::Expired);
     assert_eq!(store.purge(None).await.unwrap(), Purged { calls: 250, sessions: 1, in_use: 1 });
     assert_eq!(state(&store, "over").await, None);
     assert_eq!(state(&store, "in use").await, Some(SessionState::Active));
     assert!(
-        store.record("kept").await.unwrap().is_some() && store.record("kept too").await.unwrap().is_some()
+        store.record("kept").await.unwrap().is_some()
+            && store.record("kept too").await.unwrap().is_some()
     );
-    let pages = store
-        .ask_writer(|connection| connection.query_row("PRAGMA page_count", [], |row| row.get::<_, u64>(0)));
+    let pages = store.ask_writer(|connection| {
+        connection.query_row("PRAGMA page_count", [], |row| row.get::<_, u64>(0))
+    });
     let pages = pages.await.unwrap().unwrap();
     assert!(pages < 50, "{pages}");
 }
@@ -430,8 +447,7 @@ async fn a_claim_of_a_session_that_cannot_be_committed_fails() {
     store.session_begun(session("s"));
     store.session_ended("s", SessionState::Expired);
     store.flush().await;
-    let trigger =
-        "CREATE TRIGGER refer AFTER UPDATE ON sessions BEGIN INSERT INTO refers VALUES ('missing'); END";
+    let trigger = "CREATE TRIGGER refer AFTER UPDATE ON sessions BEGIN INSERT INTO refers VALUES ('missing'); END";
     check_references_at_commit(&store, trigger).await;
     let error = store.claim_session("s").await.unwrap_err();
     assert!(error.message.contains("was not committed"), "{}", error.message);
@@ -448,7 +464,8 @@ async fn allow_pages(store: &Store, more: i64) {
 }
 
 #[tokio::test]
-async fn a_session_that_begins_and_is_saved_while_the_disk_is_full_is_recorded_once_there_is_room() {
+async fn a_session_that_begins_and_is_saved_while_the_disk_is_full_is_recorded_once_there_is_room()
+{
     let folder = Folder::new();
     let store = folder.open();
     store.flush().await;
@@ -485,7 +502,8 @@ async fn a_state_that_finds_no_room_in_the_queue_does_not_stop_later_ones() {
     store.save_state("s", saved("small", &[]));
     store.flush().await;
     let raw = Connection::open(folder.file()).unwrap();
-    let saved: String = raw.query_row("SELECT state FROM session_snapshots", [], |row| row.get(0)).unwrap();
+    let saved: String =
+        raw.query_row("SELECT state FROM session_snapshots", [], |row| row.get(0)).unwrap();
     assert_eq!(saved, "small");
 }
 
@@ -518,10 +536,14 @@ async fn saved_states_of_sessions_that_are_over_are_deleted_before_calls_are() {
 }
 
 #[tokio::test]
-async fn a_released_session_is_recoverable_while_its_server_runs_and_is_deleted_when_it_is_too_old() {
+async fn a_released_session_is_recoverable_while_its_server_runs_and_is_deleted_when_it_is_too_old()
+{
     let folder = Folder::new();
-    let store =
-        Store::open(&Config { retention: Retention { age: 0, bytes: u64::MAX }, ..folder.config() }).unwrap();
+    let store = Store::open(&Config {
+        retention: Retention { age: 0, bytes: u64::MAX },
+        ..folder.config()
+    })
+    .unwrap();
     for id in ["open", "released", "unsaved"] {
         store.session_begun(session(id));
     }
@@ -529,7 +551,10 @@ async fn a_released_session_is_recoverable_while_its_server_runs_and_is_deleted_
     for id in ["released", "unsaved"] {
         store.session_ended(id, SessionState::Recoverable);
     }
-    assert_eq!(state(&store, "unsaved").await.unwrap_or(SessionState::Closed), SessionState::Closed);
+    assert_eq!(
+        state(&store, "unsaved").await.unwrap_or(SessionState::Closed),
+        SessionState::Closed
+    );
     let mut looks = 0;
     while let Some(state) = state(&store, "released").await {
         assert_eq!(state, SessionState::Recoverable);
@@ -620,7 +645,8 @@ mod reading {
 
     #[tokio::test]
     async fn the_console_of_a_record_is_filtered_by_level_and_always_whole() {
-        let store = Store::open(&Config { store: Some("memory".into()), ..Config::default() }).unwrap();
+        let store =
+            Store::open(&Config { store: Some("memory".into()), ..Config::default() }).unwrap();
         let message = |level: &str| Message {
             level: level.into(),
             text: format!("a {level}"),

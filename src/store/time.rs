@@ -16,7 +16,10 @@ pub fn iso8601(millis: u64) -> String {
     let (days, rest) = (millis / DAY, millis % DAY);
     let (year, month, day) = civil(days);
     let (hours, minutes, seconds) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{:03}Z", rest % 1000)
+    format!(
+        "{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{:03}Z",
+        rest % 1000
+    )
 }
 
 /// The date of a day counted from 1970, in the calendar that counts years from March, so that the day that leap

@@ -45,7 +45,10 @@ struct Job {
 }
 
 impl Job {
-    fn new(bytes: usize, work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static) -> Self {
+    fn new(
+        bytes: usize,
+        work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
+    ) -> Self {
         Self { work: Box::new(work), bytes, done: None, settle: None }
     }
 }
@@ -75,21 +78,36 @@ impl State {
 }
 
 impl Writer {
-    pub fn start(connection: Connection, retention: Retention, path: Option<PathBuf>) -> Result<Self> {
+    pub fn start(
+        connection: Connection,
+        retention: Retention,
+        path: Option<PathBuf>,
+    ) -> Result<Self> {
         let (jobs, queue) = sync_channel(QUEUE);
         let state = Arc::<State>::default();
         let loop_state = Arc::downgrade(&state);
         let name = path.map_or("memory".to_owned(), |path| path.display().to_string());
         let trimmer = Trimmer::new(retention);
-        let desk = Desk { connection, state: loop_state, trimmer, name, failing: false, broken: false };
-        thread::Builder::new().name("troupe-record".to_owned()).spawn(move || run(desk, &queue)).map_err(
-            |error| TroupeError::new(ErrorCode::InternalError, format!("no thread for the record: {error}")),
-        )?;
+        let desk =
+            Desk { connection, state: loop_state, trimmer, name, failing: false, broken: false };
+        thread::Builder::new()
+            .name("troupe-record".to_owned())
+            .spawn(move || run(desk, &queue))
+            .map_err(|error| {
+                TroupeError::new(
+                    ErrorCode::InternalError,
+                    format!("no thread for the record: {error}"),
+                )
+            })?;
         Ok(Self { jobs, state })
     }
 
     /// Queues a write of the given number of bytes.
-    pub fn queue(&self, bytes: usize, work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static) {
+    pub fn queue(
+        &self,
+        bytes: usize,
+        work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
+    ) {
         self.send(Job::new(bytes, work));
     }
 
@@ -238,8 +256,10 @@ impl Desk {
 
     fn attempt(&self, batch: &[Job]) -> rusqlite::Result<()> {
         // Dropped without a commit it is taken back.
-        let transaction =
-            rusqlite::Transaction::new_unchecked(&self.connection, rusqlite::TransactionBehavior::Immediate)?;
+        let transaction = rusqlite::Transaction::new_unchecked(
+            &self.connection,
+            rusqlite::TransactionBehavior::Immediate,
+        )?;
         for job in batch {
             match (job.work)(&transaction) {
                 // One that contradicts the tables must not take the others with it.
@@ -261,14 +281,19 @@ impl Desk {
 
     fn tell(&self, error: &rusqlite::Error) {
         if !self.failing {
-            tracing::warn!("the record {} cannot be written ({error}); calls go on without it", self.name);
+            tracing::warn!(
+                "the record {} cannot be written ({error}); calls go on without it",
+                self.name
+            );
         }
     }
 
     fn tell_lost(&self) {
         let lost = self.state.upgrade().map_or(0, |state| state.lost.swap(0, Ordering::AcqRel));
         if lost > 0 {
-            tracing::warn!("{lost} entries of the record are lost: more came than could be written");
+            tracing::warn!(
+                "{lost} entries of the record are lost: more came than could be written"
+            );
         }
     }
 }

@@ -139,7 +139,10 @@ impl Outcome {
         const KEY: &str = "resumed";
         let Some(notice) = self.notice.take() else { return };
         match &mut self.result {
-            Ok(Answer::Json(Value::Object(facts)) | Answer::Pictured { facts: Value::Object(facts), .. }) => {
+            Ok(
+                Answer::Json(Value::Object(facts))
+                | Answer::Pictured { facts: Value::Object(facts), .. },
+            ) => {
                 facts.insert(KEY.to_owned(), notice.into());
             }
             Ok(_) => self.notice = Some(notice),
@@ -567,7 +570,10 @@ mod tests {
             changes: Some("~ button \"Gone\" [ref=e1]".into()),
             earlier_changes: Some("+ alert: Saved".into()),
             snapshot: Some("- button \"Gone\" [ref=e1]".into()),
-            file_chooser: Some(FileChooserAnswer { multiple: true, unsupported: Some(FILE_SYSTEM_ACCESS) }),
+            file_chooser: Some(FileChooserAnswer {
+                multiple: true,
+                unsupported: Some(FILE_SYSTEM_ACCESS),
+            }),
             page: Some(PlaceAnswer {
                 url: "http://a/".into(),
                 title: "A".into(),
@@ -589,7 +595,11 @@ mod tests {
                 url: "http://b/".into(),
                 crashed: Some(true),
             }),
-            new_pages: vec![PageInfo { page_id: "page-3".into(), url: "http://c/".into(), crashed: None }],
+            new_pages: vec![PageInfo {
+                page_id: "page-3".into(),
+                url: "http://c/".into(),
+                crashed: None,
+            }],
             download: Some(download(DownloadState::Completed("/out/file".into()))),
             downloads: vec![
                 download(DownloadState::InProgress),

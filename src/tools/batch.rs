@@ -82,7 +82,8 @@ impl BatchParameters {
     /// session is the one that the batch names, or else the session of its first step that works in one.
     pub fn sessions(&self, registry: &Registry) -> Option<(Option<String>, Vec<String>)> {
         let steps = self.steps.iter().filter(|step| registry.is_in_session(&step.tool));
-        let mut named = steps.map(|step| step.arguments.as_ref().and_then(named_session).map(str::to_owned));
+        let mut named =
+            steps.map(|step| step.arguments.as_ref().and_then(named_session).map(str::to_owned));
         let own = match &self.session_id {
             Some(id) => Some(id.clone()),
             None => named.next()?,

@@ -35,14 +35,18 @@ pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &Results
         // The pictures don't count; they go with facts that are few.
         Answer::Pictured { facts, pictures } => {
             let text = match &facts {
-                Value::String(text) => Some(text.clone()).filter(|text| text.chars().count() > budget),
+                Value::String(text) => {
+                    Some(text.clone()).filter(|text| text.chars().count() > budget)
+                }
                 facts => over(facts, budget),
             };
             let Some(text) = text else { return Answer::Pictured { facts, pictures } };
             let text = part(&results.keep(ref_id, text), 0, budget);
             return Answer::Pictured { facts: Value::String(text), pictures };
         }
-        Answer::Passed(result) => return Answer::Passed(passed::fit(result, ref_id, budget, results)),
+        Answer::Passed(result) => {
+            return Answer::Passed(passed::fit(result, ref_id, budget, results));
+        }
         Answer::Json(value) => match over(&value, budget) {
             Some(text) => text,
             None => return Answer::Json(value),
@@ -54,7 +58,8 @@ pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &Results
 
 /// An error within `budget`: a page can throw a text of any length.
 pub(super) fn fit_error(mut error: TroupeError, budget: usize) -> TroupeError {
-    let size = |error: &TroupeError| serde_json::to_string(error).map_or(0, |text| text.chars().count());
+    let size =
+        |error: &TroupeError| serde_json::to_string(error).map_or(0, |text| text.chars().count());
     if size(&error) <= budget {
         return error;
     }
@@ -103,7 +108,8 @@ pub(super) fn lines_with(kept: &KeptResult, wanted: &str, offset: usize, budget:
             line.to_owned()
         } else {
             let more = places.len() - 1;
-            let more = if more > 0 { format!(" ({more} more in this line)") } else { String::new() };
+            let more =
+                if more > 0 { format!(" ({more} more in this line)") } else { String::new() };
             excerpt(line, begin, end) + more.as_str()
         };
         let length = shown.chars().count() + 1;
@@ -155,7 +161,9 @@ fn excerpt(text: &str, begin: usize, end: usize) -> String {
     let right: String = after.chars().take(AROUND).collect();
     let dots = |cut: bool| if cut { "…" } else { "" };
     let more = after.chars().count() > AROUND;
-    format!("{}{left}{}{right}{}", dots(skipped > 0), &text[begin..end], dots(more)).trim().to_owned()
+    format!("{}{left}{}{right}{}", dots(skipped > 0), &text[begin..end], dots(more))
+        .trim()
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -181,7 +189,10 @@ mod tests {
     #[test]
     fn what_fits_is_left_as_it_is() {
         let results = Results::default();
-        assert_eq!(fit(Answer::Text("short".into()), "r", 5, &results), Answer::Text("short".into()));
+        assert_eq!(
+            fit(Answer::Text("short".into()), "r", 5, &results),
+            Answer::Text("short".into())
+        );
         let json = json!({"a": 1});
         assert_eq!(fit(Answer::Json(json.clone()), "r", 7, &results), Answer::Json(json));
         let text = "\"1\"\n";
@@ -212,7 +223,10 @@ mod tests {
     #[test]
     fn a_search_gives_the_lines_in_any_case() {
         let text = format!("first Line\n{}\nthe LINE that is wanted\n", "filler ".repeat(50));
-        assert_eq!(lines_with(&kept(&text), "line", 0, 1000), "first Line\nthe LINE that is wanted");
+        assert_eq!(
+            lines_with(&kept(&text), "line", 0, 1000),
+            "first Line\nthe LINE that is wanted"
+        );
         assert_eq!(lines_with(&kept(&text), "line", 3, 1000), "st Line\nthe LINE that is wanted");
         assert_eq!(lines_with(&kept("x"), "nothing", 0, 1000), "");
     }
@@ -221,7 +235,8 @@ mod tests {
     fn of_a_long_line_a_search_gives_what_is_around() {
         let text = format!("{}wanted{}wanted", "a".repeat(2000), "b".repeat(2000));
         let found = lines_with(&kept(&text), "WANTED", 0, 1000);
-        let expected = format!("…{}wanted{}… (1 more in this line)", "a".repeat(80), "b".repeat(80));
+        let expected =
+            format!("…{}wanted{}… (1 more in this line)", "a".repeat(80), "b".repeat(80));
         assert_eq!(found, expected);
     }
 
@@ -229,7 +244,8 @@ mod tests {
     fn a_search_with_many_lines_says_how_many_are_left_out() {
         let found = lines_with(&kept(&"ab\n".repeat(500)), "ab", 0, 500);
         assert!(
-            found.chars().count() <= 500 && found.ends_with("… 400 more lines: search for something longer"),
+            found.chars().count() <= 500
+                && found.ends_with("… 400 more lines: search for something longer"),
             "{found}"
         );
     }

@@ -102,7 +102,10 @@ impl RunningCall<'_> {
     fn note(&self, result: &'static str, outcome: &Outcome) {
         let took = self.begun.elapsed();
         self.calls.counts.get_or_create(&Called { tool: self.tool.clone(), outcome: result }).inc();
-        self.calls.seconds.get_or_create(&OfTool { tool: self.tool.clone() }).observe(took.as_secs_f64());
+        self.calls
+            .seconds
+            .get_or_create(&OfTool { tool: self.tool.clone() })
+            .observe(took.as_secs_f64());
         tracing::info!(
             tool = &*self.tool,
             session = outcome.session_id,

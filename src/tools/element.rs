@@ -15,10 +15,13 @@ use crate::{
 pub(super) fn tools() -> Vec<Tool> {
     let tool = |name, description| tool(name, Group::Element, description);
     vec![
-        tool("find_element", "Wait for an element and get its role, text, attributes, box and state.")
-            .read_only()
-            .concurrent()
-            .page(find_element),
+        tool(
+            "find_element",
+            "Wait for an element and get its role, text, attributes, box and state.",
+        )
+        .read_only()
+        .concurrent()
+        .page(find_element),
         tool("find_elements", "List every match with its ref.").read_only().page(find_elements),
         tool("element_exists", "Ask whether anything matches, without waiting.")
             .read_only()
@@ -31,7 +34,10 @@ pub(super) fn tools() -> Vec<Tool> {
             .read_only()
             .concurrent()
             .page(wait_for_selector),
-        tool("wait_for", "Wait until every given condition holds.").read_only().concurrent().page(wait_for),
+        tool("wait_for", "Wait until every given condition holds.")
+            .read_only()
+            .concurrent()
+            .page(wait_for),
     ]
 }
 
@@ -91,7 +97,8 @@ struct Visibility {
 
 async fn is_visible(call: PageCall, given: Target) -> Result<Visibility> {
     let found = call.page.presence(&given.selector).await?;
-    let reason = if found.exists { found.hidden_because } else { Some("nothing matches".to_owned()) };
+    let reason =
+        if found.exists { found.hidden_because } else { Some("nothing matches".to_owned()) };
     Ok(Visibility { visible: found.visible, exists: found.exists, reason })
 }
 
@@ -130,9 +137,14 @@ struct Waited {
 async fn wait_for_selector(call: PageCall, given: WaitForSelectorParameters) -> Result<Waited> {
     let state = given.state.unwrap_or(ElementState::Visible);
     let begun = Instant::now();
-    let found = call.page.wait_for_element(&given.selector, state, patience(&call, given.timeout)).await?;
-    let message =
-        format!("`{}` is {} after {} ms", given.selector, state.as_str(), begun.elapsed().as_millis());
+    let found =
+        call.page.wait_for_element(&given.selector, state, patience(&call, given.timeout)).await?;
+    let message = format!(
+        "`{}` is {} after {} ms",
+        given.selector,
+        state.as_str(),
+        begun.elapsed().as_millis()
+    );
     Ok(Waited { success: true, message, r#ref: found.r#ref, description: found.description })
 }
 
@@ -175,7 +187,8 @@ async fn wait_for(call: PageCall, given: WaitForParameters) -> Result<Waited> {
         page.wait_for_text_gone(text, patience).await?;
         outcomes.push(format!("the text `{text}` is gone"));
     }
-    let mut waited = Waited { success: true, message: String::new(), r#ref: None, description: None };
+    let mut waited =
+        Waited { success: true, message: String::new(), r#ref: None, description: None };
     if let Some(text) = &text {
         let found = page.wait_for_text(text, patience).await?;
         let place = found.r#as.map(|what| format!(" as a {what}")).unwrap_or_default();

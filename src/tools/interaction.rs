@@ -107,10 +107,11 @@ fn pointer_target(
     if selector.is_none() && position.is_none() {
         let [selector, position] = names;
         let problem = format!("`{selector}` or `{position}` is missing");
-        let violation = json!({"parameter": selector, "problem": problem, "reason": "MISSING_PARAMETER"});
-        return Err(missing(problem)
-            .detail("violations", json!([violation]))
-            .suggestion("pass a ref (e12) or another selector, or a position {x, y} in the viewport"));
+        let violation =
+            json!({"parameter": selector, "problem": problem, "reason": "MISSING_PARAMETER"});
+        return Err(missing(problem).detail("violations", json!([violation])).suggestion(
+            "pass a ref (e12) or another selector, or a position {x, y} in the viewport",
+        ));
     }
     Ok(PointerTarget { selector, position: position.map(Into::into) })
 }
@@ -205,7 +206,11 @@ struct FillParameters {
 }
 
 /// Awaits `typing`. If that types a secret, `page` remembers it for [`Page::holds_secret`].
-async fn with_secret<T>(page: &Page, is_secret: bool, typing: impl Future<Output = Result<T>>) -> Result<T> {
+async fn with_secret<T>(
+    page: &Page,
+    is_secret: bool,
+    typing: impl Future<Output = Result<T>>,
+) -> Result<T> {
     if !is_secret {
         return typing.await;
     }
@@ -322,7 +327,8 @@ async fn check(call: PageCall, given: TargetParameters) -> Result<ActionAnswer> 
 
 async fn uncheck(call: PageCall, given: TargetParameters) -> Result<ActionAnswer> {
     let timeout = call.action_timeout(given.timeout);
-    act(call, "Unchecked", async |page| page.set_checked(&given.selector, false, timeout).await).await
+    act(call, "Unchecked", async |page| page.set_checked(&given.selector, false, timeout).await)
+        .await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -350,8 +356,9 @@ struct ScrollParameters {
 async fn scroll(call: PageCall, given: ScrollParameters) -> Result<ActionAnswer> {
     let ScrollParameters { x, y, selector, position } = given;
     if x.is_none() && y.is_none() && selector.is_none() {
-        return Err(missing("`scroll` needs `x`, `y` or `selector`".to_owned())
-            .suggestion("`scroll` {y: 600} goes down, and {selector} brings an element into view"));
+        return Err(missing("`scroll` needs `x`, `y` or `selector`".to_owned()).suggestion(
+            "`scroll` {y: 600} goes down, and {selector} brings an element into view",
+        ));
     }
     let target = PointerTarget { selector, position: position.map(Into::into) };
     let options = ScrollOptions { target, x, y };
@@ -410,9 +417,11 @@ struct UploadParameters {
 async fn upload_file(call: PageCall, given: UploadParameters) -> Result<ActionAnswer> {
     let (config, names) = (call.config.clone(), given.files);
     let files: Vec<PathBuf> =
-        aside(move || names.iter().map(|name| files::resolve_input(&config, name)).collect()).await?;
+        aside(move || names.iter().map(|name| files::resolve_input(&config, name)).collect())
+            .await?;
     let timeout = call.action_timeout(None);
-    act(call, "Put files into", async |page| page.upload(&given.selector, &files, timeout).await).await
+    act(call, "Put files into", async |page| page.upload(&given.selector, &files, timeout).await)
+        .await
 }
 
 #[derive(Deserialize, JsonSchema)]

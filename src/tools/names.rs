@@ -39,9 +39,11 @@ fn named(line: &str) -> impl Iterator<Item = &'static Tool> {
 
 /// Whether this is where the row of `tool` begins: `tool("click", …)`, or a name on a line of its own after `tool(`.
 fn is_row(before: &str, line: &str, tool: &Tool) -> bool {
-    let begins =
-        ["tool", "acts", "goes"].iter().any(|row| line.contains(&format!("{row}(\"{}\"", tool.name)));
-    let alias = tool.properties.alias.is_some_and(|alias| line.contains(&format!(".alias(\"{alias}\"")));
+    let begins = ["tool", "acts", "goes"]
+        .iter()
+        .any(|row| line.contains(&format!("{row}(\"{}\"", tool.name)));
+    let alias =
+        tool.properties.alias.is_some_and(|alias| line.contains(&format!(".alias(\"{alias}\"")));
     begins || alias || before.trim_end().ends_with("tool(")
 }
 
@@ -61,7 +63,8 @@ fn only_its_row_names_a_tool() {
         let code = code.split("mod tests {").next().unwrap_or_default();
         let mut before = "";
         for (number, line) in (1..).zip(code.lines()) {
-            let is_code = !line.trim_start().starts_with("//") && !line.trim_start().starts_with('*');
+            let is_code =
+                !line.trim_start().starts_with("//") && !line.trim_start().starts_with('*');
             for tool in named(line) {
                 if is_code && !is_row(before, line, tool) {
                     wrong.push(format!("{name}:{number}: {}", line.trim()));

@@ -100,7 +100,8 @@ impl NavigateAnswer {
 async fn navigate(call: PageCall, given: NavigateParameters) -> Result<NavigateAnswer> {
     let url = allowed_url(&call.config, &given.url)?;
     let timeout = call.navigation_timeout(given.timeout);
-    let navigation = call.page.navigate(&url, given.wait_until.unwrap_or_default(), timeout).await?;
+    let navigation =
+        call.page.navigate(&url, given.wait_until.unwrap_or_default(), timeout).await?;
     Ok(NavigateAnswer::of(&call.page, navigation, call.overview).await)
 }
 
@@ -196,7 +197,8 @@ async fn pages(call: SessionCall, given: PagesParameters) -> Result<PagesAnswer>
             let url = given.url.as_deref().map(|url| allowed_url(&call.config, url)).transpose()?;
             let page = session.new_page().await?;
             if let Some(url) = url {
-                let arrived = page.navigate(&url, WaitUntil::Load, call.config.timeout_navigation).await?;
+                let arrived =
+                    page.navigate(&url, WaitUntil::Load, call.config.timeout_navigation).await?;
                 navigation = Some(NavigateAnswer::of(&page, arrived, call.overview).await);
             }
         }

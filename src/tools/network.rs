@@ -34,8 +34,12 @@ pub(super) fn tools() -> Vec<Tool> {
             "Answer requests to a URL in the server's place; without response no more.",
         )
         .page(mock_response),
-        tool("set_offline", Group::Network, "Cut the session off the network, or connect it again.")
-            .page(set_offline),
+        tool(
+            "set_offline",
+            Group::Network,
+            "Cut the session off the network, or connect it again.",
+        )
+        .page(set_offline),
         tool(
             "set_throttling",
             Group::Network,
@@ -105,8 +109,10 @@ async fn mock_response(call: PageCall, given: MockParameters) -> Result<Changed>
     let Some(response) = given.response else {
         let known = call.session.network_rules().await.mocks.iter().any(|mock| mock.url == url);
         if !known {
-            let problem =
-                format!("`response` is missing, and no mock for `{}` could be removed", url.as_str());
+            let problem = format!(
+                "`response` is missing, and no mock for `{}` could be removed",
+                url.as_str()
+            );
             return Err(TroupeError::new(ErrorCode::InvalidParameters, problem.clone())
                 .detail("reason", "MISSING_PARAMETER")
                 .detail("violations", json!([{"parameter": "response", "problem": problem}])));
@@ -128,11 +134,14 @@ async fn mock_response(call: PageCall, given: MockParameters) -> Result<Changed>
 impl MockResponse {
     fn mock(self, url: UrlPattern) -> Result<Mock> {
         let wrong = |parameter: &str, problem: &str| {
-            TroupeError::new(ErrorCode::InvalidParameters, format!("`response.{parameter}`: {problem}"))
-                .detail(
-                    "violations",
-                    json!([{"parameter": format!("response.{parameter}"), "problem": problem}]),
-                )
+            TroupeError::new(
+                ErrorCode::InvalidParameters,
+                format!("`response.{parameter}`: {problem}"),
+            )
+            .detail(
+                "violations",
+                json!([{"parameter": format!("response.{parameter}"), "problem": problem}]),
+            )
         };
         let mut headers = Vec::new();
         for (name, value) in self.headers.into_iter().flatten() {
@@ -167,7 +176,9 @@ impl MockResponse {
                 headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
                 headers.push(("content-type".to_owned(), named));
             }
-            (None, Some(guess)) if !named => headers.push(("content-type".to_owned(), guess.to_owned())),
+            (None, Some(guess)) if !named => {
+                headers.push(("content-type".to_owned(), guess.to_owned()))
+            }
             (None, _) => {}
         }
         Ok(Mock::new(url, self.status.unwrap_or(200), headers, body.as_bytes()))
@@ -220,9 +231,15 @@ async fn set_throttling(call: PageCall, given: ThrottlingParameters) -> Result<C
     if throttling == Throttling::default() {
         return Ok(changed("The network is as fast as it can be."));
     }
-    let told = |limit: Option<f64>| limit.map_or("no limit".to_owned(), |limit| format!("{limit} bytes/s"));
+    let told = |limit: Option<f64>| {
+        limit.map_or("no limit".to_owned(), |limit| format!("{limit} bytes/s"))
+    };
     let Throttling { download, upload, latency } = throttling;
-    Ok(changed(format!("Download: {}; upload: {}; latency: {latency} ms.", told(download), told(upload))))
+    Ok(changed(format!(
+        "Download: {}; upload: {}; latency: {latency} ms.",
+        told(download),
+        told(upload)
+    )))
 }
 
 #[derive(Deserialize, JsonSchema)]

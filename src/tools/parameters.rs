@@ -79,7 +79,9 @@ fn strip(schema: &mut Value, top: bool, nullable: bool) {
                 map.insert("items".into(), json!({}));
             }
             if let Some(Value::Object(properties)) = map.get_mut("properties") {
-                for property in properties.values_mut().filter(|property| **property == Value::Bool(true)) {
+                for property in
+                    properties.values_mut().filter(|property| **property == Value::Bool(true))
+                {
                     *property = json!({});
                 }
             }
@@ -87,13 +89,18 @@ fn strip(schema: &mut Value, top: bool, nullable: bool) {
                 values.retain(|value| !value.is_null());
             }
             // Required fields of an answer can be null, and the schema says so.
-            let required = map.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+            let required =
+                map.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
             for (key, value) in map.iter_mut() {
                 match value {
                     // The keys here are names: a property can be called `title`.
                     Value::Object(properties) if key == "properties" => {
                         for (name, property) in properties {
-                            strip(property, false, required.iter().any(|required| required == name));
+                            strip(
+                                property,
+                                false,
+                                required.iter().any(|required| required == name),
+                            );
                         }
                     }
                     value => strip(value, false, nullable),
@@ -147,7 +154,8 @@ pub(super) fn check(tool: &str, schema: &Value, given: Value) -> Result<Map<Stri
 fn make_whole(schema: &Value, value: &mut Value) {
     match value {
         Value::Number(number) if schema["type"] == "integer" => {
-            let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < MOST_EXACT);
+            let whole =
+                number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < MOST_EXACT);
             if let Some(whole) = whole.filter(|_| number.is_f64()) {
                 #[expect(clippy::cast_possible_truncation, reason = "whole, and far from the ends")]
                 let whole = whole as i64;
@@ -188,7 +196,12 @@ fn camel_case(schema: &Value, key: String) -> String {
     if schema["properties"][&camel].is_null() { key } else { camel }
 }
 
-fn check_object(schema: &Value, given: &Map<String, Value>, path: &str, violations: &mut Vec<Violation>) {
+fn check_object(
+    schema: &Value,
+    given: &Map<String, Value>,
+    path: &str,
+    violations: &mut Vec<Violation>,
+) {
     let none = Map::new();
     let properties = schema["properties"].as_object().unwrap_or(&none);
     for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
@@ -246,7 +259,8 @@ fn check_value(schema: &Value, value: &Value, path: &str, violations: &mut Vec<V
     }
     if let Some(number) = value.as_f64() {
         // Unsigned parameters lose their `minimum: 0` in the listing: it goes without saying.
-        let least = schema["minimum"].as_f64().unwrap_or(if kind == "integer" { 0.0 } else { f64::MIN });
+        let least =
+            schema["minimum"].as_f64().unwrap_or(if kind == "integer" { 0.0 } else { f64::MIN });
         let most = schema["maximum"].as_f64().unwrap_or(f64::MAX);
         if number < least || number > most {
             let range = if most == f64::MAX {
@@ -285,9 +299,14 @@ fn wrong(path: &str, expected: &str, found: &Value) -> Violation {
 }
 
 fn refusal(tool: &str, violations: Vec<Violation>, schema: &Value) -> TroupeError {
-    let problems: Vec<&str> = violations.iter().map(|violation| violation.problem.as_str()).collect();
-    let mut takes: Vec<&str> =
-        schema["properties"].as_object().into_iter().flat_map(Map::keys).map(String::as_str).collect();
+    let problems: Vec<&str> =
+        violations.iter().map(|violation| violation.problem.as_str()).collect();
+    let mut takes: Vec<&str> = schema["properties"]
+        .as_object()
+        .into_iter()
+        .flat_map(Map::keys)
+        .map(String::as_str)
+        .collect();
     takes.sort_unstable();
     let list: Vec<Value> = violations
         .iter()
@@ -330,14 +349,15 @@ mod tests {
 
     #[test]
     fn negative_counts_are_refused() {
-        let error =
-            check("click", &schema::<Sample>(), json!({"selector": "a", "clickCount": -1})).unwrap_err();
+        let error = check("click", &schema::<Sample>(), json!({"selector": "a", "clickCount": -1}))
+            .unwrap_err();
         assert!(error.message.contains("at least 0"), "{error}");
     }
 
     #[test]
     fn a_whole_number_may_be_written_with_a_point() {
-        let given = check("click", &schema::<Sample>(), json!({"selector": "a", "clickCount": 2.0}));
+        let given =
+            check("click", &schema::<Sample>(), json!({"selector": "a", "clickCount": 2.0}));
         assert_eq!(given.unwrap()["clickCount"], json!(2));
         for wrong in [json!(2.5), json!(1e300), json!(-1.0)] {
             let given = json!({"selector": "a", "clickCount": wrong});

@@ -48,10 +48,15 @@ pub(super) fn telling(progress: Progress) -> OnProgress {
 pub(super) fn without_pictures(result: &Value) -> (Value, Vec<store::Picture>) {
     let mut result = result.clone();
     let mut pictures = Vec::new();
-    for part in result["content"].as_array_mut().into_iter().flatten().filter(|part| part["type"] == "image")
+    for part in result["content"]
+        .as_array_mut()
+        .into_iter()
+        .flatten()
+        .filter(|part| part["type"] == "image")
     {
         let mime_type = part["mimeType"].as_str().unwrap_or("image/png").to_owned();
-        let Some(picture) = store::Picture::decoded(&mime_type, part["data"].as_str().unwrap_or_default())
+        let Some(picture) =
+            store::Picture::decoded(&mime_type, part["data"].as_str().unwrap_or_default())
         else {
             continue;
         };
@@ -106,13 +111,19 @@ pub(super) fn mask_typed(result: &mut Value, typed: &[&str], mask: &str) {
 
 /// The texts that a call types into fields with a secret description.
 pub(super) fn secrets(arguments: &Map<String, Value>) -> Vec<String> {
-    let lists = ["fields", "elements"].iter().filter_map(|name| arguments.get(*name)?.as_array()).flatten();
+    let lists =
+        ["fields", "elements"].iter().filter_map(|name| arguments.get(*name)?.as_array()).flatten();
     let fields = lists.filter_map(Value::as_object).chain([arguments]);
     let secret = fields.filter(|field| {
-        let words = ["element", "name", "target", "ref"].iter().filter_map(|name| field.get(*name)?.as_str());
-        words.map(str::to_lowercase).any(|words| SECRET_WORDS.iter().any(|secret| words.contains(secret)))
+        let words = ["element", "name", "target", "ref"]
+            .iter()
+            .filter_map(|name| field.get(*name)?.as_str());
+        words
+            .map(str::to_lowercase)
+            .any(|words| SECRET_WORDS.iter().any(|secret| words.contains(secret)))
     });
-    let values = secret.filter_map(|field| field.get("text").or_else(|| field.get("value"))?.as_str());
+    let values =
+        secret.filter_map(|field| field.get("text").or_else(|| field.get("value"))?.as_str());
     values.map(str::to_owned).collect()
 }
 
@@ -155,7 +166,8 @@ mod tests {
     #[test]
     fn what_is_typed_into_a_field_that_is_called_secret_is_a_secret() {
         let arguments = |value: Value| value.as_object().cloned().unwrap_or_default();
-        let typed = arguments(json!({"element": "Password field", "target": "e5", "text": "hunter2"}));
+        let typed =
+            arguments(json!({"element": "Password field", "target": "e5", "text": "hunter2"}));
         assert_eq!(secrets(&typed), ["hunter2"]);
         let form = arguments(json!({"fields": [
             {"name": "User", "target": "e4", "value": "me"}, {"name": "API token", "target": "e5", "value": "t0k3n"},

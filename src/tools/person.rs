@@ -108,7 +108,9 @@ async fn ask_user(call: ServerCall, given: AskParameters) -> Result<Asked> {
             Asked { content: Some(content), ..told(Action::Accept, "The person has answered.") }
         }
         Reply::Declined => told(Action::Decline, "The person does not want to answer."),
-        Reply::Cancelled => told(Action::Cancel, "The person has closed the question without an answer."),
+        Reply::Cancelled => {
+            told(Action::Cancel, "The person has closed the question without an answer.")
+        }
         Reply::Unavailable(reason) => told(
             Action::Unavailable,
             &format!(

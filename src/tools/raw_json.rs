@@ -16,8 +16,9 @@ pub(super) fn rewrite(text: &str, before: &Value, after: &Value) -> String {
     if before == after && !may_have_repeated_fields(text, before) {
         return text.to_owned();
     }
-    let whole =
-        serde_json::from_str::<&RawValue>(text).ok().filter(|_| !may_have_repeated_fields(text, before));
+    let whole = serde_json::from_str::<&RawValue>(text)
+        .ok()
+        .filter(|_| !may_have_repeated_fields(text, before));
     let Some(whole) = whole else { return after.to_string() };
     let mut edits = Vec::new();
     collect(text, whole, before, after, &mut edits);
@@ -46,7 +47,9 @@ fn collect(
     let end = begin + part.get().len();
     let replacement = || (begin..end, after.to_string());
     match (before, after) {
-        (Value::Object(old), Value::Object(new)) if old.keys().all(|name| new.contains_key(name)) => {
+        (Value::Object(old), Value::Object(new))
+            if old.keys().all(|name| new.contains_key(name)) =>
+        {
             let Ok(Fields(fields)) = serde_json::from_str(part.get()) else {
                 return edits.push(replacement());
             };

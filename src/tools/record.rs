@@ -17,7 +17,9 @@ use crate::{
     offload,
     page::check_log,
     session::KeptResult,
-    store::{CursorOf, Message, NewestMessages, Reading, Record, RecordFilter, SessionFilter, Summary},
+    store::{
+        CursorOf, Message, NewestMessages, Reading, Record, RecordFilter, SessionFilter, Summary,
+    },
 };
 
 /// Default number of listed calls.
@@ -57,7 +59,9 @@ async fn get_content(call: ServerCall, given: ContentParameters) -> Result<Conte
     let (session_id, ref_id) = (given.session_id.as_deref(), given.ref_id.as_deref());
     let only_text = |text: String| Content { text, ..Content::default() };
     let Some(record) = find_record(&call, session_id, ref_id).await? else {
-        if let Some(taken) = ref_id.and_then(|ref_id| screenshots::screenshot_of(&call, session_id, ref_id)) {
+        if let Some(taken) =
+            ref_id.and_then(|ref_id| screenshots::screenshot_of(&call, session_id, ref_id))
+        {
             return Ok(Content { pictures: vec![taken], ..Content::default() });
         }
         let kept = find_kept(&call, session_id, ref_id)?;
@@ -65,8 +69,11 @@ async fn get_content(call: ServerCall, given: ContentParameters) -> Result<Conte
     };
     let kept = |text: String| KeptResult::of(&record.ref_id, text);
     let bytes = record.bytes();
-    if given.offset.is_some() || given.search_for.as_deref().is_some_and(|wanted| !wanted.is_empty()) {
-        return offload::in_place(bytes, || read(&kept(record.content()), &given, budget)).map(only_text);
+    if given.offset.is_some()
+        || given.search_for.as_deref().is_some_and(|wanted| !wanted.is_empty())
+    {
+        return offload::in_place(bytes, || read(&kept(record.content()), &given, budget))
+            .map(only_text);
     }
     let cursor_of = match (&given.ref_id, &record.session_id) {
         (None, Some(session)) if record.shows_page() => CursorOf::Session(session.clone()),
@@ -82,7 +89,8 @@ async fn get_content(call: ServerCall, given: ContentParameters) -> Result<Conte
     });
     // A call that is named is asked for again: its images have no cursor.
     let has_images = given.ref_id.is_some() || !text.is_empty();
-    let pictures = if has_images { screenshots::recorded(&call, &record.ref_id).await? } else { Vec::new() };
+    let pictures =
+        if has_images { screenshots::recorded(&call, &record.ref_id).await? } else { Vec::new() };
     Ok(Content { text, pictures })
 }
 
@@ -116,7 +124,8 @@ pub(super) async fn find_record(
     let found = match ref_id {
         Some(ref_id) => store.record(ref_id).await?,
         None => {
-            let sessions = session_id.map_or_else(|| call.connection.known(), |id| vec![id.to_owned()]);
+            let sessions =
+                session_id.map_or_else(|| call.connection.known(), |id| vec![id.to_owned()]);
             // A call that shows no page, such as session_resume, does not stand between the client and the page's changes.
             match store.newest_record(sessions.clone(), true).await? {
                 Some(page) => Some(page),
@@ -141,7 +150,11 @@ pub(super) async fn find_record(
 
 /// Finds a result that is stored without a record: in the named session, or in those of this client and its other
 /// calls.
-fn find_kept(call: &ServerCall, session_id: Option<&str>, ref_id: Option<&str>) -> Result<KeptResult> {
+fn find_kept(
+    call: &ServerCall,
+    session_id: Option<&str>,
+    ref_id: Option<&str>,
+) -> Result<KeptResult> {
     let mut found = match session_id {
         Some(id) => {
             call.connection.check_reach(&call.manager, id)?;
@@ -164,7 +177,8 @@ fn find_kept(call: &ServerCall, session_id: Option<&str>, ref_id: Option<&str>) 
                 "repeat the call that gave it",
             )
         };
-        TroupeError::new(ErrorCode::RecordNotFound, format!("{what} {where_}")).suggestion(suggestion)
+        TroupeError::new(ErrorCode::RecordNotFound, format!("{what} {where_}"))
+            .suggestion(suggestion)
     })
 }
 
@@ -221,11 +235,13 @@ async fn get_console_content(call: ServerCall, given: ConsoleParameters) -> Resu
 }
 
 fn no_record(ref_id: &str, records: bool) -> TroupeError {
-    let error = TroupeError::new(ErrorCode::RecordNotFound, format!("no call `{ref_id}` is in the record"));
+    let error =
+        TroupeError::new(ErrorCode::RecordNotFound, format!("no call `{ref_id}` is in the record"));
     if records {
         return error.suggestion("list_requests tells which there are");
     }
-    error.suggestion("nothing is recorded (--store none); without refId, the last messages are told")
+    error
+        .suggestion("nothing is recorded (--store none); without refId, the last messages are told")
 }
 
 /// The console messages of a session's pages, also since its last call: the newest that fit into `budget` characters.
@@ -348,7 +364,11 @@ async fn list_requests(call: ServerCall, given: ListParameters) -> Result<Reques
     let filter = match given.session_id {
         Some(id) => {
             check_session(&call, &id).await?;
-            RecordFilter { sessions: vec![id], connection: None, limit: given.limit.unwrap_or(LISTED) }
+            RecordFilter {
+                sessions: vec![id],
+                connection: None,
+                limit: given.limit.unwrap_or(LISTED),
+            }
         }
         None => RecordFilter {
             sessions: call.connection.known(),
@@ -361,8 +381,8 @@ async fn list_requests(call: ServerCall, given: ListParameters) -> Result<Reques
     let mut room = call.manager.config().result_budget.saturating_sub(200);
     let mut requests = Vec::new();
     for entry in found.into_iter().map(RequestAnswer::from) {
-        let length =
-            serde_json::to_value(&entry).map_or(0, |value: Value| value.to_string().chars().count() + 1);
+        let length = serde_json::to_value(&entry)
+            .map_or(0, |value: Value| value.to_string().chars().count() + 1);
         if length > room {
             break;
         }

@@ -158,7 +158,11 @@ impl Recording {
         let session_id = session_id.or_else(|| outcome.session_id.as_deref().map(Into::into));
         let request = self.current(session_id)?;
         self.request = None;
-        let bytes = [&self.page_snapshot, &whole].into_iter().flatten().map(|text| text.len()).sum::<usize>()
+        let bytes = [&self.page_snapshot, &whole]
+            .into_iter()
+            .flatten()
+            .map(|text| text.len())
+            .sum::<usize>()
             + outcome.result.as_ref().map_or(0, Answer::bytes);
         let answer = offload::in_place(bytes, || self.answer(outcome, whole));
         let summary = Summary {
@@ -178,7 +182,8 @@ impl Recording {
 
     /// The answer as it is written: without secrets, with pictures decoded.
     fn answer(&mut self, outcome: &Outcome, whole: Option<Arc<str>>) -> NewAnswer {
-        let console = self.session.as_ref().map(|session| session.console().take()).unwrap_or_default();
+        let console =
+            self.session.as_ref().map(|session| session.console().take()).unwrap_or_default();
         let repeated = std::mem::take(&mut self.repeated);
         let (result, text, pictures) = self.result(outcome);
         let page_snapshot = match self.tool.properties.is_snapshot {
@@ -188,7 +193,8 @@ impl Recording {
         let test_ids = std::mem::take(&mut self.test_ids);
         NewAnswer {
             result,
-            test_ids: (!test_ids.is_empty()).then(|| self.masked_json(&Value::Object(test_ids)).into_owned()),
+            test_ids: (!test_ids.is_empty())
+                .then(|| self.masked_json(&Value::Object(test_ids)).into_owned()),
             page_snapshot,
             content: whole.map(|text| self.masked(text)),
             error_message: self.error_message(outcome),
@@ -228,7 +234,8 @@ impl Recording {
         for (index, typed) in typed_values(&self.tool, &mut params).into_iter().enumerate() {
             let known = self.passwords.as_ref().and_then(|passwords| passwords.get(index));
             let vault = self.session.as_ref().map(|session| session.secrets.vault());
-            let named = typed.value.as_str().zip(vault).and_then(|(name, vault)| vault.placeholder(name));
+            let named =
+                typed.value.as_str().zip(vault).and_then(|(name, vault)| vault.placeholder(name));
             if let Some(placeholder) = named {
                 *typed.value = placeholder.into();
             } else if known != Some(&false) && typed.value.is_string() {
@@ -245,7 +252,10 @@ impl Recording {
     }
 
     /// The answer as it is sent, its text, and its pictures.
-    fn result<'a>(&self, outcome: &'a Outcome) -> (String, Option<Cow<'a, str>>, Vec<store::Picture>) {
+    fn result<'a>(
+        &self,
+        outcome: &'a Outcome,
+    ) -> (String, Option<Cow<'a, str>>, Vec<store::Picture>) {
         if let Some(text) = &self.passed {
             let sent: Value = serde_json::from_str(text).unwrap_or_default();
             let (mut stored, pictures) = passed::without_pictures(&sent);
@@ -277,7 +287,10 @@ impl Recording {
         let mut content: Vec<Part<'_>> = text.iter().map(|text| Part::Text { text }).collect();
         let images = (1..).zip(&pictures);
         content.extend(
-            images.map(|(number, taken)| Part::Image { mime_type: &taken.mime_type, picture: number }),
+            images.map(|(number, taken)| Part::Image {
+                mime_type: &taken.mime_type,
+                picture: number,
+            }),
         );
         let is_error = outcome.result.is_err();
         // Strings and numbers: this cannot fail.
@@ -391,7 +404,9 @@ pub(super) fn redact(result: error::Result<Answer>, masks: &impl Masks) -> error
     match result {
         Ok(mut answer) => {
             match &mut answer {
-                Answer::Json(value) | Answer::Pictured { facts: value, .. } | Answer::Passed(value) => {
+                Answer::Json(value)
+                | Answer::Pictured { facts: value, .. }
+                | Answer::Passed(value) => {
                     masks.mask_json(value);
                 }
                 Answer::Text(text) => masks.mask_text(text),

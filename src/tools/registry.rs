@@ -27,7 +27,9 @@ use crate::{
     offload::{self, json_size},
     page::Entered,
     policy::vault::Vault,
-    session::{Admitted, Backend, Browsers, Clock, Connection, Session, SessionManager, SystemClock, Turn},
+    session::{
+        Admitted, Backend, Browsers, Clock, Connection, Session, SessionManager, SystemClock, Turn,
+    },
     store::Store,
     upstream::{Offered, Upstreams},
 };
@@ -120,7 +122,9 @@ impl Registry {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let backend: Arc<dyn Backend> = match &upstreams {
             Some(upstreams) => upstreams.clone(),
-            None => Browsers::new(config.clone(), engine::for_config(config.clone())?, clock.clone()),
+            None => {
+                Browsers::new(config.clone(), engine::for_config(config.clone())?, clock.clone())
+            }
         };
         let store = Store::open(&config)?;
         let registry = Self::new(SessionManager::new(config, backend, clock, store))?;
@@ -172,7 +176,10 @@ impl Registry {
 
     /// Waits until no call runs, or `--drain-timeout` has passed.
     pub async fn drain(&self) {
-        if tokio::time::timeout(self.manager.config().drain_timeout, self.calls.idle()).await.is_err() {
+        if tokio::time::timeout(self.manager.config().drain_timeout, self.calls.idle())
+            .await
+            .is_err()
+        {
             tracing::info!("calls are cancelled: they did not finish within --drain-timeout");
         }
     }
@@ -207,7 +214,8 @@ impl Registry {
         let mut passed = self.passed.lock();
         if !Arc::ptr_eq(&passed.offered, &offered) {
             let tools = offered.iter().map(Tool::passed_through);
-            let tools = tools.filter(|tool| is_chosen(config, tool) && self.native(&tool.name).is_none());
+            let tools =
+                tools.filter(|tool| is_chosen(config, tool) && self.native(&tool.name).is_none());
             *passed = PassedTools { rows: tools.map(Arc::new).collect(), offered: offered.clone() };
         }
         passed.rows.clone()
@@ -245,7 +253,10 @@ impl Registry {
 
     /// The native tool with this effect on the life of a session.
     pub fn of_lifecycle(lifecycle: Lifecycle) -> &'static str {
-        TOOLS.iter().find(|tool| tool.properties.lifecycle == Some(lifecycle)).map_or("", |tool| &tool.name)
+        TOOLS
+            .iter()
+            .find(|tool| tool.properties.lifecycle == Some(lifecycle))
+            .map_or("", |tool| &tool.name)
     }
 
     /// The native tool with this name or alias, listed or not.
@@ -278,7 +289,8 @@ impl Registry {
         if let Some(error) = self.removed(name) {
             return Ok(Err(error));
         }
-        let names = self.listed.iter().map(|tool| &*tool.name).chain(passed.iter().map(|tool| &*tool.name));
+        let names =
+            self.listed.iter().map(|tool| &*tool.name).chain(passed.iter().map(|tool| &*tool.name));
         let near = crate::config::nearest(name, names);
         Err(UnknownTool { name: name.to_owned(), near: near.map(str::to_owned) })
     }
@@ -287,23 +299,28 @@ impl Registry {
     fn removed(&self, name: &str) -> Option<TroupeError> {
         let config = self.manager.config();
         let offered = self.upstreams.as_ref().map(|upstreams| upstreams.known_tools());
-        let passed = offered.iter().flat_map(|offered| offered.iter()).find(|offered| offered.name == name);
+        let passed =
+            offered.iter().flat_map(|offered| offered.iter()).find(|offered| offered.name == name);
         if let Some(passed) = passed {
-            return removal(config, &Tool::passed_through(passed)).map(|removal| removal.error(name));
+            return removal(config, &Tool::passed_through(passed))
+                .map(|removal| removal.error(name));
         }
-        let tool = Self::row(name).filter(|tool| self.upstreams.is_none() || is_beside_upstream(tool))?;
+        let tool =
+            Self::row(name).filter(|tool| self.upstreams.is_none() || is_beside_upstream(tool))?;
         removal(config, tool).map(|removal| removal.error(name))
     }
 
     /// Makes the suggestion of `error` name only tools that this server offers.
     pub fn with_offered_tools(&self, mut error: TroupeError) -> TroupeError {
         let is_offered = |name: &str| self.known(name).is_some();
-        let fallback = |name: &str| match self.removed(name).and_then(|removed| removed.suggestion) {
+        let fallback = |name: &str| match self.removed(name).and_then(|removed| removed.suggestion)
+        {
             Some(suggestion) => suggestion,
             None => OFFER_MORE.to_owned(),
         };
-        error.suggestion =
-            error.suggestion.map(|suggestion| with_offered_tools(&suggestion, is_offered, fallback));
+        error.suggestion = error
+            .suggestion
+            .map(|suggestion| with_offered_tools(&suggestion, is_offered, fallback));
         error
     }
 
@@ -332,8 +349,9 @@ impl Registry {
         let outcome = running.outcome();
         let budget = if invocation.whole { usize::MAX } else { config.result_budget };
         // Results of tools that concern the server itself are always complete.
-        let by_reference =
-            config.responses == Responses::Ref && !invocation.whole && !matches!(tool.run, Run::Server(_));
+        let by_reference = config.responses == Responses::Ref
+            && !invocation.whole
+            && !matches!(tool.run, Run::Server(_));
         let connection = invocation.connection.clone();
         let mut recording = offload::in_place(json_size(&invocation.arguments), || {
             Recording::new(
@@ -395,7 +413,8 @@ impl Registry {
         outcome: &mut Outcome,
         recording: &mut Recording,
     ) -> Result<Answer> {
-        let overview = invocation.overview.unwrap_or_else(|| self.returns_overview(invocation.whole));
+        let overview =
+            invocation.overview.unwrap_or_else(|| self.returns_overview(invocation.whole));
         let Invocation {
             tool: name,
             arguments,
@@ -424,7 +443,8 @@ impl Registry {
             let named = session.iter().filter_map(|name| given.remove(*name)).next();
             recording.called_with(&given);
             let mut place = Map::from_iter(named.map(|named| ("sessionId".to_owned(), named)));
-            let (session, _place) = self.admit(&mut place, &connection, turn, &held, outcome).await?;
+            let (session, _place) =
+                self.admit(&mut place, &connection, turn, &held, outcome).await?;
             recording.begin(Some(session.clone())).await;
             for secret in passed::secrets(&given) {
                 session.secrets.add(&secret);
@@ -453,7 +473,8 @@ impl Registry {
                 connection.pass(turn).await;
                 recording.begin(None).await;
                 let call = ServerCall { manager: self.manager.clone(), connection, person };
-                let mut answer = offload::in_place(bytes, || run(call, Value::Object(given)))?.await?;
+                let mut answer =
+                    offload::in_place(bytes, || run(call, Value::Object(given)))?.await?;
                 tool.add_alias_fields(&name, &mut answer);
                 if let Answer::Json(value) = &answer
                     && let Some(id) = value["sessionId"].as_str()
@@ -478,21 +499,27 @@ impl Registry {
                     .await;
                 };
                 // The batch keeps its turn in every session until it ends: no other call runs between its steps.
-                let admitted = connection.admit(&self.manager, own.as_deref(), &others, turn).await?;
-                let held: Arc<[_]> = admitted.iter().map(|admitted| admitted.session.clone()).collect();
+                let admitted =
+                    connection.admit(&self.manager, own.as_deref(), &others, turn).await?;
+                let held: Arc<[_]> =
+                    admitted.iter().map(|admitted| admitted.session.clone()).collect();
                 outcome.session_id = Some(held[0].id.to_string());
                 outcome.notice = held[0].take_notice();
                 recording.begin(Some(held[0].clone())).await;
-                batch::run(self, &connection, given, held, Taken { whole, overview }, &progress).await
+                batch::run(self, &connection, given, held, Taken { whole, overview }, &progress)
+                    .await
             }
             Run::Session(run) => {
-                let (session, _place) = self.admit(&mut given, &connection, turn, &held, outcome).await?;
+                let (session, _place) =
+                    self.admit(&mut given, &connection, turn, &held, outcome).await?;
                 recording.begin(Some(session.clone())).await;
                 let config = self.manager.config().clone();
                 let call = SessionCall { session: session.clone(), overview, config };
                 let _change = change(tool, &session);
                 session
-                    .run(async { offload::in_place(bytes, || run(call, Value::Object(given)))?.await })
+                    .run(async {
+                        offload::in_place(bytes, || run(call, Value::Object(given)))?.await
+                    })
                     .await
             }
             Run::Upstream { .. } => {
@@ -500,7 +527,8 @@ impl Registry {
             }
             Run::Page(run) => {
                 let page_id = given.remove("pageId");
-                let (session, mut place) = self.admit(&mut given, &connection, turn, &held, outcome).await?;
+                let (session, mut place) =
+                    self.admit(&mut given, &connection, turn, &held, outcome).await?;
                 recording.begin(Some(session.clone())).await;
                 let server = ServerCall { manager: self.manager.clone(), connection, person };
                 let work = async {
@@ -598,7 +626,8 @@ impl Drop for Change {
     }
 }
 
-const OFFER_MORE: &str = "use the tools that this server lists, or offer more with --tools and --no-tools";
+const OFFER_MORE: &str =
+    "use the tools that this server lists, or offer more with --tools and --no-tools";
 
 /// The option of the configuration by which a tool is not offered, and what to do instead.
 struct Removal {
@@ -612,13 +641,16 @@ impl Removal {
     fn error(self, tool: &str) -> TroupeError {
         let rule = option_of_flag(self.option).map(|(option, _)| option.key());
         let message = format!("`{tool}` is disabled on this server by `--{}`", self.option);
-        TroupeError::new(ErrorCode::BlockedByPolicy, message).detail("rule", rule).suggestion(self.suggestion)
+        TroupeError::new(ErrorCode::BlockedByPolicy, message)
+            .detail("rule", rule)
+            .suggestion(self.suggestion)
     }
 }
 
 /// Returns why the configuration does not offer `tool`; `None` if it does.
 fn removal(config: &Config, tool: &Tool) -> Option<Removal> {
-    if let Some(switch) = tool.properties.switch.filter(|switch| !(switch.is_on)(&config.security)) {
+    if let Some(switch) = tool.properties.switch.filter(|switch| !(switch.is_on)(&config.security))
+    {
         let Switch { option, suggestion, .. } = switch;
         return Some(Removal { option, suggestion });
     }
@@ -641,7 +673,9 @@ fn removal(config: &Config, tool: &Tool) -> Option<Removal> {
 fn means(word: &str, tool: &Tool) -> bool {
     match word {
         "native" | "all" => true,
-        _ => word.strip_prefix("group:").map_or(word == tool.name, |group| group == tool.group.as_str()),
+        _ => word
+            .strip_prefix("group:")
+            .map_or(word == tool.name, |group| group == tool.group.as_str()),
     }
 }
 
@@ -659,7 +693,8 @@ fn is_beside_upstream(tool: &Tool) -> bool {
 /// not known yet.
 fn select(config: &Config) -> Result<Vec<&'static Tool>> {
     if config.upstream.command.is_some() {
-        let chosen = TOOLS.iter().filter(|tool| is_beside_upstream(tool) && is_chosen(config, tool));
+        let chosen =
+            TOOLS.iter().filter(|tool| is_beside_upstream(tool) && is_chosen(config, tool));
         return Ok(chosen.collect());
     }
     for word in config.tools.iter().chain(&config.no_tools) {
@@ -674,7 +709,9 @@ fn select(config: &Config) -> Result<Vec<&'static Tool>> {
     }
     let named = |tool: &&Tool| config.tools.iter().any(|word| *word == tool.name);
     for tool in TOOLS.iter().filter(named) {
-        if let Some(switch) = tool.properties.switch.filter(|switch| !(switch.is_on)(&config.security)) {
+        if let Some(switch) =
+            tool.properties.switch.filter(|switch| !(switch.is_on)(&config.security))
+        {
             let (option, name) = (switch.option, &tool.name);
             return Err(TroupeError::new(
                 ErrorCode::InvalidParameters,
@@ -709,7 +746,11 @@ mod tests {
         let mut names = HashSet::new();
         for tool in TOOLS.iter() {
             assert!(names.insert(&*tool.name), "`{}` is there twice", tool.name);
-            assert!(!tool.description.contains('\n') && tool.description.len() > 20, "{}", tool.name);
+            assert!(
+                !tool.description.contains('\n') && tool.description.len() > 20,
+                "{}",
+                tool.name
+            );
             assert_eq!(tool.input["type"], "object", "{}", tool.name);
         }
     }
@@ -732,7 +773,8 @@ mod tests {
     fn tools_are_chosen_by_name_and_by_group() {
         let names = |tools: &[&str], no_tools: &[&str]| -> Result<Vec<&str>> {
             let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-            let config = Config { tools: owned(tools), no_tools: owned(no_tools), ..Config::default() };
+            let config =
+                Config { tools: owned(tools), no_tools: owned(no_tools), ..Config::default() };
             Ok(select(&config)?.iter().map(|tool| &*tool.name).collect())
         };
         assert_eq!(names(&["navigate", "click"], &[]).unwrap(), ["navigate", "click"]);

@@ -8,7 +8,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 /// The prefix of the URIs of this server's resources.
 pub const SCHEME: &str = "playwright:///";
 /// Escapes all characters in a part of a path or a query, except the unreserved ones (RFC 3986) and `:`.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
+const ESCAPED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 /// A longer one names nothing of ours.
 const LONGEST: usize = 4096;
 
@@ -127,7 +128,8 @@ impl ResourceUri {
         }
         let rest = uri.strip_prefix(SCHEME).ok_or(UriError::Foreign)?;
         let rest = rest.split('#').next().unwrap_or_default();
-        let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
+        let (path, query) =
+            rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
         let parts = path.split('/').map(decode).collect::<Result<Vec<_>, _>>()?;
         let (kind, parts) = parts.split_first().ok_or(UriError::Malformed("it names no kind"))?;
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -137,8 +139,11 @@ impl ResourceUri {
         let selector = match query.filter(|query| !query.is_empty()) {
             None => None,
             Some(query) => {
-                let value = query.strip_prefix("selector=").filter(|_| kind == "element" && parts.len() == 2);
-                let value = value.ok_or(UriError::Malformed("only `element` has a query, `?selector=…`"))?;
+                let value = query
+                    .strip_prefix("selector=")
+                    .filter(|_| kind == "element" && parts.len() == 2);
+                let value = value
+                    .ok_or(UriError::Malformed("only `element` has a query, `?selector=…`"))?;
                 Some(decode(value)?)
             }
         };
@@ -151,7 +156,10 @@ impl ResourceUri {
             ("page", _) => return wrong("page", "{sessionId}/{pageId}"),
             ("element", [session, page, reference]) => (
                 session,
-                ResourceKind::Element { page: (*page).to_owned(), reference: (*reference).to_owned() },
+                ResourceKind::Element {
+                    page: (*page).to_owned(),
+                    reference: (*reference).to_owned(),
+                },
             ),
             ("element", [session, page]) => (
                 session,
@@ -162,11 +170,14 @@ impl ResourceUri {
             ),
             ("element", _) => return wrong("element", "{sessionId}/{pageId}/{elementId}"),
             ("screenshot", [session]) => (session, ResourceKind::Screenshots),
-            ("screenshot", [session, page, at]) => {
-                (session, ResourceKind::Screenshot { page: (*page).to_owned(), at: (*at).to_owned() })
-            }
+            ("screenshot", [session, page, at]) => (
+                session,
+                ResourceKind::Screenshot { page: (*page).to_owned(), at: (*at).to_owned() },
+            ),
             ("screenshot", _) => return wrong("screenshot", "{sessionId}/{pageId}/{timestamp}"),
-            ("network-log", [session, page]) => (session, ResourceKind::NetworkLog((*page).to_owned())),
+            ("network-log", [session, page]) => {
+                (session, ResourceKind::NetworkLog((*page).to_owned()))
+            }
             ("network-log", _) => return wrong("network-log", "{sessionId}/{pageId}"),
             (other, _) => return Err(UriError::UnknownKind(other.to_owned())),
         };
@@ -202,13 +213,17 @@ impl fmt::Display for ResourceUri {
             }
             ResourceKind::Elements { page, selector } => {
                 write!(f, "{SCHEME}element/{session}/{}", encode(page))?;
-                selector.as_ref().map_or(Ok(()), |selector| write!(f, "?selector={}", encode(selector)))
+                selector
+                    .as_ref()
+                    .map_or(Ok(()), |selector| write!(f, "?selector={}", encode(selector)))
             }
             ResourceKind::Screenshots => write!(f, "{SCHEME}screenshot/{session}"),
             ResourceKind::Screenshot { page, at } => {
                 write!(f, "{SCHEME}screenshot/{session}/{}/{}", encode(page), encode(at))
             }
-            ResourceKind::NetworkLog(page) => write!(f, "{SCHEME}network-log/{session}/{}", encode(page)),
+            ResourceKind::NetworkLog(page) => {
+                write!(f, "{SCHEME}network-log/{session}/{}", encode(page))
+            }
         }
     }
 }

@@ -25,8 +25,9 @@ impl EarlierScreenshot {
     /// Reads `text`; `None` if it is neither a resource URI nor a UUID.
     pub fn parse(text: &str) -> Result<Option<Self>> {
         if text.starts_with(SCHEME) {
-            let uri = ResourceUri::parse(text)
-                .map_err(|error| TroupeError::new(ErrorCode::InvalidParameters, error.to_string()))?;
+            let uri = ResourceUri::parse(text).map_err(|error| {
+                TroupeError::new(ErrorCode::InvalidParameters, error.to_string())
+            })?;
             return Ok(Some(Self::Uri(uri)));
         }
         Ok(uuid::Uuid::parse_str(text).is_ok().then(|| Self::RefId(text.to_owned())))
@@ -37,7 +38,8 @@ impl EarlierScreenshot {
         let ref_id = match self {
             Self::Uri(ResourceUri { session, kind: ResourceKind::Screenshot { page, at } }) => {
                 call.connection.check_reach(&call.manager, &session)?;
-                return screenshot_at(&*call.manager.get(&session)?, &page, &at).map(|taken| picture(&taken));
+                return screenshot_at(&*call.manager.get(&session)?, &page, &at)
+                    .map(|taken| picture(&taken));
             }
             Self::Uri(uri) => {
                 let problem = format!("`{uri}` is not the URI of a screenshot");
@@ -50,8 +52,9 @@ impl EarlierScreenshot {
             return Ok(taken);
         }
         let missing = |problem: String| {
-            TroupeError::new(ErrorCode::RecordNotFound, problem)
-                .suggestion("take one with `screenshot` {\"path\": \"before.png\"}, and give its path")
+            TroupeError::new(ErrorCode::RecordNotFound, problem).suggestion(
+                "take one with `screenshot` {\"path\": \"before.png\"}, and give its path",
+            )
         };
         let Some(record) = find_record(call, None, Some(&ref_id)).await? else {
             return Err(missing(format!("no screenshot of a call `{ref_id}` is kept")));
@@ -61,7 +64,9 @@ impl EarlierScreenshot {
             Registry::row(&record.tool).is_some_and(|tool| tool.answer == AnswerKind::Image);
         let recorded = if takes_screenshots { recorded(call, &ref_id).await? } else { Vec::new() };
         let first = recorded.into_iter().next();
-        first.ok_or_else(|| missing(format!("the call `{ref_id}` ({}) took no screenshot", record.tool)))
+        first.ok_or_else(|| {
+            missing(format!("the call `{ref_id}` ({}) took no screenshot", record.tool))
+        })
     }
 }
 
@@ -78,10 +83,15 @@ fn encoded(picture: store::Picture) -> Picture {
 }
 
 /// Returns the screenshot that the call `ref_id` took, if a session that the client reaches still has it.
-pub(super) fn screenshot_of(call: &ServerCall, session_id: Option<&str>, ref_id: &str) -> Option<Picture> {
+pub(super) fn screenshot_of(
+    call: &ServerCall,
+    session_id: Option<&str>,
+    ref_id: &str,
+) -> Option<Picture> {
     let mut sessions = call.manager.list();
     sessions.retain(|session| {
-        session_id.is_none_or(|id| *id == *session.id) && call.connection.reaches(&call.manager, &session.id)
+        session_id.is_none_or(|id| *id == *session.id)
+            && call.connection.reaches(&call.manager, &session.id)
     });
     let mut taken = sessions.iter().flat_map(|session| session.screenshots());
     taken.find(|taken| *taken.ref_id == *ref_id).map(|taken| picture(&taken))
@@ -97,12 +107,15 @@ pub fn screenshot_at(session: &Session, page: &str, at: &str) -> Result<Arc<Scre
     let is_meant = |taken: &Arc<Screenshot>| {
         let name = timestamp(taken.captured_at);
         taken.page_id == page
-            && (name == at || second.as_ref().is_some_and(|second| name.starts_with(second.as_str())))
+            && (name == at
+                || second.as_ref().is_some_and(|second| name.starts_with(second.as_str())))
     };
     session.screenshots().into_iter().find(is_meant).ok_or_else(|| {
         TroupeError::new(
             ErrorCode::RecordNotFound,
-            format!("no screenshot of `{page}` at `{at}` is kept: only the last ones of a session are"),
+            format!(
+                "no screenshot of `{page}` at `{at}` is kept: only the last ones of a session are"
+            ),
         )
         .suggestion("list the resources, or take another with `screenshot`")
     })

@@ -145,12 +145,14 @@ async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
         Some(given) => Some(storage_state(config, given).await?),
         None => None,
     };
-    let session = call.manager.create(CreateOptions { context: Some(context), storage_state }).await?;
+    let session =
+        call.manager.create(CreateOptions { context: Some(context), storage_state }).await?;
     call.connection.note_created(&call.manager, &session);
     Ok(Created {
         session_id: session.id.to_string(),
         expires_at: session.expires_at().unwrap_or_default(),
-        message: "The session is open. Pass its sessionId in later calls, and close it when done.".to_owned(),
+        message: "The session is open. Pass its sessionId in later calls, and close it when done."
+            .to_owned(),
     })
 }
 
@@ -212,7 +214,8 @@ async fn list(call: ServerCall, given: ListParameters) -> Result<Sessions> {
     if given.state.is_none_or(|state| state == StateParameter::Active) {
         let active = call.manager.list();
         let known = active.iter().filter(|session| {
-            call.connection.knows(&session.id) && call.connection.reaches(&call.manager, &session.id)
+            call.connection.knows(&session.id)
+                && call.connection.reaches(&call.manager, &session.id)
         });
         sessions.extend(known.map(|session| session.info()));
     }
@@ -250,7 +253,9 @@ async fn resume(call: ServerCall, given: ResumeParameters) -> Result<ResumedAnsw
     let SessionInfo { session_id, expires_at, pages, .. } = session.info();
     let message = match session.replayed().await {
         Some(replayed) => replayed_message(&replayed),
-        None => "The session is back. Refs of elements that are still there go on working.".to_owned(),
+        None => {
+            "The session is back. Refs of elements that are still there go on working.".to_owned()
+        }
     };
     Ok(ResumedAnswer { session_id, expires_at, pages, message })
 }
@@ -282,7 +287,11 @@ struct SavedState {
 
 async fn save_state(call: SessionCall, given: SaveParameters) -> Result<Large<SavedState>> {
     let state = call.session.storage_state().await?;
-    let told = format!("{} cookies and the storage of {} origins", state.cookies.len(), state.origins.len());
+    let told = format!(
+        "{} cookies and the storage of {} origins",
+        state.cookies.len(),
+        state.origins.len()
+    );
     let Some(name) = given.path else {
         let bytes = state.bytes();
         let message = format!("Saved {told}.");
@@ -298,8 +307,12 @@ async fn save_state(call: SessionCall, given: SaveParameters) -> Result<Large<Sa
     });
     let path = offload::in_place(text.len(), || write_secret(&call.config, &name, &text))?;
     let path = path.display().to_string();
-    let message = format!("Saved {told} to {path}. Whoever can read it is logged in as this session is.");
-    Ok(Large { bytes: 0, answer: SavedState { success: true, message, state: None, path: Some(path) } })
+    let message =
+        format!("Saved {told} to {path}. Whoever can read it is logged in as this session is.");
+    Ok(Large {
+        bytes: 0,
+        answer: SavedState { success: true, message, state: None, path: Some(path) },
+    })
 }
 
 /// Writes a new file below the output folder that only its owner may read.
@@ -310,7 +323,10 @@ fn write_secret(config: &Config, name: &str, text: &str) -> Result<PathBuf> {
         file.write_all(text.as_bytes())
     };
     write().map_err(|error: std::io::Error| {
-        TroupeError::new(ErrorCode::BrowserError, format!("`{}` cannot be written: {error}", path.display()))
+        TroupeError::new(
+            ErrorCode::BrowserError,
+            format!("`{}` cannot be written: {error}", path.display()),
+        )
     })?;
     Ok(path)
 }
@@ -340,7 +356,11 @@ struct Restored {
 async fn restore_state(call: SessionCall, given: RestoreParameters) -> Result<Restored> {
     let state = storage_state(&call.config, given.state).await?;
     let state = state.unmasked(call.session.secrets.vault());
-    let told = format!("{} cookies and the storage of {} origins", state.cookies.len(), state.origins.len());
+    let told = format!(
+        "{} cookies and the storage of {} origins",
+        state.cookies.len(),
+        state.origins.len()
+    );
     let page = call.session.restore_state(state).await?;
     Ok(Restored {
         success: true,
@@ -390,6 +410,7 @@ async fn set_viewport(call: SessionCall, given: ViewportParameters) -> Result<Ch
     };
     let (real_width, real_height) = shown;
     let differs = shown != (width.into(), height.into());
-    let note = if differs { "; the browser allows no closer size to the requested one" } else { "" };
+    let note =
+        if differs { "; the browser allows no closer size to the requested one" } else { "" };
     Ok(changed(format!("The viewport is {real_width}×{real_height} px{note}.")))
 }

@@ -26,9 +26,15 @@ impl Client {
     fn new() -> Self {
         let clock = Arc::new(VirtualClock::new(1_700_000_000_000));
         let config = Arc::new(Config::default());
-        let browsers = Browsers::new(config.clone(), Arc::new(MemoryEngine::default()), clock.clone());
-        let manager = SessionManager::new(config, browsers, clock, crate::store::Store::none().unwrap());
-        Self { registry: Registry::new(manager).unwrap(), connection: Arc::default(), told: Map::new() }
+        let browsers =
+            Browsers::new(config.clone(), Arc::new(MemoryEngine::default()), clock.clone());
+        let manager =
+            SessionManager::new(config, browsers, clock, crate::store::Store::none().unwrap());
+        Self {
+            registry: Registry::new(manager).unwrap(),
+            connection: Arc::default(),
+            told: Map::new(),
+        }
     }
 
     /// Calls a tool and keeps its answer, or its error, under `what`; gives the answer.
@@ -62,7 +68,9 @@ async fn answers_of_tools_that_need_no_content() {
     client.call("one", "set_cookies", of(json!({"cookies": [cookie]}))).await;
     client.call("a size", "set_viewport", of(json!({"width": 800, "height": 600}))).await;
     client.call("a type", "block_resource", of(json!({"resourceType": "image"}))).await;
-    client.call("a glob", "mock_response", of(json!({"url": "**/api/*", "response": {"json": []}}))).await;
+    client
+        .call("a glob", "mock_response", of(json!({"url": "**/api/*", "response": {"json": []}})))
+        .await;
     client.call("off", "set_offline", of(json!({"offline": true}))).await;
     client.call("a limit", "set_throttling", of(json!({"downloadSpeed": 1000}))).await;
     client.call("no limit", "set_throttling", of(json!({}))).await;

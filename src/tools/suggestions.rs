@@ -15,20 +15,23 @@ pub(super) fn with_offered_tools<'a>(
 ) -> String {
     let missing = |alternative: &'a str| tools_in(alternative).find(|name| !is_offered(name));
     let Some(first) = missing(suggestion) else { return suggestion.to_owned() };
-    let left: Vec<_> = suggestion.split(OR).filter(|alternative| missing(alternative).is_none()).collect();
+    let left: Vec<_> =
+        suggestion.split(OR).filter(|alternative| missing(alternative).is_none()).collect();
     if left.is_empty() { fallback(first) } else { left.join(OR) }
 }
 
 /// The native tools that `text` names. A name without an underscore, such as `find`, must follow a backtick: it is
 /// also an ordinary word.
 fn tools_in(text: &str) -> impl Iterator<Item = &str> {
-    let words =
-        text.split_inclusive(|character: char| !character.is_ascii_alphanumeric() && character != '_');
+    let words = text
+        .split_inclusive(|character: char| !character.is_ascii_alphanumeric() && character != '_');
     let mut follows_backtick = false;
     words.filter_map(move |piece| {
-        let word =
-            piece.trim_end_matches(|character: char| !character.is_ascii_alphanumeric() && character != '_');
-        let is_name = std::mem::replace(&mut follows_backtick, piece.ends_with('`')) || word.contains('_');
+        let word = piece.trim_end_matches(|character: char| {
+            !character.is_ascii_alphanumeric() && character != '_'
+        });
+        let is_name =
+            std::mem::replace(&mut follows_backtick, piece.ends_with('`')) || word.contains('_');
         (is_name && Registry::row(word).is_some()).then_some(word)
     })
 }
@@ -38,7 +41,11 @@ mod tests {
     use super::*;
 
     fn without(removed: &[&str], suggestion: &str) -> String {
-        with_offered_tools(suggestion, |name| !removed.contains(&name), |name| format!("{name} is off"))
+        with_offered_tools(
+            suggestion,
+            |name| !removed.contains(&name),
+            |name| format!("{name} is off"),
+        )
     }
 
     #[test]

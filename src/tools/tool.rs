@@ -235,7 +235,8 @@ impl Tool {
 
     /// Whether it may change the content of the page.
     pub fn acts_on_page(&self) -> bool {
-        matches!(self.group, Group::Navigation | Group::Interaction) && !self.properties.hints.read_only
+        matches!(self.group, Group::Navigation | Group::Interaction)
+            && !self.properties.hints.read_only
     }
 
     /// Whether it works in a session.
@@ -379,7 +380,11 @@ impl Row {
     }
 
     /// Adds another name. A call by this name also returns each of `fields` under its second name.
-    pub fn alias(mut self, name: &'static str, fields: &'static [(&'static str, &'static str)]) -> Self {
+    pub fn alias(
+        mut self,
+        name: &'static str,
+        fields: &'static [(&'static str, &'static str)],
+    ) -> Self {
         self.properties.alias = Some(name);
         self.properties.alias_fields = fields;
         self

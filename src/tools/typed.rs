@@ -149,8 +149,10 @@ mod tests {
             masked("type", json!({"selector": "a", "text": "b"})),
             json!({"selector": "a", "text": "*"})
         );
-        let fields = json!({"fields": [{"selector": "a", "value": "b"}, {"selector": "c", "value": true}]});
-        let expected = json!({"fields": [{"selector": "a", "value": "*"}, {"selector": "c", "value": "*"}]});
+        let fields =
+            json!({"fields": [{"selector": "a", "value": "b"}, {"selector": "c", "value": true}]});
+        let expected =
+            json!({"fields": [{"selector": "a", "value": "*"}, {"selector": "c", "value": "*"}]});
         assert_eq!(masked("fill_form", fields), expected);
         assert_eq!(masked("press", json!({"key": "Shift+A"})), json!({"key": "*"}));
         assert_eq!(masked("press", json!({"key": "Enter"})), json!({"key": "Enter"}));

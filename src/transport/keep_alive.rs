@@ -46,7 +46,8 @@ mod tests {
         let socket = SockRef::from(&stream);
         assert!(socket.keepalive().unwrap());
         let idle = socket.tcp_keepalive_time().unwrap();
-        let probes = socket.tcp_keepalive_interval().unwrap() * socket.tcp_keepalive_retries().unwrap();
+        let probes =
+            socket.tcp_keepalive_interval().unwrap() * socket.tcp_keepalive_retries().unwrap();
         assert_eq!(idle + probes, Duration::from_secs(60));
         assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_secs(60)));
         drop(client);

@@ -46,7 +46,10 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
 }
 
 /// Writes one line. Not to be given up half-way.
-pub(super) async fn write_line<W: AsyncWrite + Unpin>(write: &Mutex<W>, mut line: Vec<u8>) -> io::Result<()> {
+pub(super) async fn write_line<W: AsyncWrite + Unpin>(
+    write: &Mutex<W>,
+    mut line: Vec<u8>,
+) -> io::Result<()> {
     line.push(b'\n');
     let mut write = write.lock().await;
     write.write_all(&line).await?;
@@ -126,7 +129,8 @@ mod tests {
     /// A client that sends `input` in pieces and goes: everything is read, and nothing is read for ever.
     async fn read_all(input: Vec<u8>, pieces: usize) -> usize {
         let (mut client, read) = tokio::io::duplex(pieces.max(1));
-        let mut lines = Lines::new(read, tokio::io::sink(), Arc::default(), CancellationToken::new());
+        let mut lines =
+            Lines::new(read, tokio::io::sink(), Arc::default(), CancellationToken::new());
         let sending = async move {
             let _ = client.write_all(&input).await;
         };

@@ -4,7 +4,8 @@
 use rmcp::{
     RoleServer,
     model::{
-        CallToolResult, ClientRequest, ContentBlock, JsonRpcMessage, ServerJsonRpcMessage, ServerResult,
+        CallToolResult, ClientRequest, ContentBlock, JsonRpcMessage, ServerJsonRpcMessage,
+        ServerResult,
     },
     service::RxJsonRpcMessage,
 };
@@ -31,7 +32,10 @@ fn read_here(text: &[u8], connection: &Connection) -> Vec<Result<Message, Value>
         && let Ok(batch) = serde_json::from_slice::<Vec<&RawValue>>(text)
         && !batch.is_empty()
     {
-        return batch.iter().filter_map(|message| read_one(message.get().as_bytes(), connection)).collect();
+        return batch
+            .iter()
+            .filter_map(|message| read_one(message.get().as_bytes(), connection))
+            .collect();
     }
     read_one(text, connection).into_iter().collect()
 }
@@ -75,10 +79,17 @@ fn refuse(text: &[u8], error: &serde_json::Error) -> Option<Value> {
     }
     if shape.method.is_none() || !valid_id {
         // A notification or an answer that we do not know is passed over, as JSON-RPC wants it.
-        if shape.id.is_none() && shape.method.is_some() || shape.result.is_some() || shape.error.is_some() {
+        if shape.id.is_none() && shape.method.is_some()
+            || shape.result.is_some()
+            || shape.error.is_some()
+        {
             return None;
         }
-        return Some(refusal(Value::Null, -32600, "not a JSON-RPC request: `method` or `id` does not fit"));
+        return Some(refusal(
+            Value::Null,
+            -32600,
+            "not a JSON-RPC request: `method` or `id` does not fit",
+        ));
     }
     Some(refusal(id, -32600, &format!("not a request of this protocol: {error}")))
 }
@@ -107,7 +118,9 @@ pub(super) fn size(message: &ServerJsonRpcMessage) -> usize {
     const FRAME: usize = 256;
     let content = match message {
         JsonRpcMessage::Response(response) => match &response.result {
-            ServerResult::CallToolResult(CallToolResult { content, structured_content, .. }) => {
+            ServerResult::CallToolResult(CallToolResult {
+                content, structured_content, ..
+            }) => {
                 let parts = content.iter().map(|part| match part {
                     ContentBlock::Text(text) => Some(text.text.len()),
                     ContentBlock::Image(image) => Some(image.data.len()),
@@ -146,7 +159,11 @@ mod tests {
         for (text, code, id) in [
             ("{", -32700, Value::Null),
             ("hello", -32700, Value::Null),
-            (r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"\ud800"}}"#, -32700, json!(7)),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"\ud800"}}"#,
+                -32700,
+                json!(7),
+            ),
             ("[]", -32600, Value::Null),
             ("17", -32600, Value::Null),
             (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600, Value::Null),
@@ -197,16 +214,18 @@ mod tests {
             ]
         });
         // Cut anywhere, or with a byte of its own kind in the middle.
-        (value, any::<proptest::sample::Index>(), any::<Option<u8>>()).prop_map(|(value, at, byte)| {
-            let mut text = value.to_string().into_bytes();
-            let at = at.index(text.len() + 1);
-            match byte {
-                Some(byte) if byte % 3 == 0 => text.truncate(at),
-                Some(byte) => text.insert(at, byte),
-                None => {}
-            }
-            text
-        })
+        (value, any::<proptest::sample::Index>(), any::<Option<u8>>()).prop_map(
+            |(value, at, byte)| {
+                let mut text = value.to_string().into_bytes();
+                let at = at.index(text.len() + 1);
+                match byte {
+                    Some(byte) if byte % 3 == 0 => text.truncate(at),
+                    Some(byte) => text.insert(at, byte),
+                    None => {}
+                }
+                text
+            },
+        )
     }
 
     proptest! {

@@ -50,15 +50,19 @@ pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> 
                 tracing::debug!(?reason, "the client is gone");
                 Ok(())
             }
-            Err(error) => {
-                Err(TroupeError::new(ErrorCode::InternalError, format!("the server broke off: {error}")))
-            }
+            Err(error) => Err(TroupeError::new(
+                ErrorCode::InternalError,
+                format!("the server broke off: {error}"),
+            )),
         },
         // Nothing was asked before the end.
-        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
-        Err(error) => {
-            Err(TroupeError::new(ErrorCode::InternalError, format!("no client could be served: {error}")))
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+            Ok(())
         }
+        Err(error) => Err(TroupeError::new(
+            ErrorCode::InternalError,
+            format!("no client could be served: {error}"),
+        )),
     };
     over.cancel();
     // Together: each may take its time.

@@ -36,8 +36,9 @@ impl Token {
             (Some(token), _) => (token.0.clone(), None),
             (None, Some(path)) => {
                 let read = tokio::fs::read_to_string(path).await;
-                let text =
-                    read.map_err(|error| wrong(format!("`{}` cannot be read: {error}", path.display())))?;
+                let text = read.map_err(|error| {
+                    wrong(format!("`{}` cannot be read: {error}", path.display()))
+                })?;
                 (text, Some(path.clone()))
             }
             (None, None) => return Ok(None),
@@ -56,7 +57,8 @@ impl Token {
                 "name one with --auth-token-file, or serve this machine without a token with --no-auth",
             )
         };
-        let path = path().ok_or_else(|| unavailable("this user has no state directory".to_owned()))?;
+        let path =
+            path().ok_or_else(|| unavailable("this user has no state directory".to_owned()))?;
         let created = {
             let path = path.clone();
             tokio::task::spawn_blocking(move || read_or_create(&path)).await
@@ -102,7 +104,8 @@ impl Token {
     pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
         let Some(given) = headers.get(header::AUTHORIZATION) else { return false };
         let (scheme, token) = given.as_bytes().split_at(given.len().min("Bearer ".len()));
-        scheme.eq_ignore_ascii_case(b"Bearer ") && bool::from(token.trim_ascii().ct_eq(self.text.as_bytes()))
+        scheme.eq_ignore_ascii_case(b"Bearer ")
+            && bool::from(token.trim_ascii().ct_eq(self.text.as_bytes()))
     }
 }
 
@@ -168,11 +171,14 @@ mod tests {
     fn only_the_very_token_is_taken() {
         let token = Token::parse("right", None).unwrap();
         let sends = |value: &'static str| {
-            let headers = HeaderMap::from_iter([(header::AUTHORIZATION, HeaderValue::from_static(value))]);
+            let headers =
+                HeaderMap::from_iter([(header::AUTHORIZATION, HeaderValue::from_static(value))]);
             token.is_in(&headers)
         };
         assert!(sends("Bearer right") && sends("bearer right"));
-        for wrong in ["Bearer righ", "Bearer rightx", "Bearer", "Bearer ", "", "right", "Basic right"] {
+        for wrong in
+            ["Bearer righ", "Bearer rightx", "Bearer", "Bearer ", "", "right", "Basic right"]
+        {
             assert!(!sends(wrong), "{wrong}");
         }
         assert!(!token.is_in(&HeaderMap::new()));

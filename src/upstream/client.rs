@@ -159,7 +159,8 @@ impl Client {
 
     /// Shakes hands, in the protocol version that the server supports.
     pub async fn handshake(&self, patience: Duration) -> Result<(), Failure> {
-        let params = json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client_info()});
+        let params =
+            json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client_info()});
         match self.request("initialize", params, patience, None).await {
             Ok(answer) => {
                 let revision = value_of(&answer);
@@ -189,7 +190,8 @@ impl Client {
     pub async fn list_tools(&self, patience: Duration) -> Result<Vec<Value>, Failure> {
         let (mut tools, mut cursor) = (Vec::new(), None::<Value>);
         for _ in 0..MOST_PAGES {
-            let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
+            let params =
+                cursor.take().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
             let mut page = value_of(&self.request("tools/list", params, patience, None).await?);
             if let Value::Array(listed) = page["tools"].take() {
                 tools.extend(listed);
@@ -311,7 +313,9 @@ impl Client {
                 let _ = self.outgoing.try_send(answer);
             }
             None => {
-                let Some(pending) = id.as_u64().and_then(|id| self.pending().remove(&id)) else { return };
+                let Some(pending) = id.as_u64().and_then(|id| self.pending().remove(&id)) else {
+                    return;
+                };
                 let _ = pending.answer.send(match error {
                     Some(ErrorObject { code, message, data }) => {
                         Err(Failure::Refused { code, message, data })
@@ -360,7 +364,8 @@ impl Drop for Asked<'_> {
         let waited = self.client.pending().remove(&self.id).is_some();
         // A handshake cannot be cancelled.
         if waited && self.method == "tools/call" && !self.client.gone.is_cancelled() {
-            let params = json!({"requestId": self.id, "reason": "the client has given the call up"});
+            let params =
+                json!({"requestId": self.id, "reason": "the client has given the call up"});
             self.client.notify("notifications/cancelled", params);
         }
     }
@@ -421,7 +426,10 @@ mod tests {
             client.receive(error.to_string().as_bytes());
             let discover = sent(&mut queue).await;
             assert_eq!(discover["method"], "server/discover");
-            assert_eq!(discover["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], MODERN);
+            assert_eq!(
+                discover["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"],
+                MODERN
+            );
             client.receive(json!({"id": discover["id"], "result": {}}).to_string().as_bytes());
             let ping = sent(&mut queue).await;
             assert_eq!(
@@ -451,7 +459,9 @@ mod tests {
         let result = r#"{ "n":1.50e+2,  "text":"\u00fc\/", "n":7 }"#;
         let server = async {
             let id = sent(&mut queue).await["id"].clone();
-            client.receive(format!(r#"{{"jsonrpc":"2.0","id":{id},"result": {result} }}"#).as_bytes());
+            client.receive(
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"result": {result} }}"#).as_bytes(),
+            );
         };
         let call = client.call_tool("a", Map::new(), Duration::from_secs(5), None);
         assert_eq!(&*tokio::join!(call, server).0.unwrap().text, result);

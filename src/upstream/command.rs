@@ -96,16 +96,27 @@ impl Command {
 mod tests {
     use super::*;
 
-    fn words(command: &str, transport: UpstreamTransport, port: Option<u16>) -> Result<Vec<OsString>> {
-        let config = UpstreamConfig { command: Some(command.into()), transport, ..UpstreamConfig::default() };
+    fn words(
+        command: &str,
+        transport: UpstreamTransport,
+        port: Option<u16>,
+    ) -> Result<Vec<OsString>> {
+        let config = UpstreamConfig {
+            command: Some(command.into()),
+            transport,
+            ..UpstreamConfig::default()
+        };
         let place = Place { session_id: "id", folder: Path::new("/out"), port };
         Ok(Command::read(&config)?.words_for(&place))
     }
 
     #[test]
     fn words_are_split_as_a_shell_does_and_told_what_the_session_knows() {
-        let read =
-            words("npx -y 'a b' --dir={outputDir}/x --name {sessionId}", UpstreamTransport::Stdio, None);
+        let read = words(
+            "npx -y 'a b' --dir={outputDir}/x --name {sessionId}",
+            UpstreamTransport::Stdio,
+            None,
+        );
         assert_eq!(read.unwrap(), ["npx", "-y", "a b", "--dir=/out/x", "--name", "id"]);
         let unclosed = words("npx 'a", UpstreamTransport::Stdio, None).unwrap_err();
         assert!(unclosed.message.contains("not closed"), "{}", unclosed.message);

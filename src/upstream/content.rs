@@ -115,7 +115,8 @@ impl Files {
 /// What `result` tells. `seen` is the number of the last message of the console that was found, where they have numbers.
 pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> Found {
     let mut found = Found::default();
-    let texts = result["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+    let texts =
+        result["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
     for text in texts {
         for Section { title, body } in sections(text) {
             match title {
@@ -125,7 +126,9 @@ pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> Found
                     }
                 }
                 "Events" => {
-                    for link in body.lines().filter_map(|line| line.strip_prefix("- New console entries: ")) {
+                    for link in
+                        body.lines().filter_map(|line| line.strip_prefix("- New console entries: "))
+                    {
                         for message in logged_in_file(link, files).await {
                             // The answer that lists messages can report the newest of them as an event too.
                             if !found.listed.iter().any(|known| is_same(known, &message)) {
@@ -134,7 +137,9 @@ pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> Found
                         }
                     }
                 }
-                "New console messages" => found.console.extend(messages(body.lines(), Style::Items)),
+                "New console messages" => {
+                    found.console.extend(messages(body.lines(), Style::Items))
+                }
                 "Console messages" => found.console.extend(numbered_messages(body.lines(), seen)),
                 "Page" | "Page state" => {
                     let url = body.lines().find_map(|line| line.strip_prefix("- Page URL: "));
@@ -166,7 +171,8 @@ fn sections(text: &str) -> Vec<Section<'_>> {
     // Of the last section: where its body begins.
     let (mut begin, mut at, mut fenced) = (0, 0, false);
     for line in text.split_inclusive('\n') {
-        let heading = line.strip_prefix("### ").or_else(|| line.strip_prefix("## ")).filter(|_| !fenced);
+        let heading =
+            line.strip_prefix("### ").or_else(|| line.strip_prefix("## ")).filter(|_| !fenced);
         if let Some(title) = heading {
             if let Some(last) = sections.last_mut() {
                 last.body = &text[begin..at];
@@ -249,7 +255,8 @@ impl Style {
             }
             Self::Items => line.strip_prefix("- "),
             Self::Plain => {
-                let is_new = tag(line).is_some() || last.is_none_or(|last| last.is_complete_before(line));
+                let is_new =
+                    tag(line).is_some() || last.is_none_or(|last| last.is_complete_before(line));
                 is_new.then_some(line)
             }
         }
@@ -266,8 +273,12 @@ struct Entry {
 impl Entry {
     fn of(text: &str) -> Self {
         match tag(text) {
-            Some((level, text)) => Self { is_tagged: true, message: message(level, text.to_owned()) },
-            None => Self { is_tagged: false, message: message(ConsoleLevel::Error, text.to_owned()) },
+            Some((level, text)) => {
+                Self { is_tagged: true, message: message(level, text.to_owned()) }
+            }
+            None => {
+                Self { is_tagged: false, message: message(ConsoleLevel::Error, text.to_owned()) }
+            }
         }
     }
 
@@ -292,7 +303,8 @@ impl Entry {
                 message.text = text;
             }
         } else if let Some((url, line, column)) = message.text.lines().find_map(frame) {
-            (message.url, message.line, message.column) = (Some(url.to_owned()), Some(line), Some(column));
+            (message.url, message.line, message.column) =
+                (Some(url.to_owned()), Some(line), Some(column));
         }
         message
     }
@@ -311,7 +323,8 @@ fn is_stack_line(line: &str) -> bool {
 /// The place in a line of a stack: `    at f (http://place:12:5)`.
 fn frame(line: &str) -> Option<(&str, u64, u64)> {
     let place = line.trim_start().strip_prefix("at ").filter(|_| is_stack_line(line))?;
-    let place = place.strip_suffix(')').and_then(|place| Some(place.rsplit_once('(')?.1)).unwrap_or(place);
+    let place =
+        place.strip_suffix(')').and_then(|place| Some(place.rsplit_once('(')?.1)).unwrap_or(place);
     let (rest, column) = place.rsplit_once(':')?;
     let (url, line) = rest.rsplit_once(':')?;
     Some((url, line.parse().ok()?, column.parse().ok()?))
@@ -344,12 +357,17 @@ fn is_same(one: &ConsoleMessage, other: &ConsoleMessage) -> bool {
 }
 
 /// `msgid=3 [warn] text (1 args)`; those up to the number `seen` are known.
-fn numbered_messages<'a>(lines: impl Iterator<Item = &'a str>, seen: &mut u64) -> Vec<ConsoleMessage> {
+fn numbered_messages<'a>(
+    lines: impl Iterator<Item = &'a str>,
+    seen: &mut u64,
+) -> Vec<ConsoleMessage> {
     let read = lines.filter_map(|line| {
         let (number, rest) = line.strip_prefix("msgid=")?.split_once(" [")?;
         let (name, text) = rest.split_once("] ")?;
-        let text =
-            text.rsplit_once(" (").filter(|(_, end)| end.ends_with("args)")).map_or(text, |(text, _)| text);
+        let text = text
+            .rsplit_once(" (")
+            .filter(|(_, end)| end.ends_with("args)"))
+            .map_or(text, |(text, _)| text);
         Some((number.parse::<u64>().ok()?, message(level(name)?, text.to_owned())))
     });
     let new: Vec<_> = read.filter(|(number, _)| *number > *seen).collect();
@@ -362,7 +380,9 @@ fn level(name: &str) -> Option<ConsoleLevel> {
         "error" | "assert" => ConsoleLevel::Error,
         "warning" | "warn" | "issue" => ConsoleLevel::Warn,
         "debug" | "trace" | "verbose" => ConsoleLevel::Debug,
-        "log" | "info" | "dir" | "table" | "count" | "timeend" | "dirxml" | "group" => ConsoleLevel::Info,
+        "log" | "info" | "dir" | "table" | "count" | "timeend" | "dirxml" | "group" => {
+            ConsoleLevel::Info
+        }
         _ => return None,
     })
 }
@@ -387,7 +407,8 @@ fn tabs<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<Place> {
     }
     let (mut urls, mut current) = (Vec::new(), 0);
     for line in lines {
-        let Some((number, rest)) = line.strip_prefix("- ").and_then(|rest| rest.split_once(": ")) else {
+        let Some((number, rest)) = line.strip_prefix("- ").and_then(|rest| rest.split_once(": "))
+        else {
             continue;
         };
         let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -476,7 +497,11 @@ mod tests {
         let found = read(answer, &files, &mut 0);
         assert_eq!(found.snapshot.as_deref(), Some("- list:\n  - text: \"### Events\""));
         assert_eq!(found.console[0].line, Some(3));
-        let read = read("### Snapshot\n```yaml\n\n- list:\n\n  - text: a\n\n```\n### Page\n", &files, &mut 0);
+        let read = read(
+            "### Snapshot\n```yaml\n\n- list:\n\n  - text: a\n\n```\n### Page\n",
+            &files,
+            &mut 0,
+        );
         assert_eq!(
             read.snapshot.as_deref(),
             Some("\n- list:\n\n  - text: a\n"),
@@ -491,10 +516,14 @@ mod tests {
         let answer = "# list_console_messages response\n## Pages\n1: about:blank\n2: A (shop) (http://a/) [selected]\n## Console messages\nmsgid=1 [warn] w (1 args)\nmsgid=2 [log] hello (0 args)\n## Latest page snapshot\nuid=1_0 RootWebArea \"T\"\n  uid=1_1 button \"Go\"";
         let mut seen = 0;
         let found = read(answer, &files, &mut seen);
-        assert_eq!(found.snapshot.as_deref(), Some("uid=1_0 RootWebArea \"T\"\n  uid=1_1 button \"Go\""));
+        assert_eq!(
+            found.snapshot.as_deref(),
+            Some("uid=1_0 RootWebArea \"T\"\n  uid=1_1 button \"Go\"")
+        );
         let urls = vec!["about:blank".to_owned(), "http://a/".to_owned()];
         assert_eq!(found.places, [Place::All { urls, current: 1 }]);
-        let expected = [(ConsoleLevel::Warn, "w", None, None), (ConsoleLevel::Info, "hello", None, None)];
+        let expected =
+            [(ConsoleLevel::Warn, "w", None, None), (ConsoleLevel::Info, "hello", None, None)];
         assert_eq!(told(&found), expected);
         assert_eq!(read(answer, &files, &mut seen).console, []);
         std::fs::remove_dir_all(base).unwrap();
@@ -505,7 +534,8 @@ mod tests {
         let (base, files) = folder();
         let log = "[  5ms] [LOG] a\nb @ http://a/:3\n[ 109ms] Error: boom\n    at f (http://a/x.js:12:5)\n[ 110ms] thrown text\n[ 111ms] [LOG] last @ :0";
         std::fs::write(base.join("out/console.log"), log).unwrap();
-        let found = read("### Events\n- New console entries: out/console.log#L1-L6", &files, &mut 0);
+        let found =
+            read("### Events\n- New console entries: out/console.log#L1-L6", &files, &mut 0);
         let boom = "Error: boom\n    at f (http://a/x.js:12:5)";
         let expected = [
             (ConsoleLevel::Info, "a\nb", Some("http://a/"), Some(3)),
@@ -524,11 +554,15 @@ mod tests {
     #[test]
     fn the_list_of_tabs_tells_which_is_current() {
         let (base, files) = folder();
-        let found =
-            read("### Result\n- 0: [A](http://a/(x))\n- 1: (current) [](about:blank)", &files, &mut 0);
+        let found = read(
+            "### Result\n- 0: [A](http://a/(x))\n- 1: (current) [](about:blank)",
+            &files,
+            &mut 0,
+        );
         let urls = vec!["http://a/(x)".to_owned(), "about:blank".to_owned()];
         assert_eq!(found.places, [Place::All { urls, current: 1 }]);
-        let none = read("### Result\nNo open tabs. Navigate to a URL to create one.", &files, &mut 0);
+        let none =
+            read("### Result\nNo open tabs. Navigate to a URL to create one.", &files, &mut 0);
         assert_eq!(none.places, [Place::All { urls: Vec::new(), current: 0 }]);
         std::fs::remove_dir_all(base).unwrap();
     }

@@ -147,7 +147,10 @@ for group in $all; do kill -s KILL -- "-$group"; done
             guardian.lock().shell.as_mut().unwrap().wait().unwrap();
             guardian.forget(over.id());
             guardian.close();
-            assert_eq!(std::os::unix::process::ExitStatusExt::signal(&left.wait().unwrap()), Some(9));
+            assert_eq!(
+                std::os::unix::process::ExitStatusExt::signal(&left.wait().unwrap()),
+                Some(9)
+            );
             assert!(over.try_wait().unwrap().is_none());
             // Includes its child processes.
             let group = nix::unistd::Pid::from_raw(over.id().cast_signed());

@@ -89,7 +89,9 @@ impl Health {
                 State::Healthy { missed: missed + 1 }
             }
             (State::Healthy { .. }, Event::Missed) => State::Unhealthy,
-            (State::Starting | State::Healthy { .. } | State::Unhealthy, Event::Gone) => self.after_end(now),
+            (State::Starting | State::Healthy { .. } | State::Unhealthy, Event::Gone) => {
+                self.after_end(now)
+            }
             (State::Restarting { at } | State::Degraded { until: at }, Event::Due) if at <= now => {
                 self.forget_old(now);
                 self.restarted.push_back(now);
@@ -113,7 +115,8 @@ impl Health {
     }
 
     fn forget_old(&mut self, now: Duration) {
-        while self.restarted.front().is_some_and(|at| at.saturating_add(self.policy.window) <= now) {
+        while self.restarted.front().is_some_and(|at| at.saturating_add(self.policy.window) <= now)
+        {
             self.restarted.pop_front();
         }
     }

@@ -158,7 +158,10 @@ impl Process {
         if !tokio::time::timeout(patience, by_itself).await.unwrap_or(false) {
             self.signal(Signal::Term);
             if tokio::time::timeout(term, self.all_gone()).await.is_err() {
-                tracing::warn!(pid = self.pid, "the upstream server did not end when it was told to");
+                tracing::warn!(
+                    pid = self.pid,
+                    "the upstream server did not end when it was told to"
+                );
                 self.signal(Signal::Kill);
                 if tokio::time::timeout(AFTER_KILL, self.all_gone()).await.is_err() {
                     tracing::warn!(pid = self.pid, "the upstream server cannot be killed");
@@ -221,9 +224,11 @@ fn has_living(group: u32) -> bool {
     processes.flatten().any(|process| {
         let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
         // The name is in parentheses, and can contain anything.
-        let mut fields = stat.rsplit_once(") ").map(|(_, rest)| rest.split(' ')).into_iter().flatten();
+        let mut fields =
+            stat.rsplit_once(") ").map(|(_, rest)| rest.split(' ')).into_iter().flatten();
         let (state, of) = (fields.next(), fields.nth(1));
-        state.is_some_and(|state| !matches!(state, "Z" | "X")) && of == Some(group.to_string().as_str())
+        state.is_some_and(|state| !matches!(state, "Z" | "X"))
+            && of == Some(group.to_string().as_str())
     })
 }
 
@@ -256,7 +261,11 @@ async fn log_lines(pipe: impl AsyncRead + Unpin, name: String, kept: Arc<Mutex<V
         let text = String::from_utf8_lossy(&line.text).trim_end().to_owned();
         if since.elapsed() >= Duration::from_secs(1) {
             if left_out > 0 {
-                tracing::warn!(session = name, left_out, "the upstream server writes more than is logged");
+                tracing::warn!(
+                    session = name,
+                    left_out,
+                    "the upstream server writes more than is logged"
+                );
             }
             (since, logged, left_out) = (Instant::now(), 0, 0);
         }

@@ -119,7 +119,8 @@ impl<T: AsRef<str>> Talk<'_, T> {
         match self.client.call_tool(tool, arguments, PATIENCE, None).await {
             Ok(ToolResult { value, .. }) if value["isError"] == true => {
                 let said = value["content"][0]["text"].as_str().unwrap_or_default();
-                let line = said.lines().find(|line| !line.starts_with('#') && !line.trim().is_empty());
+                let line =
+                    said.lines().find(|line| !line.starts_with('#') && !line.trim().is_empty());
                 Err(line.unwrap_or("it failed").chars().take(300).collect())
             }
             Ok(_) => Ok(()),
@@ -152,7 +153,8 @@ impl<T: AsRef<str>> Talk<'_, T> {
         }
         let Some(dialect) = Dialect::of(self.tools) else {
             replayed.missing.push(
-                "everything: the upstream server has no tools that are known to lead it anywhere".to_owned(),
+                "everything: the upstream server has no tools that are known to lead it anywhere"
+                    .to_owned(),
             );
             return replayed;
         };
@@ -161,9 +163,10 @@ impl<T: AsRef<str>> Talk<'_, T> {
                 Ok(()) => replayed.done.push("cookies and localStorage".to_owned()),
                 Err(error) => replayed.missing.push(format!("cookies and localStorage ({error})")),
             },
-            _ => replayed
-                .missing
-                .push(format!("cookies and storage (they were not kept: {})", dialect.storage_advice)),
+            _ => replayed.missing.push(format!(
+                "cookies and storage (they were not kept: {})",
+                dialect.storage_advice
+            )),
         }
         let mut opened = 0;
         for url in &kept.urls {
@@ -176,14 +179,16 @@ impl<T: AsRef<str>> Talk<'_, T> {
                 Err(error) => replayed.missing.push(format!("the page {url} ({error})")),
             }
         }
-        if let Some(select) = dialect.select.filter(|_| kept.urls.len() > 1 && opened == kept.urls.len())
+        if let Some(select) =
+            dialect.select.filter(|_| kept.urls.len() > 1 && opened == kept.urls.len())
             && let Err(error) = self.call(select(kept.current)).await
         {
             replayed.missing.push(format!("which page was the current one ({error})"));
         }
-        replayed
-            .missing
-            .push("sessionStorage, what was typed into forms, scroll positions, refs of elements".to_owned());
+        replayed.missing.push(
+            "sessionStorage, what was typed into forms, scroll positions, refs of elements"
+                .to_owned(),
+        );
         replayed
     }
 

@@ -133,11 +133,14 @@ impl Upstream {
         let client = self.ready().await?;
         let timeout = self.shared.config().call_timeout;
         let result = client.call_tool(tool, arguments, timeout, Some(on_progress)).await;
-        let ToolResult { value: result, text } = result.map_err(|failure| self.failed(tool, failure))?;
-        let files = Files { folder: self.folder.clone(), base: self.shared.working_folder().to_owned() };
+        let ToolResult { value: result, text } =
+            result.map_err(|failure| self.failed(tool, failure))?;
+        let files =
+            Files { folder: self.folder.clone(), base: self.shared.working_folder().to_owned() };
         let mut seen = self.memory().seen;
         let mut found = content::find(&result, &files, &mut seen).await;
-        let reads = self.shared.known_tools().iter().any(|known| known.name == tool && known.read_only);
+        let reads =
+            self.shared.known_tools().iter().any(|known| known.name == tool && known.read_only);
         let mut memory = self.memory();
         memory.seen = seen;
         memory.heard.sort_out(&mut found);
@@ -152,7 +155,9 @@ impl Upstream {
         self.wanted.send_replace(true);
         let mut status = self.status.subscribe();
         let settled = status
-            .wait_for(|status| matches!(status, Status::Up(_) | Status::Degraded(_) | Status::Ended))
+            .wait_for(|status| {
+                matches!(status, Status::Up(_) | Status::Degraded(_) | Status::Ended)
+            })
             .await
             .map(|status| status.clone());
         match settled {
@@ -187,7 +192,8 @@ impl Upstream {
             due
         };
         if let Some(client) = up.filter(|_| due)
-            && let Some(storage) = self.talk(&client, &self.shared.known_tools()).read_storage().await
+            && let Some(storage) =
+                self.talk(&client, &self.shared.known_tools()).read_storage().await
         {
             self.memory().kept.storage = Some(storage);
         }
@@ -254,14 +260,22 @@ impl Upstream {
                 }
                 State::Restarting { at } => {
                     let pause = at.saturating_sub(begun.elapsed());
-                    tracing::warn!(session = &*self.id, ?pause, "the upstream server is started again");
+                    tracing::warn!(
+                        session = &*self.id,
+                        ?pause,
+                        "the upstream server is started again"
+                    );
                     self.status.send_replace(Status::Restarting);
                     tokio::time::sleep_until(begun + at).await;
                     Event::Due
                 }
                 State::Degraded { until } => {
                     let wait = until.saturating_sub(begun.elapsed());
-                    tracing::warn!(session = &*self.id, ?wait, "the upstream server fails again and again");
+                    tracing::warn!(
+                        session = &*self.id,
+                        ?wait,
+                        "the upstream server fails again and again"
+                    );
                     self.status.send_replace(Status::Degraded(degraded(config, &last_error, wait)));
                     tokio::time::sleep_until(begun + until).await;
                     Event::Due
@@ -346,7 +360,9 @@ impl Upstream {
     /// Ends the server normally: its browser, the server itself, and its child processes.
     pub async fn close(&self) {
         let before = self.status.send_replace(Status::Ended);
-        if matches!(before, Status::Restarting | Status::Degraded(_)) && self.shared.failure().is_some() {
+        if matches!(before, Status::Restarting | Status::Degraded(_))
+            && self.shared.failure().is_some()
+        {
             // Nobody else would find out when a server can be started again.
             self.shared.begin_trial();
         }
@@ -393,10 +409,13 @@ pub(super) fn degraded(config: &UpstreamConfig, last: &TroupeError, wait: Durati
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let retry_at = u64::try_from((now + wait).as_millis()).unwrap_or(u64::MAX);
     let failed = config.restarts + 1;
-    unavailable(format!("the upstream server has failed {failed} times; the last time: {}", last.message))
-        .detail("reason", "degraded")
-        .detail("retryAt", retry_at)
-        .suggestion("it is started again by itself at retryAt; the server's log tells what it said")
+    unavailable(format!(
+        "the upstream server has failed {failed} times; the last time: {}",
+        last.message
+    ))
+    .detail("reason", "degraded")
+    .detail("retryAt", retry_at)
+    .suggestion("it is started again by itself at retryAt; the server's log tells what it said")
 }
 
 pub(super) fn unavailable(message: impl Into<String>) -> TroupeError {

@@ -201,7 +201,10 @@ impl Upstreams {
         self.tools_once(has_outcome).await
     }
 
-    async fn tools_once(self: &Arc<Self>, is_over: impl FnMut(&Trial) -> bool) -> Result<Arc<Vec<Offered>>> {
+    async fn tools_once(
+        self: &Arc<Self>,
+        is_over: impl FnMut(&Trial) -> bool,
+    ) -> Result<Arc<Vec<Offered>>> {
         let known = self.tools.borrow().clone();
         match known {
             Some(known) => Ok(known),
@@ -238,7 +241,8 @@ impl Upstreams {
             begins
         });
         if begins {
-            let (stopping, attempts) = (self.stopping.clone(), Self::run_trial(Arc::downgrade(self)));
+            let (stopping, attempts) =
+                (self.stopping.clone(), Self::run_trial(Arc::downgrade(self)));
             self.attempts.spawn(async move {
                 tokio::select! {
                     biased;
@@ -251,7 +255,9 @@ impl Upstreams {
 
     /// Tries to start a server, by the policy by which servers of sessions are started again, until one is started.
     async fn run_trial(shared: Weak<Self>) {
-        let Some(policy) = shared.upgrade().map(|shared| Policy::from(&shared.config)) else { return };
+        let Some(policy) = shared.upgrade().map(|shared| Policy::from(&shared.config)) else {
+            return;
+        };
         let begun = Instant::now();
         let (mut health, mut state) = (Health::new(policy), State::Starting);
         let mut last = unavailable("no upstream server was started yet");
@@ -281,7 +287,10 @@ impl Upstreams {
                 State::Degraded { until } => {
                     let Some(shared) = shared.upgrade() else { return };
                     let wait = until.saturating_sub(begun.elapsed());
-                    tracing::warn!(?wait, "the upstream server could not be started again and again");
+                    tracing::warn!(
+                        ?wait,
+                        "the upstream server could not be started again and again"
+                    );
                     let error = degraded(&shared.config, &last, wait);
                     shared.trial.send_replace(Trial::Degraded(error));
                     drop(shared);
@@ -336,8 +345,11 @@ impl Upstreams {
         let started = tokio::time::timeout(self.config.start_timeout, self.start(id)).await;
         let started = started.unwrap_or_else(|_| {
             let patience = self.config.start_timeout;
-            Err(unavailable(format!("`{}` was not ready within {patience:?}", self.command.program()))
-                .suggestion("if it must be fetched first, raise --upstream-start-timeout"))
+            Err(unavailable(format!(
+                "`{}` was not ready within {patience:?}",
+                self.command.program()
+            ))
+            .suggestion("if it must be fetched first, raise --upstream-start-timeout"))
         });
         *self.failure.lock() = started.as_ref().err().cloned();
         started
@@ -347,7 +359,8 @@ impl Upstreams {
         let folder = self.folder(id);
         make_private(&folder).map_err(|error| {
             let message = format!("the folder `{}` cannot be made: {error}", folder.display());
-            TroupeError::new(ErrorCode::InternalError, message).suggestion("give another --output-dir")
+            TroupeError::new(ErrorCode::InternalError, message)
+                .suggestion("give another --output-dir")
         })?;
         let (process, client, port) = match self.config.transport {
             UpstreamTransport::Stdio => self.start_stdio(id, &folder)?,
@@ -377,11 +390,21 @@ impl Upstreams {
             )));
         }
         let port_number = port.as_ref().map(|port| port.number);
-        tracing::info!(session = id, pid = process.pid, port = port_number, "an upstream server is started");
+        tracing::info!(
+            session = id,
+            pid = process.pid,
+            port = port_number,
+            "an upstream server is started"
+        );
         Ok(Running { process, client, port })
     }
 
-    fn spawn(&self, id: &str, folder: &Path, port: Option<u16>) -> Result<(Process, Option<process::Pipes>)> {
+    fn spawn(
+        &self,
+        id: &str,
+        folder: &Path,
+        port: Option<u16>,
+    ) -> Result<(Process, Option<process::Pipes>)> {
         let command = self.command.process(&Place { session_id: id, folder, port });
         process::start(command, id, port.is_none(), &self.guardian).map_err(|error| {
             unavailable(format!("`{}` cannot be started: {error}", self.command.program()))
@@ -398,7 +421,11 @@ impl Upstreams {
         Ok((process, client, None))
     }
 
-    async fn start_http(&self, id: &str, folder: &Path) -> Result<(Process, Arc<Client>, Option<Port>)> {
+    async fn start_http(
+        &self,
+        id: &str,
+        folder: &Path,
+    ) -> Result<(Process, Arc<Client>, Option<Port>)> {
         let mut last_words = String::new();
         for _ in 0..PORT_ATTEMPTS {
             let none = || unavailable("no port of 20000 to 39999 is free");
@@ -523,7 +550,8 @@ mod tests {
         let pipe = folder.path().join("alive");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         // It holds the pipe open as long as it lives, and never answers.
-        let upstreams = of("exec 3> alive; echo started >&3; while :; do sleep 60; done", folder.path());
+        let upstreams =
+            of("exec 3> alive; echo started >&3; while :; do sleep 60; done", folder.path());
         let (tell, told) = mpsc::channel();
         let (started, is_started) = tokio::sync::oneshot::channel();
         std::thread::spawn(move || {
@@ -546,7 +574,8 @@ mod tests {
         let upstreams = of("touch started", folder.path());
         upstreams.end_spare().await;
         upstreams.begin_trial();
-        let failed = tokio::time::timeout(Duration::from_secs(10), upstreams.tools()).await.unwrap();
+        let failed =
+            tokio::time::timeout(Duration::from_secs(10), upstreams.tools()).await.unwrap();
         assert!(failed.unwrap_err().message.contains("stopping"));
         assert!(!folder.path().join("started").exists());
     }

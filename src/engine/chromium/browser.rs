@@ -14,8 +14,9 @@ use async_trait::async_trait;
 use chromiumoxide::cdp::{
     browser_protocol::{
         browser::{
-            BrowserContextId, CloseParams, GetVersionParams, PermissionDescriptor, PermissionSetting,
-            SetDownloadBehaviorBehavior, SetDownloadBehaviorParams, SetPermissionParams,
+            BrowserContextId, CloseParams, GetVersionParams, PermissionDescriptor,
+            PermissionSetting, SetDownloadBehaviorBehavior, SetDownloadBehaviorParams,
+            SetPermissionParams,
         },
         target::{
             CreateBrowserContextParams, CreateTargetParams, DetachFromTargetParams,
@@ -39,13 +40,13 @@ use super::{
 use crate::{
     config::{Config, Viewport},
     engine::{
-        Browser, Context, ContextObserver, ContextOptions, DownloadStart, EngineError, EngineResult, Page,
-        PageEvent,
+        Browser, Context, ContextObserver, ContextOptions, DownloadStart, EngineError,
+        EngineResult, Page, PageEvent,
         arrivals::Arrivals,
-        gate::{Gateway, WayOut},
+        connection::{Listener, read_json},
         network::{Cookie, NetworkRules},
+        network_policy::{Gateway, WayOut},
         process::{Ending, Stderr},
-        wire::{Listener, read_json},
     },
 };
 
@@ -137,12 +138,17 @@ impl ChromiumBrowser {
         let version = match tokio::time::timeout(LAUNCH_TIMEOUT, greeting).await {
             Ok(Ok(version)) => version,
             Ok(Err(_)) => {
-                return Err(died(&process.stderr, process.ending.exited(), "it ended at once").await);
+                return Err(
+                    died(&process.stderr, process.ending.exited(), "it ended at once").await
+                );
             }
             Err(_) => {
-                return Err(
-                    died(&process.stderr, process.ending.exited(), "it did not answer within 30 s").await
-                );
+                return Err(died(
+                    &process.stderr,
+                    process.ending.exited(),
+                    "it did not answer within 30 s",
+                )
+                .await);
             }
         };
         tracing::info!(version, pid = process.pid, "the browser is ready");
@@ -152,9 +158,12 @@ impl ChromiumBrowser {
 
 /// A filter that lets these types of target through.
 pub(super) fn only(kinds: &[&str]) -> TargetFilter {
-    let through =
-        kinds.iter().map(|kind| FilterEntry { exclude: Some(false), r#type: Some((*kind).to_owned()) });
-    TargetFilter::new(through.chain([FilterEntry { exclude: Some(true), r#type: None }]).collect::<Vec<_>>())
+    let through = kinds
+        .iter()
+        .map(|kind| FilterEntry { exclude: Some(false), r#type: Some((*kind).to_owned()) });
+    TargetFilter::new(
+        through.chain([FilterEntry { exclude: Some(true), r#type: None }]).collect::<Vec<_>>(),
+    )
 }
 
 /// Why a browser did not come up, in its own last words.
@@ -162,7 +171,10 @@ pub(super) async fn died(stderr: &Stderr, exited: &CancellationToken, what: &str
     let _ = tokio::time::timeout(Duration::from_millis(500), exited.cancelled()).await;
     let said = stderr.text();
     let suggestion = if said.contains("--no-sandbox") {
-        Some("root cannot use the browser's sandbox: pass --no-sandbox, or run as another user".to_owned())
+        Some(
+            "root cannot use the browser's sandbox: pass --no-sandbox, or run as another user"
+                .to_owned(),
+        )
     } else if said.contains("sandbox") {
         Some("the browser's sandbox does not work here: pass --no-sandbox".to_owned())
     } else {
@@ -175,7 +187,10 @@ pub(super) async fn died(stderr: &Stderr, exited: &CancellationToken, what: &str
         .into_iter()
         .filter(|line| !line.contains("crashpad") && !line.contains("zygote"))
         .map(|line| {
-            line.rsplit_once(")] ").or_else(|| line.split_once("] ")).map_or(line, |(_, text)| text).trim()
+            line.rsplit_once(")] ")
+                .or_else(|| line.split_once("] "))
+                .map_or(line, |(_, text)| text)
+                .trim()
         })
         .filter(|line| !line.is_empty())
         .collect();
@@ -215,7 +230,9 @@ impl Browser for ChromiumBrowser {
             None
         } else {
             let (proxy_server, proxy_bypass_list) = match &way_out {
-                Some(WayOut { gateway, .. }) => (Some(gateway.url()), Some(launch::NO_BYPASS.to_owned())),
+                Some(WayOut { gateway, .. }) => {
+                    (Some(gateway.url()), Some(launch::NO_BYPASS.to_owned()))
+                }
                 None => (options.config.proxy_server.clone(), options.config.proxy_bypass.clone()),
             };
             let created: CreatedContext = shared
@@ -229,21 +246,30 @@ impl Browser for ChromiumBrowser {
                 .await?;
             Some(created.browser_context_id.into())
         };
-        let mut behavior = SetDownloadBehaviorParams::new(SetDownloadBehaviorBehavior::AllowAndName);
+        let mut behavior =
+            SetDownloadBehaviorParams::new(SetDownloadBehaviorBehavior::AllowAndName);
         behavior.browser_context_id = id.as_deref().map(|id| id.to_owned().into());
         behavior.download_path = Some(shared.downloads.display().to_string());
         behavior.events_enabled = Some(true);
         drop(shared.link.post(behavior)?);
         for name in &options.config.permissions {
-            let mut grant =
-                SetPermissionParams::new(PermissionDescriptor::new(name), PermissionSetting::Granted);
+            let mut grant = SetPermissionParams::new(
+                PermissionDescriptor::new(name),
+                PermissionSetting::Granted,
+            );
             grant.browser_context_id = id.as_deref().map(|id| id.to_owned().into());
             shared.link.run(grant).await?;
         }
         let network = ContextNetwork::new(way_out);
-        let context = Arc::new(ContextShared { options: Mutex::new(options.clone()), observer, network });
+        let context =
+            Arc::new(ContextShared { options: Mutex::new(options.clone()), observer, network });
         shared.targets().contexts.insert(id.clone().unwrap_or_default(), context.clone());
-        Ok(Arc::new(ChromiumContext { id, shared: shared.clone(), context, closed: AtomicBool::new(false) }))
+        Ok(Arc::new(ChromiumContext {
+            id,
+            shared: shared.clone(),
+            context,
+            closed: AtomicBool::new(false),
+        }))
     }
 
     async fn close(&self) {
@@ -314,7 +340,9 @@ impl Context for ChromiumContext {
             }
         };
         match &self.id {
-            Some(id) => self.shared.link.run(DisposeBrowserContextParams::new(id.to_string())).await,
+            Some(id) => {
+                self.shared.link.run(DisposeBrowserContextParams::new(id.to_string())).await
+            }
             None => {
                 let mut outcome = Ok(());
                 for page in pages {
@@ -391,7 +419,9 @@ impl DownloadProgress {
 /// Parses `params`. If they do not match, logs that and ignores the event.
 pub(super) fn parse<T: DeserializeOwned>(method: &str, params: &RawValue) -> Option<T> {
     read_json(params.get())
-        .inspect_err(|error| tracing::warn!(method, %error, "an event of the browser could not be read"))
+        .inspect_err(
+            |error| tracing::warn!(method, %error, "an event of the browser could not be read"),
+        )
         .ok()
 }
 

@@ -111,7 +111,8 @@ fn thrown(Thrown { timestamp, exception_details: details }: Thrown) -> ConsoleMe
     let what = details.exception.as_ref().map(spoken).unwrap_or_default();
     // The stack follows the message line by line; the location is in its own fields.
     let what = what.lines().next().unwrap_or_default();
-    let text = if what.is_empty() { details.text.clone() } else { format!("{} {what}", details.text) };
+    let text =
+        if what.is_empty() { details.text.clone() } else { format!("{} {what}", details.text) };
     let mut message = details.stack_trace.message(ConsoleLevel::Error, text, millis(timestamp));
     if message.url.is_none() {
         message.url = details.url;
@@ -136,7 +137,9 @@ fn spoken(argument: &Argument) -> String {
         (Some(Value::String(text)), ..) => text.clone(),
         (Some(value), ..) => value.to_string(),
         (None, Some(text), _) => text.clone(),
-        (None, None, Some(preview)) if preview.subtype.as_deref() != Some("error") => previewed(preview),
+        (None, None, Some(preview)) if preview.subtype.as_deref() != Some("error") => {
+            previewed(preview)
+        }
         _ => argument.description.clone().unwrap_or_else(|| argument.kind.clone()),
     }
 }
@@ -156,7 +159,11 @@ fn previewed(preview: &Preview) -> String {
 }
 
 /// CDP's milliseconds have a fraction.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time of day is neither")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a time of day is neither"
+)]
 fn millis(at: f64) -> u64 {
     at as u64
 }
@@ -215,7 +222,10 @@ mod tests {
     #[test]
     fn the_end_of_a_group_says_nothing() {
         assert_eq!(
-            message("Runtime.consoleAPICalled", json!({"type": "endGroup", "args": [], "timestamp": 1})),
+            message(
+                "Runtime.consoleAPICalled",
+                json!({"type": "endGroup", "args": [], "timestamp": 1})
+            ),
             None
         );
     }

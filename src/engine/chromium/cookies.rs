@@ -51,13 +51,19 @@ impl From<StoredCookie> for Cookie {
                 Some("None") => Some(SameSite::None),
                 _ => None,
             },
-            has_cross_site_ancestor: stored.partition_key.as_ref().map(|key| key.has_cross_site_ancestor),
+            has_cross_site_ancestor: stored
+                .partition_key
+                .as_ref()
+                .map(|key| key.has_cross_site_ancestor),
             partition_key: stored.partition_key.map(|key| key.top_level_site),
         }
     }
 }
 
-pub(super) async fn get(browser: &Link, context: Option<BrowserContextId>) -> EngineResult<Vec<Cookie>> {
+pub(super) async fn get(
+    browser: &Link,
+    context: Option<BrowserContextId>,
+) -> EngineResult<Vec<Cookie>> {
     let stored: Stored = browser.execute(GetCookiesParams { browser_context_id: context }).await?;
     Ok(stored.cookies.into_iter().map(Into::into).collect())
 }

@@ -11,7 +11,7 @@ use chromiumoxide::cdp::browser_protocol::{
 use super::{CommandBatch, launch::Windows};
 use crate::{
     config::{ContextConfig, Viewport},
-    engine::{ContextOptions, EngineError, EngineResult, wire::WireError},
+    engine::{ContextOptions, EngineError, EngineResult, connection::WireError},
 };
 
 /// The viewport of a page without a visible window, in CSS pixels, unless the options give one.
@@ -22,7 +22,11 @@ pub(super) const SCREEN: Viewport = Viewport { width: 1920, height: 1080 };
 const WINDOW_BARS: u32 = 87;
 
 /// The viewport that a page is given; `None`: its window's.
-fn viewport(options: &ContextOptions, windows: Windows, popup: Option<Viewport>) -> Option<Viewport> {
+fn viewport(
+    options: &ContextOptions,
+    windows: Windows,
+    popup: Option<Viewport>,
+) -> Option<Viewport> {
     let options = &options.config;
     // A phone opens every window over its whole screen; a visible window has the size already.
     let popup = popup.filter(|_| windows != Windows::Visible && !options.is_mobile);
@@ -79,13 +83,17 @@ pub(super) fn metrics(
 }
 
 /// Adds what each process of a page's must be asked for.
-pub(super) fn apply_to_frames(batch: &mut CommandBatch<'_>, options: &ContextOptions) -> EngineResult<()> {
+pub(super) fn apply_to_frames(
+    batch: &mut CommandBatch<'_>,
+    options: &ContextOptions,
+) -> EngineResult<()> {
     let options = &options.config;
     if options.has_touch {
         batch.add(SetTouchEmulationEnabledParams::new(true))?;
     }
     if options.user_agent.is_some() || options.locale.is_some() {
-        let mut params = SetUserAgentOverrideParams::new(options.user_agent.clone().unwrap_or_default());
+        let mut params =
+            SetUserAgentOverrideParams::new(options.user_agent.clone().unwrap_or_default());
         params.accept_language.clone_from(&options.locale);
         batch.add(params)?;
     }

@@ -127,7 +127,10 @@ impl Frame {
         let frame: Arc<str> = self.id.into();
         vec![
             // A frame in another process is reported only by its navigation.
-            PageEvent::FrameAttached { frame: frame.clone(), parent: self.parent_id.map(Into::into) },
+            PageEvent::FrameAttached {
+                frame: frame.clone(),
+                parent: self.parent_id.map(Into::into),
+            },
             PageEvent::Committed {
                 frame,
                 document: self.loader_id.into(),
@@ -145,8 +148,9 @@ pub(super) fn documents(tree: FrameTree, is_outdated: &dyn Fn(&FrameId) -> bool)
     if is_empty || is_outdated(&frame.id.as_str().into()) {
         return Vec::new();
     }
-    let inner =
-        child_frames.into_iter().flat_map(|frame_tree| documents(FrameTree { frame_tree }, is_outdated));
+    let inner = child_frames
+        .into_iter()
+        .flat_map(|frame_tree| documents(FrameTree { frame_tree }, is_outdated));
     frame.committed().into_iter().chain(inner).collect()
 }
 
@@ -175,10 +179,11 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
         "Page.frameNavigated" => {
             let FrameNavigated { frame, kind } = parse(method, params)?;
             // A document that is taken out of the cache whole is loaded already.
-            let loaded = (kind.as_deref() == Some("BackForwardCacheRestore")).then(|| PageEvent::Loaded {
-                frame: frame.id.as_str().into(),
-                document: frame.loader_id.as_str().into(),
-            });
+            let loaded =
+                (kind.as_deref() == Some("BackForwardCacheRestore")).then(|| PageEvent::Loaded {
+                    frame: frame.id.as_str().into(),
+                    document: frame.loader_id.as_str().into(),
+                });
             let mut events = frame.committed();
             events.extend(loaded);
             return Some(events);
@@ -213,7 +218,10 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
         }
         "Page.frameStartedNavigating" => {
             let event: StartedNavigating = parse(method, params)?;
-            if matches!(event.navigation_type.as_deref(), Some("sameDocument" | "historySameDocument")) {
+            if matches!(
+                event.navigation_type.as_deref(),
+                Some("sameDocument" | "historySameDocument")
+            ) {
                 return None;
             }
             let document = event.loader_id.map(Into::into);
@@ -235,7 +243,11 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
         "Page.javascriptDialogOpening" => {
             let event: DialogOpening = parse(method, params)?;
             let default_value = event.default_prompt.filter(|_| event.kind == "prompt");
-            PageEvent::DialogOpened(Dialog { kind: event.kind, message: event.message, default_value })
+            PageEvent::DialogOpened(Dialog {
+                kind: event.kind,
+                message: event.message,
+                default_value,
+            })
         }
         "Page.fileChooserOpened" => {
             let event: ChooserOpened = parse(method, params)?;

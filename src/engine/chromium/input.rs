@@ -17,11 +17,16 @@ fn button(button: MouseButton) -> (CdpButton, i64) {
 }
 
 /// Adds `events` to `batch`; `held` are the buttons that are down, as a bit field, before and after.
-pub(super) fn mouse(batch: &mut CommandBatch<'_>, events: &[MouseEvent], held: &mut i64) -> EngineResult<()> {
+pub(super) fn mouse(
+    batch: &mut CommandBatch<'_>,
+    events: &[MouseEvent],
+    held: &mut i64,
+) -> EngineResult<()> {
     for event in events {
         let params = match *event {
             MouseEvent::Move { x, y, modifiers } => {
-                let mut params = DispatchMouseEventParams::new(DispatchMouseEventType::MouseMoved, x, y);
+                let mut params =
+                    DispatchMouseEventParams::new(DispatchMouseEventType::MouseMoved, x, y);
                 params.modifiers = Some(modifiers.into());
                 params.button = Some(match *held {
                     held if held & 1 != 0 => CdpButton::Left,
@@ -35,7 +40,8 @@ pub(super) fn mouse(batch: &mut CommandBatch<'_>, events: &[MouseEvent], held: &
             MouseEvent::Down { x, y, button: pressed, clicks, modifiers } => {
                 let (name, bit) = button(pressed);
                 *held |= bit;
-                let mut params = DispatchMouseEventParams::new(DispatchMouseEventType::MousePressed, x, y);
+                let mut params =
+                    DispatchMouseEventParams::new(DispatchMouseEventType::MousePressed, x, y);
                 params.modifiers = Some(modifiers.into());
                 params.button = Some(name);
                 params.buttons = Some(*held);
@@ -45,7 +51,8 @@ pub(super) fn mouse(batch: &mut CommandBatch<'_>, events: &[MouseEvent], held: &
             MouseEvent::Up { x, y, button: released, clicks, modifiers } => {
                 let (name, bit) = button(released);
                 *held &= !bit;
-                let mut params = DispatchMouseEventParams::new(DispatchMouseEventType::MouseReleased, x, y);
+                let mut params =
+                    DispatchMouseEventParams::new(DispatchMouseEventType::MouseReleased, x, y);
                 params.modifiers = Some(modifiers.into());
                 params.button = Some(name);
                 params.buttons = Some(*held);
@@ -59,7 +66,11 @@ pub(super) fn mouse(batch: &mut CommandBatch<'_>, events: &[MouseEvent], held: &
 }
 
 /// Adds a turn of the wheel at a point of the viewport to `batch`.
-pub(super) fn wheel(batch: &mut CommandBatch<'_>, at: (f64, f64), by: (f64, f64)) -> EngineResult<()> {
+pub(super) fn wheel(
+    batch: &mut CommandBatch<'_>,
+    at: (f64, f64),
+    by: (f64, f64),
+) -> EngineResult<()> {
     let mut params = DispatchMouseEventParams::new(DispatchMouseEventType::MouseWheel, at.0, at.1);
     (params.delta_x, params.delta_y) = (Some(by.0), Some(by.1));
     batch.add(params).map(drop)

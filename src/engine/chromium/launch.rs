@@ -10,10 +10,10 @@ use tokio::process::Command;
 
 use super::super::{
     EngineError, EngineResult,
-    gate::{Gateway, WayOut},
+    connection::Wire,
     install,
+    network_policy::{Gateway, WayOut},
     process::{self, Ending, Folder, Running, Stderr},
-    wire::Wire,
 };
 #[cfg(any(windows, feature = "testing"))]
 use super::browser::died;
@@ -87,7 +87,7 @@ pub(super) async fn attach(endpoint: &str) -> EngineResult<Process> {
         suggestion: Some("start one with --remote-debugging-port=9222 and pass its address".into()),
     };
     let url = if endpoint.starts_with("http") {
-        super::super::wire::debugger_url(endpoint).await.map_err(failed)?
+        super::super::connection::debugger_url(endpoint).await.map_err(failed)?
     } else {
         endpoint.to_owned()
     };
@@ -95,7 +95,15 @@ pub(super) async fn attach(endpoint: &str) -> EngineResult<Process> {
     let ending = Ending::of_connection(wire.closed());
     let downloads = std::env::temp_dir();
     let stderr = Stderr::default();
-    Ok(Process { wire, pid: None, stderr, ending, windows: Windows::Visible, downloads, gateway: None })
+    Ok(Process {
+        wire,
+        pid: None,
+        stderr,
+        ending,
+        windows: Windows::Visible,
+        downloads,
+        gateway: None,
+    })
 }
 
 /// Starts the browser that the configuration means.
@@ -106,10 +114,11 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
     if let Some(warning) = warning {
         tracing::warn!("{warning}");
     }
-    let found = install::find(config.browser, headless, config).map_err(|error| EngineError::Launch {
-        suggestion: error.suggestion().map(str::to_owned),
-        reason: error.to_string(),
-    })?;
+    let found =
+        install::find(config.browser, headless, config).map_err(|error| EngineError::Launch {
+            suggestion: error.suggestion().map(str::to_owned),
+            reason: error.to_string(),
+        })?;
     let folder = Folder::create().map_err(|error| EngineError::Launch {
         reason: format!("no folder for the browser's profile: {error}"),
         suggestion: None,
@@ -164,7 +173,8 @@ pub(super) const NO_BYPASS: &str = "<-loopback>";
 
 /// The arguments of a launch, in order: Troupe's own, then the user's.
 fn arguments(config: &Config, headless: bool, is_shell: bool, folder: &Path) -> Vec<String> {
-    let mut arguments: Vec<String> = switches::ALWAYS.iter().map(|argument| (*argument).to_owned()).collect();
+    let mut arguments: Vec<String> =
+        switches::ALWAYS.iter().map(|argument| (*argument).to_owned()).collect();
     arguments.push(switches::disabled_features());
     let profile = config.user_data_dir.clone().unwrap_or_else(|| folder.join("profile"));
     arguments.push(format!("--user-data-dir={}", profile.display()));
@@ -193,7 +203,7 @@ fn arguments(config: &Config, headless: bool, is_shell: bool, folder: &Path) -> 
 fn over_pipe(mut command: Command, folder: Folder) -> io::Result<(Wire, Running)> {
     use command_fds::{CommandFdExt, FdMapping};
 
-    use super::super::wire::PipeEnds;
+    use super::super::connection::PipeEnds;
 
     let (wire, child_reads, child_writes) = PipeEnds::new()?.into_wire();
     command

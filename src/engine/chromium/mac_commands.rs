@@ -126,7 +126,8 @@ mod tests {
 
     #[test]
     fn each_chord_has_one_row() {
-        let chords: HashSet<_> = COMMANDS.iter().map(|(modifiers, code, _)| (modifiers, code)).collect();
+        let chords: HashSet<_> =
+            COMMANDS.iter().map(|(modifiers, code, _)| (modifiers, code)).collect();
         assert_eq!(chords.len(), COMMANDS.len());
     }
 

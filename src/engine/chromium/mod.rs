@@ -28,8 +28,9 @@ use chromiumoxide::types::{Command, MethodId};
 use serde::de::DeserializeOwned;
 
 use super::{
-    Browser, Engine, EngineError, EngineResult, process,
-    wire::{Sent, Wire, WireError},
+    Browser, Engine, EngineError, EngineResult,
+    connection::{Sent, Wire, WireError},
+    process,
 };
 use crate::config::Config;
 
@@ -105,7 +106,7 @@ impl Command for RawCommand {
 
 /// Commands that are written together.
 struct CommandBatch<'a> {
-    inner: super::wire::Batch<'a>,
+    inner: super::connection::Batch<'a>,
 }
 
 impl CommandBatch<'_> {
@@ -137,10 +138,14 @@ impl From<WireError> for EngineError {
             WireError::Closed => Self::BrowserGone,
             WireError::TargetGone { .. } => Self::PageGone,
             WireError::Refused { ref message, .. } if document_gone(message) => Self::DocumentGone,
-            WireError::Refused { ref message, .. } if message.contains("Session with given id not found") => {
+            WireError::Refused { ref message, .. }
+                if message.contains("Session with given id not found") =>
+            {
                 Self::PageGone
             }
-            WireError::Refused { ref message, .. } if message.contains("Target crashed") => Self::PageCrashed,
+            WireError::Refused { ref message, .. } if message.contains("Target crashed") => {
+                Self::PageCrashed
+            }
             other => Self::Refused(other.to_string()),
         }
     }

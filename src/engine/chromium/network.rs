@@ -20,10 +20,13 @@ use async_trait::async_trait;
 use chromiumoxide::cdp::browser_protocol::network::EmulateNetworkConditionsParams;
 use chromiumoxide::cdp::browser_protocol::{
     fetch::{
-        ContinueRequestParams, DisableParams, EnableParams, FailRequestParams, FulfillRequestParams,
-        HeaderEntry,
+        ContinueRequestParams, DisableParams, EnableParams, FailRequestParams,
+        FulfillRequestParams, HeaderEntry,
     },
-    network::{EmulateNetworkConditionsByRuleParams, ErrorReason, NetworkConditions, SetCacheDisabledParams},
+    network::{
+        EmulateNetworkConditionsByRuleParams, ErrorReason, NetworkConditions,
+        SetCacheDisabledParams,
+    },
     target::CloseTargetParams,
 };
 use futures_util::future::join_all;
@@ -36,9 +39,9 @@ use super::{Link, browser::parse, page::ChromiumPage, requests::Request};
 use crate::{
     engine::{
         EngineResult, FrameId, PageEvent,
-        gate::{Kind, Passed, Stopped, Stops, WayOut, Whose},
+        connection::Sent,
         network::{Mock, NetworkRules, RequestEvent, ResourceType, Throttling},
-        wire::Sent,
+        network_policy::{Kind, Passed, Stopped, Stops, WayOut, Whose},
     },
     offload,
 };
@@ -140,7 +143,8 @@ impl Stops for ContextNetwork {
             });
             asked.collect()
         };
-        let _ = tokio::time::timeout(APPLY_TIMEOUT, join_all(answers.into_iter().map(Sent::raw))).await;
+        let _ =
+            tokio::time::timeout(APPLY_TIMEOUT, join_all(answers.into_iter().map(Sent::raw))).await;
     }
 }
 
@@ -178,7 +182,8 @@ impl ContextNetwork {
                 .flatten()
                 .collect()
         };
-        let _ = tokio::time::timeout(APPLY_TIMEOUT, join_all(answers.into_iter().map(Sent::raw))).await;
+        let _ =
+            tokio::time::timeout(APPLY_TIMEOUT, join_all(answers.into_iter().map(Sent::raw))).await;
     }
 
     /// Whether a worker may run once requests are put to the gate: those of a worker that many pages share do not
@@ -194,8 +199,13 @@ impl ContextNetwork {
         let always_stops = worker.as_ref().is_some_and(|worker| worker.shared);
         let member = Member { link: link.clone(), worker };
         let mut state = self.state();
-        if let Some(worker) = member.worker.as_ref().filter(|worker| state.gated && !self.may_run(worker)) {
-            tracing::warn!(script = worker.url, "a worker of a public page does not run beside private ones");
+        if let Some(worker) =
+            member.worker.as_ref().filter(|worker| state.gated && !self.may_run(worker))
+        {
+            tracing::warn!(
+                script = worker.url,
+                "a worker of a public page does not run beside private ones"
+            );
             drop(worker.end(link));
             return false;
         }
@@ -326,7 +336,9 @@ impl ContextNetwork {
 /// The possible types of an intercepted request: `Fetch` has fewer types than `Network`, which announces it.
 fn possible(told: ResourceType) -> Vec<ResourceType> {
     match told {
-        ResourceType::Xhr => vec![ResourceType::Xhr, ResourceType::Fetch, ResourceType::EventSource],
+        ResourceType::Xhr => {
+            vec![ResourceType::Xhr, ResourceType::Fetch, ResourceType::EventSource]
+        }
         ResourceType::Media => vec![ResourceType::Media, ResourceType::TextTrack],
         told => vec![told],
     }

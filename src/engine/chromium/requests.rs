@@ -58,7 +58,8 @@ impl Request {
     /// The type of the request. Preflights and prefetches of links are announced as `Other`, and intercepted as
     /// `Fetch`: their headers are more specific.
     pub fn kind(&self, told: &str) -> ResourceType {
-        let asks = self.method == "OPTIONS" && self.header("access-control-request-method").is_some();
+        let asks =
+            self.method == "OPTIONS" && self.header("access-control-request-method").is_some();
         let purpose = self.header("sec-purpose").or_else(|| self.header("purpose"));
         match ResourceType::named(told) {
             ResourceType::Other if asks => ResourceType::Preflight,
@@ -95,12 +96,19 @@ impl Received {
     /// Converts the event for waits on the page.
     fn for_page(self) -> Option<PageEvent> {
         if is_fetch(&self.kind) {
-            return Some(PageEvent::AnswerBegun { id: self.request_id, length: self.response.headers.0 });
+            return Some(PageEvent::AnswerBegun {
+                id: self.request_id,
+                length: self.response.headers.0,
+            });
         }
-        let document =
-            self.loader_id.filter(|loader| self.kind == "Document" && *loader == self.request_id)?;
+        let document = self
+            .loader_id
+            .filter(|loader| self.kind == "Document" && *loader == self.request_id)?;
         let status = self.response.status;
-        self.response.url.starts_with("http").then_some(PageEvent::DocumentResponse { document, status })
+        self.response
+            .url
+            .starts_with("http")
+            .then_some(PageEvent::DocumentResponse { document, status })
     }
 }
 
@@ -118,7 +126,10 @@ impl<'de> Deserialize<'de> for ContentLength {
                 out.write_str("headers")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut headers: A) -> Result<ContentLength, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut headers: A,
+            ) -> Result<ContentLength, A::Error> {
                 let mut length = None;
                 while let Some(name) = headers.next_key::<String>()? {
                     if name.eq_ignore_ascii_case("content-length") {
@@ -272,20 +283,30 @@ fn one(method: &str, params: &RawValue, worker: Option<WorkerKind>) -> Option<St
         }
         "Network.dataReceived" => {
             let event: DataReceived = parse(method, params)?;
-            let page = PageEvent::AnswerReceived { id: event.request_id, bytes: event.encoded_data_length };
+            let page = PageEvent::AnswerReceived {
+                id: event.request_id,
+                bytes: event.encoded_data_length,
+            };
             Step { logged: None, page: Some(page) }
         }
         "Network.loadingFinished" => {
             let event: Finished = parse(method, params)?;
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of bytes")]
-            let size = event.encoded_data_length.filter(|size| *size >= 0.0).map(|size| size as u64);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a count of bytes"
+            )]
+            let size =
+                event.encoded_data_length.filter(|size| *size >= 0.0).map(|size| size as u64);
             let (id, clock) = (event.request_id.clone(), event.timestamp * 1000.0);
             Step::ended(RequestEvent::Finished { id, clock, size }, event.request_id)
         }
         "Network.loadingFailed" => {
             let event: Failed = parse(method, params)?;
             let reason = match event.cors_error_status {
-                Some(CorsError { cors_error }) => format!("{} (CORS: {cors_error})", event.error_text),
+                Some(CorsError { cors_error }) => {
+                    format!("{} (CORS: {cors_error})", event.error_text)
+                }
                 // Chromium tells here, and only here, that it was us.
                 None => event.error_text.trim_end_matches(".Inspector").to_owned(),
             };
@@ -314,7 +335,10 @@ fn one(method: &str, params: &RawValue, worker: Option<WorkerKind>) -> Option<St
         }
         "Network.webSocketHandshakeResponseReceived" => {
             let event: HandshakeReceived = parse(method, params)?;
-            Step::logged(RequestEvent::Answered { id: event.request_id, status: event.response.status })
+            Step::logged(RequestEvent::Answered {
+                id: event.request_id,
+                status: event.response.status,
+            })
         }
         "Network.webSocketClosed" => {
             let event: Finished = parse(method, params)?;

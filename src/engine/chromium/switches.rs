@@ -113,7 +113,9 @@ pub(super) fn merge(arguments: Vec<String>) -> Vec<String> {
             None => merged.push(argument),
             // The first occurrence takes the place of all.
             Some((name, _)) => {
-                merged.extend(lists.remove(name).map(|values| format!("{name}={}", values.join(","))));
+                merged.extend(
+                    lists.remove(name).map(|values| format!("{name}={}", values.join(","))),
+                );
             }
         }
     }
@@ -135,8 +137,10 @@ mod tests {
     }
 
     fn values<'a>(arguments: &'a [String], name: &str) -> Vec<&'a str> {
-        let of_name: Vec<_> =
-            arguments.iter().filter_map(|argument| argument.strip_prefix(name)?.strip_prefix('=')).collect();
+        let of_name: Vec<_> = arguments
+            .iter()
+            .filter_map(|argument| argument.strip_prefix(name)?.strip_prefix('='))
+            .collect();
         assert_eq!(of_name.len(), 1, "{name} occurs once in {arguments:?}");
         of_name[0].split(',').collect()
     }
@@ -152,7 +156,8 @@ mod tests {
 
     #[test]
     fn a_feature_that_the_user_enables_is_not_disabled() {
-        let arguments = merged(&["--enable-features=Translate<Trial:a/b,New", "--enable-features=Newer"]);
+        let arguments =
+            merged(&["--enable-features=Translate<Trial:a/b,New", "--enable-features=Newer"]);
         assert!(!values(&arguments, DISABLE_FEATURES).contains(&"Translate"));
         assert!(values(&arguments, DISABLE_FEATURES).contains(&"RenderDocument"));
         assert_eq!(values(&arguments, ENABLE_FEATURES), ["Translate<Trial:a/b", "New", "Newer"]);
@@ -167,12 +172,20 @@ mod tests {
 
     #[test]
     fn other_lists_are_joined_and_other_switches_are_kept_in_order() {
-        let user =
-            ["--blink-settings=imagesEnabled=false", "--lang=de", "--enable-blink-features=A", "--lang=fr"];
+        let user = [
+            "--blink-settings=imagesEnabled=false",
+            "--lang=de",
+            "--enable-blink-features=A",
+            "--lang=fr",
+        ];
         let arguments = merged(&user);
-        assert_eq!(values(&arguments, "--blink-settings"), ["primaryHoverType=2", "imagesEnabled=false"]);
+        assert_eq!(
+            values(&arguments, "--blink-settings"),
+            ["primaryHoverType=2", "imagesEnabled=false"]
+        );
         assert_eq!(values(&arguments, "--enable-blink-features"), ["A"]);
-        let languages: Vec<_> = arguments.iter().filter(|argument| argument.starts_with("--lang")).collect();
+        let languages: Vec<_> =
+            arguments.iter().filter(|argument| argument.starts_with("--lang")).collect();
         assert_eq!(languages, ["--lang=de", "--lang=fr"]);
     }
 }

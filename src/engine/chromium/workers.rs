@@ -6,7 +6,8 @@
 use std::sync::{Arc, Weak};
 
 use chromiumoxide::cdp::{
-    browser_protocol::target::SetAutoAttachParams, js_protocol::runtime::RunIfWaitingForDebuggerParams,
+    browser_protocol::target::SetAutoAttachParams,
+    js_protocol::runtime::RunIfWaitingForDebuggerParams,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -20,9 +21,9 @@ use super::{
 };
 use crate::engine::{
     EngineResult, PageEvent,
-    gate::Whose,
+    connection::Listener,
     network::{RequestEvent, WorkerKind},
-    wire::Listener,
+    network_policy::Whose,
 };
 
 /// What kind of worker CDP's target type is.
@@ -45,13 +46,19 @@ pub(super) fn attach(
     page: Option<Weak<ChromiumPage>>,
     network: &Arc<ContextNetwork>,
 ) {
-    let listener =
-        WorkerListener { link: link.clone(), kind, url: url.clone(), page, network: network.clone() };
+    let listener = WorkerListener {
+        link: link.clone(),
+        kind,
+        url: url.clone(),
+        page,
+        network: network.clone(),
+    };
     if let Some(session) = &link.session {
         link.wire.listen_within(parent, session, Arc::new(listener));
     }
     let shared = kind == WorkerKind::Shared;
-    if kind != WorkerKind::Dedicated && !network.join(&link, Some(Worker { target: target_id, url, shared }))
+    if kind != WorkerKind::Dedicated
+        && !network.join(&link, Some(Worker { target: target_id, url, shared }))
     {
         return;
     }
@@ -119,7 +126,9 @@ impl Listener for WorkerListener {
         match method {
             "Fetch.requestPaused" => {
                 let whose = |_: &Paused| Whose::Documents(self.url.clone());
-                self.network.paused(&self.link, params, whose, |event| self.tell(PageEvent::Request(event)));
+                self.network.paused(&self.link, params, whose, |event| {
+                    self.tell(PageEvent::Request(event))
+                });
             }
             "Target.attachedToTarget" => {
                 if let Some(Attached { session_id, target_info }) = parse(method, params) {
@@ -141,10 +150,14 @@ impl Listener for WorkerListener {
                 }
             }
             _ => {
-                let Some(event) = requests::translate(method, params, Some(self.kind)).logged else { return };
+                let Some(event) = requests::translate(method, params, Some(self.kind)).logged
+                else {
+                    return;
+                };
                 self.network.note(&event);
                 // The worker's own script was asked for by its page, which waits for the end of it.
-                if let RequestEvent::Finished { id, .. } | RequestEvent::Failed { id, .. } = &event {
+                if let RequestEvent::Finished { id, .. } | RequestEvent::Failed { id, .. } = &event
+                {
                     self.tell(PageEvent::RequestEnded { id: id.clone() });
                 }
                 self.tell(PageEvent::Request(event));

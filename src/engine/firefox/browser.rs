@@ -23,7 +23,7 @@ use crate::{
     config::{Config, display_present},
     engine::{
         Browser, Context, ContextObserver, ContextOptions, EngineError, EngineResult,
-        gate::{Gateway, WayOut},
+        network_policy::{Gateway, WayOut},
         process::{self, Ending},
     },
 };
@@ -49,7 +49,7 @@ const TELLING: &str = "
   for (const event of ['hashchange', 'popstate']) addEventListener(event, () => tell(location.href), true);
 ";
 
-/// Passes Troupe's script to `hands.js`, which runs outside of the document, so that pages do not notice it.
+/// Passes Troupe's script to `input_actor.js`, which runs outside of the document, so that pages do not notice it.
 const HANDING_OVER: &str = "
   if (window === top) window.dispatchEvent(new CustomEvent('troupe:script', {detail: {call: (name, given) => __troupe[name](JSON.parse(given))}}));
 ";
@@ -84,11 +84,13 @@ impl FirefoxBrowser {
     /// Greets the browser and starts to follow its pages.
     pub async fn open(process: Process, config: Arc<Config>) -> EngineResult<Arc<dyn Browser>> {
         let bidi = Bidi { wire: process.wire };
-        let headless = config.effective_headless(display_present()).is_ok_and(|(headless, _)| headless);
+        let headless =
+            config.effective_headless(display_present()).is_ok_and(|(headless, _)| headless);
         let greeting = async {
             // Dialogs wait for us; so do those that ask whether to leave a page.
             let capabilities = json!({"alwaysMatch": {"unhandledPromptBehavior": {"default": "ignore", "beforeUnload": "ignore"}}});
-            let session: NewSession = bidi.call("session.new", json!({"capabilities": capabilities})).await?;
+            let session: NewSession =
+                bidi.call("session.new", json!({"capabilities": capabilities})).await?;
             let system = System::open(&bidi, headless && process.pid.is_some()).await?;
             Ok::<_, EngineError>((session.capabilities, system))
         };
@@ -176,14 +178,19 @@ impl Browser for FirefoxBrowser {
         });
         let prelude = bidi.post("script.addPreloadScript", prelude)?;
         for (setting, sent) in settings {
-            sent.raw().await.map_err(|error| emulation::refused(setting, error, &options.config))?;
+            sent.raw()
+                .await
+                .map_err(|error| emulation::refused(setting, error, &options.config))?;
         }
         for sent in [downloads, prelude] {
             sent.raw().await.map_err(super::meaning)?;
         }
         let network = ContextNetwork::new(bidi.clone(), &shared.intercept, way_out);
         let tabs: Arc<Tabs> = Arc::default();
-        shared.add_context(&id, ContextShared { observer, network: network.clone(), tabs: tabs.clone() });
+        shared.add_context(
+            &id,
+            ContextShared { observer, network: network.clone(), tabs: tabs.clone() },
+        );
         let touch = options.config.has_touch;
         Ok(Arc::new(FirefoxContext::new(id, shared.clone(), network, tabs, touch, self.windowed)))
     }
@@ -195,8 +202,8 @@ impl Browser for FirefoxBrowser {
             bidi.wire.close();
         };
         // Its files are deleted with the profile, unless the profile is kept or the next browser needs them.
-        let is_kept =
-            self.config.user_data_dir.is_some() || self.startup.as_ref().is_some_and(Startup::is_wanted);
+        let is_kept = self.config.user_data_dir.is_some()
+            || self.startup.as_ref().is_some_and(Startup::is_wanted);
         let ask = || match self.pid.filter(|_| !is_kept) {
             Some(pid) => process::kill(pid),
             None => drop(bidi.post("browser.close", json!({}))),

@@ -64,7 +64,9 @@ fn spoken(argument: &Remote) -> Option<String> {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(", "))
+        }
         Value::Object(fields) => {
             let fields = fields.iter().map(|(name, value)| format!("{name}: {}", shown(value)));
             format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))

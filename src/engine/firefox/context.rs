@@ -67,7 +67,8 @@ impl Context for FirefoxContext {
     }
 
     async fn set_viewport(&self, Viewport { width, height }: Viewport) -> EngineResult<()> {
-        let size = json!({"viewport": {"width": width, "height": height}, "userContexts": [self.id]});
+        let size =
+            json!({"viewport": {"width": width, "height": height}, "userContexts": [self.id]});
         self.shared.bidi.run("browsingContext.setViewport", size).await.map(drop)
     }
 
@@ -116,9 +117,9 @@ mod tests {
 
     use super::*;
     use crate::engine::{
+        connection::PipeEnds,
         firefox::{Bidi, system::System},
         network::ResourceType,
-        wire::PipeEnds,
     };
 
     /// A connection to a browser that refuses the commands in `refused`, and the commands that it has answered.
@@ -150,7 +151,8 @@ mod tests {
         let system = System::open(&bidi, true).await.unwrap();
         let shared = Arc::new(Shared::new(bidi.clone(), system));
         let network = ContextNetwork::new(bidi.clone(), &shared.intercept, None);
-        let context = FirefoxContext::new("1".into(), shared, network, Arc::default(), false, false);
+        let context =
+            FirefoxContext::new("1".into(), shared, network, Arc::default(), false, false);
         let blocked = [ResourceType::Image].into_iter().collect();
         context.set_network(NetworkRules { blocked, ..NetworkRules::default() }).await.unwrap();
         assert!(context.close().await.is_err(), "the failure of the step is reported");

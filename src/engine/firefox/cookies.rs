@@ -89,11 +89,12 @@ pub(super) async fn set(bidi: &Bidi, user_context: &str, cookies: &[Cookie]) -> 
             }
             .into();
         }
-        sent.push(
-            bidi.post("storage.setCookie", json!({"cookie": param, "partition": partition(user_context)}))?,
-        );
+        sent.push(bidi.post(
+            "storage.setCookie",
+            json!({"cookie": param, "partition": partition(user_context)}),
+        )?);
     }
-    for answer in join_all(sent.into_iter().map(crate::engine::wire::Sent::raw)).await {
+    for answer in join_all(sent.into_iter().map(crate::engine::connection::Sent::raw)).await {
         answer.map_err(super::meaning)?;
     }
     Ok(())

@@ -6,8 +6,15 @@ globalThis.__troupeDrags ??= (() => {
   const fire = (type, target, x, y) =>
     target.dispatchEvent(
       new DragEvent(type, {
-        bubbles: true, cancelable: type !== 'dragend' && type !== 'dragleave', composed: true, view: window,
-        clientX: x, clientY: y, screenX: x, screenY: y, dataTransfer: data
+        bubbles: true,
+        cancelable: type !== 'dragend' && type !== 'dragleave',
+        composed: true,
+        view: window,
+        clientX: x,
+        clientY: y,
+        screenX: x,
+        screenY: y,
+        dataTransfer: data
       })
     )
 
@@ -15,14 +22,18 @@ globalThis.__troupeDrags ??= (() => {
     if (event.defaultPrevented) return
     source = event.composedPath()[0]
     data = new DataTransfer()
-    for (const type of event.dataTransfer.types) data.setData(type, event.dataTransfer.getData(type))
+    for (const type of event.dataTransfer.types)
+      data.setData(type, event.dataTransfer.getData(type))
     over = null
     event.preventDefault()
   }
 
   const move = (x, y) => {
     let target = document.elementFromPoint(x, y)
-    while (target?.shadowRoot?.elementFromPoint(x, y) && target.shadowRoot.elementFromPoint(x, y) !== target)
+    while (
+      target?.shadowRoot?.elementFromPoint(x, y) &&
+      target.shadowRoot.elementFromPoint(x, y) !== target
+    )
       target = target.shadowRoot.elementFromPoint(x, y)
     if (!target) return false
     fire('drag', source, x, y)

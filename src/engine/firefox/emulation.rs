@@ -7,9 +7,9 @@ use crate::{
     config::{ContextConfig, Viewport},
     engine::{
         ContextOptions, EngineError, EngineResult,
-        gate::Gateway,
+        connection::{Sent, WireError},
+        network_policy::Gateway,
         proxy,
-        wire::{Sent, WireError},
     },
 };
 
@@ -17,7 +17,10 @@ use crate::{
 const DEFAULT_VIEWPORT: Viewport = Viewport { width: 1280, height: 720 };
 
 /// The parameters of a user context: its certificate checks and its proxy.
-pub(super) fn user_context(config: &ContextConfig, gateway: Option<&Gateway>) -> EngineResult<Value> {
+pub(super) fn user_context(
+    config: &ContextConfig,
+    gateway: Option<&Gateway>,
+) -> EngineResult<Value> {
     let mut params = json!({"acceptInsecureCerts": config.ignore_https_errors});
     let proxy = match gateway {
         Some(gateway) => Some(json!({

@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use crate::engine::{Dialog, DocumentId, DownloadStart, FrameId, PageEvent, wire::read_json};
+use crate::engine::{Dialog, DocumentId, DownloadStart, FrameId, PageEvent, connection::read_json};
 
 /// Documents that fail to load are replaced by these, which never finish loading.
 const ERROR_PAGES: [&str; 2] = ["about:neterror", "about:certerror"];
@@ -19,7 +19,9 @@ pub(super) const NAVIGATION_STARTED: &str = "browsingContext.navigationStarted";
 /// Parses `params`. If they do not match, logs that and ignores the event.
 pub(super) fn parse<T: DeserializeOwned>(method: &str, params: &RawValue) -> Option<T> {
     read_json(params.get())
-        .inspect_err(|error| tracing::warn!(method, %error, "an event of the browser could not be read"))
+        .inspect_err(
+            |error| tracing::warn!(method, %error, "an event of the browser could not be read"),
+        )
         .ok()
 }
 
@@ -96,7 +98,11 @@ impl Frames {
 
     /// Where all documents of the page come from.
     pub fn places(&self) -> Vec<String> {
-        self.known.values().map(|frame| frame.url.clone()).filter(|url| url.starts_with("http")).collect()
+        self.known
+            .values()
+            .map(|frame| frame.url.clone())
+            .filter(|url| url.starts_with("http"))
+            .collect()
     }
 
     pub fn detach(&mut self, frame: &FrameId) {
@@ -128,7 +134,9 @@ impl Frames {
     /// The result of `navigation` in `frame`, as far as it was reported.
     pub fn came_to(&self, frame: &str, navigation: &Arc<str>) -> Came {
         match self.known.get(frame) {
-            Some(Frame { downloaded, .. }) if downloaded.as_ref() == Some(navigation) => Came::Download,
+            Some(Frame { downloaded, .. }) if downloaded.as_ref() == Some(navigation) => {
+                Came::Download
+            }
             Some(Frame { within, .. }) if within.as_ref() == Some(navigation) => Came::Within,
             _ => Came::Document,
         }
@@ -165,9 +173,11 @@ impl Frames {
             "browsingContext.navigationCommitted" => self.committed(frame, &happening),
             "browsingContext.domContentLoaded" => self.loaded(frame, &happening, false),
             "browsingContext.load" => self.loaded(frame, &happening, true),
-            "browsingContext.navigationFailed" | "browsingContext.navigationAborted" => {
-                navigation.as_ref().and_then(|gone| self.given_up(&frame, gone)).into_iter().collect()
-            }
+            "browsingContext.navigationFailed" | "browsingContext.navigationAborted" => navigation
+                .as_ref()
+                .and_then(|gone| self.given_up(&frame, gone))
+                .into_iter()
+                .collect(),
             "browsingContext.fragmentNavigated" | "browsingContext.historyUpdated" => {
                 let Some(known) = self.known.get_mut(&frame) else { return Vec::new() };
                 known.url.clone_from(url);
@@ -182,7 +192,8 @@ impl Frames {
                 let kind = happening.kind.unwrap_or_default();
                 let default_value = happening.default_value.filter(|_| kind == "prompt");
                 // Of a page that is left the words are the browser's own, the same for every page.
-                let message = happening.message.filter(|_| kind != "beforeunload").unwrap_or_default();
+                let message =
+                    happening.message.filter(|_| kind != "beforeunload").unwrap_or_default();
                 vec![PageEvent::DialogOpened(Dialog { kind, message, default_value })]
             }
             "browsingContext.userPromptClosed" => vec![PageEvent::DialogClosed],
@@ -191,11 +202,14 @@ impl Frames {
     }
 
     fn committed(&mut self, frame: FrameId, happening: &Happening) -> Vec<PageEvent> {
-        let (Some(known), Some(document)) = (self.known.get_mut(&frame), happening.navigation.clone()) else {
+        let (Some(known), Some(document)) =
+            (self.known.get_mut(&frame), happening.navigation.clone())
+        else {
             return Vec::new();
         };
         known.pending.take_if(|pending| *pending == document);
-        let early = known.early.take().filter(|(of, url, _)| *of == document && *url == happening.url);
+        let early =
+            known.early.take().filter(|(of, url, _)| *of == document && *url == happening.url);
         *known = Frame {
             parent: known.parent.take(),
             document: Some(document.clone()),
@@ -209,7 +223,10 @@ impl Frames {
             url: happening.url.clone(),
         }];
         if let Some((.., loaded)) = early {
-            events.push(PageEvent::DomContentLoaded { frame: frame.clone(), document: document.clone() });
+            events.push(PageEvent::DomContentLoaded {
+                frame: frame.clone(),
+                document: document.clone(),
+            });
             if loaded {
                 events.push(PageEvent::Loaded { frame, document });
             }
@@ -242,7 +259,8 @@ impl Frames {
         self.begun += 1;
         let id: Arc<str> = format!("{frame}-{}", self.begun).into();
         self.downloads.push((navigation.clone(), url.clone(), id.clone()));
-        let mut events = vec![PageEvent::DownloadStarted(DownloadStart { id, url, suggested_filename })];
+        let mut events =
+            vec![PageEvent::DownloadStarted(DownloadStart { id, url, suggested_filename })];
         if let Some(navigation) = navigation {
             events.extend(self.given_up(frame, &navigation));
             if let Some(known) = self.known.get_mut(frame) {
@@ -253,15 +271,17 @@ impl Frames {
     }
 
     fn download_ends(&mut self, happening: &Happening) -> Vec<PageEvent> {
-        let at = self
-            .downloads
-            .iter()
-            .position(|(navigation, url, _)| *navigation == happening.navigation && *url == happening.url);
+        let at = self.downloads.iter().position(|(navigation, url, _)| {
+            *navigation == happening.navigation && *url == happening.url
+        });
         let Some(at) = at else { return Vec::new() };
         let (.., id) = self.downloads.remove(at);
         let complete = happening.status.as_deref() == Some("complete");
         let path = happening.filepath.clone().filter(|_| complete).map(Into::into);
-        vec![PageEvent::DownloadEnded { id, file: path.ok_or_else(|| "it was broken off".to_owned()) }]
+        vec![PageEvent::DownloadEnded {
+            id,
+            file: path.ok_or_else(|| "it was broken off".to_owned()),
+        }]
     }
 }
 
@@ -317,7 +337,10 @@ mod tests {
         told(&mut frames, "navigationCommitted", of("1", "http://a/"));
         told(&mut frames, "navigationStarted", of("2", "http://b/"));
         assert_eq!(told(&mut frames, "load", of("2", "http://a/")), ["loaded 1"]);
-        assert_eq!(told(&mut frames, "navigationCommitted", of("2", "http://b/")), ["committed 2 http://b/"]);
+        assert_eq!(
+            told(&mut frames, "navigationCommitted", of("2", "http://b/")),
+            ["committed 2 http://b/"]
+        );
     }
 
     #[test]
@@ -325,7 +348,10 @@ mod tests {
         let mut frames = frames();
         told(&mut frames, "navigationStarted", of("1", "http://a/"));
         told(&mut frames, "navigationCommitted", of("1", "about:neterror?e=x"));
-        assert_eq!(told(&mut frames, "domContentLoaded", of("1", "about:neterror?e=x")), ["loaded 1"]);
+        assert_eq!(
+            told(&mut frames, "domContentLoaded", of("1", "about:neterror?e=x")),
+            ["loaded 1"]
+        );
     }
 
     #[test]

@@ -9,10 +9,10 @@ use crate::{
     config::{Config, display_present},
     engine::{
         EngineError, EngineResult,
-        gate::{Gateway, WayOut},
+        connection::Wire,
         install,
+        network_policy::{Gateway, WayOut},
         process::{self, Ending, Folder, Running, Stderr},
-        wire::Wire,
     },
 };
 
@@ -43,7 +43,14 @@ pub(super) async fn attach(endpoint: &str) -> EngineResult<Process> {
         ),
     })?;
     let ending = Ending::of_connection(wire.closed());
-    Ok(Process { wire, pid: None, ending, downloads: std::env::temp_dir(), gateway: None, startup: None })
+    Ok(Process {
+        wire,
+        pid: None,
+        ending,
+        downloads: std::env::temp_dir(),
+        gateway: None,
+        startup: None,
+    })
 }
 
 async fn connect(address: &str) -> Result<Wire, String> {
@@ -56,9 +63,11 @@ async fn connect(address: &str) -> Result<Wire, String> {
 
 /// Starts the browser that the configuration means.
 pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
-    let failed = |reason: String, suggestion: Option<String>| EngineError::Launch { reason, suggestion };
-    let (headless, warning) =
-        config.effective_headless(display_present()).map_err(|error| failed(error.to_string(), None))?;
+    let failed =
+        |reason: String, suggestion: Option<String>| EngineError::Launch { reason, suggestion };
+    let (headless, warning) = config
+        .effective_headless(display_present())
+        .map_err(|error| failed(error.to_string(), None))?;
     if let Some(warning) = warning {
         tracing::warn!("{warning}");
     }
@@ -67,7 +76,8 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
     let gateway = WayOut::of_browser(config).await?;
     let settings = preferences::user_js(config, gateway.as_ref().map(|gateway| gateway.port()))
         .map_err(|value| EngineError::UnknownSetting { name: "permission", value })?;
-    let no_folder = |error: io::Error| failed(format!("no folder for the browser's profile: {error}"), None);
+    let no_folder =
+        |error: io::Error| failed(format!("no folder for the browser's profile: {error}"), None);
     let mut folder = Folder::create().map_err(no_folder)?;
     let profile = config.user_data_dir.clone().unwrap_or_else(|| folder.path().join("profile"));
     prepare(&profile, &settings).map_err(no_folder)?;
@@ -86,8 +96,9 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
     std::fs::create_dir(&downloads).map_err(no_folder)?;
     let command = command(config, &found.path, headless, &profile);
     tracing::debug!(?command, "starting the browser");
-    let running = process::start(command, folder, || ())
-        .map_err(|error| failed(format!("`{}` could not be started: {error}", found.path.display()), None))?;
+    let running = process::start(command, folder, || ()).map_err(|error| {
+        failed(format!("`{}` could not be started: {error}", found.path.display()), None)
+    })?;
     Ok(Process { gateway, startup, ..reach(running, downloads).await? })
 }
 
@@ -120,7 +131,8 @@ fn command(config: &Config, path: &Path, headless: bool, profile: &Path) -> Comm
 
 /// Connects to the browser as soon as it says where it listens.
 async fn reach(running: Running, downloads: PathBuf) -> EngineResult<Process> {
-    let address = running.address(LISTENING).await.map_err(|reason| died(&running.stderr, &reason))?;
+    let address =
+        running.address(LISTENING).await.map_err(|reason| died(&running.stderr, &reason))?;
     let wire = connect(&address).await.map_err(|reason| died(&running.stderr, &reason))?;
     running.close_on_exit(&wire);
     let Running { pid, ending, .. } = running;
@@ -133,5 +145,8 @@ fn died(stderr: &Stderr, what: &str) -> EngineError {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let said = lines[lines.len().saturating_sub(3)..].join("; ");
     let reason = if said.is_empty() { what.to_owned() } else { format!("{what}: {said}") };
-    EngineError::Launch { reason, suggestion: Some("troupe doctor tells what is missing".to_owned()) }
+    EngineError::Launch {
+        reason,
+        suggestion: Some("troupe doctor tells what is missing".to_owned()),
+    }
 }

@@ -34,8 +34,9 @@ use async_trait::async_trait;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    Browser, Engine, EngineError, EngineResult, process,
-    wire::{Sent, Wire, WireError},
+    Browser, Engine, EngineError, EngineResult,
+    connection::{Sent, Wire, WireError},
+    process,
 };
 use crate::config::Config;
 
@@ -104,7 +105,13 @@ fn meaning(error: WireError) -> EngineError {
 /// Firefox's words for "a navigation took the document away under the call".
 fn document_gone(code: &str, message: &str) -> bool {
     code == "no such frame"
-        || ["AbortError", "DiscardedBrowsingContextError", "Actor ", "destroyed before query", "dead object"]
-            .iter()
-            .any(|known| message.contains(known))
+        || [
+            "AbortError",
+            "DiscardedBrowsingContextError",
+            "Actor ",
+            "destroyed before query",
+            "dead object",
+        ]
+        .iter()
+        .any(|known| message.contains(known))
 }

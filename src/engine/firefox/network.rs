@@ -21,8 +21,8 @@ use super::{
 use crate::{
     engine::{
         EngineResult,
-        gate::{Asker, Gate, Passed, Stops, WayOut, Whose},
         network::{Mock, NetworkRules, RequestEvent, Throttling},
+        network_policy::{Asker, Gate, Passed, Stops, WayOut, Whose},
     },
     offload,
 };
@@ -141,7 +141,9 @@ impl ContextNetwork {
         let mock = lock(&self.rules).mock_for(&request.url).cloned();
         let answer = if let Some(mock) = mock {
             tell(RequestEvent::Mocked { id: request.request.clone() });
-            offload::in_place(mock.body.len(), || bidi.post("network.provideResponse", answer(step, &mock)))
+            offload::in_place(mock.body.len(), || {
+                bidi.post("network.provideResponse", answer(step, &mock))
+            })
         } else if !self.admits(step, whose) || lock(&self.rules).blocked.contains(&request.kind()) {
             bidi.post("network.failRequest", json!({"request": request.request}))
         } else {
@@ -198,7 +200,8 @@ impl Intercept {
         if former.throttling != rules.throttling {
             let Throttling { download, upload, latency } = rules.throttling;
             let (download, upload) = (download.unwrap_or(0.0), upload.unwrap_or(0.0));
-            let call = format!("throttle({}, {download}, {upload}, {latency})", json!(user_context));
+            let call =
+                format!("throttle({}, {download}, {upload}, {latency})", json!(user_context));
             system.ask("slowing the network down", LET_US_IN, &call).await?;
         }
         self.update(bidi).await
@@ -213,11 +216,13 @@ impl Intercept {
     /// Begins or ends to stop requests, as the contexts need it.
     async fn update(&self, bidi: &Bidi) -> EngineResult<()> {
         let mut id = self.id.lock().await;
-        let needed = lock(&self.contexts).iter().filter_map(Weak::upgrade).any(|context| context.stops());
+        let needed =
+            lock(&self.contexts).iter().filter_map(Weak::upgrade).any(|context| context.stops());
         match (needed, id.take()) {
             (true, None) => {
-                let added: Added =
-                    bidi.call("network.addIntercept", json!({"phases": ["beforeRequestSent"]})).await?;
+                let added: Added = bidi
+                    .call("network.addIntercept", json!({"phases": ["beforeRequestSent"]}))
+                    .await?;
                 *id = Some(added.intercept);
                 // Responses from the cache are not intercepted.
                 bidi.run("network.setCacheBehavior", json!({"cacheBehavior": "bypass"})).await

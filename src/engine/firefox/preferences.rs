@@ -107,7 +107,8 @@ pub(super) fn user_js(config: &Config, way_out: Option<u16>) -> Result<String, S
         set("network.proxy.socks_port", &port.to_string());
     }
     for permission in &config.context.permissions {
-        let Some((_, name, value)) = PERMISSIONS.iter().find(|(known, ..)| known == permission) else {
+        let Some((_, name, value)) = PERMISSIONS.iter().find(|(known, ..)| known == permission)
+        else {
             return Err(permission.clone());
         };
         set(name, value);

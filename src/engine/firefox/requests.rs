@@ -88,9 +88,11 @@ impl Request {
             ("track", _) => ResourceType::TextTrack,
             ("font", _) => ResourceType::Font,
             ("manifest", _) => ResourceType::Manifest,
-            ("script" | "worker" | "sharedworker" | "serviceworker" | "audioworklet" | "paintworklet", _) => {
-                ResourceType::Script
-            }
+            (
+                "script" | "worker" | "sharedworker" | "serviceworker" | "audioworklet"
+                | "paintworklet",
+                _,
+            ) => ResourceType::Script,
             (_, "beacon" | "ping") => ResourceType::Ping,
             _ if self.header("accept") == Some("text/event-stream") => ResourceType::EventSource,
             (_, "xmlhttprequest") => ResourceType::Xhr,
@@ -180,7 +182,8 @@ impl Step {
                 RequestEvent::Finished { id, clock, size: self.response.as_ref()?.bytes_received }
             }
             "network.fetchError" => {
-                let reason = reasons::known(self.error_text.as_deref().unwrap_or("net::ERR_FAILED"));
+                let reason =
+                    reasons::known(self.error_text.as_deref().unwrap_or("net::ERR_FAILED"));
                 RequestEvent::Failed { id, clock, reason }
             }
             _ => return None,

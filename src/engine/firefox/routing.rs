@@ -21,7 +21,7 @@ use super::{
 use crate::engine::{
     ContextObserver, Page, PageEvent,
     arrivals::{Arrival, Arrivals},
-    wire::{Listener, read_json},
+    connection::{Listener, read_json},
 };
 
 /// Frames tell under this name where they are.
@@ -229,7 +229,8 @@ fn created(shared: &Arc<Shared>, info: ContextInfo) {
         network: context.network.clone(),
         tabs: context.tabs.clone(),
     };
-    let page = FirefoxPage::attach(setup, |page| context.observer.page_opened(page, opener.as_deref()));
+    let page =
+        FirefoxPage::attach(setup, |page| context.observer.page_opened(page, opener.as_deref()));
     shared.targets().frames.insert(id.clone(), page.clone());
     match opener.and_then(|opener| shared.page_of(&opener)) {
         Some(opener) => {
@@ -308,7 +309,9 @@ fn hear(shared: &Arc<Shared>, told: Told) {
         Told::Step { context, press, step } => {
             shared.with_page(&context, |page| page.press_goes_on(press, step));
         }
-        Told::Answered { context, channel } => shared.with_page(&context, |page| page.answered(channel)),
+        Told::Answered { context, channel } => {
+            shared.with_page(&context, |page| page.answered(channel))
+        }
         Told::Asked { context, channel } => shared.with_page(&context, |page| page.asked(channel)),
     }
 }

@@ -2,13 +2,22 @@
 // `handsScript` is what runs beside the documents,
 // `headless` whether nobody sees the window.
 // eslint-disable-next-line @typescript-eslint/no-unused-expressions -- the whole file is the function that is called
-(handsScript, headless) => {
-  const { UserContextManager } = ChromeUtils.importESModule('chrome://remote/content/shared/UserContextManager.sys.mjs')
-  const { NavigableManager } = ChromeUtils.importESModule('chrome://remote/content/shared/NavigableManager.sys.mjs')
-  const { RemoteAgent } = ChromeUtils.importESModule('chrome://remote/content/components/RemoteAgent.sys.mjs')
+;(handsScript, headless) => {
+  const { UserContextManager } = ChromeUtils.importESModule(
+    'chrome://remote/content/shared/UserContextManager.sys.mjs'
+  )
+  const { NavigableManager } = ChromeUtils.importESModule(
+    'chrome://remote/content/shared/NavigableManager.sys.mjs'
+  )
+  const { RemoteAgent } = ChromeUtils.importESModule(
+    'chrome://remote/content/components/RemoteAgent.sys.mjs'
+  )
   // Tells us, as an event of BiDi's. What one of its channels tells comes some turns later, after answers that have come since.
   const tell = (data) =>
-    RemoteAgent.webDriverBiDi?.session?.messageHandler.emit('message-handler-protocol-event', { name: 'troupe.told', data })
+    RemoteAgent.webDriverBiDi?.session?.messageHandler.emit('message-handler-protocol-event', {
+      name: 'troupe.told',
+      data
+    })
 
   const page = (id) => {
     const context = NavigableManager.getBrowsingContextById(id)?.top
@@ -20,7 +29,11 @@
   const show = (tab) => {
     const browser = tab.linkedBrowser
     if (!browser?.browsingContext) return
-    Object.defineProperty(browser, 'docShellIsActive', { get: () => true, set() {}, configurable: true })
+    Object.defineProperty(browser, 'docShellIsActive', {
+      get: () => true,
+      set() {},
+      configurable: true
+    })
     browser.browsingContext.isActive = true
     browser.renderLayers = true
   }
@@ -41,16 +54,24 @@
     }
   }
   try {
-    opening(ChromeUtils.importESModule('resource:///modules/BrowserDOMWindow.sys.mjs').BrowserDOMWindow.prototype)
+    opening(
+      ChromeUtils.importESModule('resource:///modules/BrowserDOMWindow.sys.mjs').BrowserDOMWindow
+        .prototype
+    )
   } catch {
     // Other versions have it elsewhere: what BiDi tells has to do there.
   }
   // BiDi reports a window that a link opens (with Shift) once that has loaded; by then the click may have been answered.
   try {
-    const { URILoadingHelper } = ChromeUtils.importESModule('resource:///modules/URILoadingHelper.sys.mjs')
+    const { URILoadingHelper } = ChromeUtils.importESModule(
+      'resource:///modules/URILoadingHelper.sys.mjs'
+    )
     const open = URILoadingHelper.openLinkIn
     URILoadingHelper.openLinkIn = function (from, url, where, params) {
-      if (where === 'window' && url) tell({ window: { userContext: UserContextManager.getIdByInternalId(params.userContextId ?? 0) } })
+      if (where === 'window' && url)
+        tell({
+          window: { userContext: UserContextManager.getIdByInternalId(params.userContextId ?? 0) }
+        })
       return open.call(this, from, url, where, params)
     }
   } catch {
@@ -61,7 +82,9 @@
     show(target)
     // BiDi tells of it a moment later; by then what has opened it may have been answered.
     const userContext = UserContextManager.getIdByInternalId(target.userContextId ?? 0)
-    tell({ tab: { userContext, context: NavigableManager.getIdForBrowser(target.linkedBrowser), leads } })
+    tell({
+      tab: { userContext, context: NavigableManager.getIdForBrowser(target.linkedBrowser), leads }
+    })
   })
 
   window.addEventListener(
@@ -71,13 +94,20 @@
   )
 
   // A dialog is told of only once it is drawn; by then what has opened it may have been answered.
-  window.addEventListener('DOMWillOpenModalDialog', ({ target }) => {
-    if (target.localName === 'browser') tell({ dialog: { context: NavigableManager.getIdForBrowser(target) } })
-  }, true)
+  window.addEventListener(
+    'DOMWillOpenModalDialog',
+    ({ target }) => {
+      if (target.localName === 'browser')
+        tell({ dialog: { context: NavigableManager.getIdForBrowser(target) } })
+    },
+    true
+  )
 
   // The browser's own menu of a right press: nobody would choose from it, and while it is open the browser may stand still.
   if (headless) {
-    document.getElementById('contentAreaContextMenu')?.addEventListener('popupshowing', (event) => event.preventDefault(), true)
+    document
+      .getElementById('contentAreaContextMenu')
+      ?.addEventListener('popupshowing', (event) => event.preventDefault(), true)
   }
 
   // Scripts that run for too long, as the browser reports them.
@@ -94,7 +124,10 @@
     }
   }
   Services.obs.addObserver(reported, 'process-hang-report')
-  Services.obs.addObserver((report) => hanging.delete(report.QueryInterface(Ci.nsIHangReport)), 'clear-hang-report')
+  Services.obs.addObserver(
+    (report) => hanging.delete(report.QueryInterface(Ci.nsIHangReport)),
+    'clear-hang-report'
+  )
 
   // Slow networks, by the browser's own number of a user context.
   const { NetworkThrottleManager } = ChromeUtils.importESModule(
@@ -102,13 +135,16 @@
   )
   const throttles = new Map()
   const throttleOf = (channel) => throttles.get(channel.loadInfo?.originAttributes.userContextId)
-  const sent = (channel) => throttleOf(channel.QueryInterface(Ci.nsIHttpChannel))?.manageUpload(channel)
+  const sent = (channel) =>
+    throttleOf(channel.QueryInterface(Ci.nsIHttpChannel))?.manageUpload(channel)
   const answered = (channel) =>
-    throttleOf(channel.QueryInterface(Ci.nsIHttpChannel))?.manage(channel.QueryInterface(Ci.nsITraceableChannel))
+    throttleOf(channel.QueryInterface(Ci.nsIHttpChannel))?.manage(
+      channel.QueryInterface(Ci.nsITraceableChannel)
+    )
   Services.obs.addObserver(sent, 'http-on-modify-request')
   Services.obs.addObserver(answered, 'http-on-examine-response')
 
-  // The pointer, moved by `hands.js` in the process of a tab: the tabs' messages that have said that it is there.
+  // The pointer, moved by `input_actor.js` in the process of a tab: the tabs' messages that have said that it is there.
   const hands = new WeakSet()
   // What they have not answered, by number.
   const pointing = new Map()
@@ -128,7 +164,9 @@
     if (failure) throw new Error(failure)
     return { answer }
   }
-  window.messageManager.addMessageListener('troupe:hands', ({ target }) => hands.add(target.messageManager))
+  window.messageManager.addMessageListener('troupe:hands', ({ target }) =>
+    hands.add(target.messageManager)
+  )
   window.messageManager.addMessageListener('troupe:pointed', ({ data }) => over(data.number, data))
   window.messageManager.addMessageListener('troupe:step', ({ data: { number, ...step } }) => {
     const { context, press } = pointing.get(number) ?? {}
@@ -137,13 +175,16 @@
 
   // What documents ask for, by the number of its channel, until its answer is theirs.
   const asking = new Map()
-  window.messageManager.addMessageListener('troupe:asks', ({ target, data: { channel, frame, kind } }) => {
-    const context = BrowsingContext.get(frame)
-    if (!context) return
-    const of = NavigableManager.getIdForBrowsingContext(context)
-    asking.set(channel, { by: target.messageManager, of })
-    tell({ asks: { context: of, channel, kind } })
-  })
+  window.messageManager.addMessageListener(
+    'troupe:asks',
+    ({ target, data: { channel, frame, kind } }) => {
+      const context = BrowsingContext.get(frame)
+      if (!context) return
+      const of = NavigableManager.getIdForBrowsingContext(context)
+      asking.set(channel, { by: target.messageManager, of })
+      tell({ asks: { context: of, channel, kind } })
+    }
+  )
   const asked = (channel) => {
     const known = asking.get(channel)
     if (!known) return
@@ -156,23 +197,30 @@
     const known = channel instanceof Ci.nsIIdentChannel && asking.get(channel.channelId)
     if (known) tell({ answered: { context: known.of, channel: channel.channelId } })
   }
-  for (const topic of ['stop-request', 'failed-opening-request']) Services.obs.addObserver(whole, `http-on-${topic}`)
+  for (const topic of ['stop-request', 'failed-opening-request'])
+    Services.obs.addObserver(whole, `http-on-${topic}`)
 
   // A tab has gone, or goes on in another process.
   Services.obs.addObserver((messages) => {
     for (const [channel, { by }] of asking) if (by === messages) asked(channel)
     for (const [number, { by }] of pointing)
-      if (by === messages) over(number, { failure: 'DiscardedBrowsingContextError: the page has gone' })
+      if (by === messages)
+        over(number, { failure: 'DiscardedBrowsingContextError: the page has gone' })
   }, 'message-manager-disconnect')
-  window.messageManager.loadFrameScript(`data:application/javascript;charset=utf-8,${encodeURIComponent(handsScript)}`, true)
+  window.messageManager.loadFrameScript(
+    `data:application/javascript;charset=utf-8,${encodeURIComponent(handsScript)}`,
+    true
+  )
 
   globalThis.troupe = {
     // Gives whether it was done: where nobody is there for it, it is BiDi's.
-    point: async (id, focus, events) => (await handle(id, 'troupe:point', { focus, events })) !== null,
+    point: async (id, focus, events) =>
+      (await handle(id, 'troupe:point', { focus, events })) !== null,
     // Calls our script in the page, presses where its answer says, and calls it again; gives the last answer, and tells each
     // step of the `press`. Nothing is pressed once so many milliseconds are over.
     press: async (id, press, time, look, events, then) =>
-      (await handle(id, 'troupe:press', { press, until: Date.now() + time, look, events, then }))?.answer,
+      (await handle(id, 'troupe:press', { press, until: Date.now() + time, look, events, then }))
+        ?.answer,
     // The outermost frame around the frame `id` that is in its process.
     processRoot(id) {
       const process = (context) => context.currentWindowGlobal?.osPid
@@ -190,8 +238,12 @@
       throttles.set(
         id,
         new NetworkThrottleManager({
-          downloadBPSMean: down, downloadBPSMax: down, uploadBPSMean: up, uploadBPSMax: up,
-          latencyMean: latency, latencyMax: latency
+          downloadBPSMean: down,
+          downloadBPSMax: down,
+          uploadBPSMean: up,
+          uploadBPSMax: up,
+          latencyMean: latency,
+          latencyMax: latency
         })
       )
     },
@@ -202,12 +254,15 @@
     stopScript(id) {
       const loader = page(id).embedderElement.frameLoader
       unwanted.set(loader, Date.now() + REPORTED_WITHIN)
-      for (const report of hanging) if (report.isReportForBrowserOrChildren(loader)) report.terminateScript()
+      for (const report of hanging)
+        if (report.isReportForBrowserOrChildren(loader)) report.terminateScript()
     },
     // BiDi's answers only when a page that asks whether to leave was answered.
     reload: (id) => page(id).reload(Ci.nsIWebNavigation.LOAD_FLAGS_NONE),
     reloadFresh: (id) =>
-      page(id).reload(Ci.nsIWebNavigation.LOAD_FLAGS_BYPASS_CACHE | Ci.nsIWebNavigation.LOAD_FLAGS_BYPASS_PROXY),
+      page(id).reload(
+        Ci.nsIWebNavigation.LOAD_FLAGS_BYPASS_CACHE | Ci.nsIWebNavigation.LOAD_FLAGS_BYPASS_PROXY
+      ),
     // The URL of the entry that is `steps` from the current one.
     historyEntry(id, steps) {
       const { sessionHistory: history } = page(id)

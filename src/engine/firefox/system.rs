@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Bidi, value::Outcome};
-use crate::engine::{EngineError, EngineResult, ScriptCall, wire::Sent};
+use crate::engine::{EngineError, EngineResult, ScriptCall, connection::Sent};
 
 const SCRIPT: &str = include_str!("system.js");
 /// The script that it loads outside of the documents of each tab.
-const HANDS: &str = include_str!("hands.js");
+const INPUT_ACTOR: &str = include_str!("input_actor.js");
 /// What to do where a browser that somebody else started does not let us in.
 pub(super) const LET_US_IN: &str = "start Firefox with --remote-allow-system-access";
 /// The browser's own window answers at once, or hangs.
@@ -102,17 +102,23 @@ struct Window {
 impl System {
     /// Loads the script into the browser's window, which is invisible if `headless`.
     pub async fn open(bidi: &Bidi, headless: bool) -> EngineResult<Self> {
-        let tree = bidi.call("browsingContext.getTree", json!({"moz:scope": "chrome", "maxDepth": 0})).await;
+        let tree = bidi
+            .call("browsingContext.getTree", json!({"moz:scope": "chrome", "maxDepth": 0}))
+            .await;
         let tree: Tree = match tree {
             Err(EngineError::Refused(reason)) => {
-                tracing::warn!(reason, "this Firefox was started without --remote-allow-system-access");
+                tracing::warn!(
+                    reason,
+                    "this Firefox was started without --remote-allow-system-access"
+                );
                 return Ok(Self { bidi: bidi.clone(), window: None });
             }
             other => other?,
         };
         let windows = tree.contexts.into_iter();
-        let window =
-            windows.filter(|window| window.url.ends_with("/browser.xhtml")).map(|window| window.context);
+        let window = windows
+            .filter(|window| window.url.ends_with("/browser.xhtml"))
+            .map(|window| window.context);
         let system = Self { bidi: bidi.clone(), window: window.last() };
         if let Some(window) = &system.window {
             let outcome: Outcome = bidi
@@ -121,7 +127,7 @@ impl System {
                     json!({
                         "functionDeclaration": SCRIPT,
                         "arguments": [
-                            {"type": "string", "value": HANDS},
+                            {"type": "string", "value": INPUT_ACTOR},
                             {"type": "boolean", "value": headless},
                         ],
                         "target": {"context": window},
@@ -135,7 +141,12 @@ impl System {
     }
 
     /// Calls the script, `name(…)`; `instead` is what to do where the browser does not let us in.
-    pub async fn ask(&self, what: &'static str, instead: &'static str, call: &str) -> EngineResult<Value> {
+    pub async fn ask(
+        &self,
+        what: &'static str,
+        instead: &'static str,
+        call: &str,
+    ) -> EngineResult<Value> {
         let sent = self.tell(call)?.ok_or(EngineError::Unsupported { what, instead })?;
         let answer = tokio::time::timeout(TIMEOUT, sent.read::<Outcome>());
         answer.await.map_err(|_| EngineError::TimedOut(TIMEOUT))?.map_err(super::meaning)?.value()

@@ -137,9 +137,11 @@ fn collect<'a>(value: &'a Value, known: &mut HashMap<&'a str, (&'a str, &'a Valu
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect(item, known)),
         Value::Object(object) => {
-            if let (Some(kind), Some(id), Some(content)) =
-                (object.get("type").and_then(Value::as_str), object.get("internalId"), object.get("value"))
-                && let Some(id) = id.as_str()
+            if let (Some(kind), Some(id), Some(content)) = (
+                object.get("type").and_then(Value::as_str),
+                object.get("internalId"),
+                object.get("value"),
+            ) && let Some(id) = id.as_str()
             {
                 known.insert(id, (kind, content));
             }
@@ -180,18 +182,28 @@ impl<'a> Copy<'a> {
         self.of(kind, &described["value"], described["internalId"].as_str(), above)
     }
 
-    fn content(&self, kind: &'a str, value: &'a Value, above: &mut Vec<&'a str>) -> EngineResult<Value> {
+    fn content(
+        &self,
+        kind: &'a str,
+        value: &'a Value,
+        above: &mut Vec<&'a str>,
+    ) -> EngineResult<Value> {
         Ok(match kind {
             "array" | "set" | "htmlcollection" | "nodelist" => {
                 let items = value.as_array().into_iter().flatten();
-                Value::Array(items.map(|item| self.described(item, above)).collect::<EngineResult<_>>()?)
+                Value::Array(
+                    items.map(|item| self.described(item, above)).collect::<EngineResult<_>>()?,
+                )
             }
             "object" => {
                 let mut object = Map::new();
                 for entry in value.as_array().into_iter().flatten() {
                     let (Some(name), described) = (entry[0].as_str(), &entry[1]) else { continue };
                     // As JSON leaves them out.
-                    if !matches!(described["type"].as_str(), Some("undefined" | "function" | "symbol")) {
+                    if !matches!(
+                        described["type"].as_str(),
+                        Some("undefined" | "function" | "symbol")
+                    ) {
                         object.insert(name.to_owned(), self.described(described, above)?);
                     }
                 }
@@ -222,9 +234,11 @@ impl From<Details> for ScriptFailure {
         let message = match (exception.kind.as_str(), &exception.value) {
             ("error", _) => text,
             (_, Value::String(thrown)) => thrown.clone(),
-            _ => {
-                exception.json().ok().filter(|value| !value.is_null()).map_or(text, |value| value.to_string())
-            }
+            _ => exception
+                .json()
+                .ok()
+                .filter(|value| !value.is_null())
+                .map_or(text, |value| value.to_string()),
         };
         // Of a script that cannot be read, the position is that of the browser's own caller.
         let nowhere = stack_trace.call_frames.is_empty();
@@ -258,9 +272,9 @@ mod tests {
 
     #[test]
     fn what_is_there_twice_is_copied_twice_and_what_holds_itself_cannot_be() {
-        let shared =
-            json!({"type": "object", "internalId": "1", "value": [["x", {"type": "number", "value": 2}]]});
-        let described = json!({"type": "array", "value": [shared, {"type": "object", "internalId": "1"}]});
+        let shared = json!({"type": "object", "internalId": "1", "value": [["x", {"type": "number", "value": 2}]]});
+        let described =
+            json!({"type": "array", "value": [shared, {"type": "object", "internalId": "1"}]});
         assert_eq!(copy(described).unwrap(), json!([{"x": 2}, {"x": 2}]));
         let cycle = json!({"type": "object", "internalId": "1", "value": [
             ["self", {"type": "object", "internalId": "1"}]

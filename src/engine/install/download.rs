@@ -15,7 +15,11 @@ use super::Progress;
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_secs(2);
 
-pub(super) async fn install(folder: &Path, headless: bool, progress: Progress<'_>) -> Result<(), String> {
+pub(super) async fn install(
+    folder: &Path,
+    headless: bool,
+    progress: Progress<'_>,
+) -> Result<(), String> {
     // reqwest is built without a provider of TLS, because its own choice is a slow C build; it panics
     // where none is installed. One that was installed before is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -29,7 +33,10 @@ pub(super) async fn install(folder: &Path, headless: bool, progress: Progress<'_
     let options = BrowserFetcherOptions::builder()
         .with_kind(kind)
         // The fetcher's own address of the list of versions has one slash too many.
-        .with_host(BrowserHost::new("https://storage.googleapis.com", "https://googlechromelabs.github.io"))
+        .with_host(BrowserHost::new(
+            "https://storage.googleapis.com",
+            "https://googlechromelabs.github.io",
+        ))
         .with_path(&folder)
         .build()
         .map_err(|error| whole_story(&error))?;

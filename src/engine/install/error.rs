@@ -25,15 +25,15 @@ impl InstallError {
     /// What to type.
     pub fn suggestion(&self) -> Option<&'static str> {
         match self {
-            Self::NotFound { kind: BrowserKind::Firefox, .. } => {
-                Some("run `npx -y troupe install firefox`, or name a browser with --executable-path")
-            }
-            Self::NotFound { kind: BrowserKind::Webkit, .. } => {
-                Some("run `npx -y troupe install webkit`, or name its driver with --executable-path")
-            }
-            Self::NotFound { .. } => {
-                Some("run `npx -y troupe install chromium`, or name a browser with --executable-path")
-            }
+            Self::NotFound { kind: BrowserKind::Firefox, .. } => Some(
+                "run `npx -y troupe install firefox`, or name a browser with --executable-path",
+            ),
+            Self::NotFound { kind: BrowserKind::Webkit, .. } => Some(
+                "run `npx -y troupe install webkit`, or name its driver with --executable-path",
+            ),
+            Self::NotFound { .. } => Some(
+                "run `npx -y troupe install chromium`, or name a browser with --executable-path",
+            ),
             Self::ExecutableMissing { .. } => {
                 Some("correct --executable-path, or leave it out so that a browser is looked for")
             }

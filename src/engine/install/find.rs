@@ -18,7 +18,11 @@ pub fn find(kind: BrowserKind, headless: bool, config: &Config) -> Result<Browse
 }
 
 /// As [`find`], among these places.
-pub fn find_in(places: &Places, kind: BrowserKind, headless: bool) -> Result<Browser, InstallError> {
+pub fn find_in(
+    places: &Places,
+    kind: BrowserKind,
+    headless: bool,
+) -> Result<Browser, InstallError> {
     let channels = channels(kind, headless)?;
     for &channel in channels {
         if let Some((path, source)) = of_channel(places, channel) {
@@ -45,7 +49,8 @@ fn channels(kind: BrowserKind, headless: bool) -> Result<&'static [Channel], Ins
 /// The browser at the path that the user has set. Its kind is known only by its name.
 fn given(path: &Path) -> Result<Browser, InstallError> {
     // A bare name is looked up as a shell would do it.
-    let path = which::which(path).map_err(|_| InstallError::ExecutableMissing { path: path.to_owned() })?;
+    let path = which::which(path)
+        .map_err(|_| InstallError::ExecutableMissing { path: path.to_owned() })?;
     let path = unwrapped(path);
     let name = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
     let is_headless_shell = name.contains("headless-shell") || name.contains("headless_shell");
@@ -64,7 +69,11 @@ fn of_channel(places: &Places, channel: Channel) -> Option<(PathBuf, Source)> {
     let on_path = || {
         let path = places.path.as_ref()?;
         let here = Path::new(".");
-        channel.names().iter().find_map(|name| which::which_in(name, Some(path), here).ok()).map(unwrapped)
+        channel
+            .names()
+            .iter()
+            .find_map(|name| which::which_in(name, Some(path), here).ok())
+            .map(unwrapped)
     };
     let standard = || {
         let candidates = if places.system { channel.standard() } else { &[] };
@@ -72,7 +81,11 @@ fn of_channel(places: &Places, channel: Channel) -> Option<(PathBuf, Source)> {
     };
     let cached = |folder: &Option<PathBuf>, source| {
         let folder = folder.as_ref()?;
-        channel.cached(source).iter().find_map(|pattern| newest(folder, pattern)).map(|path| (path, source))
+        channel
+            .cached(source)
+            .iter()
+            .find_map(|pattern| newest(folder, pattern))
+            .map(|path| (path, source))
     };
     on_path()
         .map(|path| (path, Source::Path))
@@ -84,7 +97,8 @@ fn of_channel(places: &Places, channel: Channel) -> Option<(PathBuf, Source)> {
 
 /// The browser behind a distribution's wrapper script.
 fn unwrapped(path: PathBuf) -> PathBuf {
-    let behind = WRAPPED.iter().find(|(wrapper, _)| Path::new(wrapper) == path).map(|(_, behind)| behind);
+    let behind =
+        WRAPPED.iter().find(|(wrapper, _)| Path::new(wrapper) == path).map(|(_, behind)| behind);
     match behind {
         Some(behind) if Path::new(behind).is_file() => PathBuf::from(behind),
         _ => path,
@@ -96,7 +110,9 @@ fn expanded(place: &str, places: &Places) -> Option<PathBuf> {
     if let Some(rest) = place.strip_prefix("~/") {
         return Some(places.home.as_ref()?.join(rest));
     }
-    if let Some((variable, rest)) = place.strip_prefix('%').and_then(|place| place.split_once("%\\")) {
+    if let Some((variable, rest)) =
+        place.strip_prefix('%').and_then(|place| place.split_once("%\\"))
+    {
         return Some(PathBuf::from(std::env::var_os(variable)?).join(rest));
     }
     Some(PathBuf::from(place))
@@ -116,7 +132,9 @@ fn newest(folder: &Path, pattern: &str) -> Option<PathBuf> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .ok()?
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.len() >= segment.len() - 1 && name.starts_with(before) && name.ends_with(after))
+        .filter(|name| {
+            name.len() >= segment.len() - 1 && name.starts_with(before) && name.ends_with(after)
+        })
         .collect();
     names.sort_by_key(|name| std::cmp::Reverse(numbers(name)));
     names.iter().find_map(|name| newest(&folder.join(name), rest))
@@ -129,14 +147,21 @@ fn numbers(name: &str) -> Vec<u64> {
 
 /// The names and places that were searched, for the message.
 fn looked(places: &Places, channels: &[Channel]) -> String {
-    let names: Vec<_> =
-        channels.iter().flat_map(|channel| channel.names()).map(|name| format!("`{name}`")).collect();
+    let names: Vec<_> = channels
+        .iter()
+        .flat_map(|channel| channel.names())
+        .map(|name| format!("`{name}`"))
+        .collect();
     let caches: Vec<_> = [&places.troupe, &places.playwright, &places.puppeteer]
         .into_iter()
         .flatten()
         .map(|folder| format!("`{}`", folder.display()))
         .collect();
-    format!("{} on PATH, in the system's usual places and below {}", names.join(", "), caches.join(", "))
+    format!(
+        "{} on PATH, in the system's usual places and below {}",
+        names.join(", "),
+        caches.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -176,7 +201,12 @@ mod tests {
             };
             match find_in(&places, kind, headless) {
                 Ok(browser) => {
-                    let path = browser.path.strip_prefix(&self.root).unwrap().to_string_lossy().into_owned();
+                    let path = browser
+                        .path
+                        .strip_prefix(&self.root)
+                        .unwrap()
+                        .to_string_lossy()
+                        .into_owned();
                     assert_eq!(browser.is_headless_shell, path.contains("headless"), "{path}");
                     Ok((path, browser.source))
                 }
@@ -207,17 +237,23 @@ mod tests {
 
     #[test]
     fn headless_takes_a_shell_from_a_cache_before_a_full_browser_on_path() {
-        let shell =
-            "playwright/chromium_headless_shell-1200/chrome-headless-shell-linux64/chrome-headless-shell";
+        let shell = "playwright/chromium_headless_shell-1200/chrome-headless-shell-linux64/chrome-headless-shell";
         let machine = Machine::with(&["bin/google-chrome", shell]);
-        assert_eq!(machine.find(BrowserKind::Chromium, true), found(shell, Source::PlaywrightCache));
-        assert_eq!(machine.find(BrowserKind::Chromium, false), found("bin/google-chrome", Source::Path));
+        assert_eq!(
+            machine.find(BrowserKind::Chromium, true),
+            found(shell, Source::PlaywrightCache)
+        );
+        assert_eq!(
+            machine.find(BrowserKind::Chromium, false),
+            found("bin/google-chrome", Source::Path)
+        );
     }
 
     #[test]
     fn the_newest_version_of_a_cache_is_taken() {
         let new = "puppeteer/chrome/linux-131.0.6778.85/chrome-linux64/chrome";
-        let machine = Machine::with(&["puppeteer/chrome/linux-99.0.1.2/chrome-linux64/chrome", new]);
+        let machine =
+            Machine::with(&["puppeteer/chrome/linux-99.0.1.2/chrome-linux64/chrome", new]);
         assert_eq!(machine.find(BrowserKind::Chromium, false), found(new, Source::PuppeteerCache));
         assert_eq!(machine.find(BrowserKind::Chromium, true), found(new, Source::PuppeteerCache));
     }
@@ -230,7 +266,10 @@ mod tests {
             found(old, Source::PlaywrightCache)
         );
         let own = "troupe/chromium-headless-shell/147.0.0/chromium-headless-shell";
-        assert_eq!(Machine::with(&[own]).find(BrowserKind::Chromium, true), found(own, Source::TroupeCache));
+        assert_eq!(
+            Machine::with(&[own]).find(BrowserKind::Chromium, true),
+            found(own, Source::TroupeCache)
+        );
         let fetched = "troupe/chrome-headless-shell/linux-150.0.1.2/chrome-headless-shell-linux64/chrome-headless-shell";
         assert_eq!(
             Machine::with(&[fetched, own]).find(BrowserKind::Chromium, true),
@@ -241,7 +280,10 @@ mod tests {
     #[test]
     fn a_channel_is_only_itself() {
         let machine = Machine::with(&["bin/chromium", "bin/microsoft-edge"]);
-        assert_eq!(machine.find(BrowserKind::MsEdge, true), found("bin/microsoft-edge", Source::Path));
+        assert_eq!(
+            machine.find(BrowserKind::MsEdge, true),
+            found("bin/microsoft-edge", Source::Path)
+        );
         assert!(machine.find(BrowserKind::Chrome, true).is_err());
     }
 
@@ -250,22 +292,35 @@ mod tests {
         insta::assert_snapshot!(Machine::with(&[]).find(BrowserKind::Chrome, false).unwrap_err(), @"no browser was found for `chrome` with a window: looked for `google-chrome-stable`, `google-chrome`, `chrome` on PATH, in the system's usual places and below `ROOT/troupe`, `ROOT/playwright`, `ROOT/puppeteer`");
         let shells = Machine::with(&[]).find(BrowserKind::Chromium, true).unwrap_err();
         assert!(
-            shells.starts_with("no browser was found for `chromium`: looked for `chromium-headless-shell`"),
+            shells.starts_with(
+                "no browser was found for `chromium`: looked for `chromium-headless-shell`"
+            ),
             "{shells}"
         );
         let machine = Machine::with(&["bin/firefox-esr", "bin/chromium", "bin/WebKitWebDriver"]);
-        assert_eq!(machine.find(BrowserKind::Webkit, true), found("bin/WebKitWebDriver", Source::Path));
-        assert_eq!(machine.find(BrowserKind::Firefox, true), found("bin/firefox-esr", Source::Path));
+        assert_eq!(
+            machine.find(BrowserKind::Webkit, true),
+            found("bin/WebKitWebDriver", Source::Path)
+        );
+        assert_eq!(
+            machine.find(BrowserKind::Firefox, true),
+            found("bin/firefox-esr", Source::Path)
+        );
     }
 
     #[test]
     fn the_named_executable_wins_and_must_be_there() {
         let machine = Machine::with(&["elsewhere/my-headless_shell"]);
-        let path =
-            machine.root.join("elsewhere/my-headless_shell").with_extension(std::env::consts::EXE_EXTENSION);
+        let path = machine
+            .root
+            .join("elsewhere/my-headless_shell")
+            .with_extension(std::env::consts::EXE_EXTENSION);
         let mut config = Config { executable_path: Some(path.clone()), ..Config::default() };
         let browser = find(BrowserKind::Chromium, true, &config).unwrap();
-        assert_eq!((browser.path, browser.source, browser.is_headless_shell), (path, Source::Option, true));
+        assert_eq!(
+            (browser.path, browser.source, browser.is_headless_shell),
+            (path, Source::Option, true)
+        );
         config.executable_path = Some(PathBuf::from("/nowhere/chrome"));
         insta::assert_snapshot!(find(BrowserKind::Chromium, true, &config).unwrap_err(), @"the executable that `--executable-path` names is not there: `/nowhere/chrome`");
     }

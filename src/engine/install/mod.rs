@@ -84,7 +84,11 @@ pub async fn install(
     let (ways, packages) = ways(kind)?;
     let places = Places::of_this_machine();
     if let Ok(browser) = whole(&places, kind, headless) {
-        progress(&format!("found already: {} ({})", browser.path.display(), browser.source.as_str()));
+        progress(&format!(
+            "found already: {} ({})",
+            browser.path.display(),
+            browser.source.as_str()
+        ));
         return Ok(browser);
     }
     let folder = places.troupe.as_deref().ok_or(InstallError::NoCacheFolder)?;
@@ -98,7 +102,9 @@ pub async fn install(
                     progress(&format!("installed {version}: {}", browser.path.display()));
                     return Ok(browser);
                 }
-                Err(why) => failures.push(failed(way, &format!("it does not run: {why}"), progress)),
+                Err(why) => {
+                    failures.push(failed(way, &format!("it does not run: {why}"), progress))
+                }
             },
             Err(why) => failures.push(failed(way, &why, progress)),
         }
@@ -184,7 +190,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("troupe-install-{}", uuid::Uuid::new_v4()));
         std::fs::create_dir_all(&folder).unwrap();
         let seen = parking_lot::Mutex::new(Vec::new());
-        let outcome = way.go(&folder, true, &["chromium"], &|line| seen.lock().push(line.to_owned())).await;
+        let outcome =
+            way.go(&folder, true, &["chromium"], &|line| seen.lock().push(line.to_owned())).await;
         let places = Places { troupe: Some(folder.clone()), ..Places::default() };
         let found = find_in(&places, BrowserKind::Chromium, true);
         let found = match outcome.and_then(|()| found.map_err(|error| error.to_string())) {

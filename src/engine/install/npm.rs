@@ -37,7 +37,11 @@ Promise.all([
 });
 "#;
 
-pub(super) async fn install(folder: &Path, headless: bool, progress: Progress<'_>) -> Result<(), String> {
+pub(super) async fn install(
+    folder: &Path,
+    headless: bool,
+    progress: Progress<'_>,
+) -> Result<(), String> {
     if !headless {
         return Err("it has no browser with a window".to_owned());
     }
@@ -93,8 +97,12 @@ async fn fill(workshop: &Path, progress: Progress<'_>) -> Result<String, String>
         wrap(&browser, false).map_err(tell)?;
     }
     let manifest = std::fs::read_to_string(package.join("package.json")).map_err(tell)?;
-    let manifest: serde_json::Value = serde_json::from_str(&manifest).map_err(|error| error.to_string())?;
-    manifest["version"].as_str().map(str::to_owned).ok_or_else(|| "the package has no version".to_owned())
+    let manifest: serde_json::Value =
+        serde_json::from_str(&manifest).map_err(|error| error.to_string())?;
+    manifest["version"]
+        .as_str()
+        .map(str::to_owned)
+        .ok_or_else(|| "the package has no version".to_owned())
 }
 
 /// Puts a script before the browser that gives it the package's libraries and fonts. It `exec`s, so
@@ -138,7 +146,8 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let browser = folder.join(EXECUTABLE);
         std::fs::write(&browser, "#!/bin/sh\necho \"$LD_LIBRARY_PATH $1\"\n").unwrap();
-        std::fs::set_permissions(&browser, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(&browser, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
         wrap(&folder, true).unwrap();
         let mut answer = version(&browser).await;
         while answer.as_ref().is_err_and(|why| why.contains("busy")) {

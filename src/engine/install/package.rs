@@ -42,10 +42,19 @@ async fn apt(with_sudo: bool, arguments: &[&str], progress: Progress<'_>) -> Res
     if with_sudo {
         command.args(["-n", "env"]);
     }
-    command.args(["DEBIAN_FRONTEND=noninteractive", "LC_ALL=C", APT, "-y", "--no-install-recommends"]);
+    command.args([
+        "DEBIAN_FRONTEND=noninteractive",
+        "LC_ALL=C",
+        APT,
+        "-y",
+        "--no-install-recommends",
+    ]);
     command.args(arguments);
     run(&mut command, &|line| {
-        if ["Get:", "Need to get", "Unpacking", "Setting up"].iter().any(|start| line.starts_with(start)) {
+        if ["Get:", "Need to get", "Unpacking", "Setting up"]
+            .iter()
+            .any(|start| line.starts_with(start))
+        {
             progress(&format!("  {line}"));
         }
     })

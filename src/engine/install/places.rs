@@ -70,7 +70,9 @@ impl Channel {
     /// Its names on `PATH`.
     pub(super) fn names(self) -> &'static [&'static str] {
         match self {
-            Self::HeadlessShell => &["chromium-headless-shell", "chrome-headless-shell", "headless_shell"],
+            Self::HeadlessShell => {
+                &["chromium-headless-shell", "chrome-headless-shell", "headless_shell"]
+            }
             Self::Chromium => &["chromium", "chromium-browser"],
             Self::Chrome => &["google-chrome-stable", "google-chrome", "chrome"],
             Self::MsEdge => &["microsoft-edge-stable", "microsoft-edge", "msedge"],
@@ -132,7 +134,9 @@ impl Channel {
                 Self::Chrome => &["/opt/google/chrome/chrome"],
                 Self::MsEdge => &["/opt/microsoft/msedge/msedge"],
                 Self::Firefox => &["/usr/lib/firefox-esr/firefox-esr", "/usr/lib/firefox/firefox"],
-                Self::Webkit => &["/usr/bin/WebKitWebDriver", "/usr/libexec/webkit2gtk-4.1/WebKitWebDriver"],
+                Self::Webkit => {
+                    &["/usr/bin/WebKitWebDriver", "/usr/libexec/webkit2gtk-4.1/WebKitWebDriver"]
+                }
             }
         }
     }

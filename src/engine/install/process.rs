@@ -22,30 +22,45 @@ pub async fn version(path: &Path) -> Result<String, String> {
     // WebKit's driver prints no version, but runs and prints its usage.
     let untold = path.file_stem().is_some_and(|name| name == "WebKitWebDriver");
     let mut command = Command::new(path);
-    command.arg(if untold { "--help" } else { "--version" }).stdin(Stdio::null()).kill_on_drop(true);
+    command
+        .arg(if untold { "--help" } else { "--version" })
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
     let output = match tokio::time::timeout(VERSION_PATIENCE, command.output()).await {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => return Err(error.to_string()),
-        Err(_) => return Err(format!("no answer to --version in {} s", VERSION_PATIENCE.as_secs())),
+        Err(_) => {
+            return Err(format!("no answer to --version in {} s", VERSION_PATIENCE.as_secs()));
+        }
     };
     let first_line = |bytes: &[u8]| {
-        String::from_utf8_lossy(bytes).lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+        String::from_utf8_lossy(bytes)
+            .lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .map(str::to_owned)
     };
     match first_line(&output.stdout) {
-        _ if untold && output.status.success() => Ok("WebKitWebDriver (it tells no version)".to_owned()),
+        _ if untold && output.status.success() => {
+            Ok("WebKitWebDriver (it tells no version)".to_owned())
+        }
         Some(version) if output.status.success() => Ok(version),
         _ => Err(first_line(&output.stderr).unwrap_or_else(|| output.status.to_string())),
     }
 }
 
 /// Runs a program to its end. Each line of its output goes to `line`. The error has the last lines of its stderr.
-pub(super) async fn run(command: &mut Command, line: &(dyn Fn(&str) + Send + Sync)) -> Result<(), String> {
+pub(super) async fn run(
+    command: &mut Command,
+    line: &(dyn Fn(&str) + Send + Sync),
+) -> Result<(), String> {
     let name = command.as_std().get_program().to_string_lossy().into_owned();
     for variable in own_variables() {
         command.env_remove(variable);
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| format!("`{name}` cannot be started ({error})"))?;
+    let mut child =
+        command.spawn().map_err(|error| format!("`{name}` cannot be started ({error})"))?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let last_words = Mutex::new(Vec::new());
     let keep = |text: &str| {
@@ -53,7 +68,8 @@ pub(super) async fn run(command: &mut Command, line: &(dyn Fn(&str) + Send + Syn
             last_words.lock().push(text.trim().to_owned());
         }
     };
-    let (_, _, status) = tokio::join!(each_line(stdout, line), each_line(stderr, &keep), child.wait());
+    let (_, _, status) =
+        tokio::join!(each_line(stdout, line), each_line(stderr, &keep), child.wait());
     let status = status.map_err(|error| error.to_string())?;
     if status.success() {
         return Ok(());
@@ -97,7 +113,8 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("browser");
         std::fs::write(&path, "#!/bin/sh\necho; echo Chromium 1.2.3\n").unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
         // Another thread's fork may still hold the file open for writing for a moment (ETXTBSY).
         let mut answer = version(&path).await;
         while answer.as_ref().is_err_and(|why| why.contains("busy")) {

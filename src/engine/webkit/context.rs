@@ -51,7 +51,12 @@ impl WebkitContext {
             stop: CancellationToken::new(),
         });
         shared.find_first().await?;
-        tokio::spawn(watch(Arc::downgrade(&shared), exited, context.lost.clone(), context.stop.clone()));
+        tokio::spawn(watch(
+            Arc::downgrade(&shared),
+            exited,
+            context.lost.clone(),
+            context.stop.clone(),
+        ));
         Ok(context)
     }
 }

@@ -58,7 +58,9 @@ mod tests {
 
     #[test]
     fn an_expiry_after_january_2038_is_reported_as_it_was_set() {
-        for (reported, expires) in [(2_147_483_600_i64, 2_147_483_600.0), (-294_967_296, 4_000_000_000.0)] {
+        for (reported, expires) in
+            [(2_147_483_600_i64, 2_147_483_600.0), (-294_967_296, 4_000_000_000.0)]
+        {
             let answer = serde_json::json!([{ "name": "a", "value": "1", "expiry": reported }]);
             assert_eq!(read(answer)[0].expires, expires);
         }

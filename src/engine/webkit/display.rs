@@ -36,8 +36,9 @@ impl Display {
             reason,
             suggestion: suggestion.map(str::to_owned),
         };
-        let (headless, warning) =
-            config.effective_headless(display_present()).map_err(|error| failed(error.to_string(), None))?;
+        let (headless, warning) = config
+            .effective_headless(display_present())
+            .map_err(|error| failed(error.to_string(), None))?;
         if let Some(warning) = warning {
             tracing::warn!("{warning}");
         }
@@ -45,7 +46,8 @@ impl Display {
             let gone = CancellationToken::new();
             return Ok(Self { name: None, pid: None, ending: None, gone });
         }
-        const INSTALL: &str = "run `npx -y troupe install webkit`, or give it a display and --headless false";
+        const INSTALL: &str =
+            "run `npx -y troupe install webkit`, or give it a display and --headless false";
         let program = which::which(XVFB).map_err(|_| {
             failed(
                 "WebKit without a window needs the program `Xvfb`, which is not on PATH".to_owned(),
@@ -55,8 +57,8 @@ impl Display {
         let mut command = Command::new(program);
         // The number of the display comes as a line of its own among what else is said on stderr.
         command.args(["-displayfd", "2", "-screen", "0", SCREEN, "-nolisten", "tcp", "-noreset"]);
-        let folder =
-            Folder::create().map_err(|error| failed(format!("no folder for the display: {error}"), None))?;
+        let folder = Folder::create()
+            .map_err(|error| failed(format!("no folder for the display: {error}"), None))?;
         let running = process::start(command, folder, || ())
             .map_err(|error| failed(format!("`{XVFB}` could not be started: {error}"), None))?;
         let Running { pid, stderr, ending } = running;

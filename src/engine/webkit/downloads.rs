@@ -23,7 +23,8 @@ impl Downloads {
     /// The files that have come since the last look, each in a folder of its own: the next one may have the same name.
     pub fn fresh(&self) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(&self.folder) else { return Vec::new() };
-        let files = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+        let files =
+            entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
         files.filter_map(|entry| self.take(&entry.path()).ok()).collect()
     }
 
@@ -42,7 +43,8 @@ mod tests {
 
     #[test]
     fn each_file_is_told_once_also_one_of_the_same_name() {
-        let folder = std::env::temp_dir().join(format!("troupe-downloads-{}", uuid::Uuid::new_v4()));
+        let folder =
+            std::env::temp_dir().join(format!("troupe-downloads-{}", uuid::Uuid::new_v4()));
         std::fs::create_dir(&folder).unwrap();
         let downloads = Downloads::of(folder.clone());
         assert!(downloads.fresh().is_empty());

@@ -85,7 +85,8 @@ impl Driver {
     /// Asks the driver at `port` for a browser.
     pub async fn open(port: u16, capabilities: Map<String, Value>) -> Result<Arc<Self>, String> {
         let address = format!("http://127.0.0.1:{port}");
-        let session = WebDriver::builder(address, Capabilities::from(capabilities)).client(Connection::new());
+        let session =
+            WebDriver::builder(address, Capabilities::from(capabilities)).client(Connection::new());
         let session = session.connect().await.map_err(|error| error.to_string())?;
         let version = session.handle().capabilities().get("browserVersion").and_then(Value::as_str);
         let version = format!("WebKit/{}", version.unwrap_or("unknown"));
@@ -108,7 +109,9 @@ impl Driver {
 
     /// Ends the browser normally, if no command is pending.
     pub async fn quit(&self) {
-        let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.session.handle().cmd(Command::DeleteSession)).await;
+        let _ =
+            tokio::time::timeout(CLOSE_TIMEOUT, self.session.handle().cmd(Command::DeleteSession))
+                .await;
         self.gone.cancel();
     }
 
@@ -124,8 +127,11 @@ impl Driver {
         let Err(error) = answer else { return answer.map_err(meaning) };
         // When the browser dies, the driver has no specific error for pending commands.
         let unknown = matches!(&*error, WebDriverErrorInner::UnknownError(_));
-        let trouble =
-            if unknown && !self.answers().await { EngineError::BrowserGone.into() } else { meaning(error) };
+        let trouble = if unknown && !self.answers().await {
+            EngineError::BrowserGone.into()
+        } else {
+            meaning(error)
+        };
         if matches!(trouble, Trouble::Failed(EngineError::BrowserGone)) {
             self.gone.cancel();
         }
@@ -176,7 +182,11 @@ impl Driver {
         let Some(window) = window else { return std::future::pending().await };
         loop {
             tokio::time::sleep(LOOK).await;
-            if self.windows().await.is_some_and(|windows| !windows.iter().any(|other| **other == *window)) {
+            if self
+                .windows()
+                .await
+                .is_some_and(|windows| !windows.iter().any(|other| **other == *window))
+            {
                 return;
             }
         }
@@ -278,10 +288,13 @@ fn meaning(error: WebDriverError) -> Trouble {
         Inner::NoSuchFrame(_) | Inner::StaleElementReference(_) | Inner::NoSuchElement(_) => {
             EngineError::DocumentGone
         }
-        Inner::InvalidSessionId(_) | Inner::RequestFailed(_) | Inner::HttpError(_) | Inner::IoError(_) => {
-            EngineError::BrowserGone
+        Inner::InvalidSessionId(_)
+        | Inner::RequestFailed(_)
+        | Inner::HttpError(_)
+        | Inner::IoError(_) => EngineError::BrowserGone,
+        Inner::ScriptTimeout(_) | Inner::WebDriverTimeout(_) => {
+            EngineError::TimedOut(ANSWER_TIMEOUT)
         }
-        Inner::ScriptTimeout(_) | Inner::WebDriverTimeout(_) => EngineError::TimedOut(ANSWER_TIMEOUT),
         other => EngineError::Refused(other.to_string()),
     };
     Trouble::Failed(failed)
@@ -301,7 +314,8 @@ impl Connection {
 #[async_trait]
 impl HttpClient for Connection {
     async fn send(&self, request: Request<Body<'_>>) -> WebDriverResult<Response<Bytes>> {
-        let failed = |error: &dyn std::fmt::Display| WebDriverError::RequestFailed(error.to_string());
+        let failed =
+            |error: &dyn std::fmt::Display| WebDriverError::RequestFailed(error.to_string());
         let (mut parts, body) = request.into_parts();
         let body = match body {
             Body::Empty => Bytes::new(),

@@ -104,7 +104,12 @@ struct Failure {
 
 impl Frame {
     /// Takes in which requests are not over.
-    fn asked(&mut self, id: &FrameId, document: &DocumentId, now: &BTreeSet<u64>) -> Vec<PageEvent> {
+    fn asked(
+        &mut self,
+        id: &FrameId,
+        document: &DocumentId,
+        now: &BTreeSet<u64>,
+    ) -> Vec<PageEvent> {
         let name = |number: &u64| -> Arc<str> { format!("{document}/{number}").into() };
         let (kind, document) = (ResourceKind::Fetch, Some(document.clone()));
         let begun = now.difference(&self.requests).map(|number| PageEvent::RequestStarted {
@@ -113,7 +118,10 @@ impl Frame {
             document: document.clone(),
             kind,
         });
-        let over = self.requests.difference(now).map(|number| PageEvent::RequestEnded { id: name(number) });
+        let over = self
+            .requests
+            .difference(now)
+            .map(|number| PageEvent::RequestEnded { id: name(number) });
         let events: Vec<PageEvent> = begun.chain(over).collect();
         if now.difference(&self.requests).next().is_some() {
             self.asked = Some(Instant::now());
@@ -233,7 +241,9 @@ impl Frames {
                 // A window begins with a blank document, on its way to another one; one that loads has yet to say why.
                 Some(_) if !known || seen.ready < Ready::Complete => return events,
                 // It says nothing where the browser itself has refused it.
-                Some((url, None)) => sent.then(|| Failure { url, reason: reasons::REFUSED.to_owned() }),
+                Some((url, None)) => {
+                    sent.then(|| Failure { url, reason: reasons::REFUSED.to_owned() })
+                }
             };
             frame.document = Some(document.clone());
             frame.target = None;
@@ -248,7 +258,10 @@ impl Frames {
                 events.extend(request_failed(id, &document, wanted, reason));
             }
             if seen.status > 0 {
-                events.push(PageEvent::DocumentResponse { document: document.clone(), status: seen.status });
+                events.push(PageEvent::DocumentResponse {
+                    document: document.clone(),
+                    status: seen.status,
+                });
             }
             events.push(PageEvent::Committed {
                 frame: id.clone(),
@@ -259,7 +272,10 @@ impl Frames {
         } else if frame.url != seen.url {
             frame.url.clone_from(&seen.url);
             frame.target = None;
-            events.push(PageEvent::NavigatedWithinDocument { frame: id.clone(), url: seen.url.clone() });
+            events.push(PageEvent::NavigatedWithinDocument {
+                frame: id.clone(),
+                url: seen.url.clone(),
+            });
         }
         let Some(frame) = self.known.get_mut(id) else { return events };
         if let Some(link) = seen.link.as_ref().filter(|link| link.number > frame.link) {
@@ -276,7 +292,9 @@ impl Frames {
         let (frame, document) = (id.clone(), document);
         if before != Some(Ready::Complete) && seen.ready == Ready::Complete {
             events.push(PageEvent::Loaded { frame, document });
-        } else if before.is_none_or(|before| before == Ready::Loading) && seen.ready == Ready::Interactive {
+        } else if before.is_none_or(|before| before == Ready::Loading)
+            && seen.ready == Ready::Interactive
+        {
             events.push(PageEvent::DomContentLoaded { frame, document });
         }
         events.extend(self.detached(id, &seen.frames));
@@ -372,7 +390,12 @@ impl Frames {
 }
 
 /// The request for a document that failed to load, which the driver does not report.
-fn request_failed(frame: &FrameId, document: &DocumentId, url: &str, reason: &str) -> [PageEvent; 2] {
+fn request_failed(
+    frame: &FrameId,
+    document: &DocumentId,
+    url: &str,
+    reason: &str,
+) -> [PageEvent; 2] {
     let id: Arc<str> = format!("{document}/document").into();
     let now = now() * 1000.0;
     let sent = RequestEvent::Sent {
@@ -429,8 +452,14 @@ mod tests {
     fn what_happened_is_told_once() {
         let main: FrameId = "m".into();
         let mut frames = Frames::new(main.clone());
-        assert_eq!(told(&frames.seen(&main, &seen("a", "http://a/", Ready::Loading, &[]))), ["committed"]);
-        assert_eq!(told(&frames.seen(&main, &seen("a", "http://a/", Ready::Interactive, &[]))), ["dom"]);
+        assert_eq!(
+            told(&frames.seen(&main, &seen("a", "http://a/", Ready::Loading, &[]))),
+            ["committed"]
+        );
+        assert_eq!(
+            told(&frames.seen(&main, &seen("a", "http://a/", Ready::Interactive, &[]))),
+            ["dom"]
+        );
         assert_eq!(
             told(&frames.seen(&main, &seen("a", "http://a/#x", Ready::Complete, &[]))),
             ["within", "loaded"]
@@ -447,7 +476,10 @@ mod tests {
         let main: FrameId = "m".into();
         let mut frames = Frames::new(main.clone());
         frames.seen(&main, &seen("a", BLANK, Ready::Complete, &[]));
-        assert!(matches!(frames.heading("http://no/"), Some(PageEvent::NavigationRequested { .. })));
+        assert!(matches!(
+            frames.heading("http://no/"),
+            Some(PageEvent::NavigationRequested { .. })
+        ));
         assert!(frames.is_busy());
         assert!(
             frames.seen(&main, &seen("b", BLANK, Ready::Loading, &[])).is_empty(),
@@ -455,8 +487,15 @@ mod tests {
         );
         let events = frames.seen(&main, &seen("b", BLANK, Ready::Complete, &[]));
         assert!(matches!(&events[2], PageEvent::Committed { url, .. } if url == ERROR_PAGE));
-        assert_eq!(frames.failure().as_deref(), Some("net::ERR_BLOCKED_BY_CLIENT"), "without a word");
-        assert!(frames.heading("http://no/").is_none(), "the browser still names what it could not have");
+        assert_eq!(
+            frames.failure().as_deref(),
+            Some("net::ERR_BLOCKED_BY_CLIENT"),
+            "without a word"
+        );
+        assert!(
+            frames.heading("http://no/").is_none(),
+            "the browser still names what it could not have"
+        );
         assert!(!frames.is_busy());
     }
 
@@ -470,8 +509,8 @@ mod tests {
         let mut frames = Frames::new(main.clone());
         frames.seen(&main, &seen("a", "http://a/", Ready::Complete, &[]));
         // Nobody has looked while it was on its way.
-        let events =
-            frames.seen_at_top(&said("b", "Could not connect: Connection refused"), Some("http://no/"));
+        let events = frames
+            .seen_at_top(&said("b", "Could not connect: Connection refused"), Some("http://no/"));
         assert!(
             matches!(&events[0], PageEvent::Request(RequestEvent::Sent { url, .. }) if url == "http://no/")
         );
@@ -482,7 +521,10 @@ mod tests {
 
         let mut popup = Frames::new(main.clone());
         let events = popup.seen_at_top(&said("a", "Please wait"), Some("http://slow/"));
-        assert!(matches!(events[..], [PageEvent::NavigationRequested { .. }]), "its opener has written that");
+        assert!(
+            matches!(events[..], [PageEvent::NavigationRequested { .. }]),
+            "its opener has written that"
+        );
         let events = popup.seen_at_top(&said("b", "Connection refused"), Some("http://slow/"));
         assert!(matches!(&events[2], PageEvent::Committed { url, .. } if url == ERROR_PAGE));
     }
@@ -506,7 +548,10 @@ mod tests {
             ..at_rest.clone()
         };
         frames.seen(&main, &at_rest);
-        assert!(frames.seen(&main, &clicked(1, false)).is_empty(), "the page has kept it for itself");
+        assert!(
+            frames.seen(&main, &clicked(1, false)).is_empty(),
+            "the page has kept it for itself"
+        );
         for number in [2, 3] {
             let events = frames.seen(&main, &clicked(number, true));
             assert!(matches!(events[..], [PageEvent::NavigationRequested { .. }]), "{events:?}");
@@ -549,7 +594,10 @@ mod tests {
         let (one, _) = frames.inside(&main, 1, "node-1").unwrap();
         let (two, _) = frames.inside(&main, 2, "node-2").unwrap();
         assert_eq!(frames.way_to(&two), Some(vec!["node-2".into()]));
-        assert_eq!(told(&frames.seen(&main, &seen("a", "http://a/", Ready::Complete, &[2]))), ["detached"]);
+        assert_eq!(
+            told(&frames.seen(&main, &seen("a", "http://a/", Ready::Complete, &[2]))),
+            ["detached"]
+        );
         assert_eq!(frames.way_to(&one), None);
         frames.seen(&main, &seen("b", "http://b/", Ready::Complete, &[]));
         assert_eq!(frames.way_to(&two), None);

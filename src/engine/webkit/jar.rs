@@ -38,7 +38,8 @@ struct Known {
 impl Known {
     fn forget(&mut self, other: &Cookie) {
         self.cookies.retain(|cookie| {
-            (&cookie.name, &cookie.domain, &cookie.path) != (&other.name, &other.domain, &other.path)
+            (&cookie.name, &cookie.domain, &cookie.path)
+                != (&other.name, &other.domain, &other.path)
         });
     }
 }
@@ -97,7 +98,9 @@ impl Shared {
 
     /// Remembers the cookies of what `page` shows.
     pub async fn note_cookies(&self, turn: &mut Turn<'_>, page: &WebkitPage) {
-        let Some(url) = page.url().filter(|url| matches!(url.scheme(), "http" | "https")) else { return };
+        let Some(url) = page.url().filter(|url| matches!(url.scheme(), "http" | "https")) else {
+            return;
+        };
         if page.at_top(turn).await.is_err() {
             return;
         }
@@ -132,7 +135,9 @@ impl Shared {
         plain(turn.window(&probe).await)?;
         let deadline = Instant::now() + LEAVES_WITHIN;
         plain(turn.send(Command::NavigateTo(url.as_str().into())).await)?;
-        while plain(turn.send(Command::GetCurrentUrl).await)? != url.as_str() && Instant::now() < deadline {
+        while plain(turn.send(Command::GetCurrentUrl).await)? != url.as_str()
+            && Instant::now() < deadline
+        {
             tokio::time::sleep(PAUSE).await;
         }
         Ok(())
@@ -168,7 +173,10 @@ mod tests {
         let at = |url: &str| Url::parse(url).unwrap();
         jar.read(&at("http://a/"), vec![cookie("one", "a", "/"), cookie("two", "a", "/")]);
         jar.read(&at("http://b/"), vec![cookie("other", "b", "/")]);
-        jar.read(&at("http://a/deep/"), vec![cookie("one", "a", "/"), cookie("deep", "a", "/deep")]);
+        jar.read(
+            &at("http://a/deep/"),
+            vec![cookie("one", "a", "/"), cookie("deep", "a", "/deep")],
+        );
         assert_eq!(names(&jar), ["other", "one", "deep"]);
         jar.read(&at("http://a/"), vec![]);
         assert_eq!(names(&jar), ["other", "deep"], "what is not sent to a place is not told there");

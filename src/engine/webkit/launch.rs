@@ -56,12 +56,14 @@ pub(super) struct Process {
 /// The programs that the configuration means.
 pub(super) fn programs(config: &Config) -> EngineResult<Programs> {
     let headless = config.effective_headless(display_present()).is_ok_and(|(headless, _)| headless);
-    let found = install::find(config.browser, headless, config).map_err(|error| EngineError::Launch {
-        reason: error.to_string(),
-        suggestion: error.suggestion().map(str::to_owned),
-    })?;
+    let found =
+        install::find(config.browser, headless, config).map_err(|error| EngineError::Launch {
+            reason: error.to_string(),
+            suggestion: error.suggestion().map(str::to_owned),
+        })?;
     let can_be_bound = Path::new(SETPRIV).is_file();
-    let browser = BROWSERS.iter().map(PathBuf::from).find(|path| path.is_file()).filter(|_| can_be_bound);
+    let browser =
+        BROWSERS.iter().map(PathBuf::from).find(|path| path.is_file()).filter(|_| can_be_bound);
     if browser.is_none() {
         tracing::warn!(
             "WebKit's browser could outlive a server that is killed: `{SETPRIV}` or MiniBrowser is not in its place"
@@ -81,8 +83,10 @@ pub(super) async fn launch(
         reason,
         suggestion: Some("troupe doctor tells what is missing".to_owned()),
     };
-    let port = free_port().map_err(|error| failed(format!("no port for WebKit's driver: {error}")))?;
-    let folder = Folder::create().map_err(|error| failed(format!("no folder for the browser: {error}")))?;
+    let port =
+        free_port().map_err(|error| failed(format!("no port for WebKit's driver: {error}")))?;
+    let folder =
+        Folder::create().map_err(|error| failed(format!("no folder for the browser: {error}")))?;
     let mut command = Command::new(&programs.driver);
     command.args(["--host=127.0.0.1", &format!("--port={port}")]);
     display.show(&mut command);
@@ -96,12 +100,14 @@ pub(super) async fn launch(
     command.env("NO_AT_BRIDGE", "1").env("GTK_A11Y", "none");
     command.envs(wanted.environment());
     tracing::debug!(?command, "starting the driver");
-    let no_watchdog =
-        |error| failed(format!("the watchdog of the browser's processes could not be started: {error}"));
+    let no_watchdog = |error| {
+        failed(format!("the watchdog of the browser's processes could not be started: {error}"))
+    };
     let watchdog = Arc::new(ProcessWatchdog::new().map_err(no_watchdog)?);
     let held = watchdog.clone();
-    let running = process::start(command, folder, move || drop(held))
-        .map_err(|error| failed(format!("`{}` could not be started: {error}", programs.driver.display())))?;
+    let running = process::start(command, folder, move || drop(held)).map_err(|error| {
+        failed(format!("`{}` could not be started: {error}", programs.driver.display()))
+    })?;
     let Running { pid, stderr, ending } = running;
     if let Some(pid) = pid {
         watchdog.watch(pid).map_err(no_watchdog)?;

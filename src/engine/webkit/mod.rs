@@ -36,7 +36,9 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use self::{context::WebkitContext, display::Display, pool::Pool};
-use super::{Browser, Context, ContextObserver, ContextOptions, Engine, EngineError, EngineResult, process};
+use super::{
+    Browser, Context, ContextObserver, ContextOptions, Engine, EngineError, EngineResult, process,
+};
 use crate::config::Config;
 
 /// What to use for what WebKit's driver cannot do.

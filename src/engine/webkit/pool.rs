@@ -112,7 +112,8 @@ impl Pool {
             self.wanted.notified().await;
             while self.ready().len() < self.size {
                 let starting = self.starting.lock().await;
-                let started = launch::launch(&self.config, &self.programs, &self.display, &usual).await;
+                let started =
+                    launch::launch(&self.config, &self.programs, &self.display, &usual).await;
                 match started {
                     Ok(process) => self.ready().push_back(process),
                     Err(error) => {

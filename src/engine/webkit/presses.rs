@@ -32,8 +32,9 @@ impl Presses {
         let last = self.last().filter(|(_, at)| at.elapsed() < TOGETHER).map(|(pixel, _)| pixel);
         if first.is_some() && first == last {
             for event in &mut events {
-                let (MouseEvent::Move { x, .. } | MouseEvent::Down { x, .. } | MouseEvent::Up { x, .. }) =
-                    event;
+                let (MouseEvent::Move { x, .. }
+                | MouseEvent::Down { x, .. }
+                | MouseEvent::Up { x, .. }) = event;
                 *x += 1.0;
             }
         }

@@ -191,7 +191,12 @@ impl Shared {
             let is_used = |page: &Arc<WebkitPage>| {
                 windows.used.as_ref().is_some_and(|(used, _)| Arc::ptr_eq(used, page))
             };
-            windows.pages.iter().filter(|page| page.wants_a_look() || is_used(page)).cloned().collect()
+            windows
+                .pages
+                .iter()
+                .filter(|page| page.wants_a_look() || is_used(page))
+                .cloned()
+                .collect()
         };
         let mut turn = self.driver.turn().await;
         for page in pages {
@@ -207,7 +212,11 @@ impl Shared {
     pub fn tell_downloads(&self) -> u64 {
         let page = {
             let windows = self.windows();
-            windows.used.as_ref().map(|(page, _)| page.clone()).or_else(|| windows.pages.last().cloned())
+            windows
+                .used
+                .as_ref()
+                .map(|(page, _)| page.clone())
+                .or_else(|| windows.pages.last().cloned())
         };
         // Without a page they wait.
         if let Some(page) = page {
@@ -258,19 +267,27 @@ impl Shared {
     /// Takes in which windows there are.
     pub async fn look_for_windows(self: &Arc<Self>, turn: &mut Turn<'_>) -> EngineResult<()> {
         let handles = plain(turn.send(Command::GetWindowHandles).await)?;
-        let handles: Vec<Arc<str>> =
-            handles.as_array().into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect();
+        let handles: Vec<Arc<str>> = handles
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(Into::into)
+            .collect();
         let (gone, new, opener) = {
             let mut windows = self.windows();
-            let (here, gone): (Vec<_>, Vec<_>) =
-                windows.pages.drain(..).partition(|page| handles.iter().any(|handle| **handle == *page.id()));
+            let (here, gone): (Vec<_>, Vec<_>) = windows
+                .pages
+                .drain(..)
+                .partition(|page| handles.iter().any(|handle| **handle == *page.id()));
             windows.pages = here;
             let is_known = |handle: &&Arc<str>| {
                 windows.spare.as_ref() == Some(*handle)
                     || windows.probe.as_ref() == Some(*handle)
                     || windows.pages.iter().any(|page| *page.id() == ***handle)
             };
-            let new: Vec<Arc<str>> = handles.iter().filter(|handle| !is_known(handle)).cloned().collect();
+            let new: Vec<Arc<str>> =
+                handles.iter().filter(|handle| !is_known(handle)).cloned().collect();
             (gone, new, windows.used.as_ref().map(|(page, _)| page.clone()))
         };
         for page in gone {
@@ -340,19 +357,29 @@ impl Shared {
             let body = "return new Promise((resolve) => { const tell = () => resolve([innerWidth, innerHeight]); \
                         requestAnimationFrame(tell); setTimeout(tell, 50); });";
             let shown = plain(turn.script(body.to_owned()).await)?;
-            let (Some(width), Some(height)) = (shown[0].as_i64(), shown[1].as_i64()) else { return Ok(()) };
+            let (Some(width), Some(height)) = (shown[0].as_i64(), shown[1].as_i64()) else {
+                return Ok(());
+            };
             if (width, height) == size {
                 return Ok(());
             }
             if Instant::now() > deadline {
-                tracing::warn!(width, height, "the window does not take the size that it is asked for");
+                tracing::warn!(
+                    width,
+                    height,
+                    "the window does not take the size that it is asked for"
+                );
                 return Ok(());
             }
             // The measured size may be the former one.
             let rect = plain(turn.send(Command::GetWindowRect).await)?;
-            if let (Some(outer_width), Some(outer_height)) = (rect["width"].as_i64(), rect["height"].as_i64())
+            if let (Some(outer_width), Some(outer_height)) =
+                (rect["width"].as_i64(), rect["height"].as_i64())
             {
-                asked = (size.0 + (outer_width - width).max(0), size.1 + (outer_height - height).max(0));
+                asked = (
+                    size.0 + (outer_width - width).max(0),
+                    size.1 + (outer_height - height).max(0),
+                );
             }
         }
     }

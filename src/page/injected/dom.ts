@@ -6,207 +6,270 @@
  * isolated world too.
  */
 
-type Getter<This, Value> = (this: This) => Value;
+type Getter<This, Value> = (this: This) => Value
 
 function getterOf<This, Value>(prototype: object, name: string): Getter<This, Value> {
-  const get = Object.getOwnPropertyDescriptor(prototype, name)?.get as Getter<This, Value> | undefined;
-  return get ?? function (this: This) { return (this as Record<string, Value>)[name]; };
+  const get = Object.getOwnPropertyDescriptor(prototype, name)?.get as
+    Getter<This, Value> | undefined
+  return (
+    get ??
+    function (this: This) {
+      return (this as Record<string, Value>)[name]
+    }
+  )
 }
 
-const elementPrototype = Element.prototype;
-const { getAttribute, getAttributeNames, hasAttribute, matches, closest, querySelectorAll } = elementPrototype;
+const elementPrototype = Element.prototype
+const { getAttribute, getAttributeNames, hasAttribute, matches, closest, querySelectorAll } =
+  elementPrototype
 
-export const attr = (element: Element, name: string): string | null => getAttribute.call(element, name);
-export const hasAttr = (element: Element, name: string): boolean => hasAttribute.call(element, name);
-export const elementMatches = (element: Element, selector: string): boolean => matches.call(element, selector);
-export const elementClosest = (element: Element, selector: string): Element | null => closest.call(element, selector);
+export const attr = (element: Element, name: string): string | null =>
+  getAttribute.call(element, name)
+export const hasAttr = (element: Element, name: string): boolean => hasAttribute.call(element, name)
+export const elementMatches = (element: Element, selector: string): boolean =>
+  matches.call(element, selector)
+export const elementClosest = (element: Element, selector: string): Element | null =>
+  closest.call(element, selector)
 
 // What the attributes of an element can concern; one call instead of a question for each.
-export const HAS_CLASS = 1;
-export const HAS_ID = 2;
-export const HAS_STYLE = 4;
-export const HAS_ROLE = 8;
-export const HAS_ARIA = 16;
-export const HAS_INERT = 32;
+export const HAS_CLASS = 1
+export const HAS_ID = 2
+export const HAS_STYLE = 4
+export const HAS_ROLE = 8
+export const HAS_ARIA = 16
+export const HAS_INERT = 32
 /** `tabindex`, `onclick`, `draggable`, `contenteditable`. */
-export const HAS_ACTION = 64;
-export const HAS_TITLE = 128;
-export const HAS_FIELD_STATE = 256;
+export const HAS_ACTION = 64
+export const HAS_TITLE = 128
+export const HAS_FIELD_STATE = 256
 /** `hidden`, `popover`, the `type` of an input, `display` and `visibility` of SVG. */
-export const HAS_HIDING = 512;
+export const HAS_HIDING = 512
 /** Names another element. */
-export const HAS_REFERENCE = 1024;
-export const HAS_OTHER = 2048;
+export const HAS_REFERENCE = 1024
+export const HAS_OTHER = 2048
 
-const HAS_ARIA_REFERENCE = HAS_ARIA | HAS_REFERENCE;
+const HAS_ARIA_REFERENCE = HAS_ARIA | HAS_REFERENCE
 
 const attributeFacts = new Map<string, number>(
-  Object.entries({ class: HAS_CLASS, id: HAS_ID, style: HAS_STYLE, role: HAS_ROLE, inert: HAS_INERT, tabindex: HAS_ACTION, onclick: HAS_ACTION, draggable: HAS_ACTION, contenteditable: HAS_ACTION, title: HAS_TITLE, required: HAS_FIELD_STATE, readonly: HAS_FIELD_STATE, hidden: HAS_HIDING, popover: HAS_HIDING, type: HAS_HIDING, display: HAS_HIDING, visibility: HAS_HIDING, "aria-labelledby": HAS_ARIA_REFERENCE, "aria-labeledby": HAS_ARIA_REFERENCE, "aria-owns": HAS_ARIA_REFERENCE, "aria-controls": HAS_ARIA_REFERENCE }),
-);
+  Object.entries({
+    class: HAS_CLASS,
+    id: HAS_ID,
+    style: HAS_STYLE,
+    role: HAS_ROLE,
+    inert: HAS_INERT,
+    tabindex: HAS_ACTION,
+    onclick: HAS_ACTION,
+    draggable: HAS_ACTION,
+    contenteditable: HAS_ACTION,
+    title: HAS_TITLE,
+    required: HAS_FIELD_STATE,
+    readonly: HAS_FIELD_STATE,
+    hidden: HAS_HIDING,
+    popover: HAS_HIDING,
+    type: HAS_HIDING,
+    display: HAS_HIDING,
+    visibility: HAS_HIDING,
+    'aria-labelledby': HAS_ARIA_REFERENCE,
+    'aria-labeledby': HAS_ARIA_REFERENCE,
+    'aria-owns': HAS_ARIA_REFERENCE,
+    'aria-controls': HAS_ARIA_REFERENCE
+  })
+)
 
 /** Which kinds of attributes an element has; 0 is none at all. */
 export function factsOf(element: Element): number {
-  const names = getAttributeNames.call(element);
-  let facts = 0;
-  for (let i = 0; i < names.length; i++) facts |= attributeFacts.get(names[i]) ?? (names[i].startsWith("aria-") ? HAS_ARIA : HAS_OTHER);
-  return facts;
+  const names = getAttributeNames.call(element)
+  let facts = 0
+  for (let i = 0; i < names.length; i++)
+    facts |= attributeFacts.get(names[i]) ?? (names[i].startsWith('aria-') ? HAS_ARIA : HAS_OTHER)
+  return facts
 }
 
 // One closure each, not one made by a factory: these are called for every node, and V8 inlines them only so.
-const getNodeType = getterOf<Node, number>(Node.prototype, "nodeType");
-const getFirstChild = getterOf<Node, ChildNode | null>(Node.prototype, "firstChild");
-const getNextSibling = getterOf<Node, ChildNode | null>(Node.prototype, "nextSibling");
-const getParentNode = getterOf<Node, ParentNode | null>(Node.prototype, "parentNode");
-const getTextContent = getterOf<Node, string | null>(Node.prototype, "textContent");
-const getConnected = getterOf<Node, boolean>(Node.prototype, "isConnected");
-const getLocalName = getterOf<Element, string>(elementPrototype, "localName");
-const getNamespace = getterOf<Element, string | null>(elementPrototype, "namespaceURI");
-const getFirstElement = getterOf<Element, Element | null>(elementPrototype, "firstElementChild");
-const getPreviousElement = getterOf<Element, Element | null>(elementPrototype, "previousElementSibling");
-const getNextElement = getterOf<Element, Element | null>(elementPrototype, "nextElementSibling");
-const getDocumentElement = getterOf<Document, HTMLElement | null>(Document.prototype, "documentElement");
-const getBody = getterOf<Document, HTMLElement | null>(Document.prototype, "body");
-const getTitle = getterOf<Document, string>(Document.prototype, "title");
-const getShadowRoot = getterOf<Element, ShadowRoot | null>(elementPrototype, "shadowRoot");
-const getDocumentActive = getterOf<Document, Element | null>(Document.prototype, "activeElement");
-const getShadowActive = getterOf<ShadowRoot, Element | null>(ShadowRoot.prototype, "activeElement");
+const getNodeType = getterOf<Node, number>(Node.prototype, 'nodeType')
+const getFirstChild = getterOf<Node, ChildNode | null>(Node.prototype, 'firstChild')
+const getNextSibling = getterOf<Node, ChildNode | null>(Node.prototype, 'nextSibling')
+const getParentNode = getterOf<Node, ParentNode | null>(Node.prototype, 'parentNode')
+const getTextContent = getterOf<Node, string | null>(Node.prototype, 'textContent')
+const getConnected = getterOf<Node, boolean>(Node.prototype, 'isConnected')
+const getLocalName = getterOf<Element, string>(elementPrototype, 'localName')
+const getNamespace = getterOf<Element, string | null>(elementPrototype, 'namespaceURI')
+const getFirstElement = getterOf<Element, Element | null>(elementPrototype, 'firstElementChild')
+const getPreviousElement = getterOf<Element, Element | null>(
+  elementPrototype,
+  'previousElementSibling'
+)
+const getNextElement = getterOf<Element, Element | null>(elementPrototype, 'nextElementSibling')
+const getDocumentElement = getterOf<Document, HTMLElement | null>(
+  Document.prototype,
+  'documentElement'
+)
+const getBody = getterOf<Document, HTMLElement | null>(Document.prototype, 'body')
+const getTitle = getterOf<Document, string>(Document.prototype, 'title')
+const getShadowRoot = getterOf<Element, ShadowRoot | null>(elementPrototype, 'shadowRoot')
+const getDocumentActive = getterOf<Document, Element | null>(Document.prototype, 'activeElement')
+const getShadowActive = getterOf<ShadowRoot, Element | null>(ShadowRoot.prototype, 'activeElement')
 
-export const nodeType = (node: Node): number => getNodeType.call(node);
-export const firstChild = (node: Node): ChildNode | null => getFirstChild.call(node);
-export const nextSibling = (node: Node): ChildNode | null => getNextSibling.call(node);
-export const parentNode = (node: Node): ParentNode | null => getParentNode.call(node);
-export const textContent = (node: Node): string => getTextContent.call(node) ?? "";
-export const isConnected = (node: Node): boolean => getConnected.call(node);
-export const localName = (element: Element): string => getLocalName.call(element);
-export const namespaceOf = (element: Element): string | null => getNamespace.call(element);
-export const firstElementChild = (element: Element): Element | null => getFirstElement.call(element);
-export const previousElement = (element: Element): Element | null => getPreviousElement.call(element);
-export const nextElement = (element: Element): Element | null => getNextElement.call(element);
-export const documentElement = (): HTMLElement | null => getDocumentElement.call(document);
-export const bodyOf = (): HTMLElement | null => getBody.call(document);
-export const documentTitle = (): string => getTitle.call(document);
+export const nodeType = (node: Node): number => getNodeType.call(node)
+export const firstChild = (node: Node): ChildNode | null => getFirstChild.call(node)
+export const nextSibling = (node: Node): ChildNode | null => getNextSibling.call(node)
+export const parentNode = (node: Node): ParentNode | null => getParentNode.call(node)
+export const textContent = (node: Node): string => getTextContent.call(node) ?? ''
+export const isConnected = (node: Node): boolean => getConnected.call(node)
+export const localName = (element: Element): string => getLocalName.call(element)
+export const namespaceOf = (element: Element): string | null => getNamespace.call(element)
+export const firstElementChild = (element: Element): Element | null => getFirstElement.call(element)
+export const previousElement = (element: Element): Element | null =>
+  getPreviousElement.call(element)
+export const nextElement = (element: Element): Element | null => getNextElement.call(element)
+export const documentElement = (): HTMLElement | null => getDocumentElement.call(document)
+export const bodyOf = (): HTMLElement | null => getBody.call(document)
+export const documentTitle = (): string => getTitle.call(document)
 
-const documentQueryAll = Document.prototype.querySelectorAll;
-const fragmentQueryAll = DocumentFragment.prototype.querySelectorAll;
+const documentQueryAll = Document.prototype.querySelectorAll
+const fragmentQueryAll = DocumentFragment.prototype.querySelectorAll
 
-export type Root = Document | ShadowRoot;
+export type Root = Document | ShadowRoot
 
-export const isElement = (node: Node | null): node is Element => node !== null && nodeType(node) === 1;
-export const isShadowRoot = (node: Node | null): node is ShadowRoot => node instanceof ShadowRoot;
-export const isHtml = (element: Element): element is HTMLElement => element instanceof HTMLElement;
+export const isElement = (node: Node | null): node is Element =>
+  node !== null && nodeType(node) === 1
+export const isShadowRoot = (node: Node | null): node is ShadowRoot => node instanceof ShadowRoot
+export const isHtml = (element: Element): element is HTMLElement => element instanceof HTMLElement
 
 /** `querySelectorAll` of a document, a shadow root or an element; throws on a selector that is none. */
 export function queryAll(root: Root | Element, selector: string): NodeListOf<Element> {
-  const kind = nodeType(root);
-  if (kind === 1) return querySelectorAll.call(root, selector) as NodeListOf<Element>;
-  if (kind === 9) return documentQueryAll.call(root, selector) as NodeListOf<Element>;
-  return fragmentQueryAll.call(root, selector) as NodeListOf<Element>;
+  const kind = nodeType(root)
+  if (kind === 1) return querySelectorAll.call(root, selector) as NodeListOf<Element>
+  if (kind === 9) return documentQueryAll.call(root, selector) as NodeListOf<Element>
+  return fragmentQueryAll.call(root, selector) as NodeListOf<Element>
 }
 
 /** The elements of the document with a tag. The browser keeps the collection: asked again, it searches only what changed. */
-export const byTag = (tag: string): HTMLCollectionOf<Element> => Document.prototype.getElementsByTagName.call(document, tag);
+export const byTag = (tag: string): HTMLCollectionOf<Element> =>
+  Document.prototype.getElementsByTagName.call(document, tag)
 
 /** Elements that may have a shadow root although they are no custom ones. */
-export const plainHosts = new Set(["article", "aside", "blockquote", "body", "div", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "main", "nav", "p", "section", "span"]);
+export const plainHosts = new Set([
+  'article',
+  'aside',
+  'blockquote',
+  'body',
+  'div',
+  'footer',
+  'h1',
+  'h2',
+  'h3',
+  'h4',
+  'h5',
+  'h6',
+  'header',
+  'main',
+  'nav',
+  'p',
+  'section',
+  'span'
+])
 
 /** Closed shadow roots that the protocol handed in. */
-const closedRoots = new WeakMap<Element, ShadowRoot>();
-let closedRootCount = 0;
+const closedRoots = new WeakMap<Element, ShadowRoot>()
+let closedRootCount = 0
 
 export function adoptShadowRoot(host: Element, root: ShadowRoot): void {
-  if (!closedRoots.has(host)) closedRootCount++;
-  closedRoots.set(host, root);
+  if (!closedRoots.has(host)) closedRootCount++
+  closedRoots.set(host, root)
 }
 
 /** The shadow root of an element, open or handed in. */
 export function shadowRootOf(element: Element): ShadowRoot | null {
-  const open = getShadowRoot.call(element);
-  if (open !== null || closedRootCount === 0) return open;
-  return closedRoots.get(element) ?? null;
+  const open = getShadowRoot.call(element)
+  if (open !== null || closedRootCount === 0) return open
+  return closedRoots.get(element) ?? null
 }
 
 /** The slot into which a node is put. `assignedSlot` is silent about closed roots. */
 export function assignedSlotOf(node: Node): HTMLSlotElement | null {
-  const slot = (node as Element).assignedSlot;
-  if (slot) return slot;
-  if (closedRootCount === 0) return null;
-  const parent = parentNode(node);
-  const root = isElement(parent) ? closedRoots.get(parent) : undefined;
-  if (!root) return null;
-  for (const candidate of queryAll(root, "slot")) {
-    if ((candidate as HTMLSlotElement).assignedNodes().includes(node as Element)) return candidate as HTMLSlotElement;
+  const slot = (node as Element).assignedSlot
+  if (slot) return slot
+  if (closedRootCount === 0) return null
+  const parent = parentNode(node)
+  const root = isElement(parent) ? closedRoots.get(parent) : undefined
+  if (!root) return null
+  for (const candidate of queryAll(root, 'slot')) {
+    if ((candidate as HTMLSlotElement).assignedNodes().includes(node as Element))
+      return candidate as HTMLSlotElement
   }
-  return null;
+  return null
 }
 
 /** The parent in the composed tree, without `aria-owns`. Null above the document element. */
 export function composedParent(node: Node): Element | null {
-  const slot = assignedSlotOf(node);
-  if (slot) return slot;
-  const parent = parentNode(node);
-  if (parent === null) return null;
-  if (isElement(parent)) return parent;
-  return isShadowRoot(parent) ? parent.host : null;
+  const slot = assignedSlotOf(node)
+  if (slot) return slot
+  const parent = parentNode(node)
+  if (parent === null) return null
+  if (isElement(parent)) return parent
+  return isShadowRoot(parent) ? parent.host : null
 }
 
 /** Calls `visit` for each child in the composed tree. */
 export function eachComposedChild(element: Element, visit: (child: Node) => void): void {
-  const root = shadowRootOf(element);
-  if (root === null && localName(element) === "slot") {
-    const assigned = (element as HTMLSlotElement).assignedNodes?.() ?? [];
+  const root = shadowRootOf(element)
+  if (root === null && localName(element) === 'slot') {
+    const assigned = (element as HTMLSlotElement).assignedNodes?.() ?? []
     if (assigned.length > 0) {
-      for (const child of assigned) visit(child);
-      return;
+      for (const child of assigned) visit(child)
+      return
     }
   }
-  for (let child = firstChild(root ?? element); child !== null; child = nextSibling(child)) visit(child);
+  for (let child = firstChild(root ?? element); child !== null; child = nextSibling(child))
+    visit(child)
 }
 
 /** Whether `inner` is `outer` or below it in the composed tree. */
 export function composedContains(outer: Element, inner: Node): boolean {
   for (let node: Node | null = inner; node !== null; node = composedParent(node)) {
-    if (node === outer) return true;
+    if (node === outer) return true
   }
-  return false;
+  return false
 }
 
 /** The document or shadow root in which ids of this element are looked up. */
 export function rootOf(node: Node): Root {
-  const root = node.getRootNode();
-  return nodeType(root) === 9 || isShadowRoot(root) ? (root as Root) : document;
+  const root = node.getRootNode()
+  return nodeType(root) === 9 || isShadowRoot(root) ? (root as Root) : document
 }
 
 export function byId(from: Node, id: string): Element | null {
-  const root = rootOf(from);
-  if (isShadowRoot(root)) return root.getElementById(id);
-  return Document.prototype.getElementById.call(root, id);
+  const root = rootOf(from)
+  if (isShadowRoot(root)) return root.getElementById(id)
+  return Document.prototype.getElementById.call(root, id)
 }
 
 /** Elements that an attribute of ids (`aria-labelledby`) names, in order. */
 export function byIds(from: Element, attribute: string): Element[] {
-  const ids = attr(from, attribute);
-  if (!ids) return [];
-  const found: Element[] = [];
+  const ids = attr(from, attribute)
+  if (!ids) return []
+  const found: Element[] = []
   for (const id of ids.split(/\s+/)) {
-    const element = id ? byId(from, id) : null;
-    if (element && !found.includes(element)) found.push(element);
+    const element = id ? byId(from, id) : null
+    if (element && !found.includes(element)) found.push(element)
   }
-  return found;
+  return found
 }
 
 /** The focused element, through shadow roots; null when nothing has the focus. */
 export function activeElement(): Element | null {
-  let active = getDocumentActive.call(document);
+  let active = getDocumentActive.call(document)
   while (active) {
-    const root = shadowRootOf(active);
-    const inner = root ? getShadowActive.call(root) : null;
-    if (!inner) break;
-    active = inner;
+    const root = shadowRootOf(active)
+    const inner = root ? getShadowActive.call(root) : null
+    if (!inner) break
+    active = inner
   }
-  if (active === documentElement()) return null;
+  if (active === documentElement()) return null
   // The body is the active element where nothing has the focus; one that can be edited may have it itself.
-  if (active !== null && active === bodyOf() && !elementMatches(active, ":focus")) return null;
-  return active;
+  if (active !== null && active === bodyOf() && !elementMatches(active, ':focus')) return null
+  return active
 }
 
 /**
@@ -214,24 +277,29 @@ export function activeElement(): Element | null {
  * that cannot be looked into.
  */
 export function focusedPassword(): string | true | null {
-  let active = activeElement();
+  let active = activeElement()
   while (active instanceof HTMLIFrameElement) {
-    const inner = active.contentDocument;
-    if (!inner) return true;
-    active = inner.activeElement;
+    const inner = active.contentDocument
+    if (!inner) return true
+    active = inner.activeElement
   }
   // Of a frame the constructors are others.
-  const field = active as HTMLInputElement | null;
-  return field !== null && localName(field) === "input" && field.type === "password" ? field.value : null;
+  const field = active as HTMLInputElement | null
+  return field !== null && localName(field) === 'input' && field.type === 'password'
+    ? field.value
+    : null
 }
 
-const untidy = /[\t\n\f\r\u00a0\u00ad\u200b\ue000-\uf8ff\ufeff]| {2}|^ | $/;
+const untidy = /[\t\n\f\r\u00a0\u00ad\u200b\ue000-\uf8ff\ufeff]| {2}|^ | $/
 
 /**
  * Text as a reader sees it: runs of white space become one space, none at the ends; soft hyphens, zero-width
  * spaces and the private-use characters of icon fonts are left out.
  */
 export function normalize(text: string): string {
-  if (!untidy.test(text)) return text;
-  return text.replace(/[\u00ad\u200b\ue000-\uf8ff\ufeff]/g, "").replace(/\s+/g, " ").trim();
+  if (!untidy.test(text)) return text
+  return text
+    .replace(/[\u00ad\u200b\ue000-\uf8ff\ufeff]/g, '')
+    .replace(/\s+/g, ' ')
+    .trim()
 }

@@ -1,17 +1,28 @@
 /** Receives pointer events before the page does; `guard` handles them. */
 
-export const presses = ["pointerdown", "mousedown"];
-export const pressTypes = [...presses, "pointerup", "mouseup", "click", "auxclick", "dblclick", "contextmenu"];
+export const presses = ['pointerdown', 'mousedown']
+export const pressTypes = [
+  ...presses,
+  'pointerup',
+  'mouseup',
+  'click',
+  'auxclick',
+  'dblclick',
+  'contextmenu'
+]
 
 interface Listener {
-  heard: ((event: Event) => void) | null;
-  listen: (event: Event) => void;
+  heard: ((event: Event) => void) | null
+  listen: (event: Event) => void
 }
 
-const world = globalThis as { __troupePresses?: Listener };
+const world = globalThis as { __troupePresses?: Listener }
 
 /** The same for all scripts of this world. */
 export function pressListener(): Listener {
-  const listener: Listener = (world.__troupePresses ??= { heard: null, listen: (event) => listener.heard?.(event) });
-  return listener;
+  const listener: Listener = (world.__troupePresses ??= {
+    heard: null,
+    listen: (event) => listener.heard?.(event)
+  })
+  return listener
 }

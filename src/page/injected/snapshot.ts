@@ -1,63 +1,98 @@
 /** `snapshot` and the one-line descriptions of elements. */
-import type { SnapshotArgument, SnapshotResult } from "./api";
-import { attr, bodyOf, documentElement, localName } from "./dom";
-import { contentName, nameOf } from "./names";
-import { documentName, noteSnapshot } from "./mutations";
-import type { TreeNode } from "./node";
-import { buildTree, type Built } from "./built";
-import { overview } from "./overview";
-import { RefGiver } from "./refs";
-import { Writer } from "./render";
-import { roleOf } from "./roles";
-import { resolveOne } from "./resolve";
-import { isDisabled, stateText } from "./states";
-import { invisibleBecause } from "./visible";
+import type { SnapshotArgument, SnapshotResult } from './api'
+import { attr, bodyOf, documentElement, localName } from './dom'
+import { contentName, nameOf } from './names'
+import { documentName, noteSnapshot } from './mutations'
+import type { TreeNode } from './node'
+import { buildTree, type Built } from './built'
+import { overview } from './overview'
+import { RefGiver } from './refs'
+import { Writer } from './render'
+import { roleOf } from './roles'
+import { resolveOne } from './resolve'
+import { isDisabled, stateText } from './states'
+import { invisibleBecause } from './visible'
 
 export function snapshot(argument: SnapshotArgument): SnapshotResult {
-  const refs = new RefGiver(argument.refs);
-  const target = argument.ref ?? argument.selector;
-  const root = target === undefined ? null : resolveOne(target, refs, false);
-  if (!bodyOf() && !documentElement()) return { text: "", next: refs.next, frames: [], folded: false, cut: false, lines: 0, mutations: noteSnapshot(), document: documentName };
-  const { writer, built } = argument.overview ? overview(refs, argument.budget ?? Infinity) : written(root, refs, argument);
-  const { folded, stoppedIn } = built;
-  if (root && writer.lines.length === 0) writer.lines.push(`- … ${describeElement(root, refs)} shows nothing: ${invisibleBecause(root) ?? "it is hidden from assistive technology or empty"}`);
-  const cut = writer.cutAt !== null;
+  const refs = new RefGiver(argument.refs)
+  const target = argument.ref ?? argument.selector
+  const root = target === undefined ? null : resolveOne(target, refs, false)
+  if (!bodyOf() && !documentElement())
+    return {
+      text: '',
+      next: refs.next,
+      frames: [],
+      folded: false,
+      cut: false,
+      lines: 0,
+      mutations: noteSnapshot(),
+      document: documentName
+    }
+  const { writer, built } = argument.overview
+    ? overview(refs, argument.budget ?? Infinity)
+    : written(root, refs, argument)
+  const { folded, stoppedIn } = built
+  if (root && writer.lines.length === 0)
+    writer.lines.push(
+      `- … ${describeElement(root, refs)} shows nothing: ${invisibleBecause(root) ?? 'it is hidden from assistive technology or empty'}`
+    )
+  const cut = writer.cutAt !== null
   if (cut) {
-    const whole = root === null ? "" : refs.of(root);
-    const part = writer.cutAt && writer.cutAt !== whole ? `snapshot {selector: "${writer.cutAt}"} shows this part whole` : "snapshot {budget} with a higher budget shows more";
-    writer.lines.push(`- … cut at ${argument.budget} characters: ${part}, {interactive: true} shows less of everything`);
+    const whole = root === null ? '' : refs.of(root)
+    const part =
+      writer.cutAt && writer.cutAt !== whole
+        ? `snapshot {selector: "${writer.cutAt}"} shows this part whole`
+        : 'snapshot {budget} with a higher budget shows more'
+    writer.lines.push(
+      `- … cut at ${argument.budget} characters: ${part}, {interactive: true} shows less of everything`
+    )
   }
-  if (stoppedIn !== null && !cut) writer.lines.push(`- … ${tooLarge(stoppedIn, refs)}`);
-  return { text: writer.lines.join("\n"), next: refs.next, frames: writer.frames, folded, cut: cut || stoppedIn !== null, lines: writer.lines.length, mutations: noteSnapshot(), document: documentName };
+  if (stoppedIn !== null && !cut) writer.lines.push(`- … ${tooLarge(stoppedIn, refs)}`)
+  return {
+    text: writer.lines.join('\n'),
+    next: refs.next,
+    frames: writer.frames,
+    folded,
+    cut: cut || stoppedIn !== null,
+    lines: writer.lines.length,
+    mutations: noteSnapshot(),
+    document: documentName
+  }
 }
 
-function written(root: Element | null, refs: RefGiver, argument: SnapshotArgument): { writer: Writer; built: Built } {
-  const built = buildTree(root, { ...argument, overview: false });
-  const writer = new Writer(refs, argument.budget ?? Infinity);
-  writer.children(built.tree.children, "", null);
-  return { writer, built };
+function written(
+  root: Element | null,
+  refs: RefGiver,
+  argument: SnapshotArgument
+): { writer: Writer; built: Built } {
+  const built = buildTree(root, { ...argument, overview: false })
+  const writer = new Writer(refs, argument.budget ?? Infinity)
+  writer.children(built.tree.children, '', null)
+  return { writer, built }
 }
 
 /** Says where a walk has stopped, and how the rest can be read. */
 export function tooLarge(stoppedIn: TreeNode, refs: RefGiver): string {
-  const place = stoppedIn.role === "document" ? "" : `, in ${describeElement(stoppedIn.element, refs)}`;
-  return `cut here${place}: the page has too many elements. snapshot {selector} shows any other part of it, for example {selector: "tr:nth-child(5000)"}`;
+  const place =
+    stoppedIn.role === 'document' ? '' : `, in ${describeElement(stoppedIn.element, refs)}`
+  return `cut here${place}: the page has too many elements. snapshot {selector} shows any other part of it, for example {selector: "tr:nth-child(5000)"}`
 }
 
 /** One line for one element: `button "Send" [ref=e5]`; a generic element is described by its tag. */
 export function describeElement(element: Element, refs: RefGiver): string {
-  const role = roleOf(element);
-  const name = nameOf(element, role);
-  const plain = role === "generic" || role === "presentation";
-  let text = plain ? tagOf(element) : role;
-  const shown = name || (plain || role === "paragraph" || role === "listitem" ? contentName(element) : "");
-  if (shown) text += ` ${JSON.stringify(shown.length > 80 ? `${shown.slice(0, 80)}…` : shown)}`;
-  return `${text}${stateText(element, role, isDisabled(element))} [ref=${refs.of(element)}]`;
+  const role = roleOf(element)
+  const name = nameOf(element, role)
+  const plain = role === 'generic' || role === 'presentation'
+  let text = plain ? tagOf(element) : role
+  const shown =
+    name || (plain || role === 'paragraph' || role === 'listitem' ? contentName(element) : '')
+  if (shown) text += ` ${JSON.stringify(shown.length > 80 ? `${shown.slice(0, 80)}…` : shown)}`
+  return `${text}${stateText(element, role, isDisabled(element))} [ref=${refs.of(element)}]`
 }
 
 /** An element as its start tag says it: `<div#overlay.modal>`. */
 export function tagOf(element: Element): string {
-  const id = attr(element, "id");
-  const classes = (attr(element, "class") ?? "").split(/\s+/).filter(Boolean).slice(0, 3);
-  return `<${localName(element)}${id ? `#${id}` : ""}${classes.map((name) => `.${name}`).join("")}>`;
+  const id = attr(element, 'id')
+  const classes = (attr(element, 'class') ?? '').split(/\s+/).filter(Boolean).slice(0, 3)
+  return `<${localName(element)}${id ? `#${id}` : ''}${classes.map((name) => `.${name}`).join('')}>`
 }

@@ -1,19 +1,19 @@
 /** Tasks of the page's event loop. */
 
-const waiting: (() => void)[] = [];
+const waiting: (() => void)[] = []
 /** Each message to it is a task. */
-let port: MessagePort | null = null;
+let port: MessagePort | null = null
 
 /** Waits for a new task behind the queued ones; a frame would take 16 ms. */
 export function nextTask(): Promise<void> {
   return new Promise((resolve) => {
-    waiting.push(resolve);
-    (port ??= open()).postMessage(0);
-  });
+    waiting.push(resolve)
+    ;(port ??= open()).postMessage(0)
+  })
 }
 
 function open(): MessagePort {
-  const { port1, port2 } = new MessageChannel();
-  port1.onmessage = () => waiting.shift()?.();
-  return port2;
+  const { port1, port2 } = new MessageChannel()
+  port1.onmessage = () => waiting.shift()?.()
+  return port2
 }

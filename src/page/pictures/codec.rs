@@ -31,17 +31,25 @@ pub fn dimensions(bytes: &[u8]) -> Result<(u32, u32), ImageError> {
     ImageReader::new(Cursor::new(bytes)).with_guessed_format()?.into_dimensions()
 }
 
-pub fn encode(picture: &RgbaImage, format: ImageFormat, quality: Option<u8>) -> Result<Vec<u8>, ImageError> {
+pub fn encode(
+    picture: &RgbaImage,
+    format: ImageFormat,
+    quality: Option<u8>,
+) -> Result<Vec<u8>, ImageError> {
     let mut bytes = Vec::new();
     let (width, height) = picture.dimensions();
     match format {
         ImageFormat::Png => {
-            let encoder =
-                PngEncoder::new_with_quality(&mut bytes, CompressionType::Fast, FilterType::Adaptive);
+            let encoder = PngEncoder::new_with_quality(
+                &mut bytes,
+                CompressionType::Fast,
+                FilterType::Adaptive,
+            );
             encoder.write_image(picture.as_raw(), width, height, ExtendedColorType::Rgba8)?;
         }
         ImageFormat::Jpeg => {
-            let opaque: Vec<u8> = picture.pixels().flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
+            let opaque: Vec<u8> =
+                picture.pixels().flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
             let quality = quality.unwrap_or(JPEG_QUALITY).max(1);
             let encoder = JpegEncoder::new_with_quality(&mut bytes, quality);
             encoder.write_image(&opaque, width, height, ExtendedColorType::Rgb8)?;

@@ -65,7 +65,9 @@ pub fn compare(before: &RgbaImage, after: &RgbaImage) -> Difference {
         }
     }
     let mut regions = join(cells, columns, rows);
-    regions.sort_by_key(|region| std::cmp::Reverse(u64::from(region.width) * u64::from(region.height)));
+    regions.sort_by_key(|region| {
+        std::cmp::Reverse(u64::from(region.width) * u64::from(region.height))
+    });
     regions.truncate(MOST_REGIONS);
     Difference { changed, total: u64::from(width) * u64::from(height), regions }
 }
@@ -73,8 +75,14 @@ pub fn compare(before: &RgbaImage, after: &RgbaImage) -> Difference {
 /// The picture with a box around each changed region.
 pub fn mark(picture: &mut RgbaImage, regions: &[Region]) {
     for region in regions {
-        let [x, y, width, height] = [region.x, region.y, region.width, region.height].map(i64::from);
-        outline(picture, Rectangle { x: x - 3, y: y - 3, width: width + 6, height: height + 6 }, 2, MARK);
+        let [x, y, width, height] =
+            [region.x, region.y, region.width, region.height].map(i64::from);
+        outline(
+            picture,
+            Rectangle { x: x - 3, y: y - 3, width: width + 6, height: height + 6 },
+            2,
+            MARK,
+        );
     }
 }
 
@@ -109,7 +117,8 @@ fn join(mut cells: Vec<Option<Region>>, columns: u32, rows: u32) -> Vec<Region> 
 }
 
 fn differs(before: &RgbaImage, after: &RgbaImage, x: u32, y: u32) -> bool {
-    let (Some(one), Some(other)) = (before.get_pixel_checked(x, y), after.get_pixel_checked(x, y)) else {
+    let (Some(one), Some(other)) = (before.get_pixel_checked(x, y), after.get_pixel_checked(x, y))
+    else {
         return true;
     };
     if one == other || distance(one, other) <= GREATEST * THRESHOLD * THRESHOLD {
@@ -120,7 +129,8 @@ fn differs(before: &RgbaImage, after: &RgbaImage, x: u32, y: u32) -> bool {
 
 /// Of two colours as seen on white (Kotsarenko and Ramos, 2010).
 fn distance(one: &Rgba<u8>, other: &Rgba<u8>) -> f64 {
-    let [red, green, blue] = [0, 1, 2].map(|channel| on_white(one, channel) - on_white(other, channel));
+    let [red, green, blue] =
+        [0, 1, 2].map(|channel| on_white(one, channel) - on_white(other, channel));
     let y = red * 0.298_895_31 + green * 0.586_622_47 + blue * 0.114_482_23;
     let i = red * 0.595_977_99 - green * 0.274_171_60 - blue * 0.321_806_39;
     let q = red * 0.211_470_17 - green * 0.522_617_11 + blue * 0.311_146_94;
@@ -167,7 +177,10 @@ fn smooths(picture: &RgbaImage, other: &RgbaImage, x: u32, y: u32) -> bool {
 /// Whether at least three neighbours have the very same colour.
 fn is_even(picture: &RgbaImage, x: u32, y: u32) -> bool {
     let Some(here) = picture.get_pixel_checked(x, y) else { return false };
-    neighbours(picture, x, y).filter(|(column, row)| picture.get_pixel(*column, *row) == here).count() >= 3
+    neighbours(picture, x, y)
+        .filter(|(column, row)| picture.get_pixel(*column, *row) == here)
+        .count()
+        >= 3
 }
 
 fn neighbours(picture: &RgbaImage, x: u32, y: u32) -> impl Iterator<Item = (u32, u32)> {
@@ -226,7 +239,8 @@ mod tests {
     #[test]
     fn a_smoothed_edge_has_not_changed() {
         let edge = |step: u8| {
-            let mut picture = with_block(plain(20, 20), Region { x: 0, y: 0, width: 10, height: 20 });
+            let mut picture =
+                with_block(plain(20, 20), Region { x: 0, y: 0, width: 10, height: 20 });
             for y in 0..20 {
                 // The step gets brighter downwards, as on the edge of a slanted stroke.
                 let value = step + 2 * u8::try_from(y).unwrap();

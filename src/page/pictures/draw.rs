@@ -115,8 +115,12 @@ fn write(picture: &mut RgbaImage, text: &str, mut x: i64, y: i64, scale: i64) {
     for letter in text.chars() {
         for (row, bits) in (0_i64..).zip(BASIC_FONTS.get(letter).unwrap_or_default()) {
             for column in (0..LETTER).filter(|column| bits >> column & 1 == 1) {
-                let dot =
-                    Rectangle { x: x + column * scale, y: y + row * scale, width: scale, height: scale };
+                let dot = Rectangle {
+                    x: x + column * scale,
+                    y: y + row * scale,
+                    width: scale,
+                    height: scale,
+                };
                 fill(picture, dot, WHITE);
             }
         }
@@ -162,6 +166,9 @@ mod tests {
         }
         // Far outside is no crash.
         let far = Area { x: -500.0, y: 9000.0, width: 1.0, height: 1.0 };
-        annotate(&mut picture, &Annotations { boxes: vec![("f1e2".into(), far)], pixel_ratio: 1.0 });
+        annotate(
+            &mut picture,
+            &Annotations { boxes: vec![("f1e2".into(), far)], pixel_ratio: 1.0 },
+        );
     }
 }

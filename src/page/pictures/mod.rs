@@ -57,7 +57,12 @@ impl Page {
     }
 
     /// Brings the element that `target` means into view and takes a picture of it.
-    pub async fn screenshot_of(&self, target: &str, shot: Shot, timeout: Duration) -> Result<String> {
+    pub async fn screenshot_of(
+        &self,
+        target: &str,
+        shot: Shot,
+        timeout: Duration,
+    ) -> Result<String> {
         let sought = Sought::new(target, json!({"action": "screenshot", "strict": false}), timeout);
         let looking = self.in_one_document(|| Box::pin(self.area_of(target, &sought)));
         let (clip, outside) =
@@ -79,7 +84,8 @@ impl Page {
         let reached = self.reach_through(&place.owners, sought, place_in(&answer)).await?;
         let Area { x, y, width, height } = reached.transform.bounds(area(&answer["box"]));
         let view = "[scrollX, scrollY, innerWidth, innerHeight]";
-        let view = self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, view)).await?;
+        let view =
+            self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, view)).await?;
         let view = |index: usize| view[index].as_f64().unwrap_or_default();
         let outside = x < 0.0 || y < 0.0 || x + width > view(2) + 0.5 || y + height > view(3) + 0.5;
         // Whole pixels, so that nothing is blurred; the document begins at 0.
@@ -107,7 +113,9 @@ impl Page {
         depth: usize,
     ) -> BoxFuture<'a, Result<Annotations>> {
         Box::pin(async move {
-            let answer = self.ask_frame(&frame, "annotations", json!({"whole": whole && depth == 0})).await?;
+            let answer = self
+                .ask_frame(&frame, "annotations", json!({"whole": whole && depth == 0}))
+                .await?;
             let pixel_ratio = answer["pixelRatio"].as_f64().unwrap_or(1.0);
             if depth == 0 && whole {
                 let (x, y) = place_in(&answer["scroll"]);
@@ -127,7 +135,10 @@ impl Page {
                     seen: pane.seen,
                 };
                 let seen = inner.place(Area { x: 0.0, y: 0.0, ..area(entry) })?;
-                Some((entry["ref"].as_str().unwrap_or_default(), Pane { seen: Some(seen), ..inner }))
+                Some((
+                    entry["ref"].as_str().unwrap_or_default(),
+                    Pane { seen: Some(seen), ..inner },
+                ))
             });
             let inner = join_all(frames.map(async |(reference, pane)| {
                 let child = self.content_frame(&frame, reference).await.ok()??;

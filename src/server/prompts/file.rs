@@ -81,15 +81,19 @@ impl Prompt {
     /// Reads a file's text.
     pub fn parse(text: &str) -> Result<Self, FileError> {
         if text.len() > LARGEST {
-            return Err(FileError { line: None, problem: format!("it has more than {LARGEST} bytes") });
+            return Err(FileError {
+                line: None,
+                problem: format!("it has more than {LARGEST} bytes"),
+            });
         }
         let written: Written = serde_saphyr::from_str(text).map_err(|error| FileError {
             line: error.location().map(|location| location.line()),
             problem: yaml_problem(&error.without_snippet().to_string()),
         })?;
         let line = |location: &serde_saphyr::Location| location.line();
-        let is_name =
-            |name: &str| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control());
+        let is_name = |name: &str| {
+            !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control())
+        };
         if !is_name(&written.name.value) {
             return Err(FileError::at(
                 line(&written.name.referenced),
@@ -101,8 +105,12 @@ impl Prompt {
             let name = argument.name.value.as_str();
             let at = line(&argument.name.referenced);
             // A name that a template can refer to.
-            if !is_name(name) || !name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-') {
-                return Err(FileError::at(at, format!("`{name}` cannot be the name of an argument")));
+            if !is_name(name) || !name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+            {
+                return Err(FileError::at(
+                    at,
+                    format!("`{name}` cannot be the name of an argument"),
+                ));
             }
             if !names.insert(name) {
                 return Err(FileError::at(at, format!("the argument `{name}` is there twice")));
@@ -111,8 +119,10 @@ impl Prompt {
         let mut compiled = Template::compile(&written.template.value).map_err(|error| {
             // A block begins in the line after its key.
             let begin = line(&written.template.referenced);
-            let is_block =
-                text.lines().nth(usize::try_from(begin).unwrap_or(1) - 1).is_some_and(ends_in_block);
+            let is_block = text
+                .lines()
+                .nth(usize::try_from(begin).unwrap_or(1) - 1)
+                .is_some_and(ends_in_block);
             // An unclosed block is reported at the end.
             let lines = written.template.value.lines().count().max(1);
             let inside = error.pos().map_or(1, |(line, _)| line.min(lines)) as u64;

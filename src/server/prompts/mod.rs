@@ -53,10 +53,16 @@ impl Prompts {
         let mut found_in: BTreeMap<String, String> = BTreeMap::new();
         for path in files(folder)? {
             let shown = path.display().to_string();
-            let text = fs::read_to_string(&path).map_err(|error| wrong(&shown, None, &error.to_string()))?;
-            let prompt = Prompt::parse(&text).map_err(|error| wrong(&shown, error.line, &error.problem))?;
+            let text = fs::read_to_string(&path)
+                .map_err(|error| wrong(&shown, None, &error.to_string()))?;
+            let prompt =
+                Prompt::parse(&text).map_err(|error| wrong(&shown, error.line, &error.problem))?;
             if let Some(other) = found_in.insert(prompt.name.clone(), shown.clone()) {
-                return Err(wrong(&shown, None, &format!("the prompt `{}` is in {other} too", prompt.name)));
+                return Err(wrong(
+                    &shown,
+                    None,
+                    &format!("the prompt `{}` is in {other} too", prompt.name),
+                ));
             }
             match prompts.iter_mut().find(|built_in| built_in.name == prompt.name) {
                 Some(built_in) => *built_in = prompt,
@@ -74,7 +80,10 @@ impl Prompts {
         self.0.iter().find(|prompt| prompt.name == name).ok_or_else(|| {
             let near = nearest(name, self.0.iter().map(|prompt| prompt.name.as_str()));
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            TroupeError::new(ErrorCode::InvalidParameters, format!("there is no prompt `{name}`{near}"))
+            TroupeError::new(
+                ErrorCode::InvalidParameters,
+                format!("there is no prompt `{name}`{near}"),
+            )
         })
     }
 }
@@ -97,7 +106,11 @@ fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
         }
     }
     if files.len() > MOST_FILES {
-        return Err(wrong(&shown, None, &format!("it has {} files; the limit is {MOST_FILES}", files.len())));
+        return Err(wrong(
+            &shown,
+            None,
+            &format!("it has {} files; the limit is {MOST_FILES}", files.len()),
+        ));
     }
     files.sort();
     Ok(files)
@@ -127,26 +140,36 @@ impl Prompt {
 
     /// The data for the template: checked, with defaults, without passwords. Also returns the original texts of
     /// parsed arguments.
-    fn data(&self, mut given: Map<String, Value>) -> Result<(Map<String, Value>, HashMap<String, String>)> {
+    fn data(
+        &self,
+        mut given: Map<String, Value>,
+    ) -> Result<(Map<String, Value>, HashMap<String, String>)> {
         // A form that a user leaves empty sends an empty text.
         given.retain(|_, value| !value.is_null() && value.as_str() != Some(""));
         let names = || self.arguments.iter().map(|argument| argument.name.as_str());
-        if let Some(unknown) = given.keys().find(|name| !names().any(|known| known == name.as_str())) {
+        if let Some(unknown) =
+            given.keys().find(|name| !names().any(|known| known == name.as_str()))
+        {
             let near = nearest(unknown, names()).map(|near| format!("; did you mean `{near}`?"));
-            return Err(
-                self.refusal(&format!("there is no argument `{unknown}`{}", near.unwrap_or_default()))
-            );
+            return Err(self.refusal(&format!(
+                "there is no argument `{unknown}`{}",
+                near.unwrap_or_default()
+            )));
         }
         let (mut data, mut texts) = (Map::new(), HashMap::new());
         let mut missing = Vec::new();
         for argument in &self.arguments {
-            let value = given.remove(&argument.name).or_else(|| argument.default.clone().map(Value::String));
+            let value = given
+                .remove(&argument.name)
+                .or_else(|| argument.default.clone().map(Value::String));
             match value {
                 Some(_) if argument.is_secret() => {
                     data.insert(argument.name.clone(), REDACTED.into());
                 }
                 Some(value) => {
-                    texts.extend(value.as_str().map(|text| (argument.name.clone(), text.to_owned())));
+                    texts.extend(
+                        value.as_str().map(|text| (argument.name.clone(), text.to_owned())),
+                    );
                     data.insert(argument.name.clone(), self.value(argument, value)?);
                 }
                 None if argument.required => missing.push(format!("`{}`", argument.name)),
@@ -156,7 +179,8 @@ impl Prompt {
         if missing.is_empty() {
             return Ok((data, texts));
         }
-        let (word, verb) = if missing.len() == 1 { ("argument", "is") } else { ("arguments", "are") };
+        let (word, verb) =
+            if missing.len() == 1 { ("argument", "is") } else { ("arguments", "are") };
         Err(self.refusal(&format!("the {word} {} {verb} missing", missing.join(", "))))
     }
 
@@ -171,7 +195,8 @@ impl Prompt {
                 Err(self.refusal(&format!("the argument `{}` is not JSON: {error}", argument.name)))
             }
             _ => {
-                let problem = format!("the argument `{}` must be a JSON object or array", argument.name);
+                let problem =
+                    format!("the argument `{}` must be a JSON object or array", argument.name);
                 Err(self.refusal(&problem))
             }
         }
@@ -225,7 +250,9 @@ mod tests {
             json!({"url": "http://a/", "selector": "{}"}),
         ]
         .into_iter()
-        .map(|given| format!("{given}: {}", render("scrape_website", given.clone()).unwrap_err().message))
+        .map(|given| {
+            format!("{given}: {}", render("scrape_website", given.clone()).unwrap_err().message)
+        })
         .collect();
         insta::assert_snapshot!(told.join("\n"));
     }
@@ -254,19 +281,26 @@ mod tests {
         let ours = |template: &str, given: Value| {
             let arguments_ = "arguments:\n  - name: x\n  - name: y\n    default: '[1]'\n";
             let quoted = serde_json::to_string(template).unwrap();
-            let prompt = Prompt::parse(&format!("name: a\n{arguments_}template: {quoted}\n")).unwrap();
+            let prompt =
+                Prompt::parse(&format!("name: a\n{arguments_}template: {quoted}\n")).unwrap();
             prompt.render(arguments(given)).unwrap()
         };
         let text = "{\"b\": [1,  {\"c\": null}], \"a\": \"<\"}";
         for (template, expected) in [
             ("{{x}}", text),
             ("{{{x}}} {{y}}", &format!("{text} [1]")),
-            ("{{#if y}}{{x}}{{else}}{{/if}}{{#unless y}}{{else}}{{x}}{{/unless}}", &format!("{text}{text}")),
+            (
+                "{{#if y}}{{x}}{{else}}{{/if}}{{#unless y}}{{else}}{{x}}{{/unless}}",
+                &format!("{text}{text}"),
+            ),
             ("{{#each y}}{{../x}}{{/each}}", text),
             ("{{x.a}} {{x.b}} {{x.b.[1].c}}.", "< [1,{\"c\":null}] ."),
             ("{{#each x}}{{@key}}={{this}};{{/each}}", "b=[1,{\"c\":null}];a=<;"),
             ("{{#each x.b}}{{@key}}={{this}};{{/each}}", "0=1;1={\"c\":null};"),
-            ("{{#each x}}{{#if @first}}{{#each this}}{{@key}}{{/each}}{{/if}}{{@key}}{{/each}}", "01ba"),
+            (
+                "{{#each x}}{{#if @first}}{{#each this}}{{@key}}{{/each}}{{/if}}{{@key}}{{/each}}",
+                "01ba",
+            ),
             ("{{z}}{{#with x}}{{a}}{{x}}{{/with}}{{len x}}", "<2"),
         ] {
             assert_eq!(ours(template, json!({"x": text})), expected, "{template}");

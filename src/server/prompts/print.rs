@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use handlebars::{
-    Context, Handlebars, Helper, HelperDef, HelperResult, JsonRender, Output, RenderContext, Template,
+    Context, Handlebars, Helper, HelperDef, HelperResult, JsonRender, Output, RenderContext,
+    Template,
     template::{Parameter, TemplateElement},
 };
 use serde_json::Value;
@@ -16,12 +17,14 @@ const NAME: &str = "(print)";
 pub(super) fn prepare(template: &mut Template) {
     for element in &mut template.elements {
         match element {
-            TemplateElement::Expression(expression) | TemplateElement::HtmlExpression(expression) => {
+            TemplateElement::Expression(expression)
+            | TemplateElement::HtmlExpression(expression) => {
                 let is_value = expression.params.is_empty()
                     && expression.hash.is_empty()
                     && matches!(expression.name, Parameter::Path(_));
                 if is_value {
-                    let value = std::mem::replace(&mut expression.name, Parameter::Name(NAME.to_owned()));
+                    let value =
+                        std::mem::replace(&mut expression.name, Parameter::Name(NAME.to_owned()));
                     expression.params.push(value);
                 }
             }

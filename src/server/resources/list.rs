@@ -25,7 +25,8 @@ pub(super) fn all(connection: &Connection, manager: &SessionManager) -> Vec<Reso
 
 fn of_session(session: &Arc<Session>) -> Vec<Resource> {
     let uri = |kind: ResourceKind| ResourceUri::new(&session.id, kind).to_string();
-    let json = |uri: String, name: String| Resource::new(uri, name).with_mime_type("application/json");
+    let json =
+        |uri: String, name: String| Resource::new(uri, name).with_mime_type("application/json");
     let short = session.id.split('-').next().unwrap_or_default();
     let mut resources = vec![json(uri(ResourceKind::Session), format!("session {short}"))];
     for page in session.open_pages() {
@@ -41,9 +42,10 @@ fn of_session(session: &Arc<Session>) -> Vec<Resource> {
     }
     for taken in session.screenshots() {
         let uri = screenshot_uri(session, &taken).to_string();
-        let mut resource = Resource::new(uri, format!("screenshot of {} of {short}", taken.page_id))
-            .with_mime_type(taken.mime_type)
-            .with_size(taken.data.len() as u64 / 4 * 3);
+        let mut resource =
+            Resource::new(uri, format!("screenshot of {} of {short}", taken.page_id))
+                .with_mime_type(taken.mime_type)
+                .with_size(taken.data.len() as u64 / 4 * 3);
         if let Value::Object(metadata) = about(&taken) {
             resource = resource.with_meta(rmcp::model::MetaObject(metadata));
         }
@@ -56,8 +58,8 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     TEMPLATES
         .iter()
         .map(|template| {
-            let listed =
-                ResourceTemplate::new(template.uri, template.name).with_description(template.description);
+            let listed = ResourceTemplate::new(template.uri, template.name)
+                .with_description(template.description);
             match template.mime_type {
                 Some(mime_type) => listed.with_mime_type(mime_type),
                 None => listed,

@@ -13,7 +13,8 @@ use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
-        MetaObject, ReadResourceResult, Resource, ResourceContents, ResourceTemplate, SubscriptionFilter,
+        MetaObject, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+        SubscriptionFilter,
     },
     service::{Peer, SubscriptionContext},
 };
@@ -53,7 +54,8 @@ pub(super) async fn read(
     let contents = match read::read(&session, &parsed).await.map_err(refused)? {
         Content::Json(json) => ResourceContents::text(json, uri).with_mime_type("application/json"),
         Content::Picture(taken) => {
-            let contents = ResourceContents::blob(taken.data.clone(), uri).with_mime_type(taken.mime_type);
+            let contents =
+                ResourceContents::blob(taken.data.clone(), uri).with_mime_type(taken.mime_type);
             match read::about(&taken) {
                 Value::Object(metadata) => contents.with_meta(MetaObject(metadata)),
                 _ => contents,
@@ -75,7 +77,9 @@ fn refusal(uri: &str, error: &TroupeError) -> ErrorData {
         | ErrorCode::SessionExpired
         | ErrorCode::PageNotFound
         | ErrorCode::RecordNotFound
-        | ErrorCode::ElementNotFound => ErrorData::resource_not_found(error.message.clone(), Some(data)),
+        | ErrorCode::ElementNotFound => {
+            ErrorData::resource_not_found(error.message.clone(), Some(data))
+        }
         ErrorCode::InvalidSelector | ErrorCode::InvalidParameters => {
             ErrorData::invalid_params(error.message.clone(), Some(data))
         }
@@ -101,12 +105,17 @@ impl Subscriptions {
         manager: &Arc<SessionManager>,
         uri: String,
     ) -> Result<(), ErrorData> {
-        let parsed = ResourceUri::parse(&uri).map_err(|error| not_found(&uri, &error.to_string()))?;
-        connection.session(manager, &parsed.session).await.map_err(|error| refusal(&uri, &error))?;
+        let parsed =
+            ResourceUri::parse(&uri).map_err(|error| not_found(&uri, &error.to_string()))?;
+        connection
+            .session(manager, &parsed.session)
+            .await
+            .map_err(|error| refusal(&uri, &error))?;
         let state = state(connection, manager, &uri);
         let mut watched = self.lock();
         if watched.len() >= MOST_SUBSCRIPTIONS && !watched.contains_key(&uri) {
-            let problem = format!("{MOST_SUBSCRIPTIONS} resources are subscribed to; that is the limit");
+            let problem =
+                format!("{MOST_SUBSCRIPTIONS} resources are subscribed to; that is the limit");
             return Err(ErrorData::invalid_params(problem, None));
         }
         watched.entry(uri).or_insert(state);

@@ -145,7 +145,8 @@ async fn elements(
         .elements
         .into_iter()
         .map(|found| {
-            let kind = ResourceKind::Element { page: page.id.clone(), reference: found.r#ref.clone() };
+            let kind =
+                ResourceKind::Element { page: page.id.clone(), reference: found.r#ref.clone() };
             json!({
                 "uri": ResourceUri::new(&session.id, kind).to_string(),
                 "name": found.description,
@@ -165,7 +166,8 @@ async fn elements(
 
 /// The name of a picture that was taken in `session`.
 pub(super) fn screenshot_uri(session: &Session, taken: &Screenshot) -> ResourceUri {
-    let kind = ResourceKind::Screenshot { page: taken.page_id.clone(), at: timestamp(taken.captured_at) };
+    let kind =
+        ResourceKind::Screenshot { page: taken.page_id.clone(), at: timestamp(taken.captured_at) };
     ResourceUri::new(&session.id, kind)
 }
 
@@ -188,8 +190,9 @@ fn network_log(uri: &ResourceUri, page: &Page) -> Result<Value> {
     page.check_requests()?;
     let logged = page.requests(None);
     let responses = logged.iter().filter(|(entry, _)| entry.status.is_some()).count();
-    let is_error =
-        |entry: &Logged| entry.failure.is_some() || entry.status.is_some_and(|status| status >= 400);
+    let is_error = |entry: &Logged| {
+        entry.failure.is_some() || entry.status.is_some_and(|status| status >= 400)
+    };
     let errors = logged.iter().filter(|(entry, _)| is_error(entry)).count();
     let content: Vec<Value> = logged
         .iter()

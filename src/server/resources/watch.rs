@@ -30,7 +30,11 @@ pub(super) trait Outlet: Send + Sync {
 }
 
 /// Tells `outlet` of changes until the client has gone. Whoever starts it ends it.
-pub(super) async fn watch(connection: &Connection, manager: &Arc<SessionManager>, outlet: &impl Outlet) {
+pub(super) async fn watch(
+    connection: &Connection,
+    manager: &Arc<SessionManager>,
+    outlet: &impl Outlet,
+) {
     let mut listed = uris(connection, manager);
     let mut told: HashMap<String, State> = HashMap::new();
     loop {
@@ -80,14 +84,19 @@ pub(super) fn state(connection: &Connection, manager: &SessionManager, uri: &str
     let uri = ResourceUri::parse(uri).ok()?;
     let session = connection.find(manager, &uri.session)?;
     match &uri.kind {
-        ResourceKind::Session | ResourceKind::Pages | ResourceKind::Screenshots => Some(session.news().now()),
+        ResourceKind::Session | ResourceKind::Pages | ResourceKind::Screenshots => {
+            Some(session.news().now())
+        }
         // A picture never changes.
         ResourceKind::Screenshot { .. } => Some(0),
         ResourceKind::Page(_)
         | ResourceKind::Element { .. }
         | ResourceKind::Elements { .. }
         | ResourceKind::NetworkLog(_) => {
-            let page = session.open_pages().into_iter().find(|page| Some(page.id.as_str()) == uri.page())?;
+            let page = session
+                .open_pages()
+                .into_iter()
+                .find(|page| Some(page.id.as_str()) == uri.page())?;
             Some(page.revision())
         }
     }

@@ -27,6 +27,9 @@ pub(super) async fn extract_links(call: PageCall, given: LinksParameters) -> Res
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct MetadataParameters {}
 
-pub(super) async fn get_page_metadata(call: PageCall, _given: MetadataParameters) -> Result<Metadata> {
+pub(super) async fn get_page_metadata(
+    call: PageCall,
+    _given: MetadataParameters,
+) -> Result<Metadata> {
     call.page.metadata().await
 }

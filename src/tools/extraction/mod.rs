@@ -81,7 +81,9 @@ async fn snapshot(call: PageCall, given: SnapshotParameters) -> Result<Text> {
         interactive: given.interactive.unwrap_or(false),
         depth: given.depth,
         overview: false,
-        budget: Some(given.budget.unwrap_or_else(|| call.config.result_budget.saturating_mul(READ_ON))),
+        budget: Some(
+            given.budget.unwrap_or_else(|| call.config.result_budget.saturating_mul(READ_ON)),
+        ),
     };
     // At once: where the page takes no turn neither is answered, and one time limit is enough.
     let (title, text) = tokio::join!(call.page.title(), call.page.snapshot(&options));
@@ -122,16 +124,19 @@ async fn page_with_secret(session: &Session, page: &Arc<Page>) -> Option<String>
     let mut pages = session.open_pages();
     pages.retain(|other| other.id != page.id);
     pages.insert(0, page.clone());
-    let holding = pages
-        .into_iter()
-        .map(|page| async move { if page.holds_secret(vault).await { Some(page.id.clone()) } else { None } });
+    let holding = pages.into_iter().map(|page| async move {
+        if page.holds_secret(vault).await { Some(page.id.clone()) } else { None }
+    });
     join_all(holding).await.into_iter().flatten().next()
 }
 
 /// Writes `bytes` to a new file, and returns its path.
 fn write_file((path, mut file): (PathBuf, File), bytes: &[u8]) -> Result<String> {
     file.write_all(bytes).map_err(|error| {
-        TroupeError::new(ErrorCode::BrowserError, format!("`{}` cannot be written: {error}", path.display()))
+        TroupeError::new(
+            ErrorCode::BrowserError,
+            format!("`{}` cannot be written: {error}", path.display()),
+        )
     })?;
     Ok(path.display().to_string())
 }
@@ -140,8 +145,9 @@ fn write_file((path, mut file): (PathBuf, File), bytes: &[u8]) -> Result<String>
 /// not masked.
 fn holds_secret(page_id: &str) -> TroupeError {
     let rule = option_of_flag(SCRIPTS.option).map(|(option, _)| option.key());
-    let message =
-        format!("`evaluate` cannot be used while page `{page_id}` holds a secret that was typed by its name");
+    let message = format!(
+        "`evaluate` cannot be used while page `{page_id}` holds a secret that was typed by its name"
+    );
     TroupeError::new(ErrorCode::BlockedByPolicy, message).detail("rule", rule).suggestion(format!(
         "read the page with `snapshot`, or close page `{page_id}`, or navigate it to another document, or start the server with \
          --enable-script-evaluation true"
@@ -149,7 +155,9 @@ fn holds_secret(page_id: &str) -> TroupeError {
 }
 
 /// Runs long work on a thread of the blocking pool.
-pub(super) async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+pub(super) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {
         TroupeError::new(ErrorCode::InternalError, format!("the work was not done: {error}"))
     })?

@@ -44,9 +44,9 @@ pub(super) async fn save_pdf(call: PageCall, given: PdfParameters) -> Result<Sav
     let printed = call.page.pdf().await?;
     let config = call.config.clone();
     aside(move || {
-        let bytes = STANDARD
-            .decode(printed)
-            .map_err(|error| TroupeError::new(ErrorCode::InternalError, format!("no base64: {error}")))?;
+        let bytes = STANDARD.decode(printed).map_err(|error| {
+            TroupeError::new(ErrorCode::InternalError, format!("no base64: {error}"))
+        })?;
         let create = if is_named { files::create_new } else { files::create_output };
         let path = write_file(create(&config, &name)?, &bytes)?;
         Ok(SavedPdf { success: true, path, bytes: bytes.len() as u64 })
@@ -56,7 +56,8 @@ pub(super) async fn save_pdf(call: PageCall, given: PdfParameters) -> Result<Sav
 
 /// A file name of a title's letters and digits.
 fn named_after(title: &str) -> String {
-    let words = title.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words =
+        title.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty());
     let name: String = words.collect::<Vec<_>>().join("-").chars().take(LONGEST_NAME).collect();
     if name.is_empty() { "page".to_owned() } else { name }
 }

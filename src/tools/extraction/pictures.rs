@@ -48,9 +48,14 @@ const EXTENSIONS: &[(&str, PictureType)] =
 
 /// Returns the type of a picture, and the path of its file with an extension. As in Playwright, the extension of `path`
 /// decides if no type is given.
-fn type_and_path(given: Option<PictureType>, path: Option<String>) -> Result<(PictureType, Option<String>)> {
+fn type_and_path(
+    given: Option<PictureType>,
+    path: Option<String>,
+) -> Result<(PictureType, Option<String>)> {
     let Some(path) = path else { return Ok((given.unwrap_or(PictureType::Png), None)) };
-    let Some(extension) = Path::new(&path).extension().map(|it| it.to_string_lossy().to_lowercase()) else {
+    let Some(extension) =
+        Path::new(&path).extension().map(|it| it.to_string_lossy().to_lowercase())
+    else {
         let kind = given.unwrap_or(PictureType::Png);
         let extension = if kind == PictureType::Png { "png" } else { "jpg" };
         return Ok((kind, Some(format!("{path}.{extension}"))));
@@ -60,7 +65,9 @@ fn type_and_path(given: Option<PictureType>, path: Option<String>) -> Result<(Pi
         Some(kind) => Ok((kind, Some(path))),
         None => {
             let problem = match (meant, given) {
-                (Some(_), Some(_)) => format!("`path` ends in .{extension}, which is another `type`"),
+                (Some(_), Some(_)) => {
+                    format!("`path` ends in .{extension}, which is another `type`")
+                }
                 _ => format!("`path` must end in .png, .jpg or .jpeg, not .{extension}"),
             };
             Err(TroupeError::new(ErrorCode::InvalidParameters, problem).detail("path", path))
@@ -75,7 +82,8 @@ fn mime_type(format: ImageFormat) -> &'static str {
     }
 }
 
-const VIEWPORT: Shot = Shot { format: ImageFormat::Png, quality: None, full_page: false, clip: None };
+const VIEWPORT: Shot =
+    Shot { format: ImageFormat::Png, quality: None, full_page: false, clip: None };
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -112,7 +120,8 @@ pub(super) async fn screenshot(call: PageCall, given: ScreenshotParameters) -> R
         return kept(&call, data, format, full_page, path).await;
     }
     let annotations = call.page.annotations(full_page).await?;
-    let data = call.page.screenshot(Shot { format: ImageFormat::Png, quality: None, ..shot }).await?;
+    let data =
+        call.page.screenshot(Shot { format: ImageFormat::Png, quality: None, ..shot }).await?;
     let drawn = aside(move || {
         let mut picture = pixels(&data)?;
         annotate(&mut picture, &annotations);
@@ -128,10 +137,14 @@ pub(super) struct ElementParameters {
     r#type: Option<PictureType>,
 }
 
-pub(super) async fn screenshot_element(call: PageCall, given: ElementParameters) -> Result<Picture> {
+pub(super) async fn screenshot_element(
+    call: PageCall,
+    given: ElementParameters,
+) -> Result<Picture> {
     let format = given.r#type.map_or(ImageFormat::Png, PictureType::format);
     let timeout = call.action_timeout(None);
-    let data = call.page.screenshot_of(&given.selector, Shot { format, ..VIEWPORT }, timeout).await?;
+    let data =
+        call.page.screenshot_of(&given.selector, Shot { format, ..VIEWPORT }, timeout).await?;
     kept(&call, data, format, false, None).await
 }
 
@@ -215,13 +228,19 @@ async fn baseline(call: &PageCall, given: String) -> Result<RgbaImage> {
         let written_out = earlier.as_deref().or_else(|| written_out(&given));
         let bytes = match written_out {
             Some(data) => STANDARD.decode(data.trim()).map_err(|error| {
-                TroupeError::new(ErrorCode::InvalidParameters, format!("the baseline is no base64: {error}"))
+                TroupeError::new(
+                    ErrorCode::InvalidParameters,
+                    format!("the baseline is no base64: {error}"),
+                )
             })?,
             None => baseline_file(&config, &given)?,
         };
         decode(&bytes).map_err(|error| {
-            TroupeError::new(ErrorCode::InvalidParameters, format!("the baseline is no PNG or JPEG: {error}"))
-                .suggestion("give the path or the base64 of a picture that `screenshot` has taken")
+            TroupeError::new(
+                ErrorCode::InvalidParameters,
+                format!("the baseline is no PNG or JPEG: {error}"),
+            )
+            .suggestion("give the path or the base64 of a picture that `screenshot` has taken")
         })
     })
     .await
@@ -249,19 +268,22 @@ fn written_out(given: &str) -> Option<&str> {
     if let Some(url) = given.strip_prefix("data:") {
         return Some(url.split_once("base64,").map_or(url, |(_, data)| data));
     }
-    (given.starts_with("iVBORw0KGgo") || (given.starts_with("/9j/") && given.len() > 200)).then_some(given)
+    (given.starts_with("iVBORw0KGgo") || (given.starts_with("/9j/") && given.len() > 200))
+        .then_some(given)
 }
 
 fn pixels(data: &str) -> Result<RgbaImage> {
-    let unreadable =
-        |error: String| TroupeError::new(ErrorCode::InternalError, format!("the browser's picture: {error}"));
+    let unreadable = |error: String| {
+        TroupeError::new(ErrorCode::InternalError, format!("the browser's picture: {error}"))
+    };
     decode(&STANDARD.decode(data).map_err(|error| unreadable(error.to_string()))?)
         .map_err(|error| unreadable(error.to_string()))
 }
 
 fn encoded(picture: &RgbaImage, format: ImageFormat, quality: Option<u8>) -> Result<String> {
-    let bytes = encode(picture, format, quality)
-        .map_err(|error| TroupeError::new(ErrorCode::InternalError, format!("the picture: {error}")))?;
+    let bytes = encode(picture, format, quality).map_err(|error| {
+        TroupeError::new(ErrorCode::InternalError, format!("the picture: {error}"))
+    })?;
     Ok(STANDARD.encode(bytes))
 }
 
@@ -314,7 +336,9 @@ fn checked(config: &Config, data: String, format: ImageFormat) -> Result<Picture
             format!("the picture has {bytes} bytes; the limit is {limit}"),
         )
         .retryable(false)
-        .suggestion("take the viewport only, or a JPEG of lower quality, or raise --max-screenshot-size"));
+        .suggestion(
+            "take the viewport only, or a JPEG of lower quality, or raise --max-screenshot-size",
+        ));
     }
     Ok(Picture { data, mime_type: mime_type(format).into(), path: None })
 }

@@ -92,7 +92,10 @@ pub(super) struct AttributeValue {
     value: Option<String>,
 }
 
-pub(super) async fn get_attribute(call: PageCall, given: AttributeParameters) -> Result<AttributeValue> {
+pub(super) async fn get_attribute(
+    call: PageCall,
+    given: AttributeParameters,
+) -> Result<AttributeValue> {
     Ok(AttributeValue { value: call.page.attribute(&given.selector, &given.attribute).await? })
 }
 

@@ -64,8 +64,9 @@ pub(super) struct Target {
 impl Target {
     pub async fn new(config: &Config) -> Result<Self> {
         let given = config.connect.as_deref().unwrap_or_default();
-        let wrong =
-            |why: &str| TroupeError::new(ErrorCode::InvalidParameters, format!("`--connect {given}`: {why}"));
+        let wrong = |why: &str| {
+            TroupeError::new(ErrorCode::InvalidParameters, format!("`--connect {given}`: {why}"))
+        };
         let mut url = Url::parse(given).map_err(|error| wrong(&error.to_string()))?;
         let mut shown = url.clone();
         let _ = (shown.set_username(""), shown.set_password(None));
@@ -100,10 +101,13 @@ impl Target {
         if self.reads_token_file
             && let Some(token) = Token::of_this_user().await
         {
-            request.headers_mut().extend(token.header().map(|value| (header::AUTHORIZATION, value)));
+            request
+                .headers_mut()
+                .extend(token.header().map(|value| (header::AUTHORIZATION, value)));
         }
         let named = [(SESSION_ID, name), (OWN_SESSION, own)].into_iter();
-        let named = named.filter_map(|(header, id)| Some((header, HeaderValue::from_str(id?).ok()?)));
+        let named =
+            named.filter_map(|(header, id)| Some((header, HeaderValue::from_str(id?).ok()?)));
         request.headers_mut().extend(named);
         Ok(request)
     }
@@ -173,11 +177,12 @@ impl Failure {
             Self::NotTroupe(found) => Some(not_troupe(found)),
             Self::TimedOut => None,
             Self::Connection(Error::Http(response)) => match response.status() {
-                StatusCode::UNAUTHORIZED => Some(
-                    invalid(refusal(target, response))
-                        .suggestion("name the file with the token of that server: --auth-token-file PATH"),
-                ),
-                StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST => Some(invalid(refusal(target, response))),
+                StatusCode::UNAUTHORIZED => Some(invalid(refusal(target, response)).suggestion(
+                    "name the file with the token of that server: --auth-token-file PATH",
+                )),
+                StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST => {
+                    Some(invalid(refusal(target, response)))
+                }
                 StatusCode::TOO_MANY_REQUESTS => None,
                 status if status.is_server_error() => None,
                 status => Some(not_troupe(&format!("it answers {status}"))),
@@ -191,7 +196,8 @@ impl Failure {
                 error => Some(not_troupe(&error.to_string())),
             },
             Self::Connection(Error::Io(error)) => {
-                let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>())?;
+                let tls =
+                    error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>())?;
                 Some(match tls {
                     rustls::Error::InvalidCertificate(_) => {
                         invalid(format!("{} is not trusted: {tls}", target.shown)).suggestion(
@@ -255,7 +261,8 @@ fn refusal(target: &Target, response: &Response<Option<Vec<u8>>>) -> String {
 
 /// How long the server asks to wait, at most `LONGEST_WAIT`.
 fn retry_after(headers: &HeaderMap) -> Duration {
-    let seconds = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let seconds =
+        headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     seconds.map_or(Duration::ZERO, Duration::from_secs).min(LONGEST_WAIT)
 }
 
@@ -281,20 +288,27 @@ async fn attempt_in_time(
     if let Some(stream) = tcp_stream(socket.get_ref()) {
         keep_alive::watch(stream);
     }
-    *name = response.headers().get(SESSION_ID).and_then(|name| name.to_str().ok()).map(str::to_owned);
+    *name =
+        response.headers().get(SESSION_ID).and_then(|name| name.to_str().ok()).map(str::to_owned);
     let known = name.is_some() && *name == greeting.name;
     let Some(read) = response.headers().get(MESSAGES_READ) else {
         return Err(Failure::NotTroupe("another server answers there".to_owned()));
     };
     let read = read.to_str().ok().and_then(|read| read.parse().ok());
-    let mut link =
-        Box::new(Link { socket, name: name.clone(), known, read: read.unwrap_or_default(), sent: 0 });
+    let mut link = Box::new(Link {
+        socket,
+        name: name.clone(),
+        known,
+        read: read.unwrap_or_default(),
+        sent: 0,
+    });
     let mut early = Vec::new();
     if let Some(initialize) = &greeting.initialize {
         let mut message: Value = serde_json::from_str(initialize).unwrap_or_default();
         message["id"] = json!(format!("{OUR_IDS}initialize"));
         link.ask(&[message], &mut early).await?;
-        link.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string()).await;
+        link.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string())
+            .await;
     }
     for wishes in greeting.standing.wishes(known, greeting.initialize.is_some()) {
         for wishes in wishes.chunks(AT_ONCE) {
@@ -333,7 +347,9 @@ impl Link {
         loop {
             match self.socket.next().await? {
                 Ok(Message::Text(text)) => return Some(text.to_string()),
-                Ok(Message::Binary(bytes)) => return Some(String::from_utf8_lossy(&bytes).into_owned()),
+                Ok(Message::Binary(bytes)) => {
+                    return Some(String::from_utf8_lossy(&bytes).into_owned());
+                }
                 Ok(Message::Close(_)) => return None,
                 Ok(_) => {}
                 Err(error) => {
@@ -353,7 +369,11 @@ impl Link {
     }
 
     /// Sends requests of our own and waits for their answers; what else comes goes to `early`.
-    pub async fn ask(&mut self, messages: &[Value], early: &mut Vec<String>) -> Result<Vec<Value>, Error> {
+    pub async fn ask(
+        &mut self,
+        messages: &[Value],
+        early: &mut Vec<String>,
+    ) -> Result<Vec<Value>, Error> {
         for message in messages {
             self.send(message.to_string()).await;
         }
@@ -411,7 +431,10 @@ mod tests {
     #[test]
     fn the_server_sets_the_pause_within_a_limit() {
         let after = |text: &'static str| {
-            retry_after(&HeaderMap::from_iter([(header::RETRY_AFTER, HeaderValue::from_static(text))]))
+            retry_after(&HeaderMap::from_iter([(
+                header::RETRY_AFTER,
+                HeaderValue::from_static(text),
+            )]))
         };
         assert_eq!(after("2"), Duration::from_secs(2));
         assert_eq!(after("86400"), LONGEST_WAIT);

@@ -115,7 +115,11 @@ impl Memory {
 
     pub fn greeting(&self) -> Greeting {
         Greeting {
-            initialize: self.initialize.as_ref().filter(|_| self.greeted).map(|(_, text)| text.clone()),
+            initialize: self
+                .initialize
+                .as_ref()
+                .filter(|_| self.greeted)
+                .map(|(_, text)| text.clone()),
             standing: self.standing.clone(),
             name: self.name.clone(),
         }
@@ -141,7 +145,8 @@ impl Memory {
 
     /// When the first of the requests that wait for a link has waited long enough.
     pub fn due(&self) -> Option<Instant> {
-        let linkless = self.waiting.values().filter(|(_, waiting)| !matches!(waiting.way, Way::Sent(_)));
+        let linkless =
+            self.waiting.values().filter(|(_, waiting)| !matches!(waiting.way, Way::Sent(_)));
         linkless.map(|(_, waiting)| waiting.due).min()
     }
 
@@ -149,7 +154,8 @@ impl Memory {
     pub fn asks(&mut self, text: &str, open: bool, patience: Duration) -> bool {
         self.sent += u64::from(open);
         let Ok(shape) = serde_json::from_str::<Shape<'_>>(text) else { return open };
-        let params = shape.params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
+        let params =
+            shape.params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
         match (shape.id, shape.method) {
             (Some(id), Some(method)) => {
                 if method == "initialize" {
@@ -162,7 +168,8 @@ impl Memory {
                 let effect = Effect::of(&method, params);
                 let way = if open { Way::Sent(self.sent) } else { Way::Unsent };
                 let due = Instant::now() + patience;
-                let waiting = Waiting { text: text.to_owned(), is_call, repeatable, effect, way, due };
+                let waiting =
+                    Waiting { text: text.to_owned(), is_call, repeatable, effect, way, due };
                 self.arrived += 1;
                 self.waiting.insert(self.arrived, (id.get().to_owned(), waiting));
             }
@@ -180,12 +187,14 @@ impl Memory {
     pub fn hears(&mut self, text: &str) {
         let Ok(shape) = serde_json::from_str::<Shape<'_>>(text) else { return };
         let (Some(id), None) = (shape.id, shape.method) else { return };
-        let answered = self.waiting.iter().find(|(_, (waiting, _))| waiting == id.get()).map(|(at, _)| *at);
+        let answered =
+            self.waiting.iter().find(|(_, (waiting, _))| waiting == id.get()).map(|(at, _)| *at);
         let Some((id, waiting)) = answered.and_then(|at| self.waiting.remove(&at)) else { return };
         if self.initialize.as_ref().is_some_and(|(initialize, _)| *initialize == id) {
             self.greeted = shape.result.is_some();
         }
-        let outcome = shape.result.and_then(|result| serde_json::from_str::<Outcome>(result.get()).ok());
+        let outcome =
+            shape.result.and_then(|result| serde_json::from_str::<Outcome>(result.get()).ok());
         let succeeded = outcome.as_ref().is_some_and(|outcome| !outcome.is_error);
         let session = outcome.and_then(|outcome| outcome.meta?.session_id);
         self.standing.hears(waiting.effect, Answered { succeeded, session });
@@ -207,8 +216,9 @@ impl Memory {
     /// What to answer to the requests that have waited long enough.
     pub fn too_late(&mut self) -> Vec<Value> {
         let now = Instant::now();
-        let mut told =
-            self.give_up(UNKNOWN, |waiting| matches!(waiting.way, Way::Doubtful(_)) && waiting.due <= now);
+        let mut told = self.give_up(UNKNOWN, |waiting| {
+            matches!(waiting.way, Way::Doubtful(_)) && waiting.due <= now
+        });
         told.extend(self.give_up("could not be reached in time", |waiting| {
             waiting.way == Way::Unsent && waiting.due <= now
         }));
@@ -220,7 +230,11 @@ impl Memory {
         let given_up = self.waiting.extract_if(.., |_, (_, waiting)| which(waiting));
         given_up
             .map(|(_, (id, waiting))| {
-                unavailable(&serde_json::from_str(&id).unwrap_or_default(), waiting.is_call, &message)
+                unavailable(
+                    &serde_json::from_str(&id).unwrap_or_default(),
+                    waiting.is_call,
+                    &message,
+                )
             })
             .collect()
     }
@@ -278,10 +292,16 @@ mod tests {
         let told = memory.too_late();
         assert_eq!(told.len(), 1);
         assert_eq!(told[0]["id"], 1);
-        assert!(told[0]["result"]["content"][0]["text"].as_str().unwrap().contains(r#""retryable":true"#));
+        assert!(
+            told[0]["result"]["content"][0]["text"]
+                .as_str()
+                .unwrap()
+                .contains(r#""retryable":true"#)
+        );
         assert!(!memory.asks(&call(2, "click", "{}"), false, LONG));
         assert!(!memory.asks(&call(3, "click", "{}"), false, LONG));
-        let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#;
+        let cancel =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#;
         memory.asks(cancel, false, LONG);
         assert_eq!(memory.unsent(), [list.to_owned(), call(2, "click", "{}")]);
         assert!(memory.due().is_none());
@@ -308,7 +328,11 @@ mod tests {
         assert_eq!(memory.linked(linked("client", true, 7)).len(), 0);
         assert_eq!(memory.unsent(), [reads.clone(), lost]);
         memory.broken(LONG);
-        assert_eq!(memory.linked(linked("another", false, 0)).len(), 1, "the new server knows nothing of it");
+        assert_eq!(
+            memory.linked(linked("another", false, 0)).len(),
+            1,
+            "the new server knows nothing of it"
+        );
         assert_eq!(memory.unsent(), [reads]);
     }
 
@@ -331,11 +355,13 @@ mod tests {
         memory.hears(&answer(2, "made"));
         memory.asks(&call(3, "click", r#"{"sessionId":"elsewhere"}"#), true, LONG);
         memory.hears(&answer(3, "elsewhere"));
-        let subscribe = r#"{"jsonrpc":"2.0","id":4,"method":"resources/subscribe","params":{"uri":"a:b"}}"#;
+        let subscribe =
+            r#"{"jsonrpc":"2.0","id":4,"method":"resources/subscribe","params":{"uri":"a:b"}}"#;
         memory.asks(subscribe, true, LONG);
         memory.hears(r#"{"jsonrpc":"2.0","id":4,"result":{}}"#);
         let [sessions, told] = memory.greeting().standing.wishes(false, true);
-        let ids: Vec<_> = sessions.iter().map(|wish| &wish.params["arguments"]["sessionId"]).collect();
+        let ids: Vec<_> =
+            sessions.iter().map(|wish| &wish.params["arguments"]["sessionId"]).collect();
         assert_eq!(ids, ["made", "own"]);
         assert_eq!(memory.greeting().standing.own(), Some("own"));
         assert_eq!(told.len(), 1);

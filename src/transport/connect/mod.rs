@@ -111,7 +111,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Face<R, W> {
                 Event::Message(None) => {
                     tracing::warn!("the server is gone; waiting for it to come back");
                     self.memory.broken(PATIENCE);
-                    way = Way::Opening(Box::pin(link::open(target.clone(), self.memory.greeting())));
+                    way =
+                        Way::Opening(Box::pin(link::open(target.clone(), self.memory.greeting())));
                 }
                 Event::Opened(Ok(Established { link, early })) => {
                     tracing::info!("connected");

@@ -42,7 +42,8 @@ pub async fn call_connected(
 async fn call(link: &mut Link, tool: &str, arguments: Value) -> Result<Value, link::SocketError> {
     let client = json!({"name": "troupe call", "version": env!("CARGO_PKG_VERSION")});
     let hello = json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client});
-    let hello = json!({"jsonrpc": "2.0", "id": "initialize", "method": "initialize", "params": hello});
+    let hello =
+        json!({"jsonrpc": "2.0", "id": "initialize", "method": "initialize", "params": hello});
     link.ask(&[hello], &mut Vec::new()).await?;
     link.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string()).await;
     let call = json!({"name": tool, "arguments": arguments});
@@ -76,7 +77,8 @@ fn called(answer: &Value) -> Result<Called> {
         (structured, picture) => {
             let mut structured = structured.clone();
             if let Some(picture) = picture {
-                structured["image"] = json!({"data": picture["data"], "mimeType": picture["mimeType"]});
+                structured["image"] =
+                    json!({"data": picture["data"], "mimeType": picture["mimeType"]});
             }
             serde_json::to_string_pretty(&structured).unwrap_or_default()
         }

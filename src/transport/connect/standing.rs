@@ -166,7 +166,8 @@ impl Standing {
             wish("tools/call", json!({"name": resume, "arguments": {"sessionId": session}}))
         };
         let sessions = self.created.iter().chain(&self.own).filter(|_| !known).map(resumed);
-        let level = self.level.iter().map(|level| wish("logging/setLevel", json!({"level": level})));
+        let level =
+            self.level.iter().map(|level| wish("logging/setLevel", json!({"level": level})));
         let subscriptions =
             self.subscriptions.keys().map(|uri| wish("resources/subscribe", json!({"uri": uri})));
         [sessions.collect(), level.chain(subscriptions).collect()]
@@ -209,9 +210,11 @@ mod tests {
         assert_eq!(sessions(&standing), ["made", "own"]);
         assert_eq!(standing.own(), Some("own"));
         assert_eq!(standing.wishes(true, true), [Vec::new(), Vec::new()]);
-        standing.hears(Effect::Closes("made".to_owned()), Answered { succeeded: true, session: None });
+        standing
+            .hears(Effect::Closes("made".to_owned()), Answered { succeeded: true, session: None });
         assert_eq!(sessions(&standing), ["own"]);
-        standing.hears(Effect::Closes("own".to_owned()), Answered { succeeded: true, session: None });
+        standing
+            .hears(Effect::Closes("own".to_owned()), Answered { succeeded: true, session: None });
         assert_eq!(standing.own(), None);
         for number in 0..=MOST_SESSIONS {
             standing.hears(Effect::Creates, done(&number.to_string()));
@@ -229,8 +232,10 @@ mod tests {
         standing.hears(effect("resources/subscribe", r#"{"uri":"a"}"#), done());
         standing.hears(effect("resources/subscribe", r#"{"uri":"b"}"#), done());
         standing.hears(effect("resources/unsubscribe", r#"{"uri":"a"}"#), done());
-        standing
-            .hears(effect("resources/subscribe", r#"{"uri":"c"}"#), Answered { succeeded: false, ..done() });
+        standing.hears(
+            effect("resources/subscribe", r#"{"uri":"c"}"#),
+            Answered { succeeded: false, ..done() },
+        );
         standing.hears(effect("logging/setLevel", r#"{"level":"info"}"#), done());
         let [_, wishes] = standing.wishes(true, true);
         let wish = |method, params| Wish { method, params };
@@ -239,7 +244,10 @@ mod tests {
             wish("resources/subscribe", json!({"uri": "b"})),
         ];
         assert_eq!(wishes, expected);
-        assert_eq!(standing.news().map(|told| told["params"]["uri"].clone()).collect::<Vec<_>>(), ["b"]);
+        assert_eq!(
+            standing.news().map(|told| told["params"]["uri"].clone()).collect::<Vec<_>>(),
+            ["b"]
+        );
         for number in 0..MOST_SUBSCRIPTIONS {
             standing.hears(Effect::Subscribes(format!("{number:04}")), done());
         }

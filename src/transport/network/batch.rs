@@ -17,8 +17,9 @@ const WITH_BATCHES: [&str; 2] = ["2024-11-05", "2025-03-26"];
 
 /// The messages in `body`, where it is a batch that its client may send.
 pub(super) fn of(headers: &HeaderMap, body: &[u8]) -> Option<Vec<Box<RawValue>>> {
-    let has_batches =
-        headers.get(VERSION).is_none_or(|version| WITH_BATCHES.iter().any(|known| version == known));
+    let has_batches = headers
+        .get(VERSION)
+        .is_none_or(|version| WITH_BATCHES.iter().any(|known| version == known));
     let batch: Vec<Box<RawValue>> = serde_json::from_slice(body).ok().filter(|_| has_batches)?;
     (!batch.is_empty()).then_some(batch)
 }
@@ -31,7 +32,9 @@ fn refused(message: &RawValue) -> Option<Value> {
     }
     let shape: Value = serde_json::from_slice(text).unwrap_or_default();
     let begins = shape["method"] == "initialize";
-    begins.then(|| messages::refusal(shape["id"].clone(), -32600, "`initialize` cannot be part of a batch"))
+    begins.then(|| {
+        messages::refusal(shape["id"].clone(), -32600, "`initialize` cannot be part of a batch")
+    })
 }
 
 /// Answers each message by `one`, in order; their answers come in one stream, as they are ready.
@@ -66,8 +69,9 @@ pub(super) async fn answer<F: Future<Output = Response>>(
         return (StatusCode::BAD_REQUEST, json, Value::from(refusals).to_string()).into_response();
     }
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("text/event-stream"));
-    let refusals =
-        stream::iter(refusals.into_iter().map(|refusal| Ok(Bytes::from(format!("data: {refusal}\n\n")))));
+    let refusals = stream::iter(
+        refusals.into_iter().map(|refusal| Ok(Bytes::from(format!("data: {refusal}\n\n")))),
+    );
     (headers, Body::from_stream(refusals.chain(stream::select_all(streams)))).into_response()
 }
 

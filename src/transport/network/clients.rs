@@ -52,7 +52,11 @@ pub(super) struct Socket {
 
 impl Client {
     /// A client that is not attached yet; its calls stop with `stop` at the latest, its streams with `end`.
-    pub fn new(connection: Connection, stop: &CancellationToken, end: &CancellationToken) -> Arc<Self> {
+    pub fn new(
+        connection: Connection,
+        stop: &CancellationToken,
+        end: &CancellationToken,
+    ) -> Arc<Self> {
         Arc::new(Self {
             connection: Arc::new(connection),
             over: stop.child_token(),
@@ -125,8 +129,9 @@ impl Clients {
     pub fn attach(self: &Arc<Self>, id: &Arc<str>, client: Arc<Client>) -> Result<(), TooMany> {
         let mut attached = self.attached();
         if attached.len() >= self.limit {
-            let away =
-                attached.iter().filter_map(|(id, client)| Some((client.connection.absent_since()?, id)));
+            let away = attached
+                .iter()
+                .filter_map(|(id, client)| Some((client.connection.absent_since()?, id)));
             let longest = away.min_by_key(|(since, _)| *since).map(|(_, id)| id.clone());
             let gone = longest.and_then(|id| attached.remove(&id)).ok_or(TooMany(self.limit))?;
             let clients = self.clone();
@@ -216,8 +221,11 @@ mod tests {
 
     impl World {
         fn attach(&self, id: &str) -> Result<Arc<Client>, TooMany> {
-            let client =
-                Client::new(Connection::default(), &CancellationToken::new(), &CancellationToken::new());
+            let client = Client::new(
+                Connection::default(),
+                &CancellationToken::new(),
+                &CancellationToken::new(),
+            );
             self.clients.attach(&id.into(), client.clone())?;
             Ok(client)
         }
@@ -228,8 +236,11 @@ mod tests {
 
         async fn call(&self, client: &Client) {
             let _present = client.connection.hold();
-            let call =
-                Invocation::new(client.connection.clone(), "pages", serde_json::json!({"action": "list"}));
+            let call = Invocation::new(
+                client.connection.clone(),
+                "pages",
+                serde_json::json!({"action": "list"}),
+            );
             self.registry.call(call).await.unwrap().result.unwrap();
         }
     }
@@ -306,7 +317,11 @@ mod tests {
         assert!(client.over.is_cancelled() && client.closed.is_cancelled());
         assert!(!world.clients.detach("one").await);
         // Nor does a call that was on its way bring another.
-        let late = Invocation::new(client.connection.clone(), "pages", serde_json::json!({"action": "list"}));
+        let late = Invocation::new(
+            client.connection.clone(),
+            "pages",
+            serde_json::json!({"action": "list"}),
+        );
         assert!(world.registry.call(late).await.unwrap().result.is_err());
         assert_eq!(world.sessions(), 0);
     }

@@ -95,7 +95,13 @@ struct Event {
 
 impl Default for Told {
     fn default() -> Self {
-        Self { events: Vec::new(), at: Instant::now(), over: false, news: Arc::default(), followers: 0 }
+        Self {
+            events: Vec::new(),
+            at: Instant::now(),
+            over: false,
+            news: Arc::default(),
+            followers: 0,
+        }
     }
 }
 
@@ -121,7 +127,8 @@ impl Kept {
     /// False if the client has none.
     fn remove_one(&mut self, session: &str) -> bool {
         let streams = self.clients.get(session).into_iter().flat_map(|client| &client.by_id);
-        let oldest = streams.min_by_key(|(_, told)| (!told.over, told.at)).map(|(id, _)| id.clone());
+        let oldest =
+            streams.min_by_key(|(_, told)| (!told.over, told.at)).map(|(id, _)| id.clone());
         match oldest {
             Some(id) => {
                 self.remove(session, &id);
@@ -190,7 +197,12 @@ impl Events {
     ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + use<> {
         let id = standalone(session);
         let mut kept = self.kept();
-        kept.clients.entry(session.into()).or_default().by_id.entry(id.as_str().into()).or_default();
+        kept.clients
+            .entry(session.into())
+            .or_default()
+            .by_id
+            .entry(id.as_str().into())
+            .or_default();
         drop(kept);
         self.follow(session, id, 0)
     }
@@ -234,22 +246,27 @@ impl Events {
                 told.followers
             })
         };
-        stream::unfold((self.clone(), session, id, last), move |(events, session, id, last)| async move {
-            loop {
-                let news = match events.next(&session, &id, last, follower) {
-                    Next::Event(number, message) => return Some((message, (events, session, id, number))),
-                    Next::Wait(news) => news,
-                    Next::Quiet => std::future::pending().await,
-                    Next::Over => return None,
-                };
-                let mut told = pin!(news.notified());
-                told.as_mut().enable();
-                // Whatever came before it listened is there now.
-                if matches!(events.next(&session, &id, last, follower), Next::Wait(_)) {
-                    told.await;
+        stream::unfold(
+            (self.clone(), session, id, last),
+            move |(events, session, id, last)| async move {
+                loop {
+                    let news = match events.next(&session, &id, last, follower) {
+                        Next::Event(number, message) => {
+                            return Some((message, (events, session, id, number)));
+                        }
+                        Next::Wait(news) => news,
+                        Next::Quiet => std::future::pending().await,
+                        Next::Over => return None,
+                    };
+                    let mut told = pin!(news.notified());
+                    told.as_mut().enable();
+                    // Whatever came before it listened is there now.
+                    if matches!(events.next(&session, &id, last, follower), Next::Wait(_)) {
+                        told.await;
+                    }
                 }
-            }
-        })
+            },
+        )
     }
 
     fn next(&self, session: &str, id: &str, last: u64, follower: u64) -> Next {
@@ -271,10 +288,13 @@ impl Events {
         let event_id = format!("{number}/{stream}");
         let mut message = event.clone();
         message.event_id = Some(event_id.clone());
-        let bytes =
-            message.message.as_deref().map_or(0, messages::size) + 2 * event_id.len() + size_of::<Event>();
-        let answers =
-            matches!(event.message.as_deref(), Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)));
+        let bytes = message.message.as_deref().map_or(0, messages::size)
+            + 2 * event_id.len()
+            + size_of::<Event>();
+        let answers = matches!(
+            event.message.as_deref(),
+            Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))
+        );
         let over = answers && !stream.ends_with(BESIDE);
         let now = Instant::now();
         let mut kept = self.kept();
@@ -316,7 +336,11 @@ impl ClientEvents {
 
 #[async_trait]
 impl EventStore for ClientEvents {
-    async fn store_event(&self, stream: &str, event: &ServerSseMessage) -> Result<EventId, EventStoreError> {
+    async fn store_event(
+        &self,
+        stream: &str,
+        event: &ServerSseMessage,
+    ) -> Result<EventId, EventStoreError> {
         let session = self.session.get().ok_or("the session has no id yet")?;
         Ok(self.events.keep(session, stream, event))
     }
@@ -446,7 +470,11 @@ mod tests {
         let large = "x".repeat(SMALL.client / 4);
         for client in 0..2 * SMALL.all / SMALL.client {
             for number in 0..3 {
-                events.keep(&session(&format!("busy-{client}")), &number.to_string(), &answer(&large));
+                events.keep(
+                    &session(&format!("busy-{client}")),
+                    &number.to_string(),
+                    &answer(&large),
+                );
             }
         }
         assert!(events.after("quiet", &quiet).is_some());

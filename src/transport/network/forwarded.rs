@@ -33,7 +33,8 @@ impl TrustedProxies {
     /// chain ends at an entry that is no address: who appended it is the client then.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
-        let entries = headers.get_all(FORWARDED_FOR).iter().map(|value| value.to_str().unwrap_or_default());
+        let entries =
+            headers.get_all(FORWARDED_FOR).iter().map(|value| value.to_str().unwrap_or_default());
         let entries: Vec<&str> = entries.flat_map(|value| value.split(',')).collect();
         for entry in entries.into_iter().rev() {
             match address(entry.trim()) {

@@ -73,7 +73,8 @@ impl Guard {
                 (Some(token), _) => Some(token.clone()),
                 (None, Transport::Http) => match Token::of_server(config).await {
                     Ok(token) => {
-                        let file = token.file().unwrap_or(std::path::Path::new("the configuration"));
+                        let file =
+                            token.file().unwrap_or(std::path::Path::new("the configuration"));
                         tracing::info!("the JSON API requires the token in {}", file.display());
                         Some(token)
                     }
@@ -137,7 +138,9 @@ impl Guard {
         for origin in headers.get_all(header::ORIGIN) {
             let origin = normal_origin(origin.to_str().unwrap_or("null"));
             let own = host.as_ref().is_some_and(|host| {
-                ["http", "https"].iter().any(|scheme| origin == normal_origin(&format!("{scheme}://{host}")))
+                ["http", "https"]
+                    .iter()
+                    .any(|scheme| origin == normal_origin(&format!("{scheme}://{host}")))
             });
             if !own && !self.origins.contains(&origin) {
                 return Err(Refusal::ForeignOrigin(origin));
@@ -185,7 +188,11 @@ impl IntoResponse for Refusal {
 }
 
 /// Passes on requests that the guard allows.
-pub(super) async fn admit(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
+pub(super) async fn admit(
+    State(guard): State<Arc<Guard>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let peer = request.extensions().get::<Caller>().map(|caller| caller.0.ip());
     let client = peer.map(|peer| guard.proxies.client(peer, request.headers()));
     if let Some(address) = client {
@@ -208,7 +215,11 @@ pub(super) async fn admit(State(guard): State<Arc<Guard>>, mut request: Request,
 }
 
 /// Rejects requests without the token, unless the server runs with `--no-auth`.
-pub(super) async fn authenticate(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+pub(super) async fn authenticate(
+    State(guard): State<Arc<Guard>>,
+    request: Request,
+    next: Next,
+) -> Response {
     if guard.has_token(request.headers()) {
         return next.run(request).await;
     }
@@ -219,7 +230,8 @@ pub(super) async fn authenticate(State(guard): State<Arc<Guard>>, request: Reque
 fn log_refusal(guard: &Guard, request: &Request, reason: &dyn std::fmt::Display) {
     let address = request.extensions().get::<ClientAddress>().map(|client| client.0);
     // Below `--base-path`, the routes see the rest of the path only.
-    let uri = request.extensions().get::<OriginalUri>().map_or(request.uri(), |original| &original.0);
+    let uri =
+        request.extensions().get::<OriginalUri>().map_or(request.uri(), |original| &original.0);
     guard.refusals.write(address, request.method().as_str(), uri.path(), reason);
 }
 
@@ -337,9 +349,13 @@ mod tests {
         for host in ["127.0.0.1:4000", "localhost", "LOCALHOST:80", "[::1]:4000"] {
             assert!(passes(&usual, host, None), "{host}");
         }
-        for host in
-            ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", "localhost.evil.example:4000", "[::2]"]
-        {
+        for host in [
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "localhost.evil.example:4000",
+            "[::2]",
+        ] {
             assert!(!passes(&usual, host, None), "{host}");
         }
         let named = Config { allowed_hosts: vec!["Tools.example".to_owned()], ..Config::default() };
@@ -366,7 +382,8 @@ mod tests {
 
     #[test]
     fn only_its_own_origin_and_the_allowed_ones_pass() {
-        let config = Config { allowed_origins: vec!["https://App.example".to_owned()], ..Config::default() };
+        let config =
+            Config { allowed_origins: vec!["https://App.example".to_owned()], ..Config::default() };
         for origin in ["http://localhost:4000", "https://app.example", "https://app.example:443"] {
             assert!(passes(&config, "localhost:4000", Some(origin)), "{origin}");
         }

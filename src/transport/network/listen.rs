@@ -139,7 +139,8 @@ async fn turn_away(
             ([(header::RETRY_AFTER, "1"), (header::CONNECTION, "close")], told).into_response(),
         )
     });
-    let connection = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
+    let connection =
+        http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
     if let Err(error) = connection.await {
         tracing::debug!(%error, "a connection over the limit broke off");
     }

@@ -59,7 +59,8 @@ impl Metrics {
         exposition.register("calls", "Calls, by tool and outcome", calls.counts.clone());
         exposition.register("call_seconds", "How long calls took, by tool", calls.seconds.clone());
         let measured = Arc::<Mutex<Measured>>::default();
-        let now = Now { server: server.clone(), clients: clients.clone(), measured: measured.clone() };
+        let now =
+            Now { server: server.clone(), clients: clients.clone(), measured: measured.clone() };
         exposition.register_collector(Box::new(now));
         Self { exposition, requests, measured }
     }
@@ -86,11 +87,23 @@ impl Collector for Now {
         for (name, help, value) in [
             ("sessions", "Browser sessions that live", count(manager.list().len())),
             ("session_limit", "Browser sessions at most", count(manager.limit().count)),
-            ("session_queue", "Calls that wait until a session may be opened", count(manager.waiting())),
-            ("clients", "Clients that are attached over HTTP and WebSocket", count(self.clients.count())),
+            (
+                "session_queue",
+                "Calls that wait until a session may be opened",
+                count(manager.waiting()),
+            ),
+            (
+                "clients",
+                "Clients that are attached over HTTP and WebSocket",
+                count(self.clients.count()),
+            ),
             ("browsers", "Browsers that run", count(browsers.running)),
             ("memory_available_bytes", "Memory that can be used without swapping", available),
-            ("server_memory_bytes", "Resident memory of the server", resident.map(|memory| memory.server)),
+            (
+                "server_memory_bytes",
+                "Resident memory of the server",
+                resident.map(|memory| memory.server),
+            ),
             (
                 "child_memory_bytes",
                 "Resident memory of the browsers and of the other child processes, shared pages counted for each",
@@ -101,7 +114,8 @@ impl Collector for Now {
             let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
         }
-        let (name, help) = ("browser_restarts", "Browsers that were started in place of one that died");
+        let (name, help) =
+            ("browser_restarts", "Browsers that were started in place of one that died");
         let restarts = ConstCounter::new(browsers.restarts);
         restarts.encode(encoder.encode_descriptor(name, help, None, restarts.metric_type())?)?;
         Ok(())
@@ -110,7 +124,8 @@ impl Collector for Now {
 
 /// Counts a request by its route (a path can be anything) and status.
 pub(super) async fn count(State(shared): State<Shared>, request: Request, next: Next) -> Response {
-    let path = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
+    let path =
+        request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
     let response = next.run(request).await;
     let asked = Asked { path, status: response.status().as_u16() };
     shared.metrics.requests.get_or_create(&asked).inc();

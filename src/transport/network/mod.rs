@@ -140,8 +140,10 @@ impl NetworkServer {
         let manager = shared.server.registry().manager().clone();
         manager.prepare();
         let connections = TaskTracker::new();
-        let limits =
-            listen::Limits { connections: manager.config().max_connections, head: shared.request_timeout };
+        let limits = listen::Limits {
+            connections: manager.config().max_connections,
+            head: shared.request_timeout,
+        };
         listen::accept(listener, routes, limits, refusals, &connections, &stop, &shared.stop).await;
         shared.draining.cancel();
         shared.server.registry().drain().await;
@@ -175,13 +177,20 @@ fn routes(config: &Config, guard: Arc<Guard>, shared: Shared) -> Router {
     let cors = guard.cors();
     let routes = routes
         .layer(middleware::from_fn_with_state(guard.clone(), guard::authenticate))
-        .merge(api.layer(middleware::from_fn_with_state(guard.clone(), guard::authenticate_program)))
+        .merge(
+            api.layer(middleware::from_fn_with_state(guard.clone(), guard::authenticate_program)),
+        )
         // Load balancers need no token.
         .route("/health", get(health));
-    let routes =
-        if config.base_path.is_empty() { routes } else { Router::new().nest(&config.base_path, routes) };
+    let routes = if config.base_path.is_empty() {
+        routes
+    } else {
+        Router::new().nest(&config.base_path, routes)
+    };
     routes
-        .fallback(async || problem(StatusCode::NOT_FOUND, "NOT_FOUND", "nothing is served at this path"))
+        .fallback(async || {
+            problem(StatusCode::NOT_FOUND, "NOT_FOUND", "nothing is served at this path")
+        })
         .layer(cors)
         .layer(middleware::from_fn_with_state(guard, guard::admit))
         .layer(middleware::from_fn_with_state(shared.clone(), metrics::count))
@@ -197,7 +206,8 @@ async fn health(State(shared): State<Shared>, foreign: Option<Extension<ForeignH
     } else {
         manager.browser_failure().map(|error| error.message)
     };
-    let mut body = json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "sessions": sessions});
+    let mut body =
+        json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "sessions": sessions});
     if let Some(upstreams) = shared.server.registry().upstreams() {
         let vitals = upstreams.vitals();
         for name in &vitals {
@@ -214,7 +224,8 @@ async fn health(State(shared): State<Shared>, foreign: Option<Extension<ForeignH
     }
     match failure {
         Some(_) if foreign.is_some() => {
-            (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "unavailable"}))).into_response()
+            (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "unavailable"})))
+                .into_response()
         }
         None => Json(body).into_response(),
         Some(reason) => {

@@ -32,5 +32,6 @@ pub(super) fn problem_with(
         error.chars().all(|c| c.is_ascii_uppercase() || c == '_'),
         "`{error}` is not written like the other codes"
     );
-    (status, Json(Problem { error: error.to_owned(), message: message.into(), details })).into_response()
+    (status, Json(Problem { error: error.to_owned(), message: message.into(), details }))
+        .into_response()
 }

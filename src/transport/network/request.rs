@@ -39,8 +39,13 @@ impl IntoResponse for Untaken {
 }
 
 /// The whole body.
-pub(super) async fn body(headers: &HeaderMap, body: Body, within: Duration) -> Result<Bytes, Untaken> {
-    let told = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+pub(super) async fn body(
+    headers: &HeaderMap,
+    body: Body,
+    within: Duration,
+) -> Result<Bytes, Untaken> {
+    let told =
+        headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     tokio::time::timeout(within, take(body, told)).await.unwrap_or(Err(Untaken::TooSlow))
 }
 

@@ -54,7 +54,11 @@ pub(super) async fn serve(State(shared): State<Shared>, request: Request) -> Res
     let id = parts.headers.get(SESSION_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
     let known = id.as_deref().and_then(|id| shared.clients.get(id));
     if id.is_some() && known.is_none() {
-        return problem(StatusCode::NOT_FOUND, "SESSION_NOT_FOUND", "there is no such Mcp-Session-Id");
+        return problem(
+            StatusCode::NOT_FOUND,
+            "SESSION_NOT_FOUND",
+            "there is no such Mcp-Session-Id",
+        );
     }
     if let (&Method::DELETE, Some(id)) = (&parts.method, &id) {
         // To its end, also where the client does not wait for it.
@@ -69,8 +73,9 @@ pub(super) async fn serve(State(shared): State<Shared>, request: Request) -> Res
         Err(untaken) => return untaken.into_response(),
     };
     let posts = parts.method == Method::POST;
-    let client =
-        known.clone().unwrap_or_else(|| Client::new(Connection::stateless(), &shared.stop, &shared.end));
+    let client = known
+        .clone()
+        .unwrap_or_else(|| Client::new(Connection::stateless(), &shared.stop, &shared.end));
     let batch = if posts && known.is_some() { batch::of(&parts.headers, &body) } else { None };
     let response = match batch {
         Some(batch) => {
@@ -122,7 +127,9 @@ fn name_session(parts: &mut Parts) {
         return;
     }
     let named = parts.uri.query().and_then(|query| {
-        url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "session").map(|(_, id)| id)
+        url::form_urlencoded::parse(query.as_bytes())
+            .find(|(name, _)| name == "session")
+            .map(|(_, id)| id)
     });
     let named = named.and_then(|id| HeaderValue::from_str(&id).ok());
     parts.headers.extend(named.map(|id| (SESSION_ID, id)));

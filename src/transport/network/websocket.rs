@@ -45,8 +45,10 @@ use crate::{
 
 const PROTOCOL: &str = "mcp";
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-pub(in crate::transport) const MESSAGES_READ: HeaderName = HeaderName::from_static("troupe-messages-read");
-pub(in crate::transport) const OWN_SESSION: HeaderName = HeaderName::from_static("troupe-own-session");
+pub(in crate::transport) const MESSAGES_READ: HeaderName =
+    HeaderName::from_static("troupe-messages-read");
+pub(in crate::transport) const OWN_SESSION: HeaderName =
+    HeaderName::from_static("troupe-own-session");
 /// Maximum number of unwritten messages; beyond it, the client's messages are not read.
 const UNWRITTEN: usize = 256;
 /// A client is pinged when nothing has come from it for this time,
@@ -70,9 +72,15 @@ pub(super) async fn upgrade(
             let id: Arc<str> = uuid::Uuid::new_v4().to_string().into();
             let client = Client::new(Connection::stateless(), &shared.stop, &shared.end);
             if let Err(too_many) = shared.clients.attach(&id, client.clone()) {
-                return problem(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_CLIENTS", too_many.to_string());
+                return problem(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    "TOO_MANY_CLIENTS",
+                    too_many.to_string(),
+                );
             }
-            let own = headers.get(OWN_SESSION).and_then(|own| uuid::Uuid::parse_str(own.to_str().ok()?).ok());
+            let own = headers
+                .get(OWN_SESSION)
+                .and_then(|own| uuid::Uuid::parse_str(own.to_str().ok()?).ok());
             if let Some(own) = own {
                 client.connection.claim(shared.server.registry().manager(), &own.to_string());
             }
@@ -114,7 +122,11 @@ async fn serve(
         move || writer.clone().write(Frame::Ping(Default::default()))
     };
     // Ends with the socket.
-    tokio::spawn(over.clone().run_until_cancelled_owned(watch(ping, frames.heard.clone(), over.clone())));
+    tokio::spawn(over.clone().run_until_cancelled_owned(watch(
+        ping,
+        frames.heard.clone(),
+        over.clone(),
+    )));
     let handler = shared.server.handler(client.connection.clone(), over.clone());
     match Box::pin(handler.serve_with_ct(frames, client.closed.child_token())).await {
         Ok(running) => {
@@ -179,7 +191,9 @@ impl Writer {
     async fn close(&self, frame: CloseFrame) {
         let closing = async { self.sink.lock().await.send(Frame::Close(Some(frame))).await };
         if tokio::time::timeout(CLOSE_TIMEOUT, closing).await.is_err() {
-            tracing::debug!("a WebSocket was closed without a closing frame: its client does not read");
+            tracing::debug!(
+                "a WebSocket was closed without a closing frame: its client does not read"
+            );
         }
     }
 }

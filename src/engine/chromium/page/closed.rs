@@ -14,8 +14,8 @@ use chromiumoxide::cdp::{
         dom_snapshot::CaptureSnapshotParams,
     },
     js_protocol::runtime::{
-        CallArgument, CallFunctionOnParams, EvaluateParams, ReleaseObjectGroupParams, RemoteObjectId,
-        SerializationOptions, SerializationOptionsSerialization,
+        CallArgument, CallFunctionOnParams, EvaluateParams, ReleaseObjectGroupParams,
+        RemoteObjectId, SerializationOptions, SerializationOptionsSerialization,
     },
 };
 use futures_util::future::join_all;
@@ -26,7 +26,7 @@ use super::{ChromiumPage, Described};
 use crate::engine::{
     EngineError, EngineResult, FrameId, World,
     chromium::Link,
-    wire::{Sent, WireError},
+    connection::{Sent, WireError},
 };
 
 /// More hosts than this are looked up in a snapshot of the DOM.
@@ -185,14 +185,18 @@ fn closed_root(node: &Value) -> Option<Pair> {
 async fn in_snapshot(link: &Link, frame: &FrameId) -> EngineResult<Vec<Pair>> {
     // The parameter is mandatory, and an empty list would not be sent.
     let styles = vec!["display".to_owned()];
-    let DomSnapshot { documents, strings } = link.execute(CaptureSnapshotParams::new(styles)).await?;
+    let DomSnapshot { documents, strings } =
+        link.execute(CaptureSnapshotParams::new(styles)).await?;
     let string = |index: usize| strings.get(index).map(String::as_str);
-    let document = documents.into_iter().find(|document| string(document.frame_id) == Some(&**frame));
+    let document =
+        documents.into_iter().find(|document| string(document.frame_id) == Some(&**frame));
     let Some(DocumentSnapshot { nodes, .. }) = document else { return Ok(Vec::new()) };
-    let NodeTree { parent_index, backend_node_id, shadow_root_type: RareStrings { index, value } } = nodes;
+    let NodeTree { parent_index, backend_node_id, shadow_root_type: RareStrings { index, value } } =
+        nodes;
     // Shadow roots are no nodes there: the parent of a node in one is another such node, or the host.
     let inside = index.into_iter().zip(value).filter(|(_, kind)| string(*kind) == Some("closed"));
-    let parent = |node: usize| backend_node_id.get(usize::try_from(*parent_index.get(node)?).ok()?).copied();
+    let parent =
+        |node: usize| backend_node_id.get(usize::try_from(*parent_index.get(node)?).ok()?).copied();
     let parents: BTreeSet<i64> = inside.filter_map(|(node, _)| parent(node)).collect();
     let described = together(parents.iter().map(|node| {
         link.post(DescribeNodeParams {
@@ -204,7 +208,8 @@ async fn in_snapshot(link: &Link, frame: &FrameId) -> EngineResult<Vec<Pair>> {
     .await?;
     let pair = |(host, described): (i64, Option<Described>)| {
         let roots = described?.node.shadow_roots;
-        let root = roots.into_iter().find(|root| root.shadow_root_type.as_deref() == Some("closed"))?;
+        let root =
+            roots.into_iter().find(|root| root.shadow_root_type.as_deref() == Some("closed"))?;
         Some([host, root.backend_node_id])
     };
     Ok(parents.into_iter().zip(described).filter_map(pair).collect())

@@ -11,7 +11,7 @@ use tokio::{runtime::Handle, sync::watch};
 use crate::engine::{
     EngineError, EngineResult,
     chromium::{Link, RawCommand},
-    wire::Sent,
+    connection::Sent,
 };
 
 /// A drag that the browser has begun is handed over at once, or never.

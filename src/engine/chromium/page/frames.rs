@@ -152,7 +152,8 @@ impl Frames {
     }
 
     pub fn context_created(&self, session: &Arc<str>, frame: FrameId, world: World, id: i64) {
-        let context = Context { session: session.clone(), frame, isolated: world == World::Isolated };
+        let context =
+            Context { session: session.clone(), frame, isolated: world == World::Isolated };
         self.lock().contexts.insert(context, id);
     }
 
@@ -197,7 +198,10 @@ mod tests {
         frames.attached(&id("b"), None, &id("page"));
         assert_eq!(frames.session_of(&id("b")), Some(id("other")));
         frames.committed(&id("a"), &id("page"), "http://b/");
-        assert!(!frames.has(&id("b")), "it was still inside of the frame that has another document");
+        assert!(
+            !frames.has(&id("b")),
+            "it was still inside of the frame that has another document"
+        );
     }
 
     #[test]

@@ -30,7 +30,7 @@ use crate::{
             network::Paused,
             requests, workers,
         },
-        wire::{Listener, Sent},
+        connection::{Listener, Sent},
     },
 };
 
@@ -162,11 +162,13 @@ impl Listener for TargetListener {
             "Runtime.executionContextsCleared" => page.frames.contexts_cleared(&session),
             "Target.attachedToTarget" => {
                 if let Some(Attached { session_id, target_info }) = parse(method, params) {
-                    let link = Link { wire: self.link.wire.clone(), session: Some(session_id.into()) };
+                    let link =
+                        Link { wire: self.link.wire.clone(), session: Some(session_id.into()) };
                     match workers::kind(&target_info.kind) {
                         Some(kind) => {
                             let target = target_info.into();
-                            let (parent, page_of) = (self.link.session.as_ref(), Some(self.page.clone()));
+                            let (parent, page_of) =
+                                (self.link.session.as_ref(), Some(self.page.clone()));
                             workers::attach(link, parent, kind, target, page_of, &page.network);
                         }
                         None => self.frame_process(&page, &target_info.target_id.into(), link),
@@ -183,7 +185,9 @@ impl Listener for TargetListener {
             }
             "Fetch.requestPaused" => {
                 let whose = |paused: &Paused| page.whose(paused);
-                page.network.paused(&self.link, params, whose, |event| page.emit(PageEvent::Request(event)));
+                page.network.paused(&self.link, params, whose, |event| {
+                    page.emit(PageEvent::Request(event))
+                });
             }
             _ if method.starts_with("Network.") => {
                 let step = requests::translate(method, params, None);

@@ -22,9 +22,10 @@ use chromiumoxide::cdp::{
         dom::{BackendNodeId, DescribeNodeParams, SetFileInputFilesParams},
         input::DispatchDragEventType,
         page::{
-            CaptureScreenshotFormat, CaptureScreenshotParams, GetFrameTreeParams, GetNavigationHistoryParams,
-            HandleJavaScriptDialogParams, NavigateParams, NavigateToHistoryEntryParams, PrintToPdfParams,
-            ReloadParams, ResetNavigationHistoryParams, SetLifecycleEventsEnabledParams, StopLoadingParams,
+            CaptureScreenshotFormat, CaptureScreenshotParams, GetFrameTreeParams,
+            GetNavigationHistoryParams, HandleJavaScriptDialogParams, NavigateParams,
+            NavigateToHistoryEntryParams, PrintToPdfParams, ReloadParams,
+            ResetNavigationHistoryParams, SetLifecycleEventsEnabledParams, StopLoadingParams,
             Viewport as Clip,
         },
         target::CloseTargetParams,
@@ -45,10 +46,11 @@ use super::{
 use crate::{
     config::Viewport,
     engine::{
-        Area, ContextOptions, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent,
-        MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot, World,
-        gate::{ClientNavigation, Whose},
-        wire::Sent,
+        Area, ContextOptions, EngineError, EngineResult, FileChooser, FrameId, ImageFormat,
+        KeyEvent, MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot,
+        World,
+        connection::Sent,
+        network_policy::{ClientNavigation, Whose},
     },
 };
 
@@ -121,7 +123,8 @@ impl ChromiumPage {
         let observer = introduce(page.clone());
         observer.event(PageEvent::FrameAttached { frame: page.id.clone(), parent: None });
         let _ = page.observer.set(observer);
-        let listener = Arc::new(TargetListener { page: Arc::downgrade(&page), link: page.link.clone() });
+        let listener =
+            Arc::new(TargetListener { page: Arc::downgrade(&page), link: page.link.clone() });
         page.link.wire.listen(page.link.session.clone(), listener);
         page.network.add_page(&page);
         page.network.join(&page.link, None);
@@ -135,7 +138,8 @@ impl ChromiumPage {
                     let mut outcome = Ok(());
                     for answer in answers {
                         if let Err(error) = answer.raw().await {
-                            outcome = outcome.and(Err(emulation::refused(error, &page.options.config)));
+                            outcome =
+                                outcome.and(Err(emulation::refused(error, &page.options.config)));
                         }
                     }
                     page.state.send_replace(Some(outcome));
@@ -184,7 +188,9 @@ impl ChromiumPage {
             PageEvent::FrameAttached { frame, parent } => {
                 self.frames.attached(frame, parent.as_ref(), session);
             }
-            PageEvent::NavigationRequested { frame, document: Some(document) } if *frame == self.id => {
+            PageEvent::NavigationRequested { frame, document: Some(document) }
+                if *frame == self.id =>
+            {
                 self.navigation.lock().begins(document.clone());
             }
             PageEvent::Committed { frame, url, document } => {
@@ -334,20 +340,36 @@ impl Page for ChromiumPage {
             Navigated { error_text: Some(reason), .. } if !reason.is_empty() => {
                 NavigationStart::Failed { reason }
             }
-            Navigated { loader_id: Some(document), .. } => NavigationStart::Document(document.into()),
+            Navigated { loader_id: Some(document), .. } => {
+                NavigationStart::Document(document.into())
+            }
             Navigated { .. } => NavigationStart::SameDocument,
         })
     }
 
-    async fn evaluate(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value> {
+    async fn evaluate(
+        &self,
+        frame: &FrameId,
+        world: World,
+        expression: &str,
+    ) -> EngineResult<Value> {
         self.value(frame, world, expression).await
     }
 
-    async fn call_script(&self, frame: &FrameId, name: &str, arguments: &str) -> EngineResult<Value> {
+    async fn call_script(
+        &self,
+        frame: &FrameId,
+        name: &str,
+        arguments: &str,
+    ) -> EngineResult<Value> {
         self.call(frame, name, arguments).await
     }
 
-    async fn content_frame(&self, frame: &FrameId, reference: &str) -> EngineResult<Option<FrameId>> {
+    async fn content_frame(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+    ) -> EngineResult<Option<FrameId>> {
         let (link, object) = self.element(frame, reference).await?;
         let node: Described = link
             .execute(DescribeNodeParams {
@@ -363,7 +385,12 @@ impl Page for ChromiumPage {
         true
     }
 
-    async fn hand_over_roots(&self, frame: &FrameId, hosts: &str, take: &str) -> EngineResult<bool> {
+    async fn hand_over_roots(
+        &self,
+        frame: &FrameId,
+        hosts: &str,
+        take: &str,
+    ) -> EngineResult<bool> {
         closed::hand_over(self, frame, hosts, take).await
     }
 
@@ -444,7 +471,12 @@ impl Page for ChromiumPage {
         self.drag.cancel(&self.link, batch.send().unwrap_or_default());
     }
 
-    async fn set_files(&self, frame: &FrameId, reference: &str, files: &[PathBuf]) -> EngineResult<()> {
+    async fn set_files(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+        files: &[PathBuf],
+    ) -> EngineResult<()> {
         let (link, object) = self.element(frame, reference).await?;
         let mut params = SetFileInputFilesParams::new(names(files));
         params.object_id = Some(object.clone().into());
@@ -468,7 +500,9 @@ impl Page for ChromiumPage {
         if let Some(current) = self.history_entry(0).await? {
             self.navigation.lock().ask(&current.url);
         }
-        self.link.run(ReloadParams { ignore_cache: Some(ignore_cache), ..ReloadParams::default() }).await
+        self.link
+            .run(ReloadParams { ignore_cache: Some(ignore_cache), ..ReloadParams::default() })
+            .await
     }
 
     async fn travel(&self, entries: i64) -> EngineResult<bool> {
@@ -485,7 +519,13 @@ impl Page for ChromiumPage {
                 ImageFormat::Jpeg => CaptureScreenshotFormat::Jpeg,
             }),
             quality: shot.quality.map(Into::into),
-            clip: shot.clip.map(|Area { x, y, width, height }| Clip { x, y, width, height, scale: 1.0 }),
+            clip: shot.clip.map(|Area { x, y, width, height }| Clip {
+                x,
+                y,
+                width,
+                height,
+                scale: 1.0,
+            }),
             capture_beyond_viewport: Some(shot.full_page),
             optimize_for_speed: Some(true),
             ..CaptureScreenshotParams::default()
@@ -502,7 +542,8 @@ impl Page for ChromiumPage {
             prefer_css_page_size: Some(true),
             ..PrintToPdfParams::default()
         };
-        let printed = tokio::time::timeout(PRINT_TIMEOUT, self.link.execute::<Captured>(params)).await;
+        let printed =
+            tokio::time::timeout(PRINT_TIMEOUT, self.link.execute::<Captured>(params)).await;
         match printed.map_err(|_| EngineError::TimedOut(PRINT_TIMEOUT))? {
             // A browser with windows prints through its dialog only.
             Err(EngineError::Refused(reason)) if reason.contains("not implemented") => {

@@ -2,7 +2,9 @@
 
 use chromiumoxide::cdp::{
     browser_protocol::page::CreateIsolatedWorldParams,
-    js_protocol::runtime::{CallArgument, CallFunctionOnParams, EvaluateParams, ExecutionContextId},
+    js_protocol::runtime::{
+        CallArgument, CallFunctionOnParams, EvaluateParams, ExecutionContextId,
+    },
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -57,7 +59,8 @@ struct CreatedWorld {
 
 impl Evaluated {
     pub fn outcome(self) -> EngineResult<RemoteObject> {
-        self.exception_details.map_or(Ok(self.result), |details| Err(EngineError::Script(details.into())))
+        self.exception_details
+            .map_or(Ok(self.result), |details| Err(EngineError::Script(details.into())))
     }
 }
 
@@ -80,7 +83,12 @@ impl From<ExceptionDetails> for ScriptFailure {
 
 impl ChromiumPage {
     /// A copy of what `expression` gives, once it is there.
-    pub(super) async fn value(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value> {
+    pub(super) async fn value(
+        &self,
+        frame: &FrameId,
+        world: World,
+        expression: &str,
+    ) -> EngineResult<Value> {
         let link = self.link_of(frame);
         let mut params = EvaluateParams::new(expression);
         params.context_id = self.context_of(&link, frame, world).await?;
@@ -94,7 +102,12 @@ impl ChromiumPage {
     }
 
     /// See [`crate::engine::Page::call_script`].
-    pub(super) async fn call(&self, frame: &FrameId, name: &str, arguments: &str) -> EngineResult<Value> {
+    pub(super) async fn call(
+        &self,
+        frame: &FrameId,
+        name: &str,
+        arguments: &str,
+    ) -> EngineResult<Value> {
         let link = self.link_of(frame);
         let mut params = self.function_call(&link, frame, CALL, &[name, arguments]).await?;
         params.return_by_value = Some(true);
@@ -104,12 +117,17 @@ impl ChromiumPage {
     }
 
     /// A handle on the element with this ref, to be released.
-    pub(super) async fn element(&self, frame: &FrameId, reference: &str) -> EngineResult<(Link, String)> {
+    pub(super) async fn element(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+    ) -> EngineResult<(Link, String)> {
         let link = self.link_of(frame);
         let params = self.function_call(&link, frame, ELEMENT, &[reference]).await?;
         let result = link.execute::<Evaluated>(params).await?.outcome()?;
-        let object =
-            result.object_id.ok_or_else(|| EngineError::Refused(format!("`{reference}` is no element")))?;
+        let object = result
+            .object_id
+            .ok_or_else(|| EngineError::Refused(format!("`{reference}` is no element")))?;
         Ok((link, object))
     }
 
@@ -122,8 +140,10 @@ impl ChromiumPage {
         function: &str,
         arguments: &[&str],
     ) -> EngineResult<CallFunctionOnParams> {
-        let argument =
-            |value: &&str| CallArgument { value: Some(Value::from(*value)), ..CallArgument::default() };
+        let argument = |value: &&str| CallArgument {
+            value: Some(Value::from(*value)),
+            ..CallArgument::default()
+        };
         let mut params = CallFunctionOnParams::new(function);
         params.execution_context_id = self.context_of(link, frame, World::Isolated).await?;
         params.arguments = Some(arguments.iter().map(argument).collect());
@@ -139,7 +159,9 @@ impl ChromiumPage {
         let session = link.session.clone().unwrap_or_default();
         let id = match (self.frames.context(&session, frame, world), world) {
             (Some(id), _) => id,
-            (None, World::Main) if !self.frames.has(frame) => return Err(EngineError::DocumentGone),
+            (None, World::Main) if !self.frames.has(frame) => {
+                return Err(EngineError::DocumentGone);
+            }
             // The default context of a session is its topmost frame's.
             (None, World::Main) => return Ok(None),
             (None, World::Isolated) => {

@@ -31,13 +31,14 @@ use super::{
     value::Outcome,
 };
 use crate::engine::{
-    Area, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseButton, MouseEvent,
-    NavigationStart, Page, PageEvent, PageObserver, Pressing, ResourceKind, ScriptCall, Shot, World,
+    Area, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseButton,
+    MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Pressing, ResourceKind, ScriptCall,
+    Shot, World,
     actions::{self, Typed},
+    connection::WireError,
     element_expression,
-    gate::{ClientNavigation, Kind, Stopped, Whose},
     network::ResourceType,
-    wire::WireError,
+    network_policy::{ClientNavigation, Kind, Stopped, Whose},
 };
 
 /// A picture of a page that is not painted would never be answered.
@@ -205,7 +206,10 @@ impl FirefoxPage {
     /// It is known where the window leads that it is.
     pub fn leads_to(&self, url: &str) {
         for opener in lock(&self.openers).clone() {
-            opener.emit(PageEvent::WindowOpening { window: Some(self.id.clone()), url: url.to_owned() });
+            opener.emit(PageEvent::WindowOpening {
+                window: Some(self.id.clone()),
+                url: url.to_owned(),
+            });
         }
     }
 
@@ -219,7 +223,9 @@ impl FirefoxPage {
         }
         let events = {
             let mut state = lock(&self.state);
-            if let Some(document) = happening.navigation.as_ref().filter(|_| happening.context == self.id) {
+            if let Some(document) =
+                happening.navigation.as_ref().filter(|_| happening.context == self.id)
+            {
                 match method {
                     NAVIGATION_STARTED => state.navigation.begins(document.clone()),
                     "browsingContext.navigationCommitted" => state.navigation.committed(document),
@@ -309,7 +315,8 @@ impl FirefoxPage {
         }
         if step.is_blocked && method == "network.beforeRequestSent" {
             let whose = || self.whose(step);
-            self.network.decide(&self.bidi, step, whose, |event| self.emit(PageEvent::Request(event)));
+            self.network
+                .decide(&self.bidi, step, whose, |event| self.emit(PageEvent::Request(event)));
         }
     }
 
@@ -327,20 +334,26 @@ impl FirefoxPage {
             ResourceType::Document => Kind::Frame,
             _ => Kind::Other,
         };
-        let stopped = Stopped { url: &step.request.url, kind, referrer: step.request.header("referer") };
+        let stopped =
+            Stopped { url: &step.request.url, kind, referrer: step.request.header("referer") };
         let place = frame.and_then(|frame| state.frames.place_of(frame));
         Whose::of(&stopped, state.navigation.target(), place)
     }
 
     /// The page wishes for files.
     pub fn chooser_opened(&self, params: &RawValue) {
-        let Some(opened) = super::events::parse::<ChooserOpened>("input.fileDialogOpened", params) else {
+        let Some(opened) = super::events::parse::<ChooserOpened>("input.fileDialogOpened", params)
+        else {
             return;
         };
         let Some(node) = opened.element.and_then(|node| node.shared_id) else { return };
         let input = lock(&self.state).choosers.opened(node);
         let ChooserOpened { context: frame, multiple, .. } = opened;
-        self.emit(PageEvent::FileChooserOpened(FileChooser { frame, input: Some(input), multiple }));
+        self.emit(PageEvent::FileChooserOpened(FileChooser {
+            frame,
+            input: Some(input),
+            multiple,
+        }));
     }
 
     /// A frame tells where it is after it has moved within its document.
@@ -382,7 +395,12 @@ impl FirefoxPage {
     }
 
     /// Asks the browser's own window: `name` of its script.
-    async fn ask(&self, what: &'static str, instead: &'static str, name: &str) -> EngineResult<Value> {
+    async fn ask(
+        &self,
+        what: &'static str,
+        instead: &'static str,
+        name: &str,
+    ) -> EngineResult<Value> {
         let answer = self.system.ask(what, instead, &self.system_call(name)).await;
         answer.map_err(|error| self.meaning(error))
     }
@@ -440,11 +458,14 @@ impl Page for FirefoxPage {
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
         lock(&self.state).navigation.ask(url);
         let params = json!({"context": self.id, "url": url, "wait": "none"});
-        let navigated: Navigated = match self.bidi.post("browsingContext.navigate", params)?.read().await {
-            Ok(navigated) => navigated,
-            Err(error) => return failed(error).map_err(|error| self.meaning(error)),
+        let navigated: Navigated =
+            match self.bidi.post("browsingContext.navigate", params)?.read().await {
+                Ok(navigated) => navigated,
+                Err(error) => return failed(error).map_err(|error| self.meaning(error)),
+            };
+        let Some(navigation) = navigated.navigation else {
+            return Ok(NavigationStart::SameDocument);
         };
-        let Some(navigation) = navigated.navigation else { return Ok(NavigationStart::SameDocument) };
         Ok(match lock(&self.state).frames.came_to(&self.id, &navigation) {
             Came::Download => NavigationStart::Download,
             Came::Within => NavigationStart::SameDocument,
@@ -452,11 +473,20 @@ impl Page for FirefoxPage {
         })
     }
 
-    async fn evaluate(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Value> {
+    async fn evaluate(
+        &self,
+        frame: &FrameId,
+        world: World,
+        expression: &str,
+    ) -> EngineResult<Value> {
         self.script(frame, world, expression).await?.json()
     }
 
-    async fn content_frame(&self, frame: &FrameId, reference: &str) -> EngineResult<Option<FrameId>> {
+    async fn content_frame(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+    ) -> EngineResult<Option<FrameId>> {
         let look = format!("{}?.contentWindow ?? null", element_expression(reference));
         let remote = self.script(frame, World::Isolated, &look).await?;
         Ok(remote.window().map(Into::into))
@@ -466,13 +496,19 @@ impl Page for FirefoxPage {
         true
     }
 
-    async fn hand_over_roots(&self, frame: &FrameId, hosts: &str, take: &str) -> EngineResult<bool> {
+    async fn hand_over_roots(
+        &self,
+        frame: &FrameId,
+        hosts: &str,
+        take: &str,
+    ) -> EngineResult<bool> {
         self.look_into_roots(frame, hosts, take).await
     }
 
     async fn title(&self) -> EngineResult<String> {
-        let told =
-            self.ask("telling the title", "start Firefox with --remote-allow-system-access", "title").await?;
+        let told = self
+            .ask("telling the title", "start Firefox with --remote-allow-system-access", "title")
+            .await?;
         Ok(told.as_str().unwrap_or_default().to_owned())
     }
 
@@ -542,7 +578,8 @@ impl Page for FirefoxPage {
             match part {
                 Typed::Keys(actions) => self.perform(&frame, actions).await?,
                 Typed::Text(text) => {
-                    let insert = format!("document.execCommand('insertText', false, {})", json!(text));
+                    let insert =
+                        format!("document.execCommand('insertText', false, {})", json!(text));
                     self.script(&frame, World::Isolated, &insert).await?;
                 }
             }
@@ -551,8 +588,11 @@ impl Page for FirefoxPage {
     }
 
     async fn intercept_drags(&self, on: bool) -> EngineResult<()> {
-        let call =
-            if on { format!("{DRAG}; __troupeDrags.watch()") } else { "__troupeDrags?.end()".to_owned() };
+        let call = if on {
+            format!("{DRAG}; __troupeDrags.watch()")
+        } else {
+            "__troupeDrags?.end()".to_owned()
+        };
         let frames = lock(&self.state).frames.all();
         for frame in frames {
             match self.script(&frame, World::Isolated, &call).await {
@@ -579,7 +619,8 @@ impl Page for FirefoxPage {
         };
         // A frame that is gone has no drag, and a page that is gone holds no button.
         for frame in &frames {
-            let _ = self.post_script(frame, World::Isolated, "void globalThis.__troupeDrags?.end()");
+            let _ =
+                self.post_script(frame, World::Isolated, "void globalThis.__troupeDrags?.end()");
         }
         if held & 1 != 0 {
             let button = MouseButton::Left;
@@ -594,23 +635,31 @@ impl Page for FirefoxPage {
         }
     }
 
-    async fn set_files(&self, frame: &FrameId, reference: &str, files: &[PathBuf]) -> EngineResult<()> {
+    async fn set_files(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+        files: &[PathBuf],
+    ) -> EngineResult<()> {
         let node = self.node(frame, &element_expression(reference)).await?;
-        let params = json!({"context": frame, "element": {"sharedId": node}, "files": names(files)});
+        let params =
+            json!({"context": frame, "element": {"sharedId": node}, "files": names(files)});
         self.run("input.setFiles", params).await
     }
 
     async fn choose_files(&self, chooser: &FileChooser, files: &[PathBuf]) -> EngineResult<()> {
         let node = chooser.input.and_then(|number| lock(&self.state).choosers.input(number));
         let node = node.ok_or(EngineError::DocumentGone)?;
-        let params = json!({"context": chooser.frame, "element": {"sharedId": node}, "files": names(files)});
+        let params =
+            json!({"context": chooser.frame, "element": {"sharedId": node}, "files": names(files)});
         self.run("input.setFiles", params).await
     }
 
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
         self.expect_history_entry(0).await?;
         if ignore_cache {
-            let instead = "reload without ignoreCache, or start Firefox with --remote-allow-system-access";
+            let instead =
+                "reload without ignoreCache, or start Firefox with --remote-allow-system-access";
             return self.ask("reloading past the cache", instead, "reloadFresh").await.map(drop);
         }
         if let Some(sent) = self.system.tell(&self.system_call("reload"))? {
@@ -629,14 +678,17 @@ impl Page for FirefoxPage {
         let before = lock(&self.state).frames.standing(&self.id);
         let params = json!({"context": self.id, "delta": entries});
         match self.bidi.post("browsingContext.traverseHistory", params)?.raw().await {
-            Err(WireError::Refused { code, .. }) if code == "no such history entry" => return Ok(false),
+            Err(WireError::Refused { code, .. }) if code == "no such history entry" => {
+                return Ok(false);
+            }
             Err(error) => drop(failed(error).map_err(|error| self.meaning(error))?),
             Ok(_) => {}
         }
         // Navigations within a document are not always reported. Firefox's error page has the URL of the failed
         // document, and exists before it is reported.
         if lock(&self.state).frames.standing(&self.id) == before
-            && let Ok(Value::String(url)) = self.evaluate(&self.id, World::Isolated, "location.href").await
+            && let Ok(Value::String(url)) =
+                self.evaluate(&self.id, World::Isolated, "location.href").await
         {
             self.moved(&self.id, url);
         }
@@ -655,10 +707,13 @@ impl Page for FirefoxPage {
             "context": self.id, "origin": if whole { "document" } else { "viewport" }, "format": format,
         });
         if let Some(Area { x, y, width, height }) = shot.clip {
-            params["clip"] = json!({"type": "box", "x": x, "y": y, "width": width, "height": height});
+            params["clip"] =
+                json!({"type": "box", "x": x, "y": y, "width": width, "height": height});
         }
-        let captured =
-            tokio::time::timeout(SHOT_TIMEOUT, self.bidi.call("browsingContext.captureScreenshot", params));
+        let captured = tokio::time::timeout(
+            SHOT_TIMEOUT,
+            self.bidi.call("browsingContext.captureScreenshot", params),
+        );
         let captured: Captured = captured
             .await
             .map_err(|_| EngineError::TimedOut(SHOT_TIMEOUT))?
@@ -668,7 +723,8 @@ impl Page for FirefoxPage {
 
     async fn pdf(&self) -> EngineResult<String> {
         let params = json!({"context": self.id, "background": true});
-        let printed = tokio::time::timeout(PRINT_TIMEOUT, self.bidi.call("browsingContext.print", params));
+        let printed =
+            tokio::time::timeout(PRINT_TIMEOUT, self.bidi.call("browsingContext.print", params));
         let printed: Captured = printed
             .await
             .map_err(|_| EngineError::TimedOut(PRINT_TIMEOUT))?
@@ -685,7 +741,10 @@ impl Page for FirefoxPage {
     }
 
     async fn close(&self) -> EngineResult<()> {
-        match self.run("browsingContext.close", json!({"context": self.id, "promptUnload": false})).await {
+        match self
+            .run("browsingContext.close", json!({"context": self.id, "promptUnload": false}))
+            .await
+        {
             // It was gone already.
             Err(EngineError::PageGone | EngineError::DocumentGone) | Ok(()) => Ok(()),
             Err(error) => Err(error),
@@ -700,7 +759,8 @@ mod tests {
     #[test]
     fn only_the_inputs_of_the_last_file_choosers_are_kept() {
         let mut choosers = Choosers::default();
-        let numbers: Vec<i64> = (0..1000).map(|number| choosers.opened(format!("input {number}"))).collect();
+        let numbers: Vec<i64> =
+            (0..1000).map(|number| choosers.opened(format!("input {number}"))).collect();
         assert_eq!(choosers.inputs.len(), MOST_CHOOSERS);
         assert_eq!(choosers.input(numbers[999]).as_deref(), Some("input 999"));
         assert_eq!(choosers.input(numbers[0]), None);

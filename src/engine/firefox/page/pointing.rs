@@ -8,7 +8,8 @@ use tokio::sync::oneshot;
 
 use super::{FirefoxPage, lock};
 use crate::engine::{
-    EngineError, EngineResult, FrameId, MouseButton, MouseEvent, Press, Pressing, ScriptCall, World, actions,
+    EngineError, EngineResult, FrameId, MouseButton, MouseEvent, Press, Pressing, ScriptCall,
+    World, actions,
     firefox::{
         document_gone, meaning,
         system::Step,
@@ -66,11 +67,13 @@ impl FirefoxPage {
             return Ok(None);
         }
         // The place is filled in there.
-        let Some(events) = self.as_seen_there(&MouseEvent::clicks((0.0, 0.0), MouseButton::Left, clicks, 0))
+        let Some(events) =
+            self.as_seen_there(&MouseEvent::clicks((0.0, 0.0), MouseButton::Left, clicks, 0))
         else {
             return Ok(None);
         };
-        let ((looked, have_looked), (pressed, have_pressed)) = (oneshot::channel(), oneshot::channel());
+        let ((looked, have_looked), (pressed, have_pressed)) =
+            (oneshot::channel(), oneshot::channel());
         let number = {
             let mut presses = lock(&self.presses);
             presses.last += 1;
@@ -130,7 +133,8 @@ impl FirefoxPage {
         let mut presses = lock(&self.presses);
         match step {
             Step::Looked { looked, pressing } => {
-                let looking = presses.under_way.get_mut(&number).and_then(|press| press.looked.take());
+                let looking =
+                    presses.under_way.get_mut(&number).and_then(|press| press.looked.take());
                 if let (Some(looking), Some(looked)) = (looking, looked) {
                     let _ = looking.send((looked, pressing));
                 }
@@ -155,7 +159,8 @@ impl FirefoxPage {
             let found = self.script(frame, World::Isolated, &look).await?.items();
             let [window, x, y] = found.as_slice() else { break };
             let Some(inner) = window.window() else { break };
-            let number = |remote: &Remote| remote.json().map(|number| number.as_f64().unwrap_or_default());
+            let number =
+                |remote: &Remote| remote.json().map(|number| number.as_f64().unwrap_or_default());
             frames.push((inner.into(), (number(x)?, number(y)?)));
         }
         Ok(frames)
@@ -164,7 +169,10 @@ impl FirefoxPage {
     /// The frame that input at a point of the viewport is sent to, and the point in its viewport: the outermost frame of the
     /// process that has the innermost one. Input does not find its way into frames of other processes, and within a process
     /// only that frame's coordinates are free of transforms.
-    pub(super) async fn input_frame_at(&self, point: (f64, f64)) -> EngineResult<(FrameId, (f64, f64))> {
+    pub(super) async fn input_frame_at(
+        &self,
+        point: (f64, f64),
+    ) -> EngineResult<(FrameId, (f64, f64))> {
         let mut frames = self.frames_at(point).await?;
         let Some(innermost) = frames.pop() else { return Ok((self.id.clone(), point)) };
         if frames.is_empty() {
@@ -195,7 +203,11 @@ impl FirefoxPage {
     /// Makes the page consider itself active, because another page in its process may have become active since. The
     /// focus stays in `focused`, the frame that has it. The command is not awaited.
     pub(super) fn focus(&self, focused: &FrameId) {
-        let _ = self.post_script(focused, World::Isolated, "document.hasFocus() || void window.focus()");
+        let _ = self.post_script(
+            focused,
+            World::Isolated,
+            "document.hasFocus() || void window.focus()",
+        );
     }
 
     /// Moves or drops the dragged data of the page. The drag stays in the frame where it began.
@@ -248,12 +260,20 @@ impl FirefoxPage {
                 }));
             };
             match *event {
-                MouseEvent::Move { modifiers: 0, .. } => add("mousemove", actions::place(event), 0, held, 0),
+                MouseEvent::Move { modifiers: 0, .. } => {
+                    add("mousemove", actions::place(event), 0, held, 0)
+                }
                 MouseEvent::Down { button, clicks, modifiers: 0, .. } => {
                     held |= flag(button);
                     add("mousedown", actions::place(event), actions::button(button), held, clicks);
                     if button == MouseButton::Right {
-                        add("contextmenu", actions::place(event), actions::button(button), held, clicks);
+                        add(
+                            "contextmenu",
+                            actions::place(event),
+                            actions::button(button),
+                            held,
+                            clicks,
+                        );
                     }
                 }
                 MouseEvent::Up { button, clicks, modifiers: 0, .. } => {

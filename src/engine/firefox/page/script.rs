@@ -6,11 +6,11 @@ use super::{FirefoxPage, lock};
 use crate::{
     engine::{
         EngineError, EngineResult, FrameId, World,
+        connection::Sent,
         firefox::{
             meaning,
             value::{Outcome, Remote},
         },
-        wire::Sent,
     },
     offload,
 };
@@ -26,7 +26,12 @@ fn target(frame: &FrameId, world: World) -> Value {
 }
 
 impl FirefoxPage {
-    pub(super) fn post_script(&self, frame: &FrameId, world: World, expression: &str) -> EngineResult<Sent> {
+    pub(super) fn post_script(
+        &self,
+        frame: &FrameId,
+        world: World,
+        expression: &str,
+    ) -> EngineResult<Sent> {
         let params = json!({
             "expression": expression,
             "target": target(frame, world),
@@ -76,7 +81,8 @@ impl FirefoxPage {
             "serializationOptions": {"maxDomDepth": 0, "maxObjectDepth": 1, "includeShadowTree": "all"},
         });
         let sent = self.bidi.post("script.evaluate", look)?;
-        let outcome: Outcome = sent.read().await.map_err(meaning).map_err(|error| self.meaning(error))?;
+        let outcome: Outcome =
+            sent.read().await.map_err(meaning).map_err(|error| self.meaning(error))?;
         let pairs: Vec<Value> = outcome
             .remote()?
             .items()
@@ -96,7 +102,8 @@ impl FirefoxPage {
             "awaitPromise": false,
         });
         let sent = self.bidi.post("script.callFunction", call)?;
-        let outcome: Outcome = sent.read().await.map_err(meaning).map_err(|error| self.meaning(error))?;
+        let outcome: Outcome =
+            sent.read().await.map_err(meaning).map_err(|error| self.meaning(error))?;
         outcome.remote().map(|_| true)
     }
 }

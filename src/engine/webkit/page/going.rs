@@ -43,7 +43,10 @@ impl WebkitPage {
             shared.note_cookies(&mut turn, self).await;
             plain(self.at_top(&mut turn).await)?;
             lock(&self.frames).sent_to(url);
-            self.emit(PageEvent::NavigationRequested { frame: self.handle.clone(), document: None });
+            self.emit(PageEvent::NavigationRequested {
+                frame: self.handle.clone(),
+                document: None,
+            });
             if by_entry || !REPLACING.iter().any(|scheme| url.starts_with(scheme)) {
                 plain(turn.send(Command::NavigateTo(url.into())).await)?;
             } else {
@@ -59,7 +62,11 @@ impl WebkitPage {
                 let mut turn = shared.driver.turn().await;
                 match self.here_by_now(&mut turn).await? {
                     None => {}
-                    Some(here) if before.as_ref().is_none_or(|before| before.document != here.document) => {
+                    Some(here)
+                        if before
+                            .as_ref()
+                            .is_none_or(|before| before.document != here.document) =>
+                    {
                         return Ok(match here.failure {
                             Some(reason) => NavigationStart::Failed { reason },
                             None => NavigationStart::Document(here.document),
@@ -78,7 +85,9 @@ impl WebkitPage {
                             }
                             let since = *nowhere.get_or_insert_with(Instant::now);
                             if since.elapsed() > DOWNLOAD {
-                                return Ok(NavigationStart::Failed { reason: "net::ERR_ABORTED".to_owned() });
+                                return Ok(NavigationStart::Failed {
+                                    reason: "net::ERR_ABORTED".to_owned(),
+                                });
                             }
                         }
                     }
@@ -95,7 +104,12 @@ impl WebkitPage {
             Ok(Asked::Told(_)) => {
                 let frames = lock(&self.frames);
                 let (at_rest, failure) = (!frames.is_heading(), frames.failure());
-                Ok(frames.document().map(|(document, url)| Here { document, url, at_rest, failure }))
+                Ok(frames.document().map(|(document, url)| Here {
+                    document,
+                    url,
+                    at_rest,
+                    failure,
+                }))
             }
             Ok(_) | Err(EngineError::DocumentGone) => Ok(None),
             Err(error) => Err(error),

@@ -102,7 +102,9 @@ impl WebkitPage {
 
     /// Whether an operation is pending whose result only polling shows.
     pub fn wants_a_look(&self) -> bool {
-        lock(&self.frames).is_busy() || self.stops.load(Ordering::Acquire) || lock(&self.released).is_some()
+        lock(&self.frames).is_busy()
+            || self.stops.load(Ordering::Acquire)
+            || lock(&self.released).is_some()
     }
 
     /// Where it is, or is on its way to.
@@ -157,7 +159,9 @@ impl WebkitPage {
             Ok(Ok(_) | Err(EngineError::DocumentGone)) => {}
             // The next look is soon: the page is on its way elsewhere.
             Err(_) => return,
-            Ok(Err(error)) => tracing::trace!(%error, page = &*self.handle, "the page cannot be looked at"),
+            Ok(Err(error)) => {
+                tracing::trace!(%error, page = &*self.handle, "the page cannot be looked at")
+            }
         }
         let asking = lock(&self.frames).asking();
         for frame in asking {
@@ -216,7 +220,8 @@ impl WebkitPage {
     async fn release(&self, turn: &mut Turn<'_>) -> Outcome<()> {
         let Some((x, y)) = lock(&self.released).take() else { return Ok(()) };
         let up = MouseEvent::Up { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 };
-        let mut actions = actions::mouse(&[MouseEvent::Move { x, y, modifiers: 0 }, up], (0.0, 0.0));
+        let mut actions =
+            actions::mouse(&[MouseEvent::Move { x, y, modifiers: 0 }, up], (0.0, 0.0));
         in_whole_pixels(&mut actions);
         self.at_top(turn).await?;
         turn.send(Command::PerformActions(Actions::from(actions))).await.map(drop)
@@ -234,7 +239,9 @@ impl WebkitPage {
         };
         match done.await {
             // A script of the page may have closed it.
-            Ok(_) | Err(Trouble::Failed(EngineError::PageGone)) => self.look_after(&shared, &mut turn).await,
+            Ok(_) | Err(Trouble::Failed(EngineError::PageGone)) => {
+                self.look_after(&shared, &mut turn).await
+            }
             Err(Trouble::Dialog(text)) => {
                 self.dialog_opened(&text);
                 Ok(())
@@ -299,11 +306,20 @@ impl Page for WebkitPage {
     }
 
     /// Both worlds are one here.
-    async fn evaluate(&self, frame: &FrameId, _world: World, expression: &str) -> EngineResult<Value> {
+    async fn evaluate(
+        &self,
+        frame: &FrameId,
+        _world: World,
+        expression: &str,
+    ) -> EngineResult<Value> {
         self.run(frame, expression).await
     }
 
-    async fn content_frame(&self, frame: &FrameId, reference: &str) -> EngineResult<Option<FrameId>> {
+    async fn content_frame(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+    ) -> EngineResult<Option<FrameId>> {
         let expression = element_expression(reference);
         let number = self.frame_number(frame, &expression).await?;
         if number == 0 {
@@ -311,7 +327,9 @@ impl Page for WebkitPage {
         }
         let shared = self.shared()?;
         let mut turn = shared.free_turn().await;
-        let Some(element) = self.element(&mut turn, frame, &expression).await? else { return Ok(None) };
+        let Some(element) = self.element(&mut turn, frame, &expression).await? else {
+            return Ok(None);
+        };
         self.enter(&mut turn, frame, number, &element).await
     }
 
@@ -388,7 +406,8 @@ impl Page for WebkitPage {
                 Typed::Keys(actions) => self.perform(actions).await?,
                 Typed::Text(text) => {
                     let focus = lock(&self.focus).clone();
-                    let insert = format!("document.execCommand('insertText', false, {})", json!(text));
+                    let insert =
+                        format!("document.execCommand('insertText', false, {})", json!(text));
                     self.run(&focus, &insert).await?;
                 }
             }
@@ -416,7 +435,12 @@ impl Page for WebkitPage {
         }
     }
 
-    async fn set_files(&self, frame: &FrameId, reference: &str, files: &[PathBuf]) -> EngineResult<()> {
+    async fn set_files(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+        files: &[PathBuf],
+    ) -> EngineResult<()> {
         let shared = self.shared()?;
         let mut turn = shared.free_turn().await;
         let element = self.element(&mut turn, frame, &element_expression(reference)).await?;
@@ -426,7 +450,8 @@ impl Page for WebkitPage {
             .ok_or(EngineError::DocumentGone)?;
         let paths: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let typed = TypingData::from(paths.join("\n"));
-        plain(turn.send(Command::ElementSendKeys(ElementId::from(name.to_owned()), typed)).await).map(drop)
+        plain(turn.send(Command::ElementSendKeys(ElementId::from(name.to_owned()), typed)).await)
+            .map(drop)
     }
 
     async fn choose_files(&self, _chooser: &FileChooser, _files: &[PathBuf]) -> EngineResult<()> {
@@ -471,7 +496,9 @@ impl Page for WebkitPage {
         match turn.send(answer).await {
             Ok(_) => {}
             // It has closed by itself.
-            Err(Trouble::Failed(EngineError::Refused(why))) => tracing::debug!(why, "the dialog was gone"),
+            Err(Trouble::Failed(EngineError::Refused(why))) => {
+                tracing::debug!(why, "the dialog was gone")
+            }
             Err(trouble) => return Err(trouble.error()),
         }
         shared.dialog_closed();

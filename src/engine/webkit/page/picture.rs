@@ -29,7 +29,8 @@ impl WebkitPage {
         let mut turn = shared.free_turn().await;
         plain(self.at_top(&mut turn).await)?;
         let measured = plain(turn.script(MEASURE.to_owned()).await)?;
-        let [left, top, width, height] = [0, 1, 2, 3].map(|at| measured[at].as_f64().unwrap_or_default());
+        let [left, top, width, height] =
+            [0, 1, 2, 3].map(|at| measured[at].as_f64().unwrap_or_default());
         let (wide, high) = shared.viewport();
         let (view_width, view_height) = (wide as f64, high as f64);
         let whole = Area { x: 0.0, y: 0.0, width, height };
@@ -44,7 +45,10 @@ impl WebkitPage {
         if in_view {
             return encode(cut(taken(&mut turn).await?, area, (left, top)), &shot);
         }
-        let size = (width.max(view_width).min(LARGEST) as i64, height.max(view_height).min(LARGEST) as i64);
+        let size = (
+            width.max(view_width).min(LARGEST) as i64,
+            height.max(view_height).min(LARGEST) as i64,
+        );
         shared.resize(&mut turn, size).await?;
         let picture = async {
             // Where a document is larger still it is scrolled.
@@ -63,7 +67,8 @@ impl WebkitPage {
 async fn taken(turn: &mut Turn<'_>) -> EngineResult<DynamicImage> {
     let taken = plain(turn.send(Command::TakeScreenshot).await)?;
     let data = taken.as_str().unwrap_or_default();
-    let unreadable = |error: String| EngineError::Refused(format!("the picture cannot be read: {error}"));
+    let unreadable =
+        |error: String| EngineError::Refused(format!("the picture cannot be read: {error}"));
     offload::in_place(data.len(), || {
         let bytes = STANDARD.decode(data).map_err(|error| unreadable(error.to_string()))?;
         image::load_from_memory_with_format(&bytes, Format::Png)
@@ -91,6 +96,7 @@ fn encode_here(picture: DynamicImage, shot: &Shot) -> EngineResult<String> {
             picture.to_rgb8().write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, quality))
         }
     };
-    written.map_err(|error| EngineError::Refused(format!("the picture cannot be written: {error}")))?;
+    written
+        .map_err(|error| EngineError::Refused(format!("the picture cannot be written: {error}")))?;
     Ok(STANDARD.encode(bytes.into_inner()))
 }

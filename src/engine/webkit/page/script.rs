@@ -88,9 +88,12 @@ impl WebkitPage {
     }
 
     /// The number of the frame in the element that `expression` gives; 0 where it is none.
-    pub(super) async fn frame_number(&self, frame: &FrameId, expression: &str) -> EngineResult<u64> {
-        const NUMBER: &str =
-            "() => { const element = __given(); return element?.contentWindow ? number(element) : 0; }";
+    pub(super) async fn frame_number(
+        &self,
+        frame: &FrameId,
+        expression: &str,
+    ) -> EngineResult<u64> {
+        const NUMBER: &str = "() => { const element = __given(); return element?.contentWindow ? number(element) : 0; }";
         Ok(self.run_in(frame, expression, NUMBER).await?.as_u64().unwrap_or_default())
     }
 
@@ -100,7 +103,8 @@ impl WebkitPage {
         let wait = if *frame == self.handle { SLICE } else { 0 };
         let poll = format!("return poll({slot}, {wait});");
         let run = format!("return run({slot}, {wait}, {made});");
-        let (mut given, mut body) = (format!("const __given = () => (\n{expression}\n); "), run.as_str());
+        let (mut given, mut body) =
+            (format!("const __given = () => (\n{expression}\n); "), run.as_str());
         // Why it is no expression, where it may be statements.
         let mut unreadable: Option<String> = None;
         let shared = self.shared()?;
@@ -133,7 +137,12 @@ impl WebkitPage {
     }
 
     /// Runs `body` in `frame`, and applies the state of the page that it returns.
-    pub(super) async fn ask(&self, turn: &mut Turn<'_>, frame: &FrameId, body: &str) -> EngineResult<Asked> {
+    pub(super) async fn ask(
+        &self,
+        turn: &mut Turn<'_>,
+        frame: &FrameId,
+        body: &str,
+    ) -> EngineResult<Asked> {
         self.ask_of(turn, frame, "", body).await
     }
 
@@ -198,12 +207,14 @@ impl WebkitPage {
                 Err(_) => None,
             };
             let events = lock(&self.frames).seen_at_top(place, heading.as_deref());
-            let stopped = events.iter().any(|event| matches!(event, PageEvent::LoadingStopped { .. }));
+            let stopped =
+                events.iter().any(|event| matches!(event, PageEvent::LoadingStopped { .. }));
             if stopped && let Some(shared) = self.shared.upgrade() {
                 // The navigation became a download.
                 shared.tell_downloads();
             }
-            let begun = events.iter().any(|event| matches!(event, PageEvent::NavigationRequested { .. }));
+            let begun =
+                events.iter().any(|event| matches!(event, PageEvent::NavigationRequested { .. }));
             self.emit_all(events);
             if begun && let Some(shared) = self.shared.upgrade() {
                 shared.wake();
@@ -245,7 +256,8 @@ impl WebkitPage {
         let mut frame = self.handle.clone();
         for _ in 0..MAX_DEPTH {
             *lock(&self.focus) = frame.clone();
-            let Asked::Told(answer) = self.ask(turn, &frame, "return tell(value(focusedFrame()));").await?
+            let Asked::Told(answer) =
+                self.ask(turn, &frame, "return tell(value(focusedFrame()));").await?
             else {
                 break;
             };
@@ -264,7 +276,10 @@ impl WebkitPage {
         };
         let listed = async {
             turn.at(&self.handle, &way).await?;
-            turn.script(format!("{PAGE}return windows().map((element) => [number(element), element]);")).await
+            turn.script(format!(
+                "{PAGE}return windows().map((element) => [number(element), element]);"
+            ))
+            .await
         };
         let Ok(listed) = listed.await else { return Ok(()) };
         for entry in listed.as_array().into_iter().flatten() {

@@ -59,15 +59,16 @@ async fn exchange(shared: &Shared, given: Value) -> Result<(Exchange, usize), Re
         if Uuid::parse_str(id).is_err() {
             return Err(unreadable(format!("`request_id` must be a UUID, not `{id}`")));
         }
-        let before = registry.recorded(id).await.map_err(|error| forms::failed(error, false, None))?;
+        let before =
+            registry.recorded(id).await.map_err(|error| forms::failed(error, false, None))?;
         if before.is_some() {
             return Err(Refusal::Taken(id.clone()));
         }
     }
     // Their parameters must be known. If they are not available, the call reports it.
     let _ = registry.passed_tools().await;
-    let arguments =
-        arguments(registry, &tool, session_id.clone(), params.unwrap_or_default()).map_err(unreadable)?;
+    let arguments = arguments(registry, &tool, session_id.clone(), params.unwrap_or_default())
+        .map_err(unreadable)?;
     let begun: DateTime<Utc> = SystemTime::now().into();
     let outcome = super::call(shared, &tool, Value::Object(arguments), request_id).await?;
     let no_browser = registry.manager().browser_failure().is_some();
@@ -78,7 +79,10 @@ async fn exchange(shared: &Shared, given: Value) -> Result<(Exchange, usize), Re
         session_id: outcome.session_id.or(session_id),
         status: Status::Success,
         timestamp: iso8601(begun),
-        metadata: outcome.recorded.as_ref().map_or(Metadata { tool, ..Metadata::default() }, metadata),
+        metadata: outcome
+            .recorded
+            .as_ref()
+            .map_or(Metadata { tool, ..Metadata::default() }, metadata),
         error: None,
         error_code: None,
         details: Map::new(),
@@ -95,7 +99,9 @@ async fn exchange(shared: &Shared, given: Value) -> Result<(Exchange, usize), Re
             let full = registry.manager().config().responses == Responses::Full;
             exchange.result = full.then(|| {
                 let mut value = answer.into_value();
-                offload::in_place(bytes, || times::rewrite_result(&exchange.metadata.tool, &mut value));
+                offload::in_place(bytes, || {
+                    times::rewrite_result(&exchange.metadata.tool, &mut value)
+                });
                 value
             });
         }
@@ -136,7 +142,8 @@ fn arguments(
 
 fn told(recorded: Recorded) -> Exchange {
     let call = &recorded.call;
-    let at = i64::try_from(call.at).ok().and_then(DateTime::from_timestamp_millis).unwrap_or_default();
+    let at =
+        i64::try_from(call.at).ok().and_then(DateTime::from_timestamp_millis).unwrap_or_default();
     Exchange {
         status: match call.success {
             Some(true) => Status::Success,

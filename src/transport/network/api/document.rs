@@ -41,7 +41,11 @@ pub(super) fn of(registry: &Registry, base_path: &str) -> Value {
     );
     for operation in operations::offered(registry) {
         if let Some(tool) = operation.row(registry) {
-            add(operation.path, &operation.method.as_str().to_lowercase(), asking(registry, operation, tool));
+            add(
+                operation.path,
+                &operation.method.as_str().to_lowercase(),
+                asking(registry, operation, tool),
+            );
         }
     }
     let mut document = json!({
@@ -181,8 +185,7 @@ fn links(registry: &Registry, id: &'static str) -> Value {
     let name = snake_case(id);
     let there = operations::offered(registry).filter(|operation| operation.named == Some(id));
     let ids = there.map(|operation| operation.id).chain((id == CALL).then_some(SHOW));
-    let link =
-        |to: &str| json!({"operationId": to, "parameters": {&name: format!("$response.body#/{name}")}});
+    let link = |to: &str| json!({"operationId": to, "parameters": {&name: format!("$response.body#/{name}")}});
     Value::Object(ids.map(|to| (to.to_owned(), link(to))).collect())
 }
 
@@ -213,7 +216,8 @@ fn close(schema: &mut Value) {
     if let Some(items) = map.get_mut("items") {
         close(items);
     }
-    let required: Vec<Value> = map.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let required: Vec<Value> =
+        map.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let Some(properties) = map.get_mut("properties").and_then(Value::as_object_mut) else { return };
     for (name, property) in properties.iter_mut() {
         close(property);
@@ -312,7 +316,8 @@ mod tests {
 
     #[test]
     fn a_tool_that_is_not_offered_is_not_described() {
-        let document = document(Config { no_tools: vec!["create_session".to_owned()], ..Config::default() });
+        let document =
+            document(Config { no_tools: vec!["create_session".to_owned()], ..Config::default() });
         assert!(document["paths"]["/api/sessions"]["post"].is_null());
         assert!(document["paths"]["/api/sessions"]["get"].is_object());
         assert!(!document.to_string().contains("create_session\""));

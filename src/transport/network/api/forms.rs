@@ -98,7 +98,9 @@ impl From<UnknownTool> for Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let (status, error, message, details) = match self {
-            Self::Unreadable(message) => (StatusCode::BAD_REQUEST, "INVALID_REQUEST", message, Map::new()),
+            Self::Unreadable(message) => {
+                (StatusCode::BAD_REQUEST, "INVALID_REQUEST", message, Map::new())
+            }
             Self::MediaType => (
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "UNSUPPORTED_MEDIA_TYPE",
@@ -132,8 +134,9 @@ impl IntoResponse for Refusal {
                 details.insert("retryable".to_owned(), json!(error.retryable));
                 details.extend(ref_id.map(|id| ("ref_id".to_owned(), json!(id))));
                 details.extend(error.session_id.map(|id| ("session_id".to_owned(), json!(id))));
-                details
-                    .extend(error.suggestion.map(|suggestion| ("suggestion".to_owned(), json!(suggestion))));
+                details.extend(
+                    error.suggestion.map(|suggestion| ("suggestion".to_owned(), json!(suggestion))),
+                );
                 (status, error.code.as_str(), error.message, details)
             }
         };
@@ -166,7 +169,9 @@ pub(super) fn ran(outcome: Outcome, no_browser: bool) -> Result<Outcome, Refusal
     let status = outcome.result.as_ref().err().and_then(|error| refused(error.code, no_browser));
     let ref_id = outcome.recorded_id();
     match (status, outcome) {
-        (Some(status), Outcome { result: Err(error), .. }) => Err(Refusal::Failed { error, status, ref_id }),
+        (Some(status), Outcome { result: Err(error), .. }) => {
+            Err(Refusal::Failed { error, status, ref_id })
+        }
         (_, outcome) => Ok(outcome),
     }
 }
@@ -209,9 +214,10 @@ pub(super) fn snake_case(name: &str) -> String {
 /// A tool's facts under seed 002's names.
 pub(super) fn snake_cased(value: Value) -> Value {
     match value {
-        Value::Object(fields) => {
-            fields.into_iter().map(|(name, value)| (snake_case(&name), snake_cased(value))).collect()
-        }
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, value)| (snake_case(&name), snake_cased(value)))
+            .collect(),
         Value::Array(list) => list.into_iter().map(snake_cased).collect(),
         value => value,
     }
@@ -223,9 +229,9 @@ mod tests {
 
     #[test]
     fn facts_have_the_names_of_the_seed_all_the_way_down() {
-        let facts = json!({"sessions": [{"sessionId": "a", "pages": [{"pageId": "page-1", "url": "x"}]}]});
-        let expected =
-            json!({"sessions": [{"session_id": "a", "pages": [{"page_id": "page-1", "url": "x"}]}]});
+        let facts =
+            json!({"sessions": [{"sessionId": "a", "pages": [{"pageId": "page-1", "url": "x"}]}]});
+        let expected = json!({"sessions": [{"session_id": "a", "pages": [{"page_id": "page-1", "url": "x"}]}]});
         assert_eq!(snake_cased(facts), expected);
     }
 }

@@ -59,7 +59,8 @@ async fn call(
     ref_id: Option<String>,
 ) -> Result<Outcome, Refusal> {
     let connection = Arc::new(Connection::overseer());
-    let invocation = Invocation { whole: true, ref_id, ..Invocation::new(connection, tool, arguments) };
+    let invocation =
+        Invocation { whole: true, ref_id, ..Invocation::new(connection, tool, arguments) };
     tokio::select! {
         biased;
         () = shared.stop.cancelled() => Err(Refusal::Stopping),
@@ -68,16 +69,23 @@ async fn call(
 }
 
 /// The JSON object that a request holds; an empty body is an empty one.
-async fn object(shared: &Shared, headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, Response> {
+async fn object(
+    shared: &Shared,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Map<String, Value>, Response> {
     let taken = request::body(headers, body, shared.request_timeout).await;
     let taken = taken.map_err(IntoResponse::into_response)?;
     if taken.is_empty() {
         return Ok(Map::new());
     }
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind =
+        headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
         return Err(Refusal::MediaType.into_response());
     }
     let read = offload::in_place(taken.len(), || serde_json::from_slice(&taken));
-    read.map_err(|error| Refusal::Unreadable(format!("the body is no JSON object: {error}")).into_response())
+    read.map_err(|error| {
+        Refusal::Unreadable(format!("the body is no JSON object: {error}")).into_response()
+    })
 }

@@ -134,10 +134,13 @@ impl Operation {
         let required = tool.input["required"].as_array();
         let properties = tool.input["properties"].as_object().into_iter().flatten();
         let named = self.named;
-        properties.filter(move |(name, _)| Some(name.as_str()) != named).map(move |(name, schema)| {
-            let required = required.is_some_and(|required| required.iter().any(|required| required == name));
-            (name.as_str(), schema, required)
-        })
+        properties.filter(move |(name, _)| Some(name.as_str()) != named).map(
+            move |(name, schema)| {
+                let required = required
+                    .is_some_and(|required| required.iter().any(|required| required == name));
+                (name.as_str(), schema, required)
+            },
+        )
     }
 
     pub fn route(&'static self) -> MethodRouter<Shared> {
@@ -172,10 +175,14 @@ impl Operation {
     fn asked(&self, tool: &'static Tool, query: &str) -> Map<String, Value> {
         let mut arguments = Map::new();
         for (name, text) in url::form_urlencoded::parse(query.as_bytes()) {
-            let known = self.parameters(tool).find(|(known, ..)| *known == name || snake_case(known) == name);
+            let known = self
+                .parameters(tool)
+                .find(|(known, ..)| *known == name || snake_case(known) == name);
             let kind = known.and_then(|(_, schema, _)| schema["type"].as_str());
             let value = match kind {
-                Some("integer" | "number" | "boolean") => serde_json::from_str(&text).unwrap_or_default(),
+                Some("integer" | "number" | "boolean") => {
+                    serde_json::from_str(&text).unwrap_or_default()
+                }
                 _ => Value::Null,
             };
             let value = if value.is_null() { json!(text) } else { value };
@@ -207,7 +214,8 @@ impl Operation {
             }
             (Ok(answer @ Answer::Pictured { .. }), Some(field)) => {
                 let mut content = answer.into_value();
-                let (text, images) = (content["text"].take(), snake_cased(content["images"].take()));
+                let (text, images) =
+                    (content["text"].take(), snake_cased(content["images"].take()));
                 let named = self.named.map(|named| (snake_case(named), arguments[named].clone()));
                 let fields = [(field.to_owned(), text), ("images".to_owned(), images)];
                 named.into_iter().chain(fields).collect()

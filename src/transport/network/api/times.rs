@@ -21,7 +21,8 @@ pub(super) fn rewrite(schema: &Value, value: &mut Value) {
     match value {
         Value::Number(number) if is_time(schema) => {
             #[expect(clippy::cast_possible_truncation, reason = "whole milliseconds")]
-            let at = number.as_f64().and_then(|millis| DateTime::from_timestamp_millis(millis as i64));
+            let at =
+                number.as_f64().and_then(|millis| DateTime::from_timestamp_millis(millis as i64));
             if let Some(at) = at {
                 *value = iso8601(at).into();
             }
@@ -52,7 +53,9 @@ fn rewrite_step(step: &mut Value) {
         rewrite_result(&tool, result);
     }
     let error = step.get_mut("error");
-    if let Some(details) = error.and_then(|error| error.get_mut("details")).and_then(Value::as_object_mut) {
+    if let Some(details) =
+        error.and_then(|error| error.get_mut("details")).and_then(Value::as_object_mut)
+    {
         rewrite_details(details);
     }
 }
@@ -66,7 +69,8 @@ pub(super) fn rewrite_details(details: &mut Map<String, Value>) {
 /// Rewrites the schemas of times in `schema`.
 pub(super) fn describe(schema: &mut Value) {
     if is_time(schema) {
-        let description = schema["description"].as_str().unwrap_or_default().replacen(MILLIS, "ISO 8601", 1);
+        let description =
+            schema["description"].as_str().unwrap_or_default().replacen(MILLIS, "ISO 8601", 1);
         *schema = json!({"type": "string", "format": "date-time", "description": description});
         return;
     }
@@ -88,8 +92,7 @@ mod tests {
     #[test]
     fn only_times_are_rewritten() {
         let list = Registry::row("list_sessions").and_then(|tool| tool.output.as_ref()).unwrap();
-        let mut value =
-            json!({"sessions": [{"sessionId": "a", "createdAt": 1_000, "expiresAt": 1_763_899_867_250_u64}]});
+        let mut value = json!({"sessions": [{"sessionId": "a", "createdAt": 1_000, "expiresAt": 1_763_899_867_250_u64}]});
         rewrite(list, &mut value);
         let expected = json!({"sessions": [{
             "sessionId": "a", "createdAt": "1970-01-01T00:00:01.000Z", "expiresAt": "2025-11-23T12:11:07.250Z",
@@ -125,7 +128,8 @@ mod tests {
     fn every_time_of_a_result_is_described_as_one() {
         fn check(tool: &str, name: &str, schema: &Value) {
             let is_number = ["integer", "number"].iter().any(|kind| schema["type"] == *kind);
-            let is_named = name == "at" || name.ends_with("At") || ["startTime", "timestamp"].contains(&name);
+            let is_named =
+                name == "at" || name.ends_with("At") || ["startTime", "timestamp"].contains(&name);
             assert!(!is_number || !is_named || is_time(schema), "{tool}: {name}");
             check_inside(tool, schema);
         }

@@ -123,7 +123,8 @@ impl Upstream {
     }
 
     async fn tunnel(&self, stream: &mut TcpStream, host: &str, port: u16) -> io::Result<()> {
-        let place = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        let place =
+            if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
         let mut request = format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n");
         if let Some(credentials) = &self.credentials {
             request.push_str(&format!("Proxy-Authorization: {}\r\n", credentials.basic()));
@@ -160,16 +161,21 @@ impl Bypass {
             return Some(Self::Net(net));
         }
         let below = entry.strip_prefix("*.").or_else(|| entry.strip_prefix('.'));
-        Some(below.map_or_else(|| Self::Host(entry.clone()), |domain| Self::Below(domain.to_owned())))
+        Some(
+            below
+                .map_or_else(|| Self::Host(entry.clone()), |domain| Self::Below(domain.to_owned())),
+        )
     }
 
     fn fits(&self, host: &str) -> bool {
         match self {
             Self::Host(name) => name == host || name == "*",
-            Self::Below(domain) => {
-                host.strip_suffix(domain.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            Self::Below(domain) => host
+                .strip_suffix(domain.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
+            Self::Net(net) => {
+                host.parse().is_ok_and(|address: std::net::IpAddr| net.contains(&address))
             }
-            Self::Net(net) => host.parse().is_ok_and(|address: std::net::IpAddr| net.contains(&address)),
             Self::Simple => !host.contains(['.', ':']),
         }
     }
@@ -189,11 +195,20 @@ mod tests {
 
     #[test]
     fn what_goes_past_it_is_read_as_browsers_do() {
-        let plain =
-            upstream("proxy.test:3128", ".a.test, *.b.test,c.test;10.0.0.0/8,<local>").unwrap().unwrap();
-        for host in
-            ["localhost", "127.0.0.1", "::1", "x.a.test", "a.test", "b.test", "c.test", "10.1.2.3", "wiki"]
-        {
+        let plain = upstream("proxy.test:3128", ".a.test, *.b.test,c.test;10.0.0.0/8,<local>")
+            .unwrap()
+            .unwrap();
+        for host in [
+            "localhost",
+            "127.0.0.1",
+            "::1",
+            "x.a.test",
+            "a.test",
+            "b.test",
+            "c.test",
+            "10.1.2.3",
+            "wiki",
+        ] {
             assert!(!plain.serves(host), "{host}");
         }
         for host in ["x.c.test", "ba.test", "11.0.0.1", "example.com"] {

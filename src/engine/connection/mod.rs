@@ -210,7 +210,12 @@ impl Wire {
     }
 
     /// Routes the events of `session`, which `parent` has reported: it is forgotten with `parent`.
-    pub fn listen_within(&self, parent: Option<&Arc<str>>, session: &Arc<str>, listener: Arc<dyn Listener>) {
+    pub fn listen_within(
+        &self,
+        parent: Option<&Arc<str>>,
+        session: &Arc<str>,
+        listener: Arc<dyn Listener>,
+    ) {
         let mut routes = lock(&self.inner.routes);
         routes.listeners.insert(Some(session.clone()), listener);
         if let Some(parent) = parent {
@@ -228,14 +233,22 @@ impl Wire {
                 routes.parents.remove(session);
                 listeners.extend(routes.listeners.remove(&Some(session.clone())));
             }
-            let is_gone = |pending: &Pending| pending.session.as_ref().is_some_and(|of| tree.contains(of));
-            let ids: Vec<u64> =
-                routes.pending.iter().filter(|(_, pending)| is_gone(pending)).map(|(id, _)| *id).collect();
-            let pending: Vec<_> = ids.into_iter().filter_map(|id| routes.pending.remove(&id)).collect();
+            let is_gone =
+                |pending: &Pending| pending.session.as_ref().is_some_and(|of| tree.contains(of));
+            let ids: Vec<u64> = routes
+                .pending
+                .iter()
+                .filter(|(_, pending)| is_gone(pending))
+                .map(|(id, _)| *id)
+                .collect();
+            let pending: Vec<_> =
+                ids.into_iter().filter_map(|id| routes.pending.remove(&id)).collect();
             (listeners, pending)
         };
         for pending in pending {
-            let _ = pending.answer.send(Err(WireError::TargetGone { method: pending.method.to_owned() }));
+            let _ = pending
+                .answer
+                .send(Err(WireError::TargetGone { method: pending.method.to_owned() }));
         }
         drop(listeners);
     }
@@ -269,7 +282,8 @@ impl Wire {
         calls: &[(u64, &'static str)],
         session: Option<&Arc<str>>,
     ) -> Result<Vec<Sent>, WireError> {
-        let sent = calls.iter().map(|(id, method)| self.expect(*id, method, session.cloned())).collect();
+        let sent =
+            calls.iter().map(|(id, method)| self.expect(*id, method, session.cloned())).collect();
         if let Err(error) = self.push(messages) {
             let mut routes = lock(&self.inner.routes);
             for (id, _) in calls {
@@ -292,9 +306,10 @@ impl Wire {
         session_id: Option<&str>,
     ) -> Result<(u64, Vec<u8>), WireError> {
         let id = self.inner.next_id.fetch_add(1, Ordering::Relaxed);
-        let message = serde_json::to_vec(&Request { id, method, params, session_id }).map_err(|source| {
-            WireError::Unreadable { method: method.to_owned(), source: Arc::new(source) }
-        })?;
+        let message =
+            serde_json::to_vec(&Request { id, method, params, session_id }).map_err(|source| {
+                WireError::Unreadable { method: method.to_owned(), source: Arc::new(source) }
+            })?;
         Ok((id, message))
     }
 
@@ -348,7 +363,9 @@ impl Wire {
             (Some(id), _) => {
                 let Some(pending) = lock(&self.inner.routes).pending.remove(&id) else { return };
                 let answer = match (envelope.error, envelope.result) {
-                    (Some(error), _) => Err(refusal(pending.method, error, envelope.message.as_deref())),
+                    (Some(error), _) => {
+                        Err(refusal(pending.method, error, envelope.message.as_deref()))
+                    }
                     (None, Some(result)) => Ok(result.to_owned()),
                     (None, None) => Ok(RawValue::NULL.to_owned()),
                 };
@@ -463,7 +480,11 @@ mod tests {
         let call = wire.send(Some(&nested), "Network.enable", ()).unwrap();
         wire.forget(&worker);
         assert!(matches!(call.raw().await, Err(WireError::TargetGone { .. })));
-        assert_eq!(Arc::strong_count(&listener), 3, "those of the page and the other worker are left");
+        assert_eq!(
+            Arc::strong_count(&listener),
+            3,
+            "those of the page and the other worker are left"
+        );
         wire.forget(&page);
         assert_eq!(Arc::strong_count(&listener), 1);
         assert!(lock(&wire.inner.routes).parents.is_empty());

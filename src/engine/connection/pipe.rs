@@ -38,7 +38,8 @@ impl PipeEnds {
     /// The wire over our ends, and the child's ends, to be closed here after the spawn.
     pub fn into_wire(self) -> (Wire, OwnedFd, OwnedFd) {
         let closed = CancellationToken::new();
-        let line = Arc::new(Line { write: self.write, backlog: Mutex::default(), wake: Notify::new() });
+        let line =
+            Arc::new(Line { write: self.write, backlog: Mutex::default(), wake: Notify::new() });
         let wire = Wire::new(Box::new(PipeWriter { line: line.clone() }), closed.clone());
         tokio::spawn(flush(line, closed.clone()));
         tokio::spawn(read(self.read, wire.clone(), closed));
@@ -153,7 +154,9 @@ async fn read(mut pipe: pipe::Receiver, wire: Wire, closed: CancellationToken) {
             buffer.drain(..start);
             searched = buffer.len();
             if searched > LONGEST {
-                tracing::warn!("the browser does not come to the end of a message: the pipe is closed");
+                tracing::warn!(
+                    "the browser does not come to the end of a message: the pipe is closed"
+                );
                 return;
             }
             // One huge picture must not keep its memory for good.
@@ -181,7 +184,8 @@ mod tests {
     /// Invalid messages, and almost valid ones.
     fn junk() -> impl Strategy<Value = Vec<u8>> {
         let answer = json!({"id": 1, "result": {"answered": true}}).to_string();
-        let cut = (0..answer.len() - 1).prop_map(move |end| [&answer.as_bytes()[..end], &[0]].concat());
+        let cut =
+            (0..answer.len() - 1).prop_map(move |end| [&answer.as_bytes()[..end], &[0]].concat());
         let others = prop::sample::select(vec![
             "null\0",
             "[]\0",
@@ -226,8 +230,11 @@ mod tests {
 
     #[test]
     fn a_large_answer_arrives_whole_between_small_ones() {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(async {
             let (wire, _reads, writes) = PipeEnds::new().unwrap().into_wire();
             let calls: Vec<_> =
@@ -244,8 +251,9 @@ mod tests {
             });
             let mut answers = Vec::new();
             for call in calls {
-                let answer =
-                    tokio::time::timeout(Duration::from_secs(5), call.read::<String>()).await.unwrap();
+                let answer = tokio::time::timeout(Duration::from_secs(5), call.read::<String>())
+                    .await
+                    .unwrap();
                 answers.push(answer.unwrap().len());
             }
             assert_eq!(answers, ["small".len(), large.len(), "last".len()]);

@@ -3,7 +3,9 @@
 {
   // BiDi's own `performActions` comes from the browser's process with each event and waits for it there: five ways for a
   // click.
-  const { event } = ChromeUtils.importESModule('chrome://remote/content/shared/webdriver/Event.sys.mjs')
+  const { event } = ChromeUtils.importESModule(
+    'chrome://remote/content/shared/webdriver/Event.sys.mjs'
+  )
   const nextTask = () => new Promise((resolve) => Services.tm.dispatchToMainThread(resolve))
 
   const dispatch = ({ x, y, ...data }) => {
@@ -49,17 +51,26 @@
   // How our script in each document is called: its prelude hands that over before the page's own scripts run, and no page
   // hears of it.
   const scripts = new WeakMap()
-  addEventListener('troupe:script', (event) => {
-    const { document } = event.target
-    if (scripts.has(document)) return
-    event.stopImmediatePropagation()
-    scripts.set(document, Cu.waiveXrays(event.detail))
-  }, true, true)
+  addEventListener(
+    'troupe:script',
+    (event) => {
+      const { document } = event.target
+      if (scripts.has(document)) return
+      event.stopImmediatePropagation()
+      scripts.set(document, Cu.waiveXrays(event.detail))
+    },
+    true,
+    true
+  )
   // A script's promise in a document that is left would never come.
   const leaving = new Set()
-  addEventListener('pagehide', ({ target }) => {
-    if (target === content?.document) for (const leave of leaving) leave()
-  }, true)
+  addEventListener(
+    'pagehide',
+    ({ target }) => {
+      if (target === content?.document) for (const leave of leaving) leave()
+    },
+    true
+  )
   const call = async (script, { name, arguments: given }) => {
     let leave
     const left = new Promise((_resolve, reject) => leaving.add((leave = () => reject(GONE))))
@@ -95,7 +106,8 @@
   ])
   const asked = new Set()
   const opening = (channel) => {
-    const { browsingContext: frame, externalContentPolicyType } = channel.QueryInterface(Ci.nsIChannel).loadInfo ?? {}
+    const { browsingContext: frame, externalContentPolicyType } =
+      channel.QueryInterface(Ci.nsIChannel).loadInfo ?? {}
     const kind = KINDS.get(externalContentPolicyType)
     if (!kind || frame?.top !== docShell?.browsingContext) return
     // What a document brings along is waited for with its load.

@@ -76,14 +76,20 @@ impl Gateway {
     /// Opens a port. Behind it can be the user's own proxy.
     pub async fn open(gate: Arc<dyn Gate>, config: &ContextConfig) -> EngineResult<Arc<Self>> {
         let upstream = Upstream::configured(config)?;
-        let no_port =
-            |error: io::Error| EngineError::Refused(format!("no port for the pages' connections: {error}"));
+        let no_port = |error: io::Error| {
+            EngineError::Refused(format!("no port for the pages' connections: {error}"))
+        };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(no_port)?;
         let address = listener.local_addr().map_err(no_port)?;
         let stop = CancellationToken::new();
-        let shared = Arc::new(Shared { gate: RwLock::new(gate), upstream, stops: RwLock::default() });
+        let shared =
+            Arc::new(Shared { gate: RwLock::new(gate), upstream, stops: RwLock::default() });
         // Owned by the gateway: ends with it, and its connections too.
-        tokio::spawn(stop.clone().run_until_cancelled_owned(accept(listener, shared.clone(), stop.clone())));
+        tokio::spawn(stop.clone().run_until_cancelled_owned(accept(
+            listener,
+            shared.clone(),
+            stop.clone(),
+        )));
         Ok(Arc::new(Self { address, shared, _stop: stop.drop_guard() }))
     }
 
@@ -195,7 +201,8 @@ async fn connect(
     gate: &dyn Gate,
     wanted: &Wanted,
 ) -> Result<Option<TcpStream>, &'static str> {
-    let local = wanted.host.parse::<std::net::IpAddr>().is_ok() || wanted.host.ends_with("localhost");
+    let local =
+        wanted.host.parse::<std::net::IpAddr>().is_ok() || wanted.host.ends_with("localhost");
     let upstream = shared.upstream.as_ref().filter(|upstream| upstream.serves(&wanted.host));
     if upstream.is_none() || local {
         let found = gate.resolver().addresses(&wanted.host).await.unwrap_or_default();
@@ -235,7 +242,8 @@ async fn connect(
 /// Copies in both directions until both have ended. A connection that is broken off here is broken off there.
 async fn splice(mut browser: TcpStream, mut server: TcpStream, opening: &[u8]) -> io::Result<()> {
     server.write_all(opening).await?;
-    let copied = tokio::io::copy_bidirectional_with_sizes(&mut browser, &mut server, BUFFER, BUFFER).await;
+    let copied =
+        tokio::io::copy_bidirectional_with_sizes(&mut browser, &mut server, BUFFER, BUFFER).await;
     if copied.is_err() {
         for stream in [&browser, &server] {
             let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
@@ -280,7 +288,8 @@ fn may_open(gate: &dyn Gate, wanted: &Wanted, opening: &[u8]) -> bool {
     let head = String::from_utf8_lossy(opening);
     let header = |name: &str| {
         let mut lines = head.lines().skip(1).take_while(|line| !line.is_empty());
-        lines.find_map(|line| line.split_once(':').filter(|(key, _)| key.eq_ignore_ascii_case(name)))
+        lines
+            .find_map(|line| line.split_once(':').filter(|(key, _)| key.eq_ignore_ascii_case(name)))
     };
     let value = |name: &str| header(name).map(|(_, value)| value.trim());
     let is_socket = header("upgrade").is_some();
@@ -310,7 +319,7 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::engine::gate::Resolver;
+    use crate::engine::network_policy::Resolver;
 
     /// Lets everything through but one name, and one document.
     #[derive(Default)]
@@ -321,7 +330,11 @@ mod tests {
 
     impl Gate for Porter {
         fn wants(&self, host: &str, port: u16) -> Option<Wanted> {
-            (host != "blocked.localhost").then(|| Wanted { host: host.to_owned(), port, asked: true })
+            (host != "blocked.localhost").then(|| Wanted {
+                host: host.to_owned(),
+                port,
+                asked: true,
+            })
         }
 
         fn addresses(&self, wanted: &Wanted, found: Vec<IpAddr>) -> Vec<IpAddr> {
@@ -390,14 +403,18 @@ mod tests {
         }
         drop(server);
         assert!(connection(&gateway, "127.0.0.1", port).await.is_err());
-        assert_eq!(*porter.failed.lock(), [format!("127.0.0.1:{port} net::ERR_CONNECTION_REFUSED")]);
+        assert_eq!(
+            *porter.failed.lock(),
+            [format!("127.0.0.1:{port} net::ERR_CONNECTION_REFUSED")]
+        );
     }
 
     #[tokio::test]
     async fn its_connections_end_with_it() {
         let (_, gateway) = gateway().await;
         let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let mut here = connection(&gateway, "127.0.0.1", server.local_addr().unwrap().port()).await.unwrap();
+        let mut here =
+            connection(&gateway, "127.0.0.1", server.local_addr().unwrap().port()).await.unwrap();
         let (mut there, _) = server.accept().await.unwrap();
         drop(gateway);
         let mut nothing = Vec::new();

@@ -132,7 +132,10 @@ async fn chosen_method(stream: &mut TcpStream) -> io::Result<u8> {
 }
 
 /// Sends user name and password (RFC 1929).
-async fn log_in(stream: &mut TcpStream, Credentials { user, password }: &Credentials) -> io::Result<()> {
+async fn log_in(
+    stream: &mut TcpStream,
+    Credentials { user, password }: &Credentials,
+) -> io::Result<()> {
     let length = |text: &[u8]| u8::try_from(text.len()).map_err(|_| io::ErrorKind::InvalidInput);
     let mut message = vec![PASSWORD_VERSION, length(user)?];
     message.extend_from_slice(user);
@@ -180,7 +183,8 @@ mod tests {
         };
         let client = async {
             let mut stream = TcpStream::connect(address).await.unwrap();
-            let credentials = Credentials { user: b"user".to_vec(), password: password.as_bytes().to_vec() };
+            let credentials =
+                Credentials { user: b"user".to_vec(), password: password.as_bytes().to_vec() };
             ask(&mut stream, "example.test", 80, Some(&credentials)).await
         };
         tokio::join!(client, proxy)

@@ -19,7 +19,7 @@ use crate::{
     config::Config,
     engine::{
         self,
-        gate::{Asker, Resolver, Wanted},
+        network_policy::{Asker, Resolver, Wanted},
     },
     policy::{
         addresses::{Space, is_local_name, space},
@@ -160,7 +160,12 @@ impl Gate {
         let url = Url::parse(url).ok()?;
         let place = place(&text(&host_of(&url)?), url.port_or_known_default()?);
         let state = self.state();
-        state.outcomes.iter().rev().find(|(known, _)| *known == place).map(|(_, outcome)| outcome.clone())
+        state
+            .outcomes
+            .iter()
+            .rev()
+            .find(|(known, _)| *known == place)
+            .map(|(_, outcome)| outcome.clone())
     }
 
     /// As `outcome`, where `reason` is what browsers say of connections that we have not made, or have refused.
@@ -201,7 +206,7 @@ fn place(host: &str, port: u16) -> String {
     Wanted { host: host.to_owned(), port, asked: false }.place()
 }
 
-impl engine::gate::Gate for Gate {
+impl engine::network_policy::Gate for Gate {
     fn wants(&self, name: &str, port: u16) -> Option<Wanted> {
         let Some(host) = host(name) else {
             tracing::warn!(name, port, "blocked: this is no host");
@@ -274,8 +279,12 @@ impl engine::gate::Gate for Gate {
 
     fn failed(&self, wanted: &Wanted, reason: &'static str) {
         let place = wanted.place();
-        let refused =
-            self.state().partial.iter().find(|(known, _)| *known == place).map(|(_, rule)| rule.clone());
+        let refused = self
+            .state()
+            .partial
+            .iter()
+            .find(|(known, _)| *known == place)
+            .map(|(_, rule)| rule.clone());
         match refused {
             // The address that policy refused may be the one where the server listens.
             Some(rule) => self.refuse(place, rule),
@@ -294,7 +303,7 @@ impl engine::gate::Gate for Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::gate::Gate as _;
+    use crate::engine::network_policy::Gate as _;
 
     fn gate() -> Gate {
         Gate::new(&Config::default()).unwrap()
@@ -322,9 +331,13 @@ mod tests {
                 && goes(&gate, "::1")
         );
         // A name that is made to lead here has not been asked for.
-        assert!(!goes(&gate, "rebound.example") && !goes(&gate, "0.0.0.0") && !goes(&gate, "10.0.0.1"));
+        assert!(
+            !goes(&gate, "rebound.example") && !goes(&gate, "0.0.0.0") && !goes(&gate, "10.0.0.1")
+        );
         ask(&gate, "http://10.0.0.1/").await;
-        assert!(goes(&gate, "10.0.0.1") && !goes(&gate, "10.0.0.2") && goes(&gate, "::ffff:10.0.0.1"));
+        assert!(
+            goes(&gate, "10.0.0.1") && !goes(&gate, "10.0.0.2") && goes(&gate, "::ffff:10.0.0.1")
+        );
     }
 
     #[tokio::test]
@@ -333,7 +346,10 @@ mod tests {
         ask(&gate, "http://203.0.113.7/").await;
         let wanted = gate.wants("203.0.113.7", 80).unwrap();
         assert!(!wanted.asked);
-        assert_eq!(gate.addresses(&wanted, vec!["192.168.0.1".parse().unwrap()]), Vec::<IpAddr>::new());
+        assert_eq!(
+            gate.addresses(&wanted, vec!["192.168.0.1".parse().unwrap()]),
+            Vec::<IpAddr>::new()
+        );
         let both = vec!["192.168.0.1".parse().unwrap(), "203.0.113.7".parse().unwrap()];
         assert_eq!(gate.addresses(&wanted, both.clone()), both[1..]);
     }
@@ -348,12 +364,17 @@ mod tests {
         let both: Vec<IpAddr> = vec!["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()];
         assert_eq!(gate.addresses(&wanted, both.clone()), both[1..]);
         gate.failed(&wanted, "net::ERR_CONNECTION_REFUSED");
-        let Some(Outcome::Refused(rule)) = gate.outcome("http://localhost/") else { panic!("blocked") };
+        let Some(Outcome::Refused(rule)) = gate.outcome("http://localhost/") else {
+            panic!("blocked")
+        };
         assert_eq!(rule.name(), "blockedDomains");
         // Once the name has no blocked address any more, failures are the server's.
         assert_eq!(gate.addresses(&wanted, both[1..].to_vec()), both[1..]);
         gate.failed(&wanted, "net::ERR_CONNECTION_REFUSED");
-        assert_eq!(gate.outcome("http://localhost/"), Some(Outcome::Failed("net::ERR_CONNECTION_REFUSED")));
+        assert_eq!(
+            gate.outcome("http://localhost/"),
+            Some(Outcome::Failed("net::ERR_CONNECTION_REFUSED"))
+        );
     }
 
     #[tokio::test]
@@ -365,7 +386,11 @@ mod tests {
         assert_eq!(first.asked(), ["10.0.0.1", "localhost"]);
         let resumed = gate();
         resumed.grant(&first.asked());
-        assert!(goes(&resumed, "127.0.0.1") && goes(&resumed, "10.0.0.1") && !goes(&resumed, "10.0.0.2"));
+        assert!(
+            goes(&resumed, "127.0.0.1")
+                && goes(&resumed, "10.0.0.1")
+                && !goes(&resumed, "10.0.0.2")
+        );
     }
 
     #[tokio::test]

@@ -35,7 +35,9 @@ impl WayOut {
         browsers: Option<&Arc<Gateway>>,
         own: bool,
     ) -> EngineResult<Option<Self>> {
-        let (Some(gate), Some(browsers)) = (options.gate.clone(), browsers) else { return Ok(None) };
+        let (Some(gate), Some(browsers)) = (options.gate.clone(), browsers) else {
+            return Ok(None);
+        };
         let gateway = if own {
             browsers.ask(gate.clone());
             browsers.clone()
@@ -141,7 +143,8 @@ impl Whose {
             Self::Nobodys => gate.admits(Asker::Unknown, url),
             Self::OneOfThem => {
                 let places = places();
-                !places.is_empty() && places.iter().all(|place| gate.admits(Asker::Document(place), url))
+                !places.is_empty()
+                    && places.iter().all(|place| gate.admits(Asker::Document(place), url))
             }
         }
     }
@@ -169,7 +172,12 @@ impl Passed {
 mod tests {
     use super::*;
 
-    fn whose(kind: Kind, referrer: Option<&str>, clients: Option<&str>, place: Option<&str>) -> Whose {
+    fn whose(
+        kind: Kind,
+        referrer: Option<&str>,
+        clients: Option<&str>,
+        place: Option<&str>,
+    ) -> Whose {
         let stopped = Stopped { url: "http://localhost/x", kind, referrer };
         Whose::of(&stopped, clients, place.map(str::to_owned))
     }

@@ -82,7 +82,9 @@ impl Wire {
     /// Connects to `url` (`ws://…`) within ten seconds.
     pub async fn connect(url: &str) -> Result<Self, String> {
         // Pictures of whole pages exceed the default of 64 MiB a message.
-        let config = WebSocketConfig::default().max_message_size(Some(1 << 30)).max_frame_size(Some(1 << 30));
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(1 << 30))
+            .max_frame_size(Some(1 << 30));
         let parsed = url::Url::parse(url).map_err(|error| error.to_string())?;
         if parsed.scheme() != "ws" {
             return Err(format!("`{}:` is not spoken here, only `ws:`", parsed.scheme()));
@@ -90,7 +92,8 @@ impl Wire {
         let host = parsed.host_str().ok_or("it names no host")?.trim_matches(['[', ']']);
         let port = parsed.port_or_known_default().ok_or("it names no port")?;
         let connect = async {
-            let stream = TcpStream::connect((host, port)).await.map_err(|error| error.to_string())?;
+            let stream =
+                TcpStream::connect((host, port)).await.map_err(|error| error.to_string())?;
             stream.set_nodelay(true).map_err(|error| error.to_string())?;
             let socket = client_async_with_config(url, Prompt(stream), Some(config)).await;
             socket.map_err(|error| error.to_string())
@@ -115,7 +118,8 @@ async fn carry(
     let (mut write, mut read) = socket.split();
     let writing = async {
         while let Some(message) = outgoing.recv().await {
-            let text = String::from_utf8(message).map_err(|error| Error::Utf8(error.to_string()))?;
+            let text =
+                String::from_utf8(message).map_err(|error| Error::Utf8(error.to_string()))?;
             write.send(Message::text(text)).await?;
         }
         Ok::<(), Error>(())
@@ -150,8 +154,9 @@ pub async fn debugger_url(endpoint: &str) -> Result<String, String> {
     // and keeps the connection open.
     let ask = async {
         let mut stream = BufReader::new(TcpStream::connect((host, port)).await?);
-        let request =
-            format!("GET /json/version HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n");
+        let request = format!(
+            "GET /json/version HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n"
+        );
         stream.write_all(request.as_bytes()).await?;
         let mut length = 0;
         let mut header = String::new();

@@ -38,7 +38,8 @@ impl Resolver {
             return Ok(known);
         }
         let asked = tokio::net::lookup_host((host.to_owned(), 0));
-        let found = tokio::time::timeout(TIMEOUT, asked).await.map_err(|_| io::ErrorKind::TimedOut)??;
+        let found =
+            tokio::time::timeout(TIMEOUT, asked).await.map_err(|_| io::ErrorKind::TimedOut)??;
         let found: Vec<IpAddr> = found.map(|address| address.ip()).collect();
         self.remember(host, &found);
         Ok(found)
