@@ -220,25 +220,22 @@ async function covered(files) {
 }
 
 /**
- * What they share is the machine: of those that `npm test` leaves out two run at a time, but for those that measure.
+ * Runs two files at a time, except those that measure time or start many browsers.
  * @param {string[]} files
  */
 async function nodeTestsIn(files) {
-  const apart = files.filter((file) => !rest || ALONE.includes(file.replace('__test__/', '')))
-  /** How long each file took. @type {Map<string, number>} */
+  const alone = files.filter((file) => ALONE.includes(file.replace('__test__/', '')))
+  /** The duration of each file in milliseconds. @type {Map<string, number>} */
   const took = new Map()
   await inGroups(
-    files.filter((file) => !apart.includes(file)),
+    files.filter((file) => !alone.includes(file)),
     2,
     took
   )
-  await inGroups(apart, 1, took)
+  await inGroups(alone, 1, took)
   const longest = [...took].sort(([, one], [, other]) => other - one).slice(0, LONGEST)
-  console.log(
-    dim(
-      `the longest: ${longest.map(([file, ms]) => `${file} ${(ms / 1000).toFixed(1)} s`).join(', ')}`
-    )
-  )
+  const durations = longest.map(([file, ms]) => `${file} ${(ms / 1000).toFixed(1)} s`)
+  console.log(dim(`the longest: ${durations.join(', ')}`))
 }
 
 /** @param {string[]} files @param {number} concurrency so many at a time @param {Map<string, number>} took */
