@@ -1,8 +1,8 @@
 // Runs in the browser's own window, with its rights: what BiDi has no words for.
 // `handsScript` is what runs beside the documents,
 // `headless` whether nobody sees the window.
-// eslint-disable-next-line @typescript-eslint/no-unused-expressions -- the whole file is the function that is called
-;(handsScript, headless) => {
+// eslint-disable-next-line @typescript-eslint/no-unused-vars -- the whole file is the function that is called
+function connect(handsScript, headless) {
   const { UserContextManager } = ChromeUtils.importESModule(
     'chrome://remote/content/shared/UserContextManager.sys.mjs'
   )
