@@ -4,40 +4,40 @@
 
 /** The options of the command line (`troupe --help`), in camelCase. The sections of a nested config file are taken too. */
 export interface Config {
-  /** Which browser. Default: chromium */
+  /** Browser to use. Default: chromium */
   browser?: 'chromium' | 'firefox' | 'webkit' | 'chrome' | 'msedge' | {
-    /** Which browser. Default: chromium */
+    /** Browser to use. Default: chromium */
     type?: 'chromium' | 'firefox' | 'webkit' | 'chrome' | 'msedge'
-    /** Without a window; also where no display is there and nothing is said */
+    /** Run without a window (default when there is no display) */
     headless?: boolean
-    /** A further argument of the browser; may be repeated */
+    /** Additional argument for the browser; can be repeated */
     args?: string[]
-    /** Folder of the downloads */
+    /** Folder for downloads */
     downloadPath?: string
   }
-  /** Without a window; also where no display is there and nothing is said */
+  /** Run without a window (default when there is no display) */
   headless?: boolean
-  /** The browser's executable */
+  /** Path of the browser executable */
   executablePath?: string
-  /** A further argument of the browser; may be repeated */
+  /** Additional argument for the browser; can be repeated */
   browserArg?: string[]
   /** The same as `browserArg` */
   browserArgs?: string[]
-  /** `false`: Without the browser's sandbox, as root needs it. Default: true */
+  /** `false`: Run Chromium without its sandbox, which is required as root. Default: true */
   sandbox?: boolean
-  /** Without the browser's sandbox, as root needs it */
+  /** Run Chromium without its sandbox, which is required as root */
   noSandbox?: boolean
-  /** A profile folder that stays; allows one session */
+  /** Persistent profile folder; allows one session */
   userDataDir?: string
-  /** Sessions are kept in memory, as they are anyway. Default: false */
+  /** Accepted for compatibility with @playwright/mcp; has no effect. Default: false */
   isolated?: boolean
   /** Attach to a running browser instead of launching one */
   browserEndpoint?: string
   /** The same as `browserEndpoint` */
   cdpEndpoint?: string
-  /** Folder of the downloads */
+  /** Folder for downloads */
   downloadPath?: string
-  /** Size of the pages, as 1280x720 */
+  /** Viewport size, such as 1280x720 */
   viewportSize?: string | {
     width: number
     height: number
@@ -47,55 +47,55 @@ export interface Config {
     width: number
     height: number
   }
-  /** A device to look like, as "iPhone 15" */
+  /** Device to emulate, such as "iPhone 15" */
   device?: string
-  /** The user agent */
+  /** User agent string */
   userAgent?: string
-  /** Language and region, as en-GB */
+  /** Language and region, such as en-GB */
   locale?: string
-  /** Time zone, as Europe/Berlin */
+  /** Time zone, such as Europe/Berlin */
   timezone?: string
-  /** The proxy, as http://host:3128 or socks5://host:1080 */
+  /** Proxy, such as http://host:3128 or socks5://host:1080 */
   proxyServer?: string
-  /** Domains that go past the proxy, comma-separated */
+  /** Domains that bypass the proxy, comma-separated */
   proxyBypass?: string
-  /** Take any certificate. Default: false */
+  /** Accept invalid TLS certificates. Default: false */
   ignoreHttpsErrors?: boolean
-  /** Cookies and storage to begin with (Playwright's file) */
+  /** File with initial cookies and storage (Playwright's storage state) */
   storageState?: string
-  /** A script that runs in every page first; may be repeated */
+  /** Script that runs in every page before its own scripts; can be repeated */
   initScript?: string[]
-  /** Permissions of the pages, as geolocation,clipboard-read */
+  /** Permissions of pages, such as geolocation,clipboard-read */
   grantPermissions?: ('accelerometer' | 'ambient-light-sensor' | 'background-sync' | 'camera' | 'clipboard-read' | 'clipboard-write' | 'geolocation' | 'gyroscope' | 'local-fonts' | 'local-network-access' | 'magnetometer' | 'microphone' | 'midi' | 'midi-sysex' | 'notifications' | 'payment-handler' | 'screen-wake-lock' | 'storage-access')[]
-  /** Life of a session in ms. Default: 300000 */
+  /** Lifetime of a session, in ms. Default: 300000 */
   sessionTimeout?: number
-  /** `idle`: each call renews the life of its session; `fixed`: it is never renewed. Default: idle */
+  /** When the session timeout starts: at the last call, or at the creation. Default: idle */
   sessionExpiry?: 'fixed' | 'idle'
   /** Maximum number of open sessions; over HTTP, the default depends on memory */
   maxSessions?: number
-  /** How long one more waits for a place, in ms. Default: 0 */
+  /** How long create_session waits when the limit is reached, in ms. Default: 0 */
   queueTimeout?: number
   /** Memory that must be free for a new session. Default: 134217728 */
   minFreeMemory?: number
-  /** Keep sessions resumable at exit. Default: true */
+  /** Keep sessions resumable after the server exits. Default: true */
   persistentSessions?: boolean
-  /** Bring back at start what a former server here left. Default: false */
+  /** Resume the sessions of earlier servers of this user and directory at startup. Default: false */
   autoResume?: boolean
   /** How long an action waits for its element, in ms; 0 is no limit. Default: 5000 */
   timeoutAction?: number
   /** How long a navigation may take, in ms; 0 is no limit. Default: 30000 */
   timeoutNavigation?: number
-  /** How long an action waits for the requests it started, in ms. Default: 2000 */
+  /** How long an action waits for the requests that it started, in ms. Default: 2000 */
   timeoutSettle?: number
-  /** Browsers that are always there. Default: 1 */
+  /** Minimum number of running browsers. Default: 1 */
   poolMinBrowsers?: number
-  /** Browsers at most; sessions go to the one with the fewest. Default: 1 */
+  /** Maximum number of browsers; a session goes to the browser with the fewest. Default: 1 */
   poolMaxBrowsers?: number
-  /** When a browser without sessions is closed, in ms */
+  /** Close a browser without sessions after this time, in ms */
   poolIdleTimeout?: number
-  /** Browser contexts made ahead for new sessions (headless only). Default: 0 */
+  /** Browser contexts created in advance for new sessions (headless only). Default: 0 */
   warmContexts?: number
-  /** WebKit browsers started ahead. Default: 1 */
+  /** WebKit browsers started in advance. Default: 1 */
   warmBrowsers?: number
   /** How clients reach the server. Default: stdio */
   transport?: 'stdio' | 'http' | 'websocket'
@@ -103,111 +103,111 @@ export interface Config {
   host?: string
   /** Port to bind; 0 takes a free one. Default: 4000 */
   port?: number
-  /** Token that clients must send; a file or TROUPE_AUTH_TOKEN hides it from ps */
+  /** Token that clients must send; use a file or TROUPE_AUTH_TOKEN to hide it from ps */
   authToken?: string
-  /** File that contains this token */
+  /** File that contains the token */
   authTokenFile?: string
   /** `false`: Serve without a token; only on a loopback address. Default: true */
   auth?: boolean
   /** Serve without a token; only on a loopback address */
   noAuth?: boolean
-  /** Further names that the server is called by; * takes any */
+  /** Additional accepted Host names; * accepts any */
   allowedHosts?: string[]
-  /** Web pages that may call it, as https://app.example.com */
+  /** Origins of web pages that may call the server, such as https://app.example.com */
   allowedOrigins?: string[]
-  /** Serve every path below this one, as /troupe, behind a reverse proxy */
+  /** Serve every path below this one, such as /troupe, behind a reverse proxy */
   basePath?: string
-  /** Addresses of reverse proxies whose X-Forwarded-For is used, as 10.0.0.0/8 */
+  /** Reverse proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8 */
   trustedProxies?: string[]
-  /** How many connections at once. Default: 2000 */
+  /** Maximum number of connections. Default: 2000 */
   maxConnections?: number
-  /** Requests a second of one address; 0 is any number. Default: 0 */
+  /** Maximum requests per second from one address; 0 is no limit. Default: 0 */
   rateLimit?: number
   /** How long a request may take to arrive, in ms. Default: 30000 */
   requestTimeout?: number
-  /** When an HTTP session without connections is put to rest, in ms. Default: 60000 */
+  /** Suspend the session of an idle HTTP client after this time, in ms. Default: 60000 */
   idleTimeout?: number
   /** How long running calls may take to finish after SIGTERM, in ms. Default: 2000 */
   drainTimeout?: number
-  /** Be the stdio face of a running Troupe server */
+  /** Run as a stdio proxy for a running Troupe server */
   connect?: string
   /** Supervise this MCP server, one for each session, instead of the built-in engine */
   upstream?: string
-  /** How it is spoken to. Default: stdio */
+  /** Transport to the upstream server. Default: stdio */
   upstreamTransport?: 'stdio' | 'http'
-  /** How long its start may take, in ms. Default: 60000 */
+  /** Limit for its start and handshake, in ms. Default: 60000 */
   upstreamStartTimeout?: number
   /** Cancel calls after this time without progress, in ms. Default: 600000 */
   upstreamCallTimeout?: number
-  /** How often it is asked whether it is there, in ms. Default: 30000 */
+  /** Interval of pings, in ms. Default: 30000 */
   upstreamPingInterval?: number
-  /** How long its answer to that may take, in ms. Default: 10000 */
+  /** Limit for the answer to a ping, in ms. Default: 10000 */
   upstreamPingTimeout?: number
-  /** So many answers missed in a row, and it is started again. Default: 3 */
+  /** Restart after this many consecutive missed pings. Default: 3 */
   upstreamPingMisses?: number
-  /** Before it is started again, in ms; doubled each time. Default: 1000 */
+  /** Pause before a restart, in ms; doubled for each further one. Default: 1000 */
   upstreamRestartPause?: number
-  /** How often it is started again within the window below. Default: 3 */
+  /** Maximum number of restarts within the window. Default: 3 */
   upstreamRestarts?: number
-  /** That window, in ms. Default: 300000 */
+  /** Window for the number of restarts, in ms. Default: 300000 */
   upstreamRestartWindow?: number
-  /** How long it may take to end by itself, in ms; then SIGTERM. Default: 5000 */
+  /** Time to end by itself before SIGTERM, in ms. Default: 5000 */
   upstreamCloseTimeout?: number
-  /** How long it may take after SIGTERM, in ms; then SIGKILL. Default: 2000 */
+  /** Time after SIGTERM before SIGKILL, in ms. Default: 2000 */
   upstreamTermTimeout?: number
-  /** native, playwright, all, or names and groups, as navigate,group:network. Default: ["native"] */
+  /** native, playwright, all, or names and groups, such as navigate,group:network. Default: ["native"] */
   tools?: string[]
-  /** Tools and groups to take away */
+  /** Tools and groups to disable */
   noTools?: string[]
-  /** Only tools that change nothing in a page. Default: false */
+  /** Offer only tools that do not change pages. Default: false */
   readOnly?: boolean
-  /** Folder with further prompts */
+  /** Folder with additional prompts */
   prompts?: string
-  /** What an action tells of the page afterwards. Default: changes */
+  /** What the answer of an action shows of the page. Default: changes */
   afterAction?: 'none' | 'changes' | 'snapshot'
   /** Whether a navigation returns a short snapshot (default: over MCP only) */
   afterNavigation?: 'snapshot' | 'none'
-  /** Characters of one result at most. Default: 25000 */
+  /** Maximum characters of a result. Default: 25000 */
   resultBudget?: number
   /** Content in the answer, or only its refId. Default: full */
   responses?: 'full' | 'ref'
-  /** Folder of files that tools write */
+  /** Folder for files that tools write */
   outputDir?: string
   /** none, memory, or the path of an SQLite file */
   store?: string
-  /** How long and how much is kept. Default: 7d,1GiB */
+  /** Maximum age and size of the record. Default: 7d,1GiB */
   retention?: string
-  /** Keep Authorization and cookies in clear in the record. Default: false */
+  /** Record Authorization and Cookie headers unmasked. Default: false */
   recordHeaders?: boolean
   /** Allow only these domains; *.example.com is example.com and its subdomains */
   allowedDomains?: string[]
   /** Block these domains; *.example.com is example.com and its subdomains */
   blockedDomains?: string[]
-  /** Let public pages reach private addresses. Default: false */
+  /** Allow all pages to reach private addresses. Default: false */
   allowPrivateNetwork?: boolean
-  /** Allow file: URLs and files everywhere. Default: false */
+  /** Allow file: URLs, and access to files in all folders. Default: false */
   allowFileAccess?: boolean
   /** The same as `allowFileAccess` */
   allowUnrestrictedFileAccess?: boolean
-  /** The tool evaluate (default: not on a page that holds a typed secret) */
+  /** Offer the tool evaluate (default: not on a page that holds a typed secret) */
   enableScriptEvaluation?: boolean
-  /** The tool upload_file. Default: true */
+  /** Offer the tool upload_file. Default: true */
   enableFileUpload?: boolean
-  /** Bytes of a screenshot at most. Default: 10485760 */
+  /** Maximum size of a screenshot, in bytes. Default: 10485760 */
   maxScreenshotSize?: number
-  /** File of secrets to type by name: one NAME=value per line */
+  /** File of secrets that agents type by name: one NAME=value per line */
   secrets?: string
-  /** `false`: Without the marks around page content that it is not to be trusted. Default: true */
+  /** `false`: Omit the marks around untrusted page content. Default: true */
   boundaries?: boolean
-  /** Without the marks around page content that it is not to be trusted */
+  /** Omit the marks around untrusted page content */
   noBoundaries?: boolean
-  /** What is logged. Default: info */
+  /** Minimum level of log entries. Default: info */
   logLevel?: 'error' | 'warn' | 'info' | 'debug' | 'trace'
-  /** How it is written. Default: text */
+  /** Format of the log. Default: text */
   logFormat?: 'text' | 'json'
-  /** Where it is written; stdout only over HTTP and WebSocket */
+  /** Destination of the log; stdout only over HTTP and WebSocket */
   logDestination?: 'stdout' | 'stderr' | 'file'
-  /** Where to, instead of stderr */
+  /** File for the log, instead of stderr */
   logFile?: string
   /** Name of the server that clients see. Default: troupe */
   name?: string
@@ -218,17 +218,17 @@ export interface Config {
   session?: {
     /** Maximum number of open sessions; over HTTP, the default depends on memory */
     maxSessions?: number
-    /** Keep sessions resumable at exit. Default: true */
+    /** Keep sessions resumable after the server exits. Default: true */
     persistentSessions?: boolean
     /** How long a navigation may take, in ms; 0 is no limit. Default: 30000 */
     defaultTimeout?: number
   }
   pool?: {
-    /** Browsers that are always there. Default: 1 */
+    /** Minimum number of running browsers. Default: 1 */
     minBrowsers?: number
-    /** Browsers at most; sessions go to the one with the fewest. Default: 1 */
+    /** Maximum number of browsers; a session goes to the browser with the fewest. Default: 1 */
     maxBrowsers?: number
-    /** When a browser without sessions is closed, in ms */
+    /** Close a browser without sessions after this time, in ms */
     idleTimeout?: number
   }
   security?: {
@@ -236,21 +236,21 @@ export interface Config {
     allowedDomains?: string[]
     /** Block these domains; *.example.com is example.com and its subdomains */
     blockedDomains?: string[]
-    /** The tool evaluate (default: not on a page that holds a typed secret) */
+    /** Offer the tool evaluate (default: not on a page that holds a typed secret) */
     enableScriptEvaluation?: boolean
-    /** The tool upload_file. Default: true */
+    /** Offer the tool upload_file. Default: true */
     enableFileUpload?: boolean
-    /** Bytes of a screenshot at most. Default: 10485760 */
+    /** Maximum size of a screenshot, in bytes. Default: 10485760 */
     maxScreenshotSize?: number
   }
   logging?: {
-    /** What is logged. Default: info */
+    /** Minimum level of log entries. Default: info */
     level?: 'error' | 'warn' | 'info' | 'debug' | 'trace'
-    /** How it is written. Default: text */
+    /** Format of the log. Default: text */
     format?: 'text' | 'json'
-    /** Where it is written; stdout only over HTTP and WebSocket */
+    /** Destination of the log; stdout only over HTTP and WebSocket */
     destination?: 'stdout' | 'stderr' | 'file'
-    /** Where to, instead of stderr */
+    /** File for the log, instead of stderr */
     file?: string
   }
 }

@@ -191,7 +191,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     assert.equal((await replay(t, folders[0], [], { PASSWORD_1: 'other "$x` \\n' })).status, 0)
 
     const naming = await troupe('sessions', 'export', named, folders[1], '--store', file)
-    assert.match(naming.stdout, /run\.sh types secrets by their names: pass --secrets FILE\n$/)
+    assert.match(naming.stdout, /run\.sh types secrets by name: pass --secrets FILE\n$/)
     assert.equal((await replay(t, folders[1], ['--secrets', secrets])).status, 0)
     assert.deepEqual(sent(), [
       ['Ann', 'pass"word$1'],

@@ -359,12 +359,12 @@ describe('settings', { timeout: 60_000 }, () => {
     for (const [args, what] of /** @type {const} */ ([
       [
         ['--browser-arg=--host-resolver-rules=MAP a.test 127.0.0.1'],
-        /--host-resolver-rules is without effect/
+        /--host-resolver-rules has no effect/
       ],
-      [['--browser', 'webkit'], /pages of WebKit are not kept from private addresses/],
+      [['--browser', 'webkit'], /pages of WebKit can reach private addresses/],
       [
         ['--browser-endpoint', 'ws://127.0.0.1:1'],
-        /pages of a browser that runs already are not kept from private addresses/
+        /pages of a running browser can reach private addresses/
       ]
     ])) {
       const server = await startServer(t, ['--headless', ...args], { browser: false })

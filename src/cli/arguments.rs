@@ -105,7 +105,9 @@ fn sessions_action(matches: &ArgMatches) -> Result<Action, Usage> {
             (Action::Purge { session: session.clone(), confirmed: yes }, 1)
         }
         other => {
-            let text = format!("`troupe sessions {other}` is none of list, show, export, purge");
+            let text = format!(
+                "`{other}` is not an action of `troupe sessions`: use list, show, export or purge"
+            );
             return Err(Usage::Other(text));
         }
     };
@@ -130,7 +132,7 @@ fn plain(args: Vec<String>) -> Result<Vec<String>, Usage> {
             plain.extend(args);
             break;
         }
-        // `-headless` would be read as the short options -h, -e, -a…
+        // clap would read `-headless` as the short options -h, -e, -a…
         let letters = argument.strip_prefix('-').unwrap_or_default();
         if letters.len() > 1 && letters.starts_with(|c: char| c.is_ascii_alphabetic()) {
             return Err(Usage::OneDash { flag: argument });
@@ -188,7 +190,7 @@ fn application() -> Clap {
             .about("Browser automation for AI agents: an MCP server on stdio, with many isolated sessions")
             .after_help(
                 "Each option is also an environment variable (TROUPE_MAX_SESSIONS) and a key of the --config file \
-                 (maxSessions). The command line wins over the environment, that over the file.",
+                 (maxSessions). The command line overrides the environment, and the environment overrides the file.",
             )
             .bin_name("troupe")
             .no_binary_name(true)
@@ -199,32 +201,32 @@ fn application() -> Clap {
     );
     main.subcommand(command(
         Clap::new("install")
-            .about("Make sure that a browser is there: look for one, else fetch it")
+            .about("Install a browser unless one is installed")
             .arg(Arg::new("BROWSER").help("chromium (default), firefox or webkit")),
     ))
     .subcommand(command(
         Clap::new("doctor")
-            .about("Tell what is found, what is missing and what to type")
+            .about("Report what is installed, what is missing and how to install it")
             .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("As JSON, for programs"))
             .arg(
                 Arg::new("repair")
                     .long("repair")
                     .action(ArgAction::SetTrue)
-                    .help("Move a record that is damaged aside"),
+                    .help("Rename a damaged record, so that the server creates a new one"),
             ),
     ))
     .subcommand(command(
         Clap::new("call")
             .about("Call one tool and print its result")
-            .arg(Arg::new("TOOL").help("The tool's name, as navigate"))
-            .arg(Arg::new("JSON").help("Its arguments, as '{\"url\": \"https://example.com\"}'; `-` reads them from stdin. {\"$env\": \"NAME\"} is the value of an environment variable")),
+            .arg(Arg::new("TOOL").help("The tool's name, such as navigate"))
+            .arg(Arg::new("JSON").help("Its arguments, such as '{\"url\": \"https://example.com\"}'; `-` reads them from stdin. {\"$env\": \"NAME\"} is the value of an environment variable")),
     ))
     .subcommand(command(
         Clap::new("sessions")
-            .about("Show what is recorded; `show SESSION` lists its calls, `export SESSION` writes them to read and to run again, `purge SESSION` deletes them")
+            .about("List recorded sessions; `show SESSION` lists its calls, `export SESSION` writes a report and a script that repeats them, `purge SESSION` deletes them")
             .arg(Arg::new("ACTION").help("list (default), show, export or purge"))
             .arg(Arg::new("SESSION").help("The session's id"))
-            .arg(Arg::new("FOLDER").help("Where it is written [troupe-session-ID]"))
+            .arg(Arg::new("FOLDER").help("Output folder of `export` [troupe-session-ID]"))
             .arg(
                 Arg::new("all")
                     .long("all")
@@ -243,7 +245,7 @@ fn application() -> Clap {
                 Arg::new("http")
                     .long("http")
                     .action(ArgAction::SetTrue)
-                    .help("For a running server (--host, --port): its URL"),
+                    .help("Print the URL of a running server (--host, --port)"),
             ),
     ))
 }
@@ -259,11 +261,15 @@ fn command(command: Clap) -> Clap {
 fn with_options(mut command: Clap, hidden: bool) -> Clap {
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
     for option in OPTIONS {
-        let help = match default(&defaults, option) {
-            Some(default) => format!("{} [{default}]", option.help),
-            None => option.help.to_owned(),
-        };
-        // The help shows only options that have an effect, under the name that changes the default.
+        let mut help = option.help.to_owned();
+        if let Some(choices) = choices(option.kind) {
+            help.push_str(&format!(" [possible values: {}]", choices.join(", ")));
+        }
+        if let Some(default) = default(&defaults, option) {
+            help.push_str(&format!(" [default: {default}]"));
+        }
+        // The help lists only options that have an effect. A switch that is on by default is listed
+        // as `--no-NAME`.
         let hidden = hidden || !option.is_built;
         let name = option.name.to_owned();
         command =
@@ -277,7 +283,7 @@ fn with_options(mut command: Clap, hidden: bool) -> Clap {
 }
 
 fn argument(option: &'static ConfigOption, name: String, hidden: bool) -> Arg {
-    // clap wants names that live for ever; there are some sixty of them, once per process.
+    // clap requires `'static` names. Leaks about sixty short strings once per process.
     let name: &'static str = Box::leak(name.into_boxed_str());
     let argument =
         Arg::new(name).long(name).help_heading(option.group).hide(hidden).action(ArgAction::Append);
@@ -312,7 +318,14 @@ fn value_name(kind: Kind) -> &'static str {
     }
 }
 
-/// What holds without the option, where that says something.
+fn choices(kind: Kind) -> Option<&'static [&'static str]> {
+    match kind {
+        Kind::Choice(names) => Some(names),
+        _ => None,
+    }
+}
+
+/// Returns the default value for the help, if it is worth showing.
 fn default(defaults: &Value, option: &ConfigOption) -> Option<String> {
     let value = option.at.split('.').try_fold(defaults, |value, key| value.get(key))?;
     match value {

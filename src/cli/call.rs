@@ -12,9 +12,9 @@ use crate::config::{Config, LogConfig, LogLevel};
 use crate::policy::vault::Vault;
 use crate::server::Called;
 
-/// The key of an object that stands for the value of an environment variable.
+/// The key of an object that is replaced by the value of an environment variable.
 pub(super) const ENVIRONMENT: &str = "$env";
-/// Stands for arguments on stdin.
+/// The argument that reads the JSON from stdin.
 const STDIN: &str = "-";
 
 pub(super) async fn run(
@@ -37,14 +37,14 @@ pub(super) async fn run(
         Ok(arguments) => arguments,
         Err(usage) => return misused(screen, &usage),
     };
-    // A person reads this: nothing but trouble is worth a line, unless more was asked for.
+    // A user reads stderr, so only warnings and errors are logged by default.
     let usual = Config::default().log;
     let log = if config.log == usual {
         LogConfig { level: LogLevel::Warn, ..usual }
     } else {
         config.log.clone()
     };
-    // The error of the call says why no browser could be started.
+    // The error of the call reports why no browser could be started.
     let without = ["troupe::session::pool"];
     // If the vault cannot be read, the call reports it.
     if let Err(usage) = logging::start(&log, Vault::open(&config).unwrap_or_default(), &without) {
@@ -76,7 +76,7 @@ pub(super) async fn run(
     }
 }
 
-/// Puts the values of environment variables in.
+/// Replaces `{"$env": "NAME"}` objects by the values of environment variables.
 fn from_environment(mut arguments: Value) -> Result<Value, Usage> {
     let mut missing = Vec::new();
     replace(&mut arguments, &mut missing);

@@ -21,11 +21,11 @@ struct Client {
     name: &'static str,
     place: &'static str,
     form: Form,
-    /// `None`: the client only starts commands.
+    /// `None` if the client supports only servers that it starts as a command.
     http: Option<Http>,
 }
 
-/// How a client names a server on a port.
+/// How a client configures a server with a URL.
 #[derive(Clone, Copy)]
 struct Http {
     /// The `type` of the entry.
@@ -38,13 +38,13 @@ struct Http {
 /// How a client's configuration refers to the token.
 #[derive(Clone, Copy)]
 enum Reference {
-    /// The client replaces this in the headers by the value of the variable.
+    /// The client replaces this text in the headers by the value of the variable.
     Variable(&'static str),
     /// The value of this key is the variable's name.
     Key(&'static str),
-    /// The client asks the person and remembers the answer.
+    /// The client asks the user for the token and stores it.
     Input,
-    /// The client has no way: it starts `troupe --connect`.
+    /// The client supports no reference, so it starts `troupe --connect`.
     None,
 }
 
@@ -63,7 +63,7 @@ enum Form {
     Toml(&'static str),
 }
 
-/// The clients that are known. The order is that of `--help`.
+/// The supported clients, in the order of `--help`.
 const CLIENTS: &[Client] = &[
     Client {
         name: "claude-code",
@@ -181,7 +181,8 @@ struct Printed {
     notes: Vec<String>,
 }
 
-/// The entry for the server that `config` describes. `settings` start that server, where they are known.
+/// Returns the entry for the server that `config` describes, and the command that starts it if
+/// `settings` has its settings.
 async fn over_http(client: &Client, settings: &[Setting], config: &Config) -> Result<Printed> {
     if config.port == 0 {
         return Err(TroupeError::new(
@@ -234,7 +235,9 @@ async fn over_http(client: &Client, settings: &[Setting], config: &Config) -> Re
             Reference::None => {}
         }
         notes.push(match http.token {
-            Reference::Input => format!("It asks for a token when it connects: give it {from}."),
+            Reference::Input => {
+                format!("The client asks for a token when it connects: enter {from}.")
+            }
             _ => format!("Set the environment variable {VARIABLE} for the client to {from}."),
         });
         notes.push(
@@ -245,7 +248,7 @@ async fn over_http(client: &Client, settings: &[Setting], config: &Config) -> Re
     Ok(Printed { snippet: http_snippet(client.form, entry, inputs), notes })
 }
 
-/// The entry of a client that starts the stdio proxy of the server.
+/// Returns the entry for a client that starts `troupe --connect`.
 fn connecting(client: &Client, config: &Config) -> String {
     let mut arguments = vec!["--connect".to_owned(), config.local_url()];
     if let Some(file) = &config.auth_token_file {
@@ -266,7 +269,7 @@ fn http_snippet(form: Form, entry: Map<String, Value>, inputs: Vec<Value>) -> St
             whole.insert(servers.to_owned(), json!({ "troupe": entry }));
             serde_json::to_string_pretty(&whole).unwrap_or_default()
         }
-        // A JSON string is a TOML string too.
+        // Every JSON string is also a valid TOML string.
         Form::Toml(servers) => {
             let lines: Vec<String> =
                 entry.iter().map(|(key, value)| format!("{key} = {value}")).collect();
@@ -275,7 +278,7 @@ fn http_snippet(form: Form, entry: Map<String, Value>, inputs: Vec<Value>) -> St
     }
 }
 
-/// The command that starts the server with these options. Secrets are left out.
+/// Returns the command that starts the server with these options, without secrets.
 fn invocation(settings: &[Setting], config: &Config) -> (&'static str, Vec<String>) {
     let mut arguments = Vec::new();
     for Setting { option, value, .. } in settings.iter().filter(|setting| !is_secret(setting)) {
@@ -290,7 +293,7 @@ fn invocation(settings: &[Setting], config: &Config) -> (&'static str, Vec<Strin
         }
         for text in option.kind.arguments(value, &config.working_directory) {
             match text {
-                // Joined where a value may look like an option.
+                // Joined with `=`, because the value looks like an option.
                 text if text.starts_with('-') => arguments.push(format!("{flag}={text}")),
                 text => arguments.extend([flag.clone(), text]),
             }
@@ -299,12 +302,13 @@ fn invocation(settings: &[Setting], config: &Config) -> (&'static str, Vec<Strin
     npx(arguments)
 }
 
-/// Tells which options `invocation` leaves out, and what to set in the environment of the `process` instead.
+/// Lists the options that `invocation` omits, and the environment variables to set for the
+/// `process` instead.
 fn left_out(settings: &[Setting], process: &str) -> Vec<String> {
     let secrets = settings.iter().filter(|setting| is_secret(setting));
     let notes = secrets.map(|setting| {
         let option = setting.option;
-        format!("{} is left out: set {} for the {process}.", option.flag(), option.variable())
+        format!("{} is omitted: set {} for the {process}.", option.flag(), option.variable())
     });
     notes.collect()
 }
@@ -343,7 +347,7 @@ fn snippet(form: Form, command: &str, arguments: &[String]) -> String {
                 json!({ key: { "troupe": { "type": "local", "command": line, "enabled": true } } }),
             )
         }
-        // A JSON string is a TOML string too.
+        // Every JSON string is also a valid TOML string.
         Form::Toml(key) => {
             format!("[{key}.troupe]\ncommand = {}\nargs = {}", json!(command), json!(arguments))
         }

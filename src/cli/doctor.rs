@@ -14,7 +14,7 @@ use crate::store::{self, Fault, Place};
 #[derive(Serialize)]
 struct Report {
     usable: bool,
-    /// What starts a server that works here.
+    /// A command that starts a working server on this machine.
     command: String,
     checks: Vec<Check>,
 }
@@ -24,7 +24,7 @@ struct Check {
     name: &'static str,
     state: State,
     found: String,
-    /// What to type or to change.
+    /// The command to run or the setting to change.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
 }
@@ -33,7 +33,7 @@ struct Check {
 #[serde(rename_all = "lowercase")]
 enum State {
     Fine,
-    /// Works, but not for everything, or only with an option.
+    /// Works with limitations, or only with an option.
     Limited,
     Missing,
 }
@@ -143,7 +143,8 @@ fn sandbox(config: &Config) -> Check {
     }
 }
 
-/// Why Chromium would refuse to start its sandbox here; the kernel's own switches, read, not tried.
+/// Returns why Chromium's sandbox cannot start here, by the settings of the kernel. Starts no
+/// process.
 fn obstacle_to_sandbox() -> Option<&'static str> {
     if !cfg!(target_os = "linux") {
         return None;
@@ -168,7 +169,7 @@ fn obstacle_to_sandbox() -> Option<&'static str> {
     None
 }
 
-/// Moves a record that is damaged aside, and leaves every other one as it is.
+/// Renames a damaged record. Leaves an intact one unchanged.
 fn repair(config: &Config, screen: &Screen) {
     let Ok(Place::File(path)) = Place::of(config) else { return };
     if path.exists()
@@ -199,7 +200,7 @@ fn record(config: &Config) -> Option<Check> {
     }
     Some(match store::examine(&path) {
         None => check(NAME, State::Fine, &format!("{} is whole", path.display()), None),
-        // The server starts without it.
+        // The server also starts without a record.
         Some(fault @ Fault::Unavailable { .. }) => {
             check(NAME, State::Limited, &fault.to_string(), Some(fault.suggestion()))
         }
@@ -208,9 +209,9 @@ fn record(config: &Config) -> Option<Check> {
 }
 
 fn writable(name: &'static str, folder: &Path, otherwise: State) -> Check {
-    // A folder that is not there yet is made when it is needed: until then the nearest one above counts.
+    // A missing folder is created when it is needed, so its nearest existing ancestor is checked.
     let there = folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(folder);
-    // A random name, and never an existing file or link; removed when it is dropped.
+    // A new file with a random name, never an existing file or link. It is removed when dropped.
     let written = tempfile::Builder::new().prefix(".troupe-doctor-").tempfile_in(there);
     let shown = folder.display();
     match written {

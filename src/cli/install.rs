@@ -13,7 +13,7 @@ pub(super) async fn run(config: &Config, browser: &str, screen: &Screen) -> i32 
         "webkit" => BrowserKind::Webkit,
         _ => return misused(screen, &Usage::UnknownBrowser { name: browser.to_owned() }),
     };
-    // A browser with a window is worth its size only where a window can be shown.
+    // The larger browser with windows is needed only if there is a display.
     let headless = config.effective_headless(display_present()).is_ok_and(|(headless, _)| headless);
     match install::install(kind, headless, &|line| screen.err(line)).await {
         Ok(browser) => {

@@ -14,10 +14,10 @@ use crate::policy::vault::Vault;
 use crate::private;
 use crate::server::LIBRARY_LOG;
 
-/// The target of entries that are written at any level of the log: what the user must know, such as the URL.
+/// The target of log entries that are written at any log level, such as the URL of the server.
 pub(super) const NOTICE: &str = "troupe::notice";
 
-/// Starts the log. Modules that `without` names log nothing.
+/// Starts the log. The modules in `without` log nothing.
 pub(super) fn start(config: &LogConfig, vault: Vault, without: &[&str]) -> Result<(), Usage> {
     let writer = match &config.file {
         None if config.destination == Some(LogDestination::Stdout) => {
@@ -29,19 +29,19 @@ pub(super) fn start(config: &LogConfig, vault: Vault, without: &[&str]) -> Resul
                 path: path.display().to_string(),
                 why: error.to_string(),
             })?;
-            #[expect(clippy::disallowed_types, reason = "the library writes to no other mutex")]
+            #[expect(clippy::disallowed_types, reason = "the library supports only this mutex")]
             BoxMakeWriter::new(std::sync::Mutex::new(file))
         }
     };
     let writer = Masking { vault: Arc::new(vault), writer };
-    // Libraries log for their own authors: of them only warnings.
+    // Only warnings of libraries.
     let without: String = without.iter().map(|module| format!(",{module}=off")).collect();
     let filter = EnvFilter::new(format!(
         "warn,{LIBRARY_LOG},troupe={},{NOTICE}=info{without}",
         config.level.as_str()
     ));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
-    // A second server in one process keeps the log of the first.
+    // A second server in the same process uses the log of the first.
     let _ = match config.format {
         LogFormat::Text => builder.with_target(false).try_init(),
         LogFormat::Json => {
@@ -83,7 +83,7 @@ impl<'a> MakeWriter<'a> for Masking {
 }
 
 impl Write for MaskingWriter<'_> {
-    /// Takes a whole line: the log writes none in pieces.
+    /// Expects a complete line, because the log writes each line in one piece.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         match std::str::from_utf8(line).ok().and_then(|text| self.vault.mask(text)) {
             Some(masked) => self.writer.write_all(masked.as_bytes())?,
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(mode(), 0o600);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         open(&path).unwrap().write_all(b"two\n").unwrap();
-        assert_eq!(mode(), 0o640, "the mode of an existing file is its owner's choice");
+        assert_eq!(mode(), 0o640, "the mode of an existing file is not changed");
         assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
     }
 }

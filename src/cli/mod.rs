@@ -27,18 +27,18 @@ const OK: i32 = 0;
 const FAILED: i32 = 1;
 /// The arguments, the environment or the configuration file are wrong.
 const MISUSED: i32 = 2;
-/// Stopped before it was done, as a shell tells it of SIGINT.
+/// Interrupted: the exit code of shells for SIGINT.
 const STOPPED: i32 = 130;
 
-/// Runs the command that the arguments (without the program's name) ask for, and gives the exit code.
+/// Runs the command in the arguments (without the program's name), and returns the exit code.
 pub async fn run(args: Vec<String>, stop: CancellationToken) -> i32 {
-    // A variable that is no text cannot be one of ours.
+    // A variable that is not valid Unicode is not one of Troupe's.
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     run_with(args, environment.collect(), &Screen::of_this_process(), stop).await
 }
 
-/// As [`run`], with everything that it touches handed in.
+/// Like [`run`], with its dependencies as parameters.
 async fn run_with(
     args: Vec<String>,
     environment: Vec<(String, String)>,
@@ -51,7 +51,7 @@ async fn run_with(
             return OK;
         }
         Ok(Parsed::Run { command, given }) => {
-            // The options of that command describe a server that listens on a port.
+            // With `--http`, the options describe a server that listens on a port.
             let implied = matches!(command, Command::Config { http: true, .. });
             let implied = implied.then(|| Setting::from_flag("transport", "http"));
             let given_flags = given.iter().map(|(name, text)| Setting::from_flag(name, text));
@@ -85,14 +85,14 @@ async fn run_with(
     }
 }
 
-/// An error with what to do about it, in a line.
+/// Prints an error and its suggestion in one line.
 fn report(screen: &Screen, error: &TroupeError) {
     let suggestion = error.suggestion.as_ref().map(|text| format!("; {text}")).unwrap_or_default();
     screen.err(&format!("troupe: {}{suggestion}", error.message));
 }
 
 fn misused(screen: &Screen, usage: &Usage) -> i32 {
-    // One line, whatever was typed.
+    // Prints a usage error in one line.
     let line = usage.to_string().replace(|c: char| c.is_control(), " ");
     screen.err(&format!("troupe: {line}"));
     MISUSED

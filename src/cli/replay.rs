@@ -245,7 +245,8 @@ impl Replay {
             Value::Array(list) => {
                 list.iter_mut().for_each(|value| self.replace_masked(value, place, key))
             }
-            // The session passed it as a plain object. In a script, it would read a variable of whoever runs it.
+            // The session passed this object as data. In the script, it would read an environment
+            // variable.
             Value::Object(map) if map.len() == 1 && map.contains_key(super::call::ENVIRONMENT) => {
                 *value = json!({ super::call::ENVIRONMENT: self.variable("VALUE", place, key) });
             }
@@ -265,7 +266,7 @@ impl Replay {
     }
 }
 
-/// The texts of an answer, which may be JSON.
+/// Returns the texts of an answer, which may be JSON.
 fn texts_of(answer: &str) -> Vec<String> {
     fn collect(value: Value, texts: &mut Vec<String>) {
         match value {
@@ -376,12 +377,12 @@ struct Line {
     role: String,
     name: String,
     reference: Option<String>,
-    /// The text that follows the element's head.
+    /// The text after the role, name and states.
     text: String,
 }
 
 impl Line {
-    /// `  - button "Send" [ref=e5]: …`
+    /// Parses ` - button "Send" [ref=e5]: …`.
     fn parse(line: &str) -> Option<Self> {
         let rest = line.trim_start();
         let indent = line.len() - rest.len();
@@ -559,7 +560,7 @@ impl<'a> Tree<'a> {
         self.lines.iter().filter(holds).count() == 1
     }
 
-    /// The lines that the line `at` contains.
+    /// Returns the indexes of the lines that the line `at` contains.
     fn below(&self, at: usize) -> impl Iterator<Item = usize> {
         let indent = self.lines[at].indent;
         let end = self.lines[at + 1..].iter().position(|line| line.indent <= indent);

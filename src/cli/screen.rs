@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 type Stream = Mutex<Box<dyn Write + Send>>;
 
-/// Where a command writes: results to `out`, everything about them to `err`.
+/// The output of a command: results go to `out`, messages to `err`.
 pub(super) struct Screen {
     out: Stream,
     err: Stream,
@@ -32,8 +32,8 @@ impl Screen {
     }
 }
 
-/// A reader that went away (`troupe --help | head -1`) is not our error, so failures end the writing
-/// silently.
+/// A reader that closes the pipe (`troupe --help | head -1`) is not an error, so write failures are
+/// ignored.
 fn write(stream: &Stream, text: &str) {
     let mut stream = stream.lock();
     let line = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };

@@ -27,7 +27,7 @@ pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    // Better said now than by every call.
+    // Reports this error at startup, not in every call.
     if config.browser_endpoint.is_none()
         && config.connect.is_none()
         && config.upstream.command.is_none()
@@ -36,7 +36,7 @@ pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken
         return console.misused(&error.into());
     }
     if config.transport == Transport::Stdio && std::io::stdin().is_terminal() {
-        console.inform("troupe: serving MCP on stdin and stdout, for a client; `troupe config CLIENT` tells how, Ctrl+D ends");
+        console.inform("troupe: serving MCP on stdin and stdout; `troupe config CLIENT` prints the configuration for a client; press Ctrl+D to end");
     }
     let served = async {
         let server = Endpoint::open(config).await?;
@@ -50,7 +50,7 @@ pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken
         Ok(()) => OK,
         Err(error) => {
             console.report(&error);
-            // A tool that is not there, for instance: the configuration is wrong, not the server.
+            // The configuration is wrong, for example because it names an unknown tool.
             if error.code == ErrorCode::InvalidParameters { MISUSED } else { FAILED }
         }
     }
@@ -89,7 +89,7 @@ impl Console<'_> {
     }
 }
 
-/// Says who can use a server on a port.
+/// Describes who can use a server on a port.
 fn access(token: Option<&Token>) -> String {
     match token.map(Token::file) {
         None => "troupe: no token is required: every user of this machine can use the server (--no-auth)"

@@ -22,11 +22,11 @@ use crate::tools::Registry;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Action {
     List,
-    /// The calls of this session.
+    /// Lists the calls of this session.
     Show {
         id: String,
     },
-    /// Into this folder, else one named after the session.
+    /// Writes a report and a script into `folder`, by default a folder named after the session.
     Export {
         id: String,
         folder: Option<String>,
@@ -40,7 +40,7 @@ pub(super) enum Action {
 }
 
 pub(super) async fn run(config: &Config, action: Action, screen: &Screen) -> i32 {
-    // An error is reported by the command itself, so the log needs no entry.
+    // The command itself reports errors, so the log needs only warnings.
     let log = LogConfig { level: LogLevel::Warn, ..config.log.clone() };
     if let Err(usage) = super::logging::start(&log, Vault::open(config).unwrap_or_default(), &[]) {
         return super::misused(screen, &usage);
@@ -109,7 +109,7 @@ async fn show(store: &Store, id: &str) -> Result<String> {
     let session = find(store, id).await?;
     let mut rows = vec![["#", "TIME", "TOOL", "MS", "RESULT", "PARAMETERS"].map(str::to_owned)];
     for ref_id in store.history(&session.id).await? {
-        // A call may have been deleted as the oldest since.
+        // The retention limits may have deleted the call meanwhile.
         let Some(call) = store.record(&ref_id).await? else { continue };
         let (taken, result) = match &call.answer {
             None => (String::new(), "running".to_owned()),
@@ -125,7 +125,7 @@ async fn show(store: &Store, id: &str) -> Result<String> {
     Ok(format!("Session {} ({})\n\n{}", session.id, session.state.as_str(), table(&rows)))
 }
 
-/// Without the session, which is known.
+/// The parameters of a call without `sessionId`.
 fn parameters(call: &Record) -> Value {
     let mut parameters: Value = serde_json::from_str(&call.params).unwrap_or_else(|_| json!({}));
     if let Some(parameters) = parameters.as_object_mut() {
@@ -134,7 +134,7 @@ fn parameters(call: &Record) -> Value {
     parameters
 }
 
-/// The beginning of the first line.
+/// Returns the beginning of the first line.
 fn cut(text: &str, most: usize) -> String {
     let line = text.lines().next().unwrap_or_default();
     if line.chars().count() <= most {
@@ -143,7 +143,7 @@ fn cut(text: &str, most: usize) -> String {
     line.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// The session `id`, or the one whose id begins so.
+/// Finds the session whose id is or begins with `id`.
 async fn find(store: &Store, id: &str) -> Result<SessionRow> {
     let mut found = store.sessions(SessionFilter::default()).await?;
     found.retain(|session| session.id.starts_with(id) && !id.is_empty());
@@ -224,7 +224,7 @@ async fn ask(screen: &Screen, question: String) -> Result<bool> {
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// To the second, as people read it.
+/// Formats a time with a precision of seconds.
 fn time(millis: u64) -> String {
     iso8601(millis).chars().take(19).map(|c| if c == 'T' { ' ' } else { c }).collect()
 }
@@ -265,7 +265,7 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
     report.write_all(heading(&session, calls.len()).as_bytes()).map_err(unwritable)?;
     let mut replay = Replay::default();
     for (number, ref_id) in (1..).zip(&calls) {
-        // A call may have been deleted as the oldest since.
+        // The retention limits may have deleted the call meanwhile.
         let Some(call) = store.record(ref_id).await? else { continue };
         let pictures = store.pictures(&call.ref_id).await?;
         let names = (1..).zip(&pictures).map(|(picture, Picture { mime_type, data })| {
@@ -283,7 +283,7 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
     let script = script(&session, &replay);
     write_new(&folder.join("run.sh"), script.as_bytes(), 0o700).map_err(unwritable)?;
     Ok(format!(
-        "{} calls: {} and run.sh beside it{}",
+        "{} calls: {} and run.sh in the same folder{}",
         calls.len(),
         folder.join("report.md").display(),
         to_do(&replay)
@@ -368,14 +368,14 @@ fn chapter(number: usize, call: &Record, pictures: &[String], logged: &[Message]
     text
 }
 
-/// In a fence that is longer than every one inside.
+/// Puts `text` into a code fence that is longer than every fence in it.
 fn fenced(language: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}{language}\n{text}\n{fence}\n")
 }
 
-/// Adds the call to the script, unless it failed or is not repeated.
+/// Adds the call to the script, unless it failed or its tool is not replayed.
 fn replay_call(replay: &mut Replay, call: &Record) {
     let tool = Registry::row(&call.tool);
     let Some(answer) = &call.answer else { return };
@@ -400,10 +400,10 @@ fn replay_call(replay: &mut Replay, call: &Record) {
     }
 }
 
-/// Ends the steps in the exported script.
+/// The here-document delimiter after the steps in the exported script.
 const END: &str = "END_OF_STEPS";
 
-/// The script that makes the same calls again, in one session of its own.
+/// Returns a script that makes the same calls again in a new session.
 fn script(session: &SessionRow, replay: &Replay) -> String {
     let options: String =
         options(session).map(|(name, value)| format!(" {name} {}", quoted(&value))).collect();
@@ -411,7 +411,7 @@ fn script(session: &SessionRow, replay: &Replay) -> String {
     // Names from the record must not end the comment.
     let mut note = |text: &str| notes.push_str(&format!("# {}\n", crate::config::one_line(text)));
     if replay.has_secrets {
-        note("It types secrets by their names: ./run.sh --secrets FILE");
+        note("It types secrets by name: ./run.sh --secrets FILE");
     }
     for (name, purpose) in &replay.variables {
         note(&format!("Set {name}: the record has no value for {purpose}."));
@@ -440,7 +440,7 @@ fn script(session: &SessionRow, replay: &Replay) -> String {
 fn to_do(replay: &Replay) -> String {
     let mut lines = String::new();
     if replay.has_secrets {
-        lines.push_str("\nrun.sh types secrets by their names: pass --secrets FILE");
+        lines.push_str("\nrun.sh types secrets by name: pass --secrets FILE");
     }
     if !replay.variables.is_empty() {
         let names: Vec<&str> = replay.variables.iter().map(|(name, _)| &**name).collect();
@@ -477,7 +477,7 @@ fn options(session: &SessionRow) -> impl Iterator<Item = (&'static str, String)>
     })
 }
 
-/// As one word of a shell.
+/// Quotes a text as one shell word.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -244,7 +244,7 @@ fn a_snippet_has_the_options_of_the_environment_with_absolute_paths_and_no_secre
         ("TROUPE_PROXY_SERVER", "http://me:pass-word@proxy:3128"),
         ("TROUPE_BROWSER_ARG", "--lang=de --mute-audio"),
         ("TROUPE_ALLOWED_DOMAINS", "a.test,b.test"),
-        // Has no effect on stdio: as an option it would be an error.
+        // Has no effect on stdio. As a command-line option, it would be an error.
         ("TROUPE_PORT", "4100"),
     ];
     let flags = [
@@ -294,7 +294,7 @@ fn a_snippet_has_the_options_of_the_environment_with_absolute_paths_and_no_secre
     );
     assert!(!format!("{}{}", outcome.out, outcome.err).contains("correct-horse"));
     assert!(
-        outcome.err.contains("--proxy-server is left out: set TROUPE_PROXY_SERVER for the client."),
+        outcome.err.contains("--proxy-server is omitted: set TROUPE_PROXY_SERVER for the client."),
         "{}",
         outcome.err
     );
@@ -303,7 +303,7 @@ fn a_snippet_has_the_options_of_the_environment_with_absolute_paths_and_no_secre
     let connects = troupe(&connect);
     assert!(!connects.out.contains("correct-horse"), "{}", connects.out);
     assert!(
-        connects.err.contains("--auth-token is left out: set TROUPE_AUTH_TOKEN for the client.")
+        connects.err.contains("--auth-token is omitted: set TROUPE_AUTH_TOKEN for the client.")
     );
     let endpoint = "wss://browsers.test?token=correct-horse";
     let by_option = troupe(&["config", "cursor", "--browser-endpoint", endpoint]);
@@ -311,7 +311,7 @@ fn a_snippet_has_the_options_of_the_environment_with_absolute_paths_and_no_secre
     for outcome in [by_option, by_environment] {
         assert_eq!(outcome.code, OK, "{}", outcome.err);
         assert!(!format!("{}{}", outcome.out, outcome.err).contains("correct-horse"));
-        let note = "--browser-endpoint is left out: set TROUPE_BROWSER_ENDPOINT for the client.";
+        let note = "--browser-endpoint is omitted: set TROUPE_BROWSER_ENDPOINT for the client.";
         assert!(outcome.err.contains(note), "{}", outcome.err);
     }
     let kept = troupe(&["config", "cursor", "--browser-endpoint", "ws://127.0.0.1:9222"]);
@@ -335,7 +335,7 @@ fn with_transport_http_a_snippet_has_the_url_and_the_server_is_started_apart() {
     );
     assert!(!format!("{}{}", outcome.out, outcome.err).contains("correct-horse"));
     assert!(outcome.err.contains("troupe --transport http --port 4100\n"), "{}", outcome.err);
-    let note = "--auth-token is left out: set TROUPE_AUTH_TOKEN for the server.";
+    let note = "--auth-token is omitted: set TROUPE_AUTH_TOKEN for the server.";
     assert!(outcome.err.contains(note), "{}", outcome.err);
     let unknown = troupe(&["config", "cursor", "--transport", "websocket"]);
     assert_eq!((unknown.code, unknown.out.as_str(), unknown.err.lines().count()), (MISUSED, "", 1));
@@ -380,7 +380,7 @@ fn the_doctor_tells_what_is_missing_and_what_to_type() {
     assert_eq!((outcome.code, &report["usable"]), (FAILED, &serde_json::json!(false)));
 }
 
-/// What must hold of any arguments: a mistake is one line. (Those without one would start something.)
+/// For any arguments, an error is one line. (Arguments without an error would start something.)
 fn is_one_line_at_most(args: Vec<String>) -> bool {
     let screen = Kept::default();
     if let Err(usage) = arguments::parse(args) {

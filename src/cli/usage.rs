@@ -39,7 +39,7 @@ pub(super) enum Usage {
 }
 
 impl Usage {
-    /// clap's errors are several lines with a usage dump; this keeps what happened.
+    /// Converts clap's error, which has several lines, into one line.
     pub(super) fn from_clap(error: &clap::Error) -> Self {
         let context = |kind| match error.get(kind) {
             Some(ContextValue::String(text)) => text.clone(),
@@ -56,7 +56,7 @@ impl Usage {
             | ErrorKind::NoEquals
             | ErrorKind::TooFewValues
             | ErrorKind::WrongNumberOfValues => {
-                // "--session-timeout <MS>" names the value as well.
+                // clap adds the name of the value: "--session-timeout <MS>".
                 let flag = argument.split([' ', '=', '[']).next().unwrap_or_default().to_owned();
                 let option = OPTIONS.iter().find(|option| option.flag() == flag);
                 Self::NeedsValue {
@@ -74,7 +74,7 @@ impl Usage {
 
     fn unknown(argument: &str) -> Self {
         if let Some(name) = argument.strip_prefix("--") {
-            // The table's own word on it, with the nearest name.
+            // The error of the table of options suggests the closest name.
             let name = name.split('=').next().unwrap_or_default();
             return match Setting::from_flag(name, "") {
                 Err(error @ ConfigError::UnknownOption { .. }) => Self::Config(error),

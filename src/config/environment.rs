@@ -21,15 +21,16 @@ pub(super) struct EnvironmentSettings {
     pub warnings: Vec<String>,
 }
 
-/// Reads every variable that begins with `TROUPE_` and names an option. An empty one counts as not set: clients'
-/// configuration files often pass empty strings on. A variable that names no option is a warning and not an error: other
-/// programs also set variables with this prefix. Service links of Kubernetes are ignored silently.
+/// Reads every variable that begins with `TROUPE_` and names an option. An empty one counts as not
+/// set, because the configuration files of clients often pass empty strings. A variable that names
+/// no option is a warning and not an error: other programs also set variables with this prefix.
+/// Service links of Kubernetes are ignored silently.
 pub(super) fn settings(
     variables: impl IntoIterator<Item = (String, String)>,
 ) -> Result<EnvironmentSettings, ConfigError> {
     let is_option = |name: &str| name.starts_with(PREFIX) && !NO_OPTIONS.contains(&name);
     let mut ours: Vec<_> = variables.into_iter().filter(|(name, _)| is_option(name)).collect();
-    // The environment has no order, but the same error should be reported at each start.
+    // Sorted, so that each start reports the same error.
     ours.sort();
     let mut found = EnvironmentSettings::default();
     let settings = &mut found.settings;
@@ -91,13 +92,13 @@ fn is_service_link(name: &str, text: &str) -> bool {
 
 fn near(name: &str) -> Option<String> {
     let known: Vec<_> = options::OPTIONS.iter().map(ConfigOption::variable).collect();
-    // Without the common prefix, which would make all of them alike.
+    // Compares names without the common prefix, which would make all of them similar.
     let known = known.iter().map(|name| &name[PREFIX.len()..]);
     super::nearest(&name[PREFIX.len()..], known).map(|name| format!("{PREFIX}{name}"))
 }
 
-/// Names of the variables of this process that configure Troupe. Child processes must not inherit them: they may
-/// contain the token.
+/// Returns the names of this process's variables that configure Troupe. Child processes must not
+/// inherit them, because they may contain the token.
 pub fn own_variables() -> impl Iterator<Item = std::ffi::OsString> {
     std::env::vars_os()
         .map(|(name, _)| name)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::layer::Origin;
 
-/// A start that was refused.
+/// An error in the configuration, which prevents the start.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error("unknown option `--{}`{}", one_line(name), hint(near.as_deref()))]
@@ -33,12 +33,12 @@ pub enum ConfigError {
         "`--headless false` needs a display, and neither DISPLAY nor WAYLAND_DISPLAY names one: start an X server (`xvfb-run troupe …`) or use `--headless`"
     )]
     NoDisplay,
-    /// The table and the struct disagree: a mistake of ours, which the tests look for.
+    /// The table of options and [`super::Config`] disagree: a defect that the tests detect.
     #[error("the settings do not fit together ({0})")]
     Inconsistent(String),
 }
 
-/// `, did you mean …?`, or nothing.
+/// Returns `, did you mean …?`, or an empty string.
 pub(super) fn hint(near: Option<&str>) -> String {
     near.map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
 }
@@ -46,7 +46,7 @@ pub(super) fn hint(near: Option<&str>) -> String {
 fn devices(near: &[String]) -> String {
     match near {
         [] => {
-            "the names are those of Playwright, such as `iPhone 15`, `Pixel 7` or `Desktop Chrome`"
+            "pass a name of Playwright's list, such as `iPhone 15`, `Pixel 7` or `Desktop Chrome`"
                 .to_owned()
         }
         near => format!("similar devices: {}", near.join(", ")),
@@ -57,7 +57,7 @@ fn in_file(file: Option<&PathBuf>) -> String {
     file.map(|path| format!(" in `{}`", path.display())).unwrap_or_default()
 }
 
-/// A value as part of one line: no line breaks, not endless.
+/// Shortens a value and removes its line breaks, for a message of one line.
 pub fn one_line(text: &str) -> String {
     const LONGEST: usize = 120;
     let mut line: String =

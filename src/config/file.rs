@@ -18,7 +18,7 @@ pub(super) struct FileSettings {
     pub version: Option<String>,
 }
 
-/// Keys of seed 004 that describe the server. They are no options.
+/// Keys of seed 004 that describe the server. They are not options.
 pub(super) const LABELS: &[(&str, &str)] = &[
     ("name", "Name of the server that clients see. Default: troupe"),
     ("version", "Version of the server that clients see. Default: the version of Troupe"),
@@ -32,7 +32,7 @@ pub(super) fn read(path: &Path) -> Result<FileSettings, ConfigError> {
 }
 
 pub(super) fn parse(text: &str, file: Option<PathBuf>) -> Result<FileSettings, ConfigError> {
-    // Editors on Windows begin a file with a byte order mark, which JSON does not know.
+    // Editors on Windows write a byte order mark, which JSON does not allow.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let value: Value = serde_json::from_str(text)
         .map_err(|error| ConfigError::NotJson { file: file.clone(), why: error.to_string() })?;
@@ -83,7 +83,7 @@ impl Reader {
         key: &str,
         value: &Value,
     ) -> Result<(), ConfigError> {
-        // `null` is how programs write "not set".
+        // Programs write `null` for "not set".
         if value.is_null() {
             return Ok(());
         }
@@ -128,7 +128,7 @@ impl Reader {
             options::OPTIONS.iter().filter(|o| !o.at.is_empty()).map(ConfigOption::key).collect();
         let nested = options::OPTIONS.iter().filter_map(|option| option.nested);
         let near = match key.split_once('.') {
-            // A key of a section is nearest to one of that section.
+            // Suggests keys of the same section only.
             Some((section, _)) => {
                 super::nearest(key, nested.filter(|other| other.starts_with(section)))
             }

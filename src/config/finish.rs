@@ -10,7 +10,7 @@ use super::layer::{Origin, Setting, joined};
 use super::options::{ConfigOption, OPTIONS, Scope};
 use super::{BrowserKind, Config, LogDestination, NO_LIMIT, Transport, device, redacted_proxy};
 
-/// Who set which option last.
+/// The origin of each option's value.
 type Origins = BTreeMap<&'static str, Origin>;
 
 pub(super) fn finish(
@@ -39,20 +39,20 @@ pub(super) fn finish(
     }
     refuse_what_is_not_built(&mut config, &origins)?;
     refuse_contradictions(&config, &origins)?;
-    refuse_what_has_no_effect(&mut config, &origins)?;
+    reject_options_without_effect(&mut config, &origins)?;
     take_sandbox_argument(&mut config, &origins)?;
-    tell_what_is_not_held(&mut config);
+    warn_about_unenforced_rules(&mut config);
     resolve_log_destination(&mut config, &origins)?;
     device::apply(&mut config.context, origins.get("device"))?;
     Ok(config)
 }
 
-/// A timeout, where 0 means no limit, as in Playwright.
+/// Returns a timeout, where 0 means no limit, as in Playwright.
 fn or_no_limit(timeout: Duration) -> Duration {
     if timeout.is_zero() { NO_LIMIT } else { timeout.min(NO_LIMIT) }
 }
 
-/// Later layers over earlier ones, all over the defaults.
+/// Applies the layers in order to the defaults.
 pub(super) fn merge(layers: &[&[Setting]]) -> Result<Config, ConfigError> {
     let wrong = |error: serde_json::Error| ConfigError::Inconsistent(error.to_string());
     let mut merged = serde_json::to_value(Config::default()).map_err(wrong)?;
@@ -150,25 +150,25 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
             return refuse(
                 "proxy-server",
                 "browser-endpoint",
-                "a running browser cannot be given the credentials",
+                "credentials cannot be passed to a running browser",
             );
         }
         if config.browser == BrowserKind::Webkit {
             return refuse(
                 "proxy-server",
                 "browser",
-                "WebKit cannot be given the credentials of a proxy",
+                "WebKit does not accept credentials of a proxy",
             );
         }
         if !is_spoken(server) {
             return Err(ConfigError::InvalidValue {
                 origin: origin("proxy-server"),
                 value: redacted_proxy(server),
-                allowed: "an http:// or socks5:// proxy if it has credentials".to_owned(),
+                allowed: "an http:// or socks5:// proxy, because it has credentials".to_owned(),
             });
         }
     }
-    refuse_what_is_not_held(config, origins, &origin)?;
+    reject_unenforceable_rules(config, origins, &origin)?;
     if config.auth_token.is_some() && config.auth_token_file.is_some() {
         return refuse("auth-token", "auth-token-file", "there is one token");
     }
@@ -208,9 +208,12 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
     Ok(())
 }
 
-/// Rejects options that the server would ignore. An environment variable is often meant for another server: unless it
-/// contradicts `--upstream`, it is a warning.
-fn refuse_what_has_no_effect(config: &mut Config, origins: &Origins) -> Result<(), ConfigError> {
+/// Rejects options that the server would ignore. For an environment variable, which is often meant
+/// for another server, adds a warning instead, unless it contradicts `--upstream`.
+fn reject_options_without_effect(
+    config: &mut Config,
+    origins: &Origins,
+) -> Result<(), ConfigError> {
     for option in OPTIONS {
         let Some(origin) = origins.get(option.name) else { continue };
         let Some(error) = without_effect(config, option, origin, origins) else { continue };
@@ -224,7 +227,7 @@ fn refuse_what_has_no_effect(config: &mut Config, origins: &Origins) -> Result<(
     Ok(())
 }
 
-/// Whether the server that `config` describes does not ignore the setting.
+/// Whether the setting has an effect in the server that `config` describes.
 pub(super) fn has_effect(config: &Config, setting: &Setting) -> bool {
     without_effect(config, setting.option, &setting.origin, &Origins::new()).is_none()
 }
@@ -265,8 +268,8 @@ fn without_effect(
     }
 }
 
-/// Arguments of browsers that lead their connections past us.
-const WAYS_PAST: &[&str] = &[
+/// Browser arguments that make connections bypass Troupe's proxy.
+const BYPASS_ARGUMENTS: &[&str] = &[
     "--proxy-server",
     "--proxy-pac-url",
     "--proxy-auto-detect",
@@ -274,8 +277,8 @@ const WAYS_PAST: &[&str] = &[
     "--no-proxy-server",
 ];
 
-/// Refuses rules for pages that something else would undo.
-fn refuse_what_is_not_held(
+/// Rejects rules for pages if other options prevent their enforcement.
+fn reject_unenforceable_rules(
     config: &Config,
     origins: &Origins,
     origin: &impl Fn(&'static str) -> Origin,
@@ -286,8 +289,8 @@ fn refuse_what_is_not_held(
     };
     let lists =
         if security.allowed_domains.is_empty() { "blocked-domains" } else { "allowed-domains" };
-    // The private-network rule is there by default, and where it cannot be held a line says so: one that was asked
-    // for is kept or refused.
+    // If the private-network rule is only the default, a warning is enough. If it was set
+    // explicitly, it must be enforceable.
     let asked = origins.contains_key("allow-private-network") && !security.allow_private_network;
     let rule = match (security.names_domains(), asked) {
         (true, _) => Some(lists),
@@ -319,8 +322,9 @@ fn refuse_what_is_not_held(
     if !security.restricts_pages() || config.browser_endpoint.is_some() {
         return Ok(());
     }
-    let past =
-        |argument: &String| WAYS_PAST.iter().any(|way| argument.split('=').next() == Some(way));
+    let past = |argument: &String| {
+        BYPASS_ARGUMENTS.iter().any(|way| argument.split('=').next() == Some(way))
+    };
     if config.browser_args.iter().any(past) {
         return Err(ConfigError::Needs {
             origin: origin("browser-arg"),
@@ -332,13 +336,13 @@ fn refuse_what_is_not_held(
         return Err(ConfigError::Needs {
             origin: origin("proxy-server"),
             needed: "allow-private-network",
-            why: "rules for pages are held in front of http:// and socks5:// proxies only",
+            why: "rules for pages are enforced only with http:// and socks5:// proxies",
         });
     }
     Ok(())
 }
 
-/// Whether we can be a client of this proxy.
+/// Whether Troupe supports the protocol of this proxy.
 fn is_spoken(server: &str) -> bool {
     !server.contains("://") || PROXIES.iter().any(|kind| server.starts_with(kind))
 }
@@ -346,31 +350,32 @@ fn is_spoken(server: &str) -> bool {
 const PROXIES: &[&str] = &["http://", "socks5://", "socks://"];
 
 /// Adds warnings about default rules that are not enforced.
-fn tell_what_is_not_held(config: &mut Config) {
-    // What another server's browser does is its own server's to say.
+fn warn_about_unenforced_rules(config: &mut Config) {
+    // An upstream server has its own rules for its browser.
     if config.security.allow_private_network || config.upstream.command.is_some() {
         return;
     }
     let who = if config.browser_endpoint.is_some() {
-        "a browser that runs already"
+        "a running browser"
     } else if config.browser == BrowserKind::Webkit {
         "WebKit"
     } else {
         let resolves = |argument: &String| argument.starts_with("--host-resolver-rules");
         if config.browser_args.iter().any(resolves) {
             config.warnings.push(
-                "--host-resolver-rules is without effect: names are resolved by the server, unless --allow-private-network is set"
+                "--host-resolver-rules has no effect: the server resolves names, unless --allow-private-network is set"
                     .to_owned(),
             );
         }
         return;
     };
     config.warnings.push(format!(
-        "pages of {who} are not kept from private addresses; --allow-private-network says so without this line"
+        "pages of {who} can reach private addresses; pass --allow-private-network to hide this warning"
     ));
 }
 
-/// Lets the log go to one place. Of `--log-destination` and `--log-file`, the one of the higher layer wins.
+/// Chooses one destination of the log. Of `--log-destination` and `--log-file`, the one of the
+/// higher layer wins.
 fn resolve_log_destination(config: &mut Config, origins: &Origins) -> Result<(), ConfigError> {
     let Some(destination) = config.log.destination else { return Ok(()) };
     let origin = |name: &'static str| origins.get(name).cloned().unwrap_or(Origin::Default(name));
@@ -380,7 +385,7 @@ fn resolve_log_destination(config: &mut Config, origins: &Origins) -> Result<(),
             return Err(ConfigError::InvalidValue {
                 origin: here,
                 value: "file".to_owned(),
-                allowed: "`stderr` where `logging.file` names no file".to_owned(),
+                allowed: "`stderr`, unless `logging.file` is set".to_owned(),
             });
         }
         LogDestination::File => config.log.destination = None,
@@ -392,7 +397,7 @@ fn resolve_log_destination(config: &mut Config, origins: &Origins) -> Result<(),
                     return Err(ConfigError::Contradiction {
                         first: here,
                         second: file,
-                        why: "the log goes to one place",
+                        why: "the log has one destination",
                     });
                 }
             }
@@ -411,7 +416,8 @@ fn resolve_log_destination(config: &mut Config, origins: &Origins) -> Result<(),
     Ok(())
 }
 
-/// `--no-sandbox` among the browser's own arguments (as in seed 004's example) is our `sandbox: false`.
+/// `--no-sandbox` among the browser arguments (as in the example of seed 004) means `sandbox:
+/// false`.
 fn take_sandbox_argument(config: &mut Config, origins: &Origins) -> Result<(), ConfigError> {
     const ARGUMENT: &str = "--no-sandbox";
     if !config.browser_args.iter().any(|argument| argument == ARGUMENT) {

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-/// The directory for state that survives a restart: `~/.local/state/troupe` on Linux. `None` without a home
-/// directory.
+/// Returns the directory for persistent state: `~/.local/state/troupe` on Linux. `None` without a
+/// home directory.
 pub fn state_folder() -> Option<PathBuf> {
     let folders = directories::ProjectDirs::from("", "", "troupe")?;
     Some(folders.state_dir().unwrap_or_else(|| folders.data_local_dir()).to_owned())

@@ -9,7 +9,7 @@ use super::error::ConfigError;
 use super::options::{self, ConfigOption};
 use super::value::Medium;
 
-/// Where a value was written, as its author spelled it.
+/// The source of a value, in the spelling that the user wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     Flag(String),
@@ -19,7 +19,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The precedence of its layer: a higher one wins.
+    /// The precedence of its layer: a higher one overrides.
     pub(super) fn layer(&self) -> u8 {
         match self {
             Self::Default(_) => 0,
@@ -73,7 +73,7 @@ impl Setting {
             Some(value) => Ok(Self { option, value: negate(value, negated), origin }),
             None => Err(ConfigError::InvalidValue {
                 origin,
-                // A token is refused only when it is empty: nothing of it can show here.
+                // Only an empty token is rejected, so the message contains no part of a token.
                 value: text.to_owned(),
                 allowed: option.kind.allowed(),
             }),
@@ -104,7 +104,7 @@ fn negate(value: Value, negated: bool) -> Value {
     }
 }
 
-/// The flag that a mistyped one was most likely meant to be, with its dashes.
+/// Returns the flag that is closest to a misspelled one, with its dashes.
 fn near_flag(name: &str) -> Option<String> {
     let known: Vec<String> = options::OPTIONS
         .iter()
@@ -116,13 +116,13 @@ fn near_flag(name: &str) -> Option<String> {
     super::nearest(name, known.iter().map(String::as_str)).map(|name| format!("--{name}"))
 }
 
-/// The setting of `--store` that holds if no layer has one.
+/// The setting of `--store` if no layer has one.
 pub(super) fn default_store(text: &str) -> Result<Setting, ConfigError> {
     let origin = Origin::Default("store");
     Setting::from_flag("store", text).map(|setting| Setting { origin, ..setting })
 }
 
-/// The file that `--config` names in this layer.
+/// Returns the file that `--config` names in this layer.
 pub(super) fn config_file(settings: &[Setting]) -> Option<PathBuf> {
     settings
         .iter()
@@ -133,7 +133,7 @@ pub(super) fn config_file(settings: &[Setting]) -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-/// A list given several times on one command line is one list.
+/// Joins the values of a list option that occurs several times on a command line.
 pub(super) fn joined(settings: Vec<Setting>) -> Vec<Setting> {
     let mut result: Vec<Setting> = Vec::new();
     for setting in settings {

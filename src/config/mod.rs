@@ -38,28 +38,30 @@ pub use self::types::{
 };
 pub use self::value::{Kind, network};
 
-/// A wait without a limit: a hundred years, which can still be added to the present time.
+/// A wait without a limit: a hundred years, which can be added to the current time without
+/// overflow.
 pub const NO_LIMIT: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// Everything that can be set, as plain data.
+/// The complete configuration, as plain data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Config {
-    /// Name and version of the server that clients see, if the file says other than Troupe's.
+    /// Name and version of the server that clients see, if the configuration file sets them.
     #[serde(skip)]
     pub name: Option<String>,
     #[serde(skip)]
     pub version: Option<String>,
     pub browser: BrowserKind,
-    /// `None` is headed, unless no display is there; see [`Config::effective_headless`].
+    /// `None` is headed if there is a display; see [`Config::effective_headless`].
     pub headless: Option<bool>,
     pub executable_path: Option<PathBuf>,
-    /// Further arguments of the browser. `--no-sandbox` is not among them: it becomes `sandbox: false`.
+    /// Additional arguments for the browser. `--no-sandbox` is not among them: it becomes `sandbox:
+    /// false`.
     pub browser_args: Vec<String>,
     pub sandbox: bool,
-    /// A profile that stays; sessions are isolated in memory without it.
+    /// A persistent profile. Without it, sessions are isolated and in memory.
     pub user_data_dir: Option<PathBuf>,
-    /// Accepted because lines for @playwright/mcp carry it: sessions are isolated anyway.
+    /// Accepted for compatibility with @playwright/mcp; has no effect.
     pub isolated: bool,
     /// A running browser to attach to instead of launching one.
     pub browser_endpoint: Option<String>,
@@ -69,12 +71,14 @@ pub struct Config {
     #[serde(with = "types::millis")]
     pub session_timeout: Duration,
     pub session_expiry: Expiry,
-    /// `None`: 10 over stdio, and by the memory of the machine over HTTP and WebSocket.
+    /// `None`: 10 over stdio; over HTTP and WebSocket, the limit depends on the memory of the
+    /// machine.
     pub max_sessions: Option<usize>,
-    /// How long a `create_session` over the limit waits for a place; zero: not at all.
+    /// How long a `create_session` over the limit waits for another session to end; zero: not at
+    /// all.
     #[serde(with = "types::millis")]
     pub queue_timeout: Duration,
-    /// Bytes of the machine's memory, or of our control group's, that must be free for a new session.
+    /// Bytes of memory of the machine or of the control group that must be free for a new session.
     pub min_free_memory: u64,
     pub persistent_sessions: bool,
     /// Whether the sessions of former servers of this user and working directory are resumed at startup.
@@ -86,9 +90,9 @@ pub struct Config {
     #[serde(with = "types::millis")]
     pub timeout_settle: Duration,
     pub pool: PoolConfig,
-    /// Browser contexts made ahead, so that a new session finds one ready.
+    /// Number of browser contexts that are created in advance for new sessions.
     pub warm_contexts: usize,
-    /// WebKit browsers that are started ahead: each session needs one of its own.
+    /// Number of WebKit browsers that are started in advance: each session needs a separate one.
     pub warm_browsers: usize,
 
     pub transport: Transport,
@@ -100,12 +104,12 @@ pub struct Config {
     pub auth: bool,
     pub allowed_hosts: Vec<String>,
     pub allowed_origins: Vec<String>,
-    /// What every path begins with, as `/troupe`; empty for none.
+    /// The prefix of every path, such as `/troupe`; empty for none.
     pub base_path: String,
     /// Addresses and networks of reverse proxies whose `X-Forwarded-For` is used; [`network`] reads each.
     pub trusted_proxies: Vec<String>,
     pub max_connections: usize,
-    /// Requests a second of one address; 0 is any number.
+    /// Maximum requests per second from one address; 0 is no limit.
     pub rate_limit: u32,
     /// How long the head and the body of a request may take to arrive.
     #[serde(with = "types::millis")]
@@ -119,7 +123,7 @@ pub struct Config {
 
     pub tools: Vec<String>,
     pub no_tools: Vec<String>,
-    /// Whether only tools are listed that change nothing in a page.
+    /// Whether only tools that do not change pages are offered.
     pub read_only: bool,
     pub caps: Vec<String>,
     pub prompts: Option<PathBuf>,
@@ -135,7 +139,7 @@ pub struct Config {
     /// `none`, `memory`, a path or a URL; `None` is the file in the OS state folder.
     pub store: Option<String>,
     pub retention: Retention,
-    /// Whether `Authorization`, cookies and their like are kept in clear.
+    /// Whether `Authorization`, cookies and similar headers are recorded unmasked.
     pub record_headers: bool,
     pub upstream: UpstreamConfig,
     pub security: SecurityConfig,
@@ -153,7 +157,7 @@ pub struct Config {
     pub warnings: Vec<String>,
 }
 
-/// What every new browser context gets; `--device` is resolved into it.
+/// The options of every new browser context, with those of `--device`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextConfig {
@@ -167,7 +171,7 @@ pub struct ContextConfig {
     pub locale: Option<String>,
     pub timezone: Option<String>,
     pub proxy_server: Option<String>,
-    /// Domains that go past the proxy, comma-separated.
+    /// Domains that bypass the proxy, comma-separated.
     pub proxy_bypass: Option<String>,
     pub ignore_https_errors: bool,
     pub storage_state: Option<PathBuf>,
@@ -187,7 +191,8 @@ impl ContextConfig {
         Self { proxy_server, proxy_bypass, ..self.clone() }
     }
 
-    /// Whether the proxy asks for a user name and a password. Browsers are not told them: we log in.
+    /// Whether the proxy has a user name and a password. Browsers do not get them: Troupe's own
+    /// proxy logs in.
     pub fn has_proxy_credentials(&self) -> bool {
         self.proxy_server.as_deref().is_some_and(|server| redacted_proxy(server) != server)
     }
@@ -220,7 +225,7 @@ pub struct SecurityConfig {
     pub blocked_domains: Vec<String>,
     pub allow_private_network: bool,
     pub allow_file_access: bool,
-    /// `None`: except in documents that hold a secret that was typed by its name.
+    /// `None`: allowed, except in documents that hold a secret that was typed by name.
     pub enable_script_evaluation: Option<bool>,
     pub enable_file_upload: bool,
     /// Bytes.
@@ -237,19 +242,19 @@ pub struct UpstreamConfig {
     pub transport: UpstreamTransport,
     #[serde(with = "types::millis")]
     pub start_timeout: Duration,
-    /// How long a call may go on without an answer or progress.
+    /// How long a call may run without an answer or progress.
     #[serde(with = "types::millis")]
     pub call_timeout: Duration,
     #[serde(with = "types::millis")]
     pub ping_interval: Duration,
     #[serde(with = "types::millis")]
     pub ping_timeout: Duration,
-    /// Pings in a row without an answer after which it counts as hung.
+    /// The server counts as hung after this many consecutive missed pings.
     pub ping_misses: u32,
-    /// Before the first restart; before each further one twice as long.
+    /// Pause before the first restart. Each further pause is twice as long.
     #[serde(with = "types::millis")]
     pub restart_pause: Duration,
-    /// Restarts within the window.
+    /// Maximum number of restarts within the window.
     pub restarts: usize,
     #[serde(with = "types::millis")]
     pub restart_window: Duration,
@@ -264,7 +269,7 @@ impl Default for UpstreamConfig {
         Self {
             command: None,
             transport: UpstreamTransport::Stdio,
-            // `npx` may have to fetch it first.
+            // `npx` may have to download the server first.
             start_timeout: Duration::from_millis(60_000),
             call_timeout: Duration::from_millis(600_000),
             ping_interval: Duration::from_millis(30_000),
@@ -280,7 +285,7 @@ impl Default for UpstreamConfig {
 }
 
 impl SecurityConfig {
-    /// Whether there are places that pages may not go to.
+    /// Whether rules restrict the hosts that pages can reach.
     pub fn restricts_pages(&self) -> bool {
         !self.allow_private_network || self.names_domains()
     }
@@ -295,13 +300,13 @@ impl SecurityConfig {
 pub struct LogConfig {
     pub level: LogLevel,
     pub format: LogFormat,
-    /// `None`: the file, if one is named, or else stderr.
+    /// `None`: the log file if one is set, or else stderr.
     pub destination: Option<LogDestination>,
     pub file: Option<PathBuf>,
 }
 
 impl LogConfig {
-    /// Whether every line on stderr must be JSON: the log is there, and has this format.
+    /// Whether every line on stderr must be JSON, because the log goes there in this format.
     pub fn writes_json_to_stderr(&self) -> bool {
         self.format == LogFormat::Json
             && self.file.is_none()
@@ -392,8 +397,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Whether the connections of pages go through a proxy of ours: where rules apply, or where the user's proxy has
-    /// credentials, which browsers do not take.
+    /// Whether the connections of pages go through Troupe's proxy: if rules apply to them, or if
+    /// the user's proxy has credentials, which browsers do not accept.
     pub fn holds_pages(&self) -> bool {
         self.security.restricts_pages() || self.context.has_proxy_credentials()
     }
@@ -422,8 +427,8 @@ impl Config {
         Ok(Self { name: file.name, version: file.version, ..config })
     }
 
-    /// The settings of the environment that have an effect, and then those of `flags`, each option once: the command
-    /// line with the same effect.
+    /// Returns the command line that has the same effect as the environment and `flags`: the
+    /// settings of the environment that have an effect, then `flags`. Each option occurs once.
     pub fn settings(
         &self,
         flags: Vec<Setting>,
@@ -472,8 +477,8 @@ impl Config {
         format!("http://{host}:{}{}/mcp", self.port, self.base_path)
     }
 
-    /// Whether to launch headless, and the one line to warn with. Headed needs a display; off Linux one
-    /// is always there.
+    /// Returns whether to launch headless, and a warning. A headed browser needs a display, which
+    /// always exists on systems other than Linux.
     pub fn effective_headless(
         &self,
         display_present: bool,
@@ -484,13 +489,13 @@ impl Config {
             Some(false) => Err(ConfigError::NoDisplay),
             None => Ok((
                 true,
-                Some("no display is there, so the browser runs headless; `--headless` says so without this line".to_owned()),
+                Some("there is no display, so the browser runs headless; pass `--headless` to hide this warning".to_owned()),
             )),
         }
     }
 }
 
-/// Whether a window can be shown: on Linux an X or Wayland display must be named, elsewhere there is one.
+/// Whether a window can be shown: on Linux, the environment must name an X or Wayland display.
 pub fn display_present() -> bool {
     let named = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     !cfg!(target_os = "linux") || named("DISPLAY") || named("WAYLAND_DISPLAY")

@@ -20,18 +20,19 @@ pub struct ConfigOption {
     pub kind: Kind,
     pub group: &'static str,
     pub help: &'static str,
-    /// The key of seed 004's nested file, where it has one.
+    /// The key in the nested file of seed 004, if it has one.
     pub nested: Option<&'static str>,
-    /// Further names, those of @playwright/mcp mostly; in every spelling.
+    /// Additional names in every spelling, mostly those of @playwright/mcp.
     pub aliases: &'static [&'static str],
-    /// Whether `--no-NAME` switches it off; it is then on by default, and `help` is about that name.
+    /// Whether the option is on by default and `--no-NAME` turns it off. `help` then describes
+    /// `--no-NAME`.
     pub negatable: bool,
     /// Whether the value is a secret, which is not written into a client's configuration.
     pub is_secret: bool,
     /// Whether it has an effect in this version. An option without effect is parsed and checked, and a value other
     /// than the default is rejected. In the nested file of seed 004 it is a warning.
     pub is_built: bool,
-    /// Where it has an effect, if that differs from its group.
+    /// The kind of server in which it has an effect, if it differs from that of its group.
     scope: Option<Scope>,
 }
 
@@ -45,7 +46,7 @@ pub enum Scope {
     Engine,
     /// Servers that listen on a port: `--transport http` or `websocket`.
     Port,
-    /// The same, and clients of such a server: `--connect`.
+    /// The same servers, and their clients with `--connect`.
     Access,
     /// Servers with `--upstream`.
     Upstream,
@@ -214,23 +215,23 @@ const fn row(
 
 /// All options.
 pub static OPTIONS: &[ConfigOption] = &[
-    row(BROWSER, "browser", "browser", Kind::Choice(BrowserKind::NAMES), "Which browser")
+    row(BROWSER, "browser", "browser", Kind::Choice(BrowserKind::NAMES), "Browser to use")
         .nested("browser.type"),
     row(
         BROWSER,
         "headless",
         "headless",
         Kind::Switch,
-        "Without a window; also where no display is there and nothing is said",
+        "Run without a window (default when there is no display)",
     )
     .nested("browser.headless"),
-    row(BROWSER, "executable-path", "executablePath", Kind::Path, "The browser's executable"),
+    row(BROWSER, "executable-path", "executablePath", Kind::Path, "Path of the browser executable"),
     row(
         BROWSER,
         "browser-arg",
         "browserArgs",
         ONCE_EACH,
-        "A further argument of the browser; may be repeated",
+        "Additional argument for the browser; can be repeated",
     )
     .nested("browser.args")
     .aliases(&["browser-args"]),
@@ -239,7 +240,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "sandbox",
         "sandbox",
         Kind::Switch,
-        "Without the browser's sandbox, as root needs it",
+        "Run Chromium without its sandbox, which is required as root",
     )
     .negatable(),
     row(
@@ -247,14 +248,14 @@ pub static OPTIONS: &[ConfigOption] = &[
         "user-data-dir",
         "userDataDir",
         Kind::Path,
-        "A profile folder that stays; allows one session",
+        "Persistent profile folder; allows one session",
     ),
     row(
         BROWSER,
         "isolated",
         "isolated",
         Kind::Switch,
-        "Sessions are kept in memory, as they are anyway",
+        "Accepted for compatibility with @playwright/mcp; has no effect",
     ),
     row(
         BROWSER,
@@ -264,69 +265,81 @@ pub static OPTIONS: &[ConfigOption] = &[
         "Attach to a running browser instead of launching one",
     )
     .aliases(&["cdp-endpoint"]),
-    row(BROWSER, "download-path", "downloadPath", Kind::Path, "Folder of the downloads")
+    row(BROWSER, "download-path", "downloadPath", Kind::Path, "Folder for downloads")
         .nested("browser.downloadPath"),
-    row(CONTEXT, "viewport-size", "context.viewport", Kind::Size, "Size of the pages, as 1280x720")
-        .aliases(&["viewport"]),
-    row(CONTEXT, "device", "context.device", Kind::Text, "A device to look like, as \"iPhone 15\""),
-    row(CONTEXT, "user-agent", "context.userAgent", Kind::Text, "The user agent"),
-    row(CONTEXT, "locale", "context.locale", Kind::Locale, "Language and region, as en-GB"),
-    row(CONTEXT, "timezone", "context.timezone", Kind::Text, "Time zone, as Europe/Berlin"),
+    row(
+        CONTEXT,
+        "viewport-size",
+        "context.viewport",
+        Kind::Size,
+        "Viewport size, such as 1280x720",
+    )
+    .aliases(&["viewport"]),
+    row(
+        CONTEXT,
+        "device",
+        "context.device",
+        Kind::Text,
+        "Device to emulate, such as \"iPhone 15\"",
+    ),
+    row(CONTEXT, "user-agent", "context.userAgent", Kind::Text, "User agent string"),
+    row(CONTEXT, "locale", "context.locale", Kind::Locale, "Language and region, such as en-GB"),
+    row(CONTEXT, "timezone", "context.timezone", Kind::Text, "Time zone, such as Europe/Berlin"),
     row(
         CONTEXT,
         "proxy-server",
         "context.proxyServer",
         Kind::Proxy,
-        "The proxy, as http://host:3128 or socks5://host:1080",
+        "Proxy, such as http://host:3128 or socks5://host:1080",
     ),
     row(
         CONTEXT,
         "proxy-bypass",
         "context.proxyBypass",
         Kind::Text,
-        "Domains that go past the proxy, comma-separated",
+        "Domains that bypass the proxy, comma-separated",
     ),
     row(
         CONTEXT,
         "ignore-https-errors",
         "context.ignoreHttpsErrors",
         Kind::Switch,
-        "Take any certificate",
+        "Accept invalid TLS certificates",
     ),
     row(
         CONTEXT,
         "storage-state",
         "context.storageState",
         Kind::File,
-        "Cookies and storage to begin with (Playwright's file)",
+        "File with initial cookies and storage (Playwright's storage state)",
     ),
     row(
         CONTEXT,
         "init-script",
         "context.initScripts",
         FILES,
-        "A script that runs in every page first; may be repeated",
+        "Script that runs in every page before its own scripts; can be repeated",
     ),
     row(
         CONTEXT,
         "grant-permissions",
         "context.permissions",
         PERMISSIONS,
-        "Permissions of the pages, as geolocation,clipboard-read",
+        "Permissions of pages, such as geolocation,clipboard-read",
     ),
     row(
         SESSION,
         "session-timeout",
         "sessionTimeout",
         Kind::Millis { min: 1 },
-        "Life of a session in ms",
+        "Lifetime of a session, in ms",
     ),
     row(
         SESSION,
         "session-expiry",
         "sessionExpiry",
         Kind::Choice(Expiry::NAMES),
-        "`idle`: each call renews the life of its session; `fixed`: it is never renewed",
+        "When the session timeout starts: at the last call, or at the creation",
     ),
     row(
         SESSION,
@@ -341,7 +354,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "queue-timeout",
         "queueTimeout",
         Kind::Millis { min: 0 },
-        "How long one more waits for a place, in ms",
+        "How long create_session waits when the limit is reached, in ms",
     ),
     row(
         SESSION,
@@ -355,7 +368,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "persistent-sessions",
         "persistentSessions",
         Kind::Switch,
-        "Keep sessions resumable at exit",
+        "Keep sessions resumable after the server exits",
     )
     .nested("session.persistentSessions"),
     row(
@@ -363,7 +376,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "auto-resume",
         "autoResume",
         Kind::Switch,
-        "Bring back at start what a former server here left",
+        "Resume the sessions of earlier servers of this user and directory at startup",
     ),
     row(
         SESSION,
@@ -387,7 +400,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "timeout-settle",
         "timeoutSettle",
         Kind::Millis { min: 0 },
-        "How long an action waits for the requests it started, in ms",
+        "How long an action waits for the requests that it started, in ms",
     )
     .scope(Scope::Engine),
     row(
@@ -395,7 +408,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "pool-min-browsers",
         "pool.minBrowsers",
         Kind::Number { min: 0, max: 1_000 },
-        "Browsers that are always there",
+        "Minimum number of running browsers",
     )
     .nested("pool.minBrowsers")
     .scope(Scope::Engine),
@@ -404,7 +417,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "pool-max-browsers",
         "pool.maxBrowsers",
         Kind::Number { min: 1, max: 1_000 },
-        "Browsers at most; sessions go to the one with the fewest",
+        "Maximum number of browsers; a session goes to the browser with the fewest",
     )
     .nested("pool.maxBrowsers")
     .scope(Scope::Engine),
@@ -413,7 +426,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "pool-idle-timeout",
         "pool.idleTimeout",
         Kind::Millis { min: 1 },
-        "When a browser without sessions is closed, in ms",
+        "Close a browser without sessions after this time, in ms",
     )
     .nested("pool.idleTimeout")
     .scope(Scope::Engine),
@@ -422,7 +435,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "warm-contexts",
         "warmContexts",
         Kind::Number { min: 0, max: 1_000 },
-        "Browser contexts made ahead for new sessions (headless only)",
+        "Browser contexts created in advance for new sessions (headless only)",
     )
     .scope(Scope::Engine),
     row(
@@ -430,7 +443,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "warm-browsers",
         "warmBrowsers",
         Kind::Number { min: 0, max: 100 },
-        "WebKit browsers started ahead",
+        "WebKit browsers started in advance",
     )
     .scope(Scope::Engine),
     row(
@@ -454,11 +467,11 @@ pub static OPTIONS: &[ConfigOption] = &[
         "auth-token",
         "authToken",
         Kind::Text,
-        "Token that clients must send; a file or TROUPE_AUTH_TOKEN hides it from ps",
+        "Token that clients must send; use a file or TROUPE_AUTH_TOKEN to hide it from ps",
     )
     .secret()
     .scope(Scope::Access),
-    row(SERVER, "auth-token-file", "authTokenFile", Kind::File, "File that contains this token")
+    row(SERVER, "auth-token-file", "authTokenFile", Kind::File, "File that contains the token")
         .scope(Scope::Access),
     row(SERVER, "auth", "auth", Kind::Switch, "Serve without a token; only on a loopback address")
         .negatable()
@@ -468,42 +481,42 @@ pub static OPTIONS: &[ConfigOption] = &[
         "allowed-hosts",
         "allowedHosts",
         COMMAS,
-        "Further names that the server is called by; * takes any",
+        "Additional accepted Host names; * accepts any",
     ),
     row(
         SERVER,
         "allowed-origins",
         "allowedOrigins",
         COMMAS,
-        "Web pages that may call it, as https://app.example.com",
+        "Origins of web pages that may call the server, such as https://app.example.com",
     ),
     row(
         SERVER,
         "base-path",
         "basePath",
         Kind::UrlPath,
-        "Serve every path below this one, as /troupe, behind a reverse proxy",
+        "Serve every path below this one, such as /troupe, behind a reverse proxy",
     ),
     row(
         SERVER,
         "trusted-proxies",
         "trustedProxies",
         Kind::List { flag: Some(','), environment: ',', item: Item::Network },
-        "Addresses of reverse proxies whose X-Forwarded-For is used, as 10.0.0.0/8",
+        "Reverse proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8",
     ),
     row(
         SERVER,
         "max-connections",
         "maxConnections",
         Kind::Number { min: 1, max: 1_000_000 },
-        "How many connections at once",
+        "Maximum number of connections",
     ),
     row(
         SERVER,
         "rate-limit",
         "rateLimit",
         Kind::Number { min: 0, max: 1_000_000 },
-        "Requests a second of one address; 0 is any number",
+        "Maximum requests per second from one address; 0 is no limit",
     ),
     row(
         SERVER,
@@ -517,7 +530,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "idle-timeout",
         "idleTimeout",
         Kind::Millis { min: 0 },
-        "When an HTTP session without connections is put to rest, in ms",
+        "Suspend the session of an idle HTTP client after this time, in ms",
     ),
     row(
         SERVER,
@@ -532,7 +545,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "connect",
         "connect",
         Kind::Url(&["ws", "wss", "http", "https"]),
-        "Be the stdio face of a running Troupe server",
+        "Run as a stdio proxy for a running Troupe server",
     )
     .scope(Scope::Any),
     row(
@@ -548,14 +561,14 @@ pub static OPTIONS: &[ConfigOption] = &[
         "upstream-transport",
         "upstream.transport",
         Kind::Choice(UpstreamTransport::NAMES),
-        "How it is spoken to",
+        "Transport to the upstream server",
     ),
     row(
         UPSTREAM,
         "upstream-start-timeout",
         "upstream.startTimeout",
         Kind::Millis { min: 1 },
-        "How long its start may take, in ms",
+        "Limit for its start and handshake, in ms",
     ),
     row(
         UPSTREAM,
@@ -569,76 +582,76 @@ pub static OPTIONS: &[ConfigOption] = &[
         "upstream-ping-interval",
         "upstream.pingInterval",
         Kind::Millis { min: 1 },
-        "How often it is asked whether it is there, in ms",
+        "Interval of pings, in ms",
     ),
     row(
         UPSTREAM,
         "upstream-ping-timeout",
         "upstream.pingTimeout",
         Kind::Millis { min: 1 },
-        "How long its answer to that may take, in ms",
+        "Limit for the answer to a ping, in ms",
     ),
     row(
         UPSTREAM,
         "upstream-ping-misses",
         "upstream.pingMisses",
         Kind::Number { min: 1, max: 1_000 },
-        "So many answers missed in a row, and it is started again",
+        "Restart after this many consecutive missed pings",
     ),
     row(
         UPSTREAM,
         "upstream-restart-pause",
         "upstream.restartPause",
         Kind::Millis { min: 1 },
-        "Before it is started again, in ms; doubled each time",
+        "Pause before a restart, in ms; doubled for each further one",
     ),
     row(
         UPSTREAM,
         "upstream-restarts",
         "upstream.restarts",
         Kind::Number { min: 0, max: 1_000 },
-        "How often it is started again within the window below",
+        "Maximum number of restarts within the window",
     ),
     row(
         UPSTREAM,
         "upstream-restart-window",
         "upstream.restartWindow",
         Kind::Millis { min: 1 },
-        "That window, in ms",
+        "Window for the number of restarts, in ms",
     ),
     row(
         UPSTREAM,
         "upstream-close-timeout",
         "upstream.closeTimeout",
         Kind::Millis { min: 0 },
-        "How long it may take to end by itself, in ms; then SIGTERM",
+        "Time to end by itself before SIGTERM, in ms",
     ),
     row(
         UPSTREAM,
         "upstream-term-timeout",
         "upstream.termTimeout",
         Kind::Millis { min: 0 },
-        "How long it may take after SIGTERM, in ms; then SIGKILL",
+        "Time after SIGTERM before SIGKILL, in ms",
     ),
     row(
         TOOLS,
         "tools",
         "tools",
         COMMAS,
-        "native, playwright, all, or names and groups, as navigate,group:network",
+        "native, playwright, all, or names and groups, such as navigate,group:network",
     ),
-    row(TOOLS, "no-tools", "noTools", COMMAS, "Tools and groups to take away"),
-    row(TOOLS, "read-only", "readOnly", Kind::Switch, "Only tools that change nothing in a page")
+    row(TOOLS, "no-tools", "noTools", COMMAS, "Tools and groups to disable"),
+    row(TOOLS, "read-only", "readOnly", Kind::Switch, "Offer only tools that do not change pages")
         .scope(Scope::Engine),
-    row(TOOLS, "caps", "caps", CAPS, "Capabilities of the Playwright set, as vision,pdf")
+    row(TOOLS, "caps", "caps", CAPS, "Capabilities of the Playwright set, such as vision,pdf")
         .not_built(),
-    row(TOOLS, "prompts", "prompts", Kind::Path, "Folder with further prompts"),
+    row(TOOLS, "prompts", "prompts", Kind::Path, "Folder with additional prompts"),
     row(
         TOOLS,
         "after-action",
         "afterAction",
         Kind::Choice(AfterAction::NAMES),
-        "What an action tells of the page afterwards",
+        "What the answer of an action shows of the page",
     )
     .scope(Scope::Engine),
     row(
@@ -654,7 +667,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "result-budget",
         "resultBudget",
         Kind::Number { min: 1_000, max: 100_000_000 },
-        "Characters of one result at most",
+        "Maximum characters of a result",
     ),
     row(
         TOOLS,
@@ -663,16 +676,16 @@ pub static OPTIONS: &[ConfigOption] = &[
         Kind::Choice(Responses::NAMES),
         "Content in the answer, or only its refId",
     ),
-    row(TOOLS, "output-dir", "outputDir", Kind::Path, "Folder of files that tools write"),
+    row(TOOLS, "output-dir", "outputDir", Kind::Path, "Folder for files that tools write"),
     row(RECORD, "store", "store", Kind::Store, "none, memory, or the path of an SQLite file")
         .scope(Scope::Sessions),
-    row(RECORD, "retention", "retention", Kind::Retention, "How long and how much is kept"),
+    row(RECORD, "retention", "retention", Kind::Retention, "Maximum age and size of the record"),
     row(
         RECORD,
         "record-headers",
         "recordHeaders",
         Kind::Switch,
-        "Keep Authorization and cookies in clear in the record",
+        "Record Authorization and Cookie headers unmasked",
     ),
     row(
         SAFETY,
@@ -697,7 +710,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "allow-private-network",
         "security.allowPrivateNetwork",
         Kind::Switch,
-        "Let public pages reach private addresses",
+        "Allow all pages to reach private addresses",
     )
     .scope(Scope::Engine),
     row(
@@ -705,7 +718,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "allow-file-access",
         "security.allowFileAccess",
         Kind::Switch,
-        "Allow file: URLs and files everywhere",
+        "Allow file: URLs, and access to files in all folders",
     )
     .aliases(&["allow-unrestricted-file-access"])
     .scope(Scope::Engine),
@@ -714,7 +727,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "enable-script-evaluation",
         "security.enableScriptEvaluation",
         Kind::Switch,
-        "The tool evaluate (default: not on a page that holds a typed secret)",
+        "Offer the tool evaluate (default: not on a page that holds a typed secret)",
     )
     .nested("security.enableScriptEvaluation")
     .scope(Scope::Engine),
@@ -723,7 +736,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "enable-file-upload",
         "security.enableFileUpload",
         Kind::Switch,
-        "The tool upload_file",
+        "Offer the tool upload_file",
     )
     .nested("security.enableFileUpload")
     .scope(Scope::Engine),
@@ -732,7 +745,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "max-screenshot-size",
         "security.maxScreenshotSize",
         Kind::Bytes,
-        "Bytes of a screenshot at most",
+        "Maximum size of a screenshot, in bytes",
     )
     .nested("security.maxScreenshotSize")
     .scope(Scope::Engine),
@@ -741,30 +754,36 @@ pub static OPTIONS: &[ConfigOption] = &[
         "secrets",
         "security.secrets",
         Kind::File,
-        "File of secrets to type by name: one NAME=value per line",
+        "File of secrets that agents type by name: one NAME=value per line",
     ),
     row(
         SAFETY,
         "boundaries",
         "boundaries",
         Kind::Switch,
-        "Without the marks around page content that it is not to be trusted",
+        "Omit the marks around untrusted page content",
     )
     .negatable(),
-    row(LOG, "config", "", Kind::Path, "A JSON file with any of these options"),
-    row(LOG, "log-level", "log.level", Kind::Choice(LogLevel::NAMES), "What is logged")
-        .nested("logging.level"),
-    row(LOG, "log-format", "log.format", Kind::Choice(LogFormat::NAMES), "How it is written")
+    row(LOG, "config", "", Kind::Path, "JSON file with any of these options"),
+    row(
+        LOG,
+        "log-level",
+        "log.level",
+        Kind::Choice(LogLevel::NAMES),
+        "Minimum level of log entries",
+    )
+    .nested("logging.level"),
+    row(LOG, "log-format", "log.format", Kind::Choice(LogFormat::NAMES), "Format of the log")
         .nested("logging.format"),
     row(
         LOG,
         "log-destination",
         "log.destination",
         Kind::Choice(LogDestination::NAMES),
-        "Where it is written; stdout only over HTTP and WebSocket",
+        "Destination of the log; stdout only over HTTP and WebSocket",
     )
     .nested("logging.destination"),
-    row(LOG, "log-file", "log.file", Kind::Path, "Where to, instead of stderr")
+    row(LOG, "log-file", "log.file", Kind::Path, "File for the log, instead of stderr")
         .nested("logging.file"),
 ];
 

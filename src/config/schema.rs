@@ -10,7 +10,7 @@ use super::{
     value::{Item, Kind},
 };
 
-/// Flat keys for what this version has built, and the sections of the nested file, which has its keys anyway.
+/// Flat keys of the implemented options, and the sections of the nested file.
 pub fn schema() -> Value {
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
     let mut properties = Map::new();
@@ -39,7 +39,7 @@ pub fn schema() -> Value {
         section["properties"][key] = schema;
     }
     for (name, section) in sections {
-        // `browser` is a name, or a section.
+        // `browser` can be a name or a section.
         let both = properties.get(&name).map(|flat| {
             let mut flat = flat.clone();
             let description = flat["description"].take();
@@ -50,7 +50,7 @@ pub fn schema() -> Value {
     json!({"type": "object", "properties": properties})
 }
 
-/// The schema of an option's value, with what `--help` says of it.
+/// Returns the schema of an option's value, with the text of `--help` as description.
 fn described(option: &ConfigOption, defaults: &Value) -> Value {
     let place = format!("/{}", option.at.replace('.', "/"));
     let help =
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(properties["maxSessions"]["type"], "integer");
         assert_eq!(
             properties["maxConnections"]["description"],
-            "How many connections at once. Default: 2000"
+            "Maximum number of connections. Default: 2000"
         );
         assert_eq!(properties["browser"]["anyOf"][1]["properties"]["headless"]["type"], "boolean");
         assert_eq!(properties["logging"]["properties"]["destination"]["enum"][0], "stdout");
@@ -128,7 +128,8 @@ mod tests {
     fn every_key_of_it_is_read() {
         let schema = schema();
         for key in schema["properties"].as_object().into_iter().flatten().map(|(key, _)| key) {
-            // Null sets nothing, and an unknown key is refused whatever it holds; a section wants an object.
+            // Null sets nothing. An unknown key is rejected with any value. A section requires an
+            // object.
             let read = |value: &str| Config::from_json(&format!("{{\"{key}\": {value}}}"));
             assert!(read("null").is_ok() || read("{}").is_ok(), "{key}");
         }

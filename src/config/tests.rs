@@ -252,7 +252,7 @@ fn the_log_goes_to_one_place() {
     std::fs::remove_file(&path).unwrap();
 }
 
-/// Each wrong setting and the one line about it.
+/// Each wrong setting with its error.
 #[test]
 fn every_wrong_setting_gets_one_clear_line() {
     let mut lines = String::new();
@@ -505,7 +505,7 @@ fn fitting(kind: Kind) -> BoxedStrategy<String> {
     }
 }
 
-/// The value in a file for a text of the command line.
+/// Converts a value of the command line into the value in a file.
 fn in_file(option: &ConfigOption, text: &str) -> Value {
     option.kind.parse(text, Medium::Flag).unwrap_or_else(|| panic!("{}: {text}", option.name))
 }

@@ -27,7 +27,7 @@ macro_rules! named_values {
 }
 
 named_values! {
-    /// Which browser is driven. `Chrome` and `MsEdge` are installed channels of Chromium.
+    /// The browser to drive. `Chrome` and `MsEdge` are installed channels of Chromium.
     BrowserKind {
         Chromium = "chromium",
         Firefox = "firefox",
@@ -36,7 +36,8 @@ named_values! {
         MsEdge = "msedge",
     }
 
-    /// Whether each call renews the life of its session, or it ends `--session-timeout` after its creation in any case.
+    /// Whether each call extends the lifetime of its session, or the session expires
+    /// `--session-timeout` after its creation.
     Expiry {
         Fixed = "fixed",
         Idle = "idle",
@@ -48,13 +49,13 @@ named_values! {
         Websocket = "websocket",
     }
 
-    /// How a supervised upstream server is spoken to.
+    /// The transport between Troupe and an upstream server.
     UpstreamTransport {
         Stdio = "stdio",
         Http = "http",
     }
 
-    /// What an action's answer tells of the page afterwards.
+    /// What the answer of an action shows of the page.
     AfterAction {
         None = "none",
         Changes = "changes",
@@ -93,7 +94,7 @@ named_values! {
 }
 
 impl BrowserKind {
-    /// Whether the Chromium engine drives it.
+    /// Whether it is driven by the Chromium engine.
     pub fn is_chromium(self) -> bool {
         matches!(self, Self::Chromium | Self::Chrome | Self::MsEdge)
     }
@@ -112,7 +113,7 @@ pub struct Viewport {
     pub height: u32,
 }
 
-/// How long and how much of the record is kept.
+/// The maximum age and size of the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Retention {
@@ -165,7 +166,7 @@ impl TryFrom<String> for Retention {
     }
 }
 
-/// A text that must not show in logs: `Debug` masks it.
+/// A text that must not be logged: `Debug` masks it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Masked(pub String);
@@ -191,7 +192,7 @@ pub(super) mod millis {
     }
 }
 
-/// As [`millis`], for a time that may be absent (never).
+/// Like [`millis`], for an optional time (`None` means never).
 pub(super) mod optional_millis {
     use std::time::Duration;
 

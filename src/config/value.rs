@@ -8,7 +8,7 @@ use url::Url;
 
 use super::types::Retention;
 
-/// A hundred years of milliseconds: more than any clock here has to hold.
+/// A hundred years in milliseconds: the largest accepted duration.
 const LONGEST: u64 = 3_155_760_000_000;
 const LARGEST_VIEWPORT: u64 = 16_384;
 
@@ -18,7 +18,7 @@ pub enum Kind {
     Switch,
     Text,
     Path,
-    /// A file that must be there at the start.
+    /// A file that must exist at startup.
     File,
     /// `none`, `memory`, a URL, or the path of a file.
     Store,
@@ -38,7 +38,7 @@ pub enum Kind {
     /// `http://host:port`, or without a scheme.
     Proxy,
     Locale,
-    /// The path of a URL, as `/troupe`; stored without a slash at its end.
+    /// The path of a URL, such as `/troupe`; stored without a trailing slash.
     UrlPath,
     /// `7d`, `1GiB` or both.
     Retention,
@@ -51,19 +51,19 @@ pub enum Kind {
     },
 }
 
-/// What each text of a list must be.
+/// The kind of each text in a list.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Item {
     Text,
     File,
     /// `example.com`, `*.example.com`, an address, or `*`.
     Domain,
-    /// An IP address, or a network as `10.0.0.0/8`.
+    /// An IP address, or a network such as `10.0.0.0/8`.
     Network,
     Choice(&'static [&'static str]),
 }
 
-/// Whence a text comes: lists are split differently.
+/// The source of a text, which determines how lists are split.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Medium {
     Flag,
@@ -71,7 +71,7 @@ pub enum Medium {
 }
 
 impl Kind {
-    /// Reads a text. `None` where it does not fit; [`Kind::allowed`] says what would.
+    /// Parses a text. `None` if it is invalid; [`Kind::allowed`] describes valid values.
     pub fn parse(&self, text: &str, medium: Medium) -> Option<Value> {
         match *self {
             Self::Switch => match text.to_ascii_lowercase().as_str() {
@@ -97,7 +97,7 @@ impl Kind {
         }
     }
 
-    /// Checks a JSON value and gives it in the form in which the config holds it.
+    /// Checks a JSON value and converts it into the form that [`super::Config`] has.
     pub fn check(&self, value: &Value) -> Option<Value> {
         match *self {
             Self::Switch => value.as_bool().map(|_| value.clone()),
@@ -135,7 +135,7 @@ impl Kind {
         }
     }
 
-    /// What fits, for the sentence "must be …".
+    /// Describes valid values, for the sentence "must be …".
     pub fn allowed(&self) -> String {
         match *self {
             Self::Switch => "`true` or `false`".to_owned(),
@@ -163,14 +163,14 @@ impl Kind {
                     .to_owned()
             }
             Self::List { item: Item::Network, .. } => {
-                "a list of IP addresses and networks, as `10.0.0.1` or `10.0.0.0/8`".to_owned()
+                "a list of IP addresses and networks, such as `10.0.0.1` or `10.0.0.0/8`".to_owned()
             }
             Self::List { item: Item::Choice(names), .. } => format!("a list, each of it {}", choice(names)),
         }
     }
 
-    /// Writes a checked value as texts, each for one argument of the command line, so that it has the same meaning in any
-    /// directory. Relative paths are those of `folder`.
+    /// Converts a checked value into the arguments of a command line that works in any directory.
+    /// Resolves relative paths against `folder`.
     pub fn arguments(&self, value: &Value, folder: &Path) -> Vec<String> {
         let absolute = |text: &str| match Path::new(text) {
             path if path.is_absolute() => text.to_owned(),
@@ -204,7 +204,7 @@ impl Kind {
         }
     }
 
-    /// Whether a word after a switch is its value, rather than the next argument.
+    /// Whether the word after a switch is its value, not the next argument.
     pub fn is_switch_word(&self, text: &str) -> bool {
         *self == Self::Switch && self.parse(text, Medium::Flag).is_some()
     }
@@ -232,7 +232,7 @@ fn is_host_name(name: &str) -> bool {
     name.strip_suffix('.').unwrap_or(name).split('.').all(is_label)
 }
 
-/// Reads an IP address or a network; an address is the network that contains only it.
+/// Parses an IP address or a network. An address is a network with one member.
 pub fn network(text: &str) -> Option<ipnet::IpNet> {
     let text = text.trim();
     text.parse().ok().or_else(|| text.parse::<std::net::IpAddr>().ok().map(ipnet::IpNet::from))
@@ -266,11 +266,11 @@ fn is_file(value: &Value) -> bool {
     value.as_str().is_some_and(|path| Path::new(path).is_file())
 }
 
-/// A whole number, also where JavaScript wrote it as `5.0` or `1e3`.
+/// Parses a whole number. JavaScript can write it as `5.0` or `1e3`.
 fn whole(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let number = value.as_f64()?;
-        // 2^53: beyond it a double no longer names one whole number.
+        // 2^53: a double represents larger whole numbers inexactly.
         (number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number))
             .then_some(number as u64)
     })
@@ -319,7 +319,8 @@ fn proxy(text: &str) -> bool {
     })
 }
 
-/// The shape of a BCP 47 tag; whether the browser knows the language is its own business.
+/// Whether a text has the syntax of a BCP 47 tag. Does not check that the browser supports the
+/// language.
 fn locale(text: &str) -> bool {
     let mut parts = text.split('-');
     let language = parts.next().is_some_and(|part| {

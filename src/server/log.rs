@@ -1,5 +1,5 @@
-//! Log messages for a client (`notifications/message`): the outcome of its own calls, from the level that it has
-//! set. A client that has set no level gets none.
+//! Log messages for a client (`notifications/message`): the outcomes of its own calls. A client
+//! gets none until it sets a level.
 #![expect(
     deprecated,
     reason = "SEP-2577 will take logging out of the protocol; the eras that we serve have it"

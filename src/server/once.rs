@@ -12,14 +12,14 @@ use crate::{
     tools::{Answer, Invocation, Picture, Registry},
 };
 
-/// What a call has given.
+/// The result of a call.
 pub struct Called {
     pub text: String,
-    /// Why the call did not do all that it was to do, although it gave a result.
+    /// Why the call failed, or a step of its batch, although it has a result.
     pub failure: Option<String>,
 }
 
-/// Makes one call against a server of its own, ends it, and gives the result as text.
+/// Makes one call with a new server, ends the server, and returns the result as text.
 pub async fn call_once(
     config: Config,
     tool: String,

@@ -84,9 +84,7 @@ impl Elicited {
                 format!("the person did not answer within {} minutes", PATIENCE.as_secs() / 60),
             )
             .detail("timeout", PATIENCE.as_secs() * 1000)
-            .suggestion(
-                "ask again, or put the question in your own words at the end of your turn",
-            )),
+            .suggestion("ask again, or ask the question in the text at the end of your turn")),
             Err(error) => Err(TroupeError::new(
                 ErrorCode::InternalError,
                 format!("the client did not put the question: {error}"),

@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tools::{Progress, Stage};
 
-/// Interval of progress notifications for a call without stages. Clients that give up on a silent call wait longer.
+/// Interval of progress notifications for a call without stages, shorter than the timeouts of
+/// clients.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// Tells of `progress` until the call is `over`, or the client has gone; what has been reached by then is told. With

@@ -18,14 +18,14 @@ use crate::{
 /// A row as `tools/list` shows it.
 pub(super) fn tool(row: &Tool) -> McpTool {
     if let Some(listed) = &row.listed {
-        // Unchanged, except for the parameter that names the session.
+        // The upstream tool's own schema, with a parameter for the session.
         if let Ok(listed) = serde_json::from_value(listed.clone()) {
             return listed;
         }
     }
     let mut input: JsonObject = row.input.as_object().cloned().unwrap_or_default();
     brief(&mut input);
-    // Only values that differ from MCP's defaults are sent, because every agent reads every byte of the list.
+    // Omits MCP's defaults, because agents read the whole list.
     let hints = if row.properties.hints.read_only {
         ToolAnnotations::new().read_only(true)
     } else {
@@ -34,7 +34,8 @@ pub(super) fn tool(row: &Tool) -> McpTool {
     McpTool::new(row.name.clone(), row.description.clone(), Arc::new(input)).with_annotations(hints)
 }
 
-/// Parameters whose names are clear to an agent; the generated types have descriptions for programmers.
+/// Parameters that need no description for agents. The generated types have descriptions for
+/// programmers.
 const CLEAR: &[&str] = &[
     "budget",
     "delay",
@@ -53,16 +54,18 @@ const CLEAR: &[&str] = &[
     "uploadSpeed",
 ];
 
-/// Omits what an agent knows; the generated types have it for programmers.
+/// Removes descriptions and bounds that agents do not need. The generated types have them for
+/// programmers.
 fn brief(schema: &mut JsonObject) {
-    // An error names the bounds when they are exceeded.
+    // The error of a value out of bounds names the bounds.
     for key in ["minimum", "maximum"] {
         schema.remove(key);
     }
     if schema.get("additionalProperties") == Some(&Value::Bool(true)) {
         schema.remove("additionalProperties");
     }
-    // A list of values or fields explains itself, and the server's instructions say that times are in ms.
+    // An enum or an object is clear from its values, and the server's instructions give the unit of
+    // times.
     let clear = schema.contains_key("enum") || schema.contains_key("properties");
     if clear || schema.get("description") == Some(&json!("ms")) {
         schema.remove("description");
@@ -137,13 +140,14 @@ fn bounded(text: &str, ref_id: &str) -> String {
     if text.is_empty() || nonce.len() < NONCE {
         return text.to_owned();
     }
-    // Troupe's own note about a cut text is put outside of the marks. It is recognized by the call's id.
+    // Puts Troupe's own note about a truncated text outside of the marks. The note contains the
+    // call's id.
     let ours = text.rfind(CUT).filter(|at| text[*at..].contains(ref_id));
     let (page, notice) = ours.map_or((text, ""), |at| text.split_at(at));
     format!("<page {nonce}>\n{page}\n</page {nonce}>{notice}")
 }
 
-/// Returns `text`, a result of the call `ref_id`, without the marks around what pages say.
+/// Removes the marks around page content from `text`, a result of the call `ref_id`.
 pub fn without_boundaries(text: &str, ref_id: &str) -> String {
     let nonce: String = ref_id.chars().take(NONCE).collect();
     let (begin, end) = (format!("<page {nonce}>\n"), format!("\n</page {nonce}>"));
@@ -153,7 +157,7 @@ pub fn without_boundaries(text: &str, ref_id: &str) -> String {
     }
 }
 
-/// Characters of a call's id in the marks: a page cannot guess 32 bits in one attempt.
+/// Number of characters of the call's id in the marks: a page cannot guess 32 bits in one attempt.
 const NONCE: usize = 8;
 /// How the notice begins that a text was cut.
 const CUT: &str = "\n… cut: characters ";
@@ -174,7 +178,7 @@ fn render_whole(result: Result<Answer>) -> CallToolResult {
         }
         Ok(Answer::Pictured { facts, pictures }) => {
             let (text, structured) = match facts {
-                // A value that was too long has become text.
+                // A JSON value over the budget was converted to text.
                 Value::String(text) => (text, None),
                 facts => (facts.to_string(), Some(facts)),
             };
@@ -191,7 +195,7 @@ fn render_whole(result: Result<Answer>) -> CallToolResult {
     }
 }
 
-/// The upstream server's own result. Content that the protocol does not define is passed on as JSON.
+/// Converts an upstream server's result. Content of an unknown type is converted to JSON text.
 fn passed(mut result: Value) -> CallToolResult {
     let parts = match result["content"].take() {
         Value::Array(parts) => parts,

@@ -12,12 +12,12 @@ use crate::{config::Config, error::Result, session::Connection, tools::Registry}
 pub struct Server {
     pub(super) registry: Registry,
     pub(super) prompts: Prompts,
-    /// Those of the tools that are always there, as `tools/list` shows them.
+    /// The native tools, as `tools/list` returns them.
     tools: Vec<Tool>,
 }
 
 impl Server {
-    /// Opens everything that the configuration names, and returns its errors.
+    /// Opens the record, the prompts and the tools of the configuration.
     pub fn open(config: Arc<Config>) -> Result<Arc<Self>> {
         let prompts = Prompts::load(config.prompts.as_deref())?;
         let registry = Registry::open(config)?;
@@ -28,7 +28,8 @@ impl Server {
         Ok(Arc::new(Self { registry, prompts, tools }))
     }
 
-    /// What `tools/list` shows. Where the upstream server is not to be had, ours are: what it said before can be read.
+    /// Returns the tools for `tools/list`. If the upstream server is not available, only the native
+    /// tools.
     pub(super) async fn tools(&self) -> Vec<Tool> {
         let passed = self.registry.passed_tools_of_first_attempt().await;
         if let Err(error) = &passed {
@@ -42,7 +43,8 @@ impl Server {
         &self.registry
     }
 
-    /// What answers the client of `connection` until `over` is cancelled.
+    /// Creates the handler for the client of `connection`, which serves it until `over` is
+    /// canceled.
     pub fn handler(
         self: &Arc<Self>,
         connection: Arc<Connection>,

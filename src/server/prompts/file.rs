@@ -51,12 +51,12 @@ pub struct Argument {
     pub description: String,
     pub required: bool,
     pub default: Option<String>,
-    /// The template goes through its entries: it must be a JSON object or array.
+    /// The template iterates over it, so it must be a JSON object or array.
     pub(super) is_json: bool,
 }
 
 impl Argument {
-    /// The caller knows the password; it is not inserted into the text.
+    /// A password, which is not inserted into the text because the caller knows it.
     pub(super) fn is_secret(&self) -> bool {
         let name = self.name.to_lowercase();
         ["password", "passphrase", "secret"].iter().any(|word| name.ends_with(word))
@@ -104,7 +104,7 @@ impl Prompt {
         for argument in &written.arguments {
             let name = argument.name.value.as_str();
             let at = line(&argument.name.referenced);
-            // A name that a template can refer to.
+            // A name that is valid in a template.
             if !is_name(name) || !name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
             {
                 return Err(FileError::at(
@@ -123,7 +123,7 @@ impl Prompt {
                 .lines()
                 .nth(usize::try_from(begin).unwrap_or(1) - 1)
                 .is_some_and(ends_in_block);
-            // An unclosed block is reported at the end.
+            // The parser reports an unclosed block at the end of the file.
             let lines = written.template.value.lines().count().max(1);
             let inside = error.pos().map_or(1, |(line, _)| line.min(lines)) as u64;
             let reason = error.reason().to_string();
@@ -177,7 +177,7 @@ fn iterated(template: &Template) -> HashSet<String> {
         .collect()
 }
 
-/// The message of a parser's error, without the position in front of it.
+/// Returns the message of a parser's error, without the position at its beginning.
 fn yaml_problem(error: &str) -> String {
     let line = error.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     line.split(" at line ").next().unwrap_or_default().to_owned()

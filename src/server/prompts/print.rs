@@ -9,11 +9,11 @@ use handlebars::{
 };
 use serde_json::Value;
 
-/// No argument can have this name, and templates do not call it: `{{value}}` becomes `{{(print) value}}` when it is
-/// parsed.
+/// The name of the helper. Templates do not call it themselves: `{{value}}` becomes `{{(print)
+/// value}}` when it is parsed. No argument can have this name.
 const NAME: &str = "(print)";
 
-/// Lets each `{{value}}` of `template` be printed by us.
+/// Makes each `{{value}}` of `template` call the helper.
 pub(super) fn prepare(template: &mut Template) {
     for element in &mut template.elements {
         match element {

@@ -11,7 +11,7 @@ use crate::{
     tools::{ResourceKind, ResourceUri, TEMPLATES},
 };
 
-/// Maximum length of the list. The newest entries are at its end and are kept.
+/// Maximum length of the list. If there are more entries, the newest ones are kept.
 const MOST: usize = 1000;
 
 /// All of them, the oldest session first.

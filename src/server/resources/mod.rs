@@ -130,7 +130,7 @@ impl Subscriptions {
     }
 }
 
-/// A client that uses `initialize`, which gets list changes without a subscription.
+/// A client that uses `initialize`. It receives list changes without a subscription.
 struct Subscriber<'a> {
     peer: Peer<RoleServer>,
     subscriptions: &'a Subscriptions,
@@ -179,7 +179,7 @@ pub(super) fn granted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     granted
 }
 
-/// A client of 2026-07-28, which names the notifications that it wants.
+/// A client of 2026-07-28, which requests each kind of notification.
 struct Listener<'a> {
     context: &'a SubscriptionContext,
     watched: HashMap<String, State>,

@@ -12,7 +12,7 @@ use crate::{
     tools::{ResourceKind, ResourceUri, screenshot_at, timestamp},
 };
 
-/// The elements of a page that are listed without a selector.
+/// The elements that are listed if no selector is given.
 const ACTIONABLE: &str = "a[href], button, input:not([type=hidden]), select, textarea, summary, \
 [contenteditable]:not([contenteditable=false]), [role=button], [role=link], [role=checkbox], [role=tab], \
 [role=menuitem], [role=option]";

@@ -1,7 +1,7 @@
 //! Notifies a client when the list of resources or a resource that it has subscribed to has changed.
 //!
-//! Nothing is queued: the watch compares the current state with the state of its last notification. So a client
-//! that reads slowly gets one notification for many changes.
+//! Nothing is queued: the watch compares the current state with the state of its last notification.
+//! A client that reads slowly gets one notification for several changes.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -35,29 +35,30 @@ use crate::{
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Results with pictures of whole pages are long.
 const LONGEST_ANSWER: usize = 64 << 20;
-/// How long one attempt to connect and shake hands may take.
+/// Timeout for one attempt to connect and to initialize.
 const ATTEMPT: Duration = Duration::from_secs(10);
 /// The first pause between two attempts; each is twice the one before, up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause that the server can ask for.
+/// The maximum pause that the server can request.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// Timeout for closing the connection.
 const GOODBYE: Duration = Duration::from_millis(500);
-/// Maximum number of own in-flight requests: a server that waits for this side to read does not read.
+/// Maximum number of in-flight requests. More could deadlock, because a server whose answers are
+/// not read stops reading.
 const AT_ONCE: usize = 64;
-/// Ids of our own requests; a client would have to mean it.
+/// The prefix of the ids of Troupe's own requests, which no client uses by chance.
 const OUR_IDS: &str = "troupe-connect-";
 
-/// A server and how it is asked.
+/// The URL of a server and the headers of requests to it.
 #[derive(Clone)]
 pub(super) struct Target {
     url: Url,
     /// The URL as it was given, for messages. It has no password.
     pub shown: String,
     headers: HeaderMap,
-    /// Whether each attempt reads the user's token file: the server is on this machine, and no token is configured. The
-    /// server may create the file later.
+    /// Whether each attempt reads the user's token file, because the server is on this machine and
+    /// no token is configured. The server may create the file later.
     reads_token_file: bool,
 }
 
@@ -73,7 +74,7 @@ impl Target {
         let scheme = match url.scheme() {
             "http" | "ws" => "ws",
             "https" | "wss" => {
-                // Whoever was first has installed it.
+                // Fails if it is installed already.
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 "wss"
             }
@@ -113,7 +114,7 @@ impl Target {
     }
 }
 
-/// Whether `url` names this machine. The user's token is sent nowhere else.
+/// Whether `url` names this machine. The token file is used only for such URLs.
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(url::Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
@@ -131,20 +132,20 @@ pub(super) struct Established {
 
 pub(super) struct Link {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
-    /// The client's name there.
+    /// The id of the client at the server.
     name: Option<String>,
     /// Whether it is the same server as before.
     known: bool,
-    /// How many messages it had read of the client before.
+    /// How many of the client's messages the server had read before.
     read: u64,
-    /// How many were sent since.
+    /// How many messages were sent since then.
     sent: u64,
 }
 
 /// Why an attempt to connect failed.
 pub(super) enum Failure {
     Connection(Error),
-    /// Something else than Troupe serves there.
+    /// The server is not Troupe.
     NotTroupe(String),
     TimedOut,
 }
@@ -166,19 +167,19 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// Returns the error where another attempt would fail in the same way.
+    /// Returns an error if further attempts would fail in the same way.
     pub fn final_error(&self, target: &Target) -> Option<TroupeError> {
         let invalid = |message| TroupeError::new(ErrorCode::InvalidParameters, message);
         let not_troupe = |found: &str| {
             let message = format!("there is no Troupe server at {}: {found}", target.shown);
-            invalid(message).suggestion("give the URL that the server prints at its start")
+            invalid(message).suggestion("pass the URL that the server prints when it starts")
         };
         match self {
             Self::NotTroupe(found) => Some(not_troupe(found)),
             Self::TimedOut => None,
             Self::Connection(Error::Http(response)) => match response.status() {
                 StatusCode::UNAUTHORIZED => Some(invalid(refusal(target, response)).suggestion(
-                    "name the file with the token of that server: --auth-token-file PATH",
+                    "pass the file with the token of that server: --auth-token-file PATH",
                 )),
                 StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST => {
                     Some(invalid(refusal(target, response)))
@@ -188,7 +189,7 @@ impl Failure {
                 status => Some(not_troupe(&format!("it answers {status}"))),
             },
             Self::Connection(Error::Protocol(error)) => match error {
-                // The server ended in the middle of it.
+                // The server ended during the handshake.
                 ProtocolError::HandshakeIncomplete
                 | ProtocolError::ResetWithoutClosingHandshake
                 | ProtocolError::SendAfterClosing
@@ -199,11 +200,13 @@ impl Failure {
                 let tls =
                     error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>())?;
                 Some(match tls {
-                    rustls::Error::InvalidCertificate(_) => {
-                        invalid(format!("{} is not trusted: {tls}", target.shown)).suggestion(
-                            "SSL_CERT_FILE names a file with the certificates of an own authority",
-                        )
-                    }
+                    rustls::Error::InvalidCertificate(_) => invalid(format!(
+                        "{} is not trusted: {tls}",
+                        target.shown
+                    ))
+                    .suggestion(
+                        "set SSL_CERT_FILE to the certificates of your own certificate authority",
+                    ),
                     tls => not_troupe(&format!("it does not speak TLS ({tls})")),
                 })
             }
@@ -212,11 +215,12 @@ impl Failure {
     }
 }
 
-/// Connects and greets, again and again until it succeeds. An error is one that trying again cannot mend. The first
-/// failure is logged.
+/// Connects and initializes, and retries until that succeeds. Returns an error if retries would
+/// fail in the same way. Logs the first failure.
 pub(super) async fn open(target: Target, greeting: Greeting) -> Result<Established> {
     let mut pause = FIRST_PAUSE;
-    // An attempt that fails half-way has a name there already, to which the client's own session belongs.
+    // An attempt that fails after the upgrade has an id already, which owns the client's implicit
+    // session.
     let mut name = greeting.name.clone();
     let mut is_logged = false;
     loop {
@@ -228,13 +232,13 @@ pub(super) async fn open(target: Target, greeting: Greeting) -> Result<Establish
             return Err(error);
         }
         if let Failure::Connection(Error::Http(response)) = &failure {
-            // The limit of connections or of the rate: there is a place again later.
+            // The limit of connections or of requests is reached, which is temporary.
             pause = pause.max(retry_after(response.headers()));
         }
         if is_logged {
             tracing::debug!(%failure, "no connection yet");
         } else {
-            tracing::warn!("cannot connect to {}: {failure}; trying again", target.shown);
+            tracing::warn!("cannot connect to {}: {failure}; retrying", target.shown);
             is_logged = true;
         }
         tokio::time::sleep(pause).await;
@@ -259,7 +263,7 @@ fn refusal(target: &Target, response: &Response<Option<Vec<u8>>>) -> String {
     format!("{} refused: {} {body}", target.shown, response.status())
 }
 
-/// How long the server asks to wait, at most `LONGEST_WAIT`.
+/// Returns the pause that the server requests, at most `LONGEST_WAIT`.
 fn retry_after(headers: &HeaderMap) -> Duration {
     let seconds =
         headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -292,7 +296,7 @@ async fn attempt_in_time(
         response.headers().get(SESSION_ID).and_then(|name| name.to_str().ok()).map(str::to_owned);
     let known = name.is_some() && *name == greeting.name;
     let Some(read) = response.headers().get(MESSAGES_READ) else {
-        return Err(Failure::NotTroupe("another server answers there".to_owned()));
+        return Err(Failure::NotTroupe("the answer is not from Troupe".to_owned()));
     };
     let read = read.to_str().ok().and_then(|read| read.parse().ok());
     let mut link = Box::new(Link {
@@ -328,7 +332,7 @@ async fn attempt_in_time(
     Ok(Established { link, early })
 }
 
-/// The connection below TLS.
+/// Returns the TCP connection below TLS.
 fn tcp_stream(stream: &MaybeTlsStream<TcpStream>) -> Option<&TcpStream> {
     match stream {
         MaybeTlsStream::Plain(stream) => Some(stream),

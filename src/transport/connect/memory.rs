@@ -1,4 +1,5 @@
-//! The handshake and the requests that wait for answers. `standing` has the state that results from them.
+//! The `initialize` request of the client and its pending requests. `standing` has the state that
+//! results from them.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,9 +13,9 @@ use super::{
 };
 use crate::tools::{Group, Registry};
 
-/// How long a call waits to hear whether it has arrived.
+/// How long a call waits for the next connection, which shows whether the call has arrived.
 const DOUBT: Duration = Duration::from_secs(1);
-const UNKNOWN: &str = "went away during the call: whether it was done is not known";
+const UNKNOWN: &str = "disconnected during the call; the call may have run";
 
 /// The parts of a message that `--connect` reads.
 #[derive(Deserialize)]
@@ -43,13 +44,14 @@ struct Meta {
     session_id: Option<String>,
 }
 
-/// How far a request has come.
+/// The delivery state of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Unsent,
-    /// As this message of the client.
+    /// Sent as the client's message with this number.
     Sent(u64),
-    /// The link broke after it: whether it has arrived, the server tells when it is there again.
+    /// The connection broke after it was sent. The server reports on reconnect whether it has
+    /// arrived.
     Doubtful(u64),
 }
 
@@ -57,7 +59,7 @@ enum Way {
 struct Waiting {
     text: String,
     is_call: bool,
-    /// To do it twice is as good as once.
+    /// Whether the request is idempotent.
     repeatable: bool,
     effect: Effect,
     way: Way,
@@ -71,19 +73,19 @@ pub(super) struct Greeting {
     pub initialize: Option<String>,
     /// The state of the client at the server.
     pub standing: Standing,
-    /// The name of the client at the server.
+    /// The id of the client at the server.
     pub name: Option<String>,
 }
 
-/// A link that has been made.
+/// An established connection.
 pub(super) struct Linked<'a> {
-    /// How the server calls the client.
+    /// The id of the client at the server.
     pub name: Option<&'a str>,
     /// Whether it is the same server as before.
     pub known: bool,
-    /// How many messages it had read of the client before.
+    /// How many of the client's messages the server had read before.
     pub read: u64,
-    /// How many were sent since.
+    /// How many messages were sent since then.
     pub sent: u64,
 }
 
@@ -94,7 +96,7 @@ pub(super) struct Memory {
     server: String,
     initialize: Option<(String, String)>,
     greeted: bool,
-    /// How many messages the server has got of this client, if all have arrived.
+    /// How many messages of this client the server has received, if all have arrived.
     sent: u64,
     /// By number of arrival, so that they are sent in order.
     waiting: BTreeMap<u64, (String, Waiting)>,
@@ -143,14 +145,14 @@ impl Memory {
         told
     }
 
-    /// When the first of the requests that wait for a link has waited long enough.
+    /// Returns the first deadline of the requests that wait for a connection.
     pub fn due(&self) -> Option<Instant> {
         let linkless =
             self.waiting.values().filter(|(_, waiting)| !matches!(waiting.way, Way::Sent(_)));
         linkless.map(|(_, waiting)| waiting.due).min()
     }
 
-    /// Takes note of a message; true where it is to be sent now.
+    /// Records a message of the client. Returns whether it must be sent now.
     pub fn asks(&mut self, text: &str, open: bool, patience: Duration) -> bool {
         self.sent += u64::from(open);
         let Ok(shape) = serde_json::from_str::<Shape<'_>>(text) else { return open };
@@ -177,7 +179,7 @@ impl Memory {
                 let cancelled = params.and_then(|params| Some(params.request_id?.get().to_owned()));
                 self.waiting.retain(|_, (id, _)| Some(&*id) != cancelled.as_ref());
             }
-            // Answers to a server that is gone and news for it are of no use to the next.
+            // The next server does not need answers and notifications for the former one.
             _ => {}
         }
         open
@@ -200,8 +202,8 @@ impl Memory {
         self.standing.hears(waiting.effect, Answered { succeeded, session });
     }
 
-    /// The link broke. What can be asked twice is asked again; whether a call has arrived is not waited for as long as
-    /// for other things: its client should rather look.
+    /// Handles the end of the connection. Idempotent requests are sent again. Other calls fail
+    /// sooner, so that the client can check whether they have run.
     pub fn broken(&mut self, patience: Duration) {
         let now = Instant::now();
         for (_, waiting) in self.waiting.values_mut() {
@@ -213,7 +215,7 @@ impl Memory {
         }
     }
 
-    /// What to answer to the requests that have waited long enough.
+    /// Returns the errors for the requests whose deadline has passed.
     pub fn too_late(&mut self) -> Vec<Value> {
         let now = Instant::now();
         let mut told = self.give_up(UNKNOWN, |waiting| {
@@ -239,7 +241,7 @@ impl Memory {
             .collect()
     }
 
-    /// The requests that were not sent yet, in order; they count as sent.
+    /// Returns the requests that were not sent yet, in order, and marks them as sent.
     pub fn unsent(&mut self) -> Vec<String> {
         let Self { waiting, sent, .. } = self;
         let unsent = waiting.values_mut().filter(|(_, waiting)| waiting.way == Way::Unsent);
@@ -253,7 +255,8 @@ impl Memory {
     }
 }
 
-/// Whether calling the tool `name` twice is as good as once. What reads the record moves on in it.
+/// Whether calls of the tool `name` are idempotent. Tools that read the record are not: they move a
+/// cursor.
 fn is_repeatable(name: &str) -> bool {
     let rows = Registry::all().iter().filter(|tool| tool.name == name);
     rows.filter(|tool| tool.group != Group::Record).any(|tool| tool.properties.hints.read_only)

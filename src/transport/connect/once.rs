@@ -10,11 +10,11 @@ use crate::{
     server::{Called, failure_in, without_boundaries},
 };
 
-/// The revision of MCP that is used.
+/// The protocol version of MCP.
 const REVISION: &str = "2025-06-18";
 
-/// Makes one call at the server that `--connect` names, and returns the result as text. A call without `sessionId`
-/// gets its own session, which ends with it.
+/// Makes one call at the server of `--connect`, and returns the result as text. A call without
+/// `sessionId` uses a new session, which ends with the call.
 pub async fn call_connected(
     config: &Config,
     tool: &str,
@@ -27,7 +27,7 @@ pub async fn call_connected(
         let answer = call(&mut link, tool, arguments).await;
         link.close().await;
         let answer = answer.map_err(|error| {
-            let message = format!("{} went away during the call: {error}", target.shown);
+            let message = format!("{} disconnected during the call: {error}", target.shown);
             TroupeError::new(ErrorCode::ServerUnavailable, message)
         });
         called(&answer?)
@@ -38,7 +38,7 @@ pub async fn call_connected(
     }
 }
 
-/// Shakes hands, calls the tool, and returns the answer.
+/// Initializes the connection, calls the tool, and returns the answer.
 async fn call(link: &mut Link, tool: &str, arguments: Value) -> Result<Value, link::SocketError> {
     let client = json!({"name": "troupe call", "version": env!("CARGO_PKG_VERSION")});
     let hello = json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client});

@@ -92,7 +92,7 @@ pub(super) struct Standing {
     subscriptions: BTreeMap<String, u64>,
     subscribed: u64,
     level: Option<Value>,
-    /// The metadata of a client that does not shake hands.
+    /// The metadata of a client that sends no `initialize` request.
     meta: Option<Value>,
 }
 
@@ -154,9 +154,9 @@ impl Standing {
     /// The requests that restore the state on a new connection, in two steps: each begins when the one before has
     /// been answered. A server that still has the client (`known`) has its sessions, but its subscriptions ended with
     /// the connection.
-    pub fn wishes(&self, known: bool, shakes_hands: bool) -> [Vec<Wish>; 2] {
+    pub fn wishes(&self, known: bool, initializes: bool) -> [Vec<Wish>; 2] {
         let wish = |method, mut params: Value| {
-            if let Some(meta) = self.meta.as_ref().filter(|_| !shakes_hands) {
+            if let Some(meta) = self.meta.as_ref().filter(|_| !initializes) {
                 params["_meta"] = meta.clone();
             }
             Wish { method, params }

@@ -1,6 +1,6 @@
-//! The events of recent SSE streams. A client whose connection broke requests the missing events with
-//! `Last-Event-ID`, also after the call has been answered. rmcp's own cache drops a stream with its answer, when it
-//! is needed most.
+//! The events of recent SSE streams. A client whose connection broke requests the missing events
+//! with `Last-Event-ID`, also after the call has been answered. rmcp's own cache drops a stream
+//! when its call is answered, so the answer could not be requested again.
 //!
 //! Each client has its own buffer, so that none evicts the events of another. There is also a total limit: beyond
 //! it, the client with the largest buffer loses events first.
@@ -28,28 +28,28 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::transport::messages;
 
-/// How long the answer of a call is kept.
+/// How long a stream is kept after the answer of its call.
 const KEPT: Duration = Duration::from_secs(60);
-/// How many events of a stream are kept, and how many streams of a client: the newest.
+/// Maximum number of events of a stream and of streams of a client. The newest are kept.
 const MOST_EVENTS: usize = 256;
 const MOST_STREAMS: usize = 256;
 
-/// How many bytes are kept.
+/// Maximum numbers of bytes.
 struct Limits {
     client: usize,
     all: usize,
 }
 
-/// One answer with a large screenshot fits into the buffer of a client.
+/// The limit of a client has space for an answer with a large screenshot.
 const LIMITS: Limits = Limits { client: 16 << 20, all: 128 << 20 };
 
-/// How rmcp ends the name of a stream of no call.
+/// The end of rmcp's name for the standalone stream.
 const BESIDE: &str = ":common";
 
 /// The events of all clients.
 #[derive(Default)]
 pub(super) struct Events {
-    /// Every event has a number of its own.
+    /// The number of the last event.
     told: AtomicU64,
     kept: Mutex<Kept>,
 }
@@ -58,7 +58,7 @@ struct Kept {
     limits: Limits,
     /// By protocol session.
     clients: HashMap<Arc<str>, Streams>,
-    /// Streams whose calls have been answered, in order: when, of which client, which one.
+    /// Streams whose calls have been answered, in order: time, client and stream.
     over: VecDeque<(Instant, Arc<str>, Arc<str>)>,
     bytes: usize,
 }
@@ -76,11 +76,11 @@ struct Streams {
     bytes: usize,
 }
 
-/// What one stream has told.
+/// The stored events of one stream.
 struct Told {
     events: Vec<Event>,
     at: Instant,
-    /// The call has been answered: nothing follows.
+    /// The call has been answered, so no further events follow.
     over: bool,
     news: Arc<Notify>,
     /// Counts the requests for the rest of the stream: only the latest one gets the events.
@@ -123,8 +123,8 @@ impl Kept {
         }
     }
 
-    /// Removes the stream of a client that is missed least: an answered one if there is one, and the oldest of them.
-    /// False if the client has none.
+    /// Removes the oldest stream of a client, and answered ones before others. Returns false if the
+    /// client has none.
     fn remove_one(&mut self, session: &str) -> bool {
         let streams = self.clients.get(session).into_iter().flat_map(|client| &client.by_id);
         let oldest =
@@ -138,7 +138,7 @@ impl Kept {
         }
     }
 
-    /// Holds all limits again after `session` has got an event.
+    /// Evicts streams until all limits hold, after an event for `session`.
     fn make_room(&mut self, session: &str, now: Instant) {
         while let Some((at, session, id)) = self.over.front().cloned()
             && at + KEPT < now
@@ -175,12 +175,13 @@ impl Kept {
 enum Next {
     Event(u64, ServerSseMessage),
     Wait(Arc<Notify>),
-    /// Somebody else follows now: this one stays quiet, for a client that is cut off would only ask again.
+    /// A newer request follows the stream. This one stays open without events, because a client
+    /// whose stream ends would request it again.
     Quiet,
     Over,
 }
 
-/// The stream of what concerns no call, as rmcp names it.
+/// Returns rmcp's name for the standalone stream, which has the messages outside of calls.
 fn standalone(session: &str) -> String {
     format!("{session}{BESIDE}")
 }
@@ -190,7 +191,7 @@ impl Events {
         self.kept.lock()
     }
 
-    /// The notifications of a session outside of its calls' answers: the stored ones and those that follow.
+    /// Returns the standalone stream of a session: the stored events and those that follow.
     pub fn beside(
         self: &Arc<Self>,
         session: &str,
@@ -207,8 +208,8 @@ impl Events {
         self.follow(session, id, 0)
     }
 
-    /// The events after the event `last` of this client, and those that follow; `None` if nothing of its stream is
-    /// stored.
+    /// Returns the stream of the event `last` of this client from that event on. `None` if its
+    /// stream is not stored.
     pub fn after(
         self: &Arc<Self>,
         session: &str,
@@ -216,7 +217,7 @@ impl Events {
     ) -> Option<impl Stream<Item = ServerSseMessage> + Send + Sync + use<>> {
         let (number, id) = match last.split_once('/') {
             Some((number, id)) => (number, id.to_owned()),
-            // What rmcp itself begins that stream with.
+            // rmcp's own first event of the standalone stream.
             None => (last, standalone(session)),
         };
         let number = number.parse().ok()?;
@@ -260,7 +261,7 @@ impl Events {
                     };
                     let mut told = pin!(news.notified());
                     told.as_mut().enable();
-                    // Whatever came before it listened is there now.
+                    // Checks again for an event that was stored before it listened.
                     if matches!(events.next(&session, &id, last, follower), Next::Wait(_)) {
                         told.await;
                     }
@@ -282,7 +283,7 @@ impl Events {
         }
     }
 
-    /// Keeps an event of a client, and gives it its id.
+    /// Stores an event of a client, and returns the event's new id.
     fn keep(&self, session: &Arc<str>, stream: &str, event: &ServerSseMessage) -> String {
         let number = self.told.fetch_add(1, Ordering::Relaxed) + 1;
         let event_id = format!("{number}/{stream}");
@@ -316,7 +317,7 @@ impl Events {
     }
 }
 
-/// Where rmcp stores the events of one client.
+/// The event store that rmcp uses for one client.
 pub(super) struct ClientEvents {
     events: Arc<Events>,
     /// Set before the first event.
@@ -345,7 +346,7 @@ impl EventStore for ClientEvents {
         Ok(self.events.keep(session, stream, event))
     }
 
-    /// Not used: see [`Events::after`], which knows the client.
+    /// Not used. [`Events::after`] takes its place, because it gets the client.
     async fn replay_events_after(&self, _last: &str) -> Result<EventStream, EventStoreError> {
         Ok(Box::pin(stream::empty()))
     }
@@ -374,7 +375,7 @@ mod tests {
 
     const SMALL: Limits = Limits { client: 160_000, all: 1_280_000 };
 
-    /// With limits that a test reaches soon.
+    /// Creates a store with small limits.
     fn small() -> Arc<Events> {
         let kept = Kept { limits: SMALL, ..Kept::default() };
         Arc::new(Events { kept: Mutex::new(kept), ..Events::default() })
@@ -394,7 +395,10 @@ mod tests {
         assert_eq!(all(events.after("s", &first).unwrap()).await, std::slice::from_ref(&second));
         assert_eq!(all(events.after("s", &second).unwrap()).await, Vec::<String>::new());
         assert!(events.after("s", "1/unknown").is_none() && events.after("s", "junk").is_none());
-        assert!(events.after("stranger", &first).is_none(), "another client gets nothing of it");
+        assert!(
+            events.after("stranger", &first).is_none(),
+            "another client does not get its events"
+        );
         tokio::time::advance(KEPT * 2).await;
         events.keep(&session("another"), "other", &priming());
         assert!(events.after("s", &first).is_none());
