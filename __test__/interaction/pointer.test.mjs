@@ -385,7 +385,9 @@ describe('the pointer', { timeout: 60_000 }, () => {
       const { json, ms } = await server.call('click', { selector: '#link', ...how })
       assert.equal(json.newPage.url, site.url('/form'), JSON.stringify(how))
       assert.ok(ms < 5000, `${JSON.stringify(how)}: ${ms} ms`)
-      assert.match(await server.ok('snapshot', { pageId: json.newPage.pageId }), /Send/)
+      const { pageId } = json.newPage
+      await server.ok('wait_for_load', { pageId })
+      assert.match(await server.ok('snapshot', { pageId }), /Send/)
     }
     assert.equal(await value('document.title'), 'Held')
   })
