@@ -276,7 +276,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     const url = `http://127.0.0.1:${port}/mcp`
     const begun = performance.now()
     const client = await face(t, url, { handshake: false })
-    await client.told(new RegExp(`cannot connect to ${url}: .*refused.*; trying again`))
+    await client.told(new RegExp(`cannot connect to ${url}: .*refused.*; retrying`))
     assert.ok(performance.now() - begun < 10_000)
     const server = await startHttpServer(t, ['--port', String(port)])
     await client.initialize()
@@ -318,7 +318,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     [
       'another WebSocket server',
       (socket) => socket.once('data', (request) => socket.write(upgraded(request))),
-      /another server answers there/
+      /the answer is not from Troupe/
     ],
     [
       'a server of another protocol',
@@ -362,7 +362,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     const holder = connect(server.port, '127.0.0.1')
     await new Promise((resolve) => holder.on('connect', resolve))
     const client = await face(t, server.url, { handshake: false })
-    await client.told(/cannot connect to .*: HTTP error: 429 Too Many Requests; trying again/)
+    await client.told(/cannot connect to .*: HTTP error: 429 Too Many Requests; retrying/)
     const greeted = client.initialize()
     assert.ok(await isPending(greeted))
     holder.destroy()
