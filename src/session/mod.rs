@@ -1,49 +1,30 @@
-//! Sessions: isolated browser contexts with their pages, their owners and their expiry. Uses `page`, `store`,
-//! `engine`'s traits, `upstream`, `policy`, `config`, `error`; not the protocol and not the tools.
+//! Sessions: isolated browser contexts with their pages, owners and expiry. Independent of the protocol and the tools.
 //!
-//! [`SessionManager`] creates, finds, expires and ends [`Session`]s. A [`Connection`] is one attached client and
-//! the sessions that it created. A `backend` does the work: `browsers` gives a session a new context when its
-//! browser has died, `upstreams` has a server for each session. After calls, `keeper` saves a session's state in
-//! the form of `saved`, from which `resume` and `former` restore it. [`Clock`] is the time, so that tests need not
-//! wait.
+//! The folders, in the order of their imports (each uses only the ones before it):
+//! - `persistence` has the saved form of a session, and the cache of its last known state.
+//! - `lifecycle` has [`Session`], [`SessionManager`] (creates, finds, expires and ends sessions) and [`Connection`] (an
+//!   attached client and its sessions). It also saves and restores the state of sessions.
+//! - `backends` implements what a session does: in Troupe's own browsers, or in an upstream server for each session.
+//!
+//! [`Clock`] provides the time, so that tests need not wait.
 
-mod backend;
-mod browsers;
+mod backends;
 mod clock;
-mod connection;
-mod ended;
-mod former;
-mod given_cookie;
-mod holders;
-mod keeper;
-mod manager;
+mod errors;
+mod lifecycle;
 mod memory;
-mod network;
-mod order;
-mod owners;
 mod pages;
-mod pool;
+mod persistence;
 mod results;
-mod resume;
-mod saved;
-mod screenshots;
-#[expect(clippy::module_inception, reason = "the noun of the folder is its main file")]
-mod session;
-mod storage_state;
-mod upstreams;
 
-pub use backend::{Backend, BrowserCounts};
-pub use browsers::Browsers;
+pub use backends::Browsers;
 #[cfg(feature = "testing")]
 pub use clock::VirtualClock;
 pub use clock::{Clock, SystemClock};
-pub use connection::{Admitted, Connection, ConnectionId, Hold};
-pub use ended::EndReason;
-pub use given_cookie::GivenCookie;
-pub use manager::{CreateOptions, SessionLimit, SessionManager};
+pub use lifecycle::{
+    Admitted, Backend, BrowserCounts, Connection, ConnectionId, CreateOptions, EndReason, Hold,
+    PageInfo, Session, SessionInfo, SessionLimit, SessionManager, Turn,
+};
 pub use memory::{ResidentMemory, available as available_memory};
-pub use order::Turn;
-pub use results::{KeptResult, Results};
-pub use screenshots::Screenshot;
-pub use session::{PageInfo, Session, SessionInfo};
-pub use storage_state::{GivenState, OriginState, StorageState};
+pub use persistence::{GivenCookie, GivenState, OriginState, StorageState};
+pub use results::{KeptResult, Results, Screenshot};

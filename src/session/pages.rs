@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
-use super::{clock::Clock, session::engine_error};
+use super::{clock::Clock, errors::engine_error};
 use crate::{
     config::Config,
     engine::{self, Context, ContextObserver, PageObserver},

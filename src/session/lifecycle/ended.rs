@@ -4,8 +4,10 @@ use std::{collections::VecDeque, sync::Arc};
 
 use tokio_util::sync::CancellationToken;
 
-use super::clock::Millis;
-use crate::error::{ErrorCode, TroupeError};
+use crate::{
+    error::{ErrorCode, TroupeError},
+    session::clock::Millis,
+};
 
 const KEPT_FOR: Millis = 3_600_000;
 const KEPT: usize = 10_000;

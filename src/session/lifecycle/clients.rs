@@ -8,7 +8,17 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{clock::Millis, connection::ConnectionId};
+use crate::session::clock::Millis;
+
+/// What tells a client's calls from others' in the record.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ConnectionId(pub(super) Arc<str>);
+
+impl Default for ConnectionId {
+    fn default() -> Self {
+        Self(uuid::Uuid::new_v4().to_string().into())
+    }
+}
 
 /// By session. Sessions of stateless clients and of the JSON API are not in it: they end at their expiry.
 #[derive(Default)]
@@ -120,6 +130,42 @@ impl Holders {
     }
 }
 
+/// By session. A connection has one at most, so there are no more than clients.
+#[derive(Default)]
+pub(super) struct Owners(Mutex<HashMap<Arc<str>, ConnectionId>>);
+
+impl Owners {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, ConnectionId>> {
+        self.0.lock()
+    }
+
+    /// Makes `session` the one that is the own of `connection`; false where it is another's.
+    pub fn claim(&self, session: &Arc<str>, connection: &ConnectionId) -> bool {
+        let mut owners = self.lock();
+        if owners.get(session).is_some_and(|owner| owner != connection) {
+            return false;
+        }
+        owners.retain(|_, owner| owner != connection);
+        owners.insert(session.clone(), connection.clone());
+        true
+    }
+
+    /// `connection` has no own session any more.
+    pub fn release(&self, connection: &ConnectionId) {
+        self.lock().retain(|_, owner| owner != connection);
+    }
+
+    /// Whether `session` is the own session of some connection.
+    pub fn has_owner(&self, session: &str) -> bool {
+        self.lock().contains_key(session)
+    }
+
+    /// Whether `session` is the own of another than `connection`.
+    pub fn are_others(&self, session: &str, connection: &ConnectionId) -> bool {
+        self.lock().get(session).is_some_and(|owner| owner != connection)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,5 +214,22 @@ mod tests {
         holders.rest(&session, rest);
         assert_eq!(holders.take_expired(1000), std::slice::from_ref(&session));
         assert_eq!(holders.resting(&session), None);
+    }
+
+    #[test]
+    fn a_session_is_one_clients_own_until_that_has_another_or_goes() {
+        let owners = Owners::default();
+        let (one, other) = (ConnectionId::default(), ConnectionId::default());
+        let [first, second]: [Arc<str>; 2] = ["first".into(), "second".into()];
+        assert!(owners.claim(&first, &one) && owners.claim(&first, &one));
+        assert!(!owners.claim(&first, &other));
+        assert!(owners.are_others(&first, &other) && !owners.are_others(&first, &one));
+        assert!(!owners.are_others(&second, &other));
+        assert!(owners.claim(&second, &one));
+        assert!(!owners.are_others(&first, &other) && owners.are_others(&second, &other));
+        owners.release(&other);
+        assert!(owners.are_others(&second, &other) && owners.has_owner(&second));
+        owners.release(&one);
+        assert!(!owners.are_others(&second, &other) && !owners.has_owner(&second));
     }
 }

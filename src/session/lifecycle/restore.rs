@@ -6,19 +6,16 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use url::Url;
 
-use super::{
-    saved::{SavedPage, SavedSession},
-    session::Session,
-    storage_state::{OriginState, Writing},
-};
+use super::{session::Session, storage::Writing};
 use crate::{
     error::Result,
     page::{OriginStorage, Page},
+    session::persistence::{EmptyPage, OriginState, SavedPage, SavedSession},
 };
 
 impl Session {
     /// Opens everything again in a new context.
-    pub(super) async fn bring_back(&self, saved: &SavedSession) -> Result<()> {
+    pub(in crate::session) async fn bring_back(&self, saved: &SavedSession) -> Result<()> {
         let numbers = saved.pages.iter().map(|page| page.number);
         self.pages.begin_again(numbers.clone(), saved.opened.max(numbers.max().unwrap_or(0)));
         self.pages.shared.refs.go_on_from(saved.refs_go_on());
@@ -89,7 +86,7 @@ fn writings(pages: &[(Arc<Page>, &SavedPage)], origins: &[OriginState]) -> Vec<W
             }
         }
         // Only origins can be written: a file has storage, but no origin.
-        writing.origins.retain(|state| super::storage_state::EmptyPage::of(&state.origin).is_ok());
+        writing.origins.retain(|state| EmptyPage::of(&state.origin).is_ok());
         writings.push(writing);
     }
     writings

@@ -22,22 +22,21 @@ use tokio_util::{
 };
 
 use super::{
-    backend::{Backend, Birth, BrowserCounts},
-    clock::Clock,
-    connection::Connection,
+    backend::{Backend, BrowserCounts},
+    clients::{Holders, Owners, Rest},
     ended::{EndReason, Ended},
-    holders::{Holders, Rest},
-    keeper::Keeper,
-    memory,
-    order::SessionLocks,
-    owners::Owners,
-    session::{Identity, Readiness, Session},
-    storage_state::StorageState,
+    queue::SessionLocks,
+    session::{Identity, Readiness, Services, Session},
 };
 use crate::{
     config::{Config, ContextConfig, Transport},
     error::{ErrorCode, Result, TroupeError},
     policy::{redaction::Secrets, vault::Vault},
+    session::{
+        clock::Clock,
+        memory,
+        persistence::{SessionOrigin, StateCache, StorageState},
+    },
     store::{NewSession, SessionState, Store},
 };
 
@@ -289,7 +288,12 @@ impl SessionManager {
             lives_from: expires.then_some(now),
             options: options.context.unwrap_or_else(|| self.config.context.clone()),
         };
-        self.register(place, identity, Keeper::default(), Birth::New(options.storage_state))
+        self.register(
+            place,
+            identity,
+            StateCache::default(),
+            SessionOrigin::New(options.storage_state),
+        )
     }
 
     /// A place for one more session, and memory for it.
@@ -356,15 +360,23 @@ impl SessionManager {
         self: &Arc<Self>,
         place: OwnedSemaphorePermit,
         identity: Identity,
-        keeper: Keeper,
-        birth: Birth,
+        keeper: StateCache,
+        birth: SessionOrigin,
     ) -> Arc<Session> {
         self.store.session_begun(NewSession {
             id: identity.id.clone(),
             created_at: identity.created_at,
             metadata: self.metadata(&identity),
         });
-        let session = Arc::new(Session::new(self, identity, keeper, &birth, place));
+        let backend = self.backend.clone();
+        let attached = backend.attend(&identity.id, &identity.options, &birth);
+        let services = Services {
+            config: self.config.clone(),
+            clock: self.clock.clone(),
+            store: self.store.clone(),
+            secrets: self.secrets(),
+        };
+        let session = Arc::new(Session::new(services, identity, keeper, attached, place));
         self.state().sessions.insert(session.id.clone(), session.clone());
         let manager = self.clone();
         let living = session.clone();
@@ -444,33 +456,6 @@ impl SessionManager {
     /// The session `id`, if it lives.
     pub fn find(&self, id: &str) -> Option<Arc<Session>> {
         self.state().sessions.get(id).filter(|session| !session.is_due()).cloned()
-    }
-
-    /// The session that a call of `connection` means.
-    pub(super) async fn resolve(
-        self: &Arc<Self>,
-        connection: &Connection,
-        requested: Option<&str>,
-    ) -> Result<Arc<Session>> {
-        if let Some(id) = requested {
-            return connection.session(self, id).await;
-        }
-        let (open, last) = connection.created(self);
-        match (&*open, last.map(|last| self.get(&last))) {
-            ([only], _) => connection.session(self, only).await,
-            // The client should learn that its session has expired, and not continue in an empty one.
-            ([], Some(Err(expired))) if expired.code == ErrorCode::SessionExpired => Err(expired),
-            ([], _) => connection.own(self).await,
-            (several, _) => Err(TroupeError::new(
-                ErrorCode::InvalidParameters,
-                format!(
-                    "this connection has {} open sessions: pass the `sessionId` of one of them",
-                    several.len()
-                ),
-            )
-            .detail("reason", "MISSING_PARAMETER")
-            .detail("sessions", several.iter().map(|id| id.to_string()).collect::<Vec<_>>())),
-        }
     }
 
     /// Begins to end the sessions that nobody uses when `leave` has removed a client from their holders; `leave` returns

@@ -2,31 +2,23 @@
 //! server dies. No call waits for it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    hash::{BuildHasher, RandomState},
-    sync::{
-        Arc, LazyLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    collections::BTreeSet,
+    hash::BuildHasher,
+    sync::{Arc, LazyLock, atomic::Ordering},
     time::Duration,
 };
 
 use futures_util::future::join_all;
-use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::watch, time::Instant};
 
-use super::{
-    saved::{SavedPage, SavedSession, origin_text},
-    session::Session,
-    storage_state::{EmptyPage, OriginState, StorageState},
-};
+use super::session::Session;
 use crate::{
     engine::network::Cookie,
     error::Result,
     offload,
-    page::{
-        DatabaseVersions, FrameState, Item, KeptOrigin, KeptPage, LOOK_TIMEOUT, OriginStorage,
-        Page, WaitUntil,
+    page::{FrameState, KeptOrigin, KeptPage, LOOK_TIMEOUT, OriginStorage, Page, WaitUntil},
+    session::persistence::{
+        EmptyPage, OriginState, SavedHashes, SavedPage, SavedSession, StorageState, origin_text,
     },
     store::{NewOrigin, NewState, OriginText},
 };
@@ -47,177 +39,7 @@ const SLOW_DATABASES: Duration = Duration::from_millis(200);
 const DATABASES_TIMEOUT: Duration = Duration::from_secs(10);
 /// Databases are read again after a pause of this many times the duration of the last read.
 const DATABASES_PAUSE: u32 = 20;
-/// Origins that have been left whose storage is read again in one look.
-const MOST_LEFT: usize = 5;
 const LEFT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The state of a session that is known without a query to its browser.
-#[derive(Default)]
-pub(super) struct Keeper {
-    /// Counts the calls that have ended.
-    calls: watch::Sender<u64>,
-    /// Counts what may have changed the storage of a page that is left at once.
-    changes: AtomicU64,
-    memory: Mutex<Memory>,
-    /// Has its own keys: data that another server wrote, with other secrets, is written again.
-    hasher: RandomState,
-    /// Held during a look, and while storage is written.
-    pub turn: tokio::sync::Mutex<()>,
-}
-
-#[derive(Default)]
-struct Memory {
-    origins: BTreeMap<String, Origin>,
-    /// By the number of the page, and by origin.
-    session_storage: HashMap<usize, BTreeMap<String, Vec<Item>>>,
-    databases_due: Option<Instant>,
-    /// Whether the last look left out the databases, because they were not due.
-    skipped_databases: bool,
-    /// Whether the last read of the databases took long, or was not over in time.
-    slow_databases: bool,
-    /// As it was last seen.
-    last: Option<Arc<SavedSession>>,
-    written: Arc<Written>,
-}
-
-/// The data that was saved last.
-#[derive(Default, PartialEq)]
-struct Written {
-    state: String,
-    /// The hash of each origin.
-    origins: Vec<u64>,
-}
-
-#[derive(Default)]
-struct Origin {
-    storage: OriginStorage,
-    /// The version of the databases in `storage`, as the page counts it.
-    databases: Option<String>,
-    /// `changes` when it was read; `None`: never.
-    read_at: Option<u64>,
-    /// Whether a page shows it.
-    here: bool,
-}
-
-impl Memory {
-    fn take_in(&mut self, number: usize, kept: &KeptPage, changes: u64) {
-        for KeptOrigin { origin: name, storage, databases } in &kept.storage {
-            let mut storage = storage.clone();
-            let session_storage = storage.session_storage.take().unwrap_or_default();
-            self.session_storage.entry(number).or_default().insert(name.clone(), session_storage);
-            let origin = self.origins.entry(name.clone()).or_default();
-            // Not read this time, or unchanged: as it was.
-            storage.indexed_db = storage.indexed_db.or(origin.storage.indexed_db.take());
-            let databases = databases.clone().or(origin.databases.take());
-            *origin = Origin { storage, databases, read_at: Some(changes), here: true };
-        }
-        for name in &kept.silent {
-            // Slow, not gone: its own page reads it the next time.
-            self.origins.entry(name.clone()).or_default().here = true;
-        }
-    }
-
-    /// Returns the origins that a page left before changes there could be read.
-    fn left_unread(
-        &mut self,
-        visited: BTreeSet<String>,
-        before: &BTreeSet<String>,
-        changes: u64,
-    ) -> Vec<String> {
-        for origin in visited {
-            self.origins.entry(origin).or_default();
-        }
-        let unread = self.origins.iter().filter(|(name, origin)| {
-            !origin.here
-                && match origin.read_at {
-                    None => true,
-                    Some(read_at) => before.contains(*name) && changes > read_at,
-                }
-        });
-        unread.map(|(name, _)| name.clone()).take(MOST_LEFT).collect()
-    }
-
-    /// The time until the databases that the last look left out are due; no call may come before.
-    fn databases_left(&self) -> Option<Duration> {
-        let due = self.databases_due.filter(|_| self.skipped_databases)?;
-        Some(due.saturating_duration_since(Instant::now()))
-    }
-
-    /// The versions of the databases that need not be sent again.
-    fn database_versions(&self) -> DatabaseVersions {
-        let origins = self.origins.iter().filter(|(_, origin)| origin.storage.indexed_db.is_some());
-        origins
-            .filter_map(|(name, origin)| Some((name.clone(), origin.databases.clone()?)))
-            .collect()
-    }
-
-    fn origin_states(&self) -> Vec<OriginState> {
-        let states = self.origins.iter();
-        let states = states.map(|(origin, known)| OriginState {
-            origin: origin.clone(),
-            storage: known.storage.clone(),
-        });
-        states.filter(|state| !state.is_empty()).collect()
-    }
-}
-
-impl Keeper {
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock()
-    }
-
-    /// Creates a keeper with the saved state of a session.
-    pub fn remembering(saved: SavedSession) -> Self {
-        let keeper = Self::default();
-        {
-            let mut memory = keeper.memory();
-            for state in &saved.origins {
-                let origin = Origin {
-                    storage: state.storage.clone(),
-                    read_at: Some(0),
-                    ..Origin::default()
-                };
-                memory.origins.insert(state.origin.clone(), origin);
-            }
-            for page in &saved.pages {
-                let items = page.session_storage.iter().cloned().collect();
-                memory.session_storage.insert(page.number, items);
-            }
-            memory.last = Some(Arc::new(saved));
-        }
-        keeper
-    }
-
-    /// A call has ended.
-    pub fn touch(&self) {
-        self.calls.send_modify(|calls| *calls += 1);
-    }
-
-    /// A call begins or ends that may change what its page has stored, and then lead away from there.
-    pub fn may_change(&self) {
-        self.changes.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// As it was last seen.
-    pub fn last(&self) -> Option<Arc<SavedSession>> {
-        self.memory().last.clone()
-    }
-
-    /// The origins that are known to have something.
-    pub fn origins(&self) -> Vec<String> {
-        self.memory().origins.keys().cloned().collect()
-    }
-
-    /// The storage was replaced by other storage.
-    pub fn replaced(&self, origins: &[OriginState]) {
-        let read_at = Some(self.changes.load(Ordering::Acquire));
-        let origins = origins.iter().map(|state| {
-            let storage = OriginStorage { session_storage: None, ..state.storage.clone() };
-            (state.origin.clone(), Origin { storage, read_at, ..Origin::default() })
-        });
-        self.memory().origins = origins.collect();
-    }
-}
 
 impl Session {
     /// Looks after each call, and again where something was too slow to be seen, as long as the session lives; to be run
@@ -262,7 +84,7 @@ impl Session {
     }
 
     /// Returns the last saved state, with the current URLs of the pages, which are known without a query.
-    pub(super) fn last_known(&self) -> Option<Arc<SavedSession>> {
+    pub(in crate::session) fn last_known(&self) -> Option<Arc<SavedSession>> {
         let last = self.keeper.last()?;
         let mut pages = Vec::new();
         for page in self.pages.all() {
@@ -287,7 +109,7 @@ impl Session {
 
     /// Stores the initial state of a new session, so that it can be restored if its browser dies before the first
     /// save.
-    pub(super) fn remember_start(&self, state: StorageState) {
+    pub(in crate::session) fn remember_start(&self, state: StorageState) {
         let StorageState { cookies, origins } = state;
         let (own, context) = (self.expires_at().is_none(), self.options().without_proxy());
         let refs = self.pages.shared.refs.next();
@@ -318,7 +140,7 @@ impl Session {
             before.state.len() + saved.origins.iter().map(OriginState::item_bytes).sum::<usize>();
         let written = offload::in_place(bytes, || {
             let origins = saved.origins.iter().map(hash).collect();
-            Arc::new(Written { state: saved.text(&self.secrets), origins })
+            Arc::new(SavedHashes { state: saved.text(&self.secrets), origins })
         });
         if *before == *written {
             return;
@@ -372,7 +194,7 @@ impl Session {
 
     /// Reads and saves everything. Returns false if something did not answer in time. If the browser is gone, what it
     /// reported while ending is ignored.
-    pub(super) async fn look_around(&self, thorough: bool) -> bool {
+    pub(in crate::session) async fn look_around(&self, thorough: bool) -> bool {
         let _turn = self.keeper.turn.lock().await;
         let (due, slow) = {
             let mut memory = self.keeper.memory();
@@ -486,7 +308,7 @@ impl Session {
     }
 
     /// Stores the state that was read, and saves it.
-    pub(super) fn seen(&self, saved: SavedSession) {
+    pub(in crate::session) fn seen(&self, saved: SavedSession) {
         let own = self.expires_at().is_none();
         let saved =
             Arc::new(SavedSession { own, context: self.options().without_proxy(), ..saved });

@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{backend::BrowserCounts, session::engine_error};
 use crate::{
     config::PoolConfig,
     engine::{Browser, Engine},
     error::{ErrorCode, Result, TroupeError},
+    session::{errors::engine_error, lifecycle::BrowserCounts},
 };
 
 /// All browsers of a server.

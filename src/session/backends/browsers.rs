@@ -12,19 +12,19 @@ use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{
-    backend::{Attended, Backend, Birth, BrowserCounts, Worker},
-    clock::{Clock, Millis},
-    pages::Pages,
-    pool::{Place, Pool},
-    session::{PageInfo, Readiness, Session, engine_error},
-    storage_state::StorageState,
-};
+use super::pool::{Place, Pool};
 use crate::{
     config::{BrowserKind, Config, ContextConfig, PoolConfig},
     engine::{Browser, Context, ContextOptions, Engine, EngineError},
     error::{ErrorCode, Result, TroupeError},
     page::{PRELUDE, Revision},
+    session::{
+        clock::{Clock, Millis},
+        errors::engine_error,
+        lifecycle::{AttachedWorker, Backend, BrowserCounts, PageInfo, Readiness, Session, Worker},
+        pages::Pages,
+        persistence::{SessionOrigin, StorageState},
+    },
     upstream::Replayed,
 };
 
@@ -205,11 +205,11 @@ impl InBrowser {
     }
 
     /// Gives `session` a context and pages.
-    async fn bring_up(&self, session: &Session, birth: &Birth) -> Result<()> {
+    async fn bring_up(&self, session: &Session, birth: &SessionOrigin) -> Result<()> {
         let state = match (birth, &session.options().storage_state) {
-            (Birth::New(Some(state)), _) => Some(state.clone()),
-            (Birth::New(None), Some(path)) => Some(StorageState::read(path).await?),
-            (Birth::New(None), None) | (Birth::Again(_), _) => None,
+            (SessionOrigin::New(Some(state)), _) => Some(state.clone()),
+            (SessionOrigin::New(None), Some(path)) => Some(StorageState::read(path).await?),
+            (SessionOrigin::New(None), None) | (SessionOrigin::Again(_), _) => None,
         };
         let state = state.map(|state| state.unmasked(session.secrets.vault()));
         let warm = self.warm.lock().take();
@@ -229,7 +229,7 @@ impl InBrowser {
         *session.context.lock() = Some(context);
         session.renew_network().await?;
         match birth {
-            Birth::New(_) => {
+            SessionOrigin::New(_) => {
                 if !is_open {
                     session.pages.begin_again([], 0);
                     session.new_page().await?;
@@ -240,20 +240,25 @@ impl InBrowser {
                 session.remember_start(state.unwrap_or_default());
                 Ok(())
             }
-            Birth::Again(saved) => session.bring_back(saved).await,
+            SessionOrigin::Again(saved) => session.bring_back(saved).await,
         }
     }
 }
 
 #[async_trait]
 impl Backend for Browsers {
-    fn attend(self: Arc<Self>, _: &Arc<str>, options: &ContextConfig, birth: &Birth) -> Attended {
-        let fits = matches!(birth, Birth::New(_)) && *options == self.config.context;
+    fn attend(
+        self: Arc<Self>,
+        _: &Arc<str>,
+        options: &ContextConfig,
+        birth: &SessionOrigin,
+    ) -> AttachedWorker {
+        let fits = matches!(birth, SessionOrigin::New(_)) && *options == self.config.context;
         let warm = self.warm().pop_front_if(|_| fits);
         self.warm_up();
         let pages = warm.as_ref().map(|warm| warm.pages.clone());
         let worker = InBrowser { browsers: self, place: Mutex::default(), warm: Mutex::new(warm) };
-        Attended { worker: Arc::new(worker), pages }
+        AttachedWorker { worker: Arc::new(worker), pages }
     }
 
     async fn start(self: Arc<Self>) -> Result<()> {
@@ -285,9 +290,9 @@ impl Backend for Browsers {
 
 #[async_trait]
 impl Worker for InBrowser {
-    async fn live(&self, session: &Arc<Session>, first: Birth) -> TroupeError {
+    async fn live(&self, session: &Arc<Session>, first: SessionOrigin) -> TroupeError {
         let mut birth = first;
-        let mut was_made = matches!(birth, Birth::Again(_));
+        let mut was_made = matches!(birth, SessionOrigin::Again(_));
         let mut replaces_own_process = false;
         loop {
             // One that has died has no places.
@@ -345,11 +350,11 @@ impl Worker for InBrowser {
             // Where it was never up, its pages are not yet where they were.
             let known = if was_up { session.last_known() } else { session.keeper.last() };
             birth = match known {
-                Some(last) => Birth::Again(last),
+                Some(last) => SessionOrigin::Again(last),
                 // Nothing was seen of it yet: it begins as it began.
                 None => match birth {
-                    Birth::New(state) => Birth::New(state),
-                    again @ Birth::Again(_) => again,
+                    SessionOrigin::New(state) => SessionOrigin::New(state),
+                    again @ SessionOrigin::Again(_) => again,
                 },
             };
         }

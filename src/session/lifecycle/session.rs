@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
+use async_trait::async_trait;
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,22 +15,20 @@ use tokio::sync::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    backend::{Attended, Birth, Worker},
-    clock::{Clock, Millis},
-    ended::EndReason,
-    keeper::Keeper,
-    manager::SessionManager,
-    pages::Pages,
-    results::Results,
-    screenshots::{Screenshot, Screenshots},
-};
+use super::ended::EndReason;
 use crate::{
     config::{Config, ContextConfig, Expiry, Viewport},
-    engine::{Context, EngineError, network::NetworkRules},
+    engine::{Context, network::NetworkRules},
     error::{ErrorCode, Result, TroupeError},
-    page::{ConsoleLog, Page, Revision, SessionEvent, unsupported},
+    page::{ConsoleLog, Page, Revision, SessionEvent},
     policy::redaction::Secrets,
+    session::{
+        clock::{Clock, Millis},
+        errors::{browser_died, engine_error},
+        pages::Pages,
+        persistence::{SessionOrigin, StateCache},
+        results::{Results, Screenshot, Screenshots},
+    },
     store::Store,
     upstream::{OnProgress, Passed, Replayed},
 };
@@ -39,7 +38,7 @@ const MOST_WAITS: usize = 64;
 
 /// Whether a session can be used yet.
 #[derive(Clone)]
-pub(super) enum Readiness {
+pub(in crate::session) enum Readiness {
     /// It is being made, or made again after its browser has died.
     Starting,
     /// Until this browser is gone.
@@ -48,6 +47,14 @@ pub(super) enum Readiness {
     Failed(TroupeError),
     /// It could not be made again: a call from then on tries it once more.
     Lost { error: TroupeError, again: Millis },
+}
+
+/// The parts of the server that a session uses.
+pub(super) struct Services {
+    pub config: Arc<Config>,
+    pub clock: Arc<dyn Clock>,
+    pub store: Store,
+    pub secrets: Secrets,
 }
 
 /// The identity and options of a new session.
@@ -97,6 +104,46 @@ impl PageInfo {
     }
 }
 
+/// Who does the work of a new session.
+pub struct AttachedWorker {
+    pub worker: Arc<dyn Worker>,
+    /// Its pages, where some were opened ahead.
+    pub pages: Option<Arc<Pages>>,
+}
+
+/// What does the work of one session.
+#[async_trait]
+pub trait Worker: Send + Sync {
+    /// Creates `session`, and creates it again when its browser dies, until this future is dropped. Returns if it
+    /// cannot be created at all.
+    async fn live(&self, session: &Arc<Session>, birth: SessionOrigin) -> TroupeError;
+
+    /// Starts what the first call needs, and returns what was restored of a resumed session. `None` means everything
+    /// that was saved.
+    async fn wake(&self) -> Result<Option<Replayed>>;
+
+    /// Reads the state that the session can be resumed from, and saves it in its keeper and in the record. A
+    /// `thorough` read includes everything; others omit data that is slow to read and was read recently. Returns
+    /// false if something did not answer in time.
+    async fn look(&self, session: &Session, thorough: bool) -> bool;
+
+    /// Its pages, in order of opening.
+    fn pages(&self, session: &Session) -> Vec<PageInfo>;
+
+    /// Passes on a call that is none of our tools.
+    async fn pass_through(
+        &self,
+        tool: &str,
+        _: Map<String, Value>,
+        _: OnProgress,
+    ) -> Result<Passed> {
+        Err(TroupeError::new(ErrorCode::InternalError, format!("no server stands behind `{tool}`")))
+    }
+
+    /// Ends the session's part of the backend.
+    async fn close(&self, session: &Session);
+}
+
 /// An isolated browser context with its pages.
 pub struct Session {
     pub id: Arc<str>,
@@ -105,19 +152,19 @@ pub struct Session {
     /// 0: it has no expiry of its own.
     expires_at: AtomicU64,
     lifetime: Millis,
-    pub(super) pages: Arc<Pages>,
+    pub(in crate::session) pages: Arc<Pages>,
     /// In the browser that runs now.
-    pub(super) context: Mutex<Option<Arc<dyn Context>>>,
+    pub(in crate::session) context: Mutex<Option<Arc<dyn Context>>>,
     /// What does its work.
     pub(super) worker: Arc<dyn Worker>,
     /// What its contexts are made with.
     options: Mutex<ContextConfig>,
     /// The state that the session is resumed from.
-    pub(super) keeper: Keeper,
+    pub(in crate::session) keeper: StateCache,
     pub(super) store: Store,
     /// What holds for its requests; locked while it is changed.
     pub(super) network: tokio::sync::Mutex<NetworkRules>,
-    pub(super) readiness: watch::Sender<Readiness>,
+    pub(in crate::session) readiness: watch::Sender<Readiness>,
     /// Calls take it in the order in which they were admitted.
     queue: Arc<tokio::sync::Mutex<()>>,
     running: AtomicUsize,
@@ -138,23 +185,22 @@ pub struct Session {
     news: Revision,
     /// Its place under `--max-sessions`.
     pub(super) place: Mutex<Option<OwnedSemaphorePermit>>,
-    pub(super) clock: Arc<dyn Clock>,
+    pub(in crate::session) clock: Arc<dyn Clock>,
     pub(super) config: Arc<Config>,
 }
 
 impl Session {
-    /// One of `manager`'s.
+    /// Creates the session `identity`, which runs in `attached`.
     pub(super) fn new(
-        manager: &SessionManager,
+        services: Services,
         identity: Identity,
-        keeper: Keeper,
-        birth: &Birth,
+        keeper: StateCache,
+        attached: AttachedWorker,
         place: OwnedSemaphorePermit,
     ) -> Self {
         let Identity { id, created_at, lives_from, options } = identity;
-        let (config, clock, store) =
-            (manager.config.clone(), manager.clock.clone(), manager.store.clone());
-        let Attended { worker, pages } = manager.backend.clone().attend(&id, &options, birth);
+        let Services { config, clock, store, secrets } = services;
+        let AttachedWorker { worker, pages } = attached;
         let lifetime = u64::try_from(config.session_timeout.as_millis()).unwrap_or(u64::MAX);
         let expires_at = lives_from.map_or(0, |from| from.saturating_add(lifetime));
         let new_pages = || Arc::new(Pages::new(config.clone(), clock.clone(), Revision::default()));
@@ -182,7 +228,7 @@ impl Session {
             results: Results::default(),
             screenshots: Screenshots::default(),
             notice: Mutex::default(),
-            secrets: Arc::new(manager.secrets()),
+            secrets: Arc::new(secrets),
             place: Mutex::new(Some(place)),
             clock,
             config,
@@ -190,8 +236,16 @@ impl Session {
     }
 
     /// What its contexts are made with.
-    pub(super) fn options(&self) -> ContextConfig {
+    pub(in crate::session) fn options(&self) -> ContextConfig {
         self.options.lock().clone()
+    }
+
+    /// Returns the browser context.
+    pub(super) fn open_context(&self) -> Result<Arc<dyn Context>> {
+        let context = self.context.lock().clone();
+        context.ok_or_else(|| {
+            TroupeError::new(ErrorCode::InternalError, "the session has no context yet")
+        })
     }
 
     /// Gives all its pages this viewport, also future ones and those of the resumed session.
@@ -509,38 +563,5 @@ impl Drop for Running<'_> {
         self.0.running.fetch_sub(1, Ordering::AcqRel);
         self.0.renew();
         self.0.keeper.touch();
-    }
-}
-
-fn browser_died() -> TroupeError {
-    TroupeError::new(ErrorCode::BrowserCrashed, "the browser died during the call")
-        .suggestion("repeat the call: the browser is started again and the session resumed")
-}
-
-/// Words for a failure below that concerns no page.
-pub(super) fn engine_error(error: EngineError) -> TroupeError {
-    match error {
-        EngineError::BrowserGone | EngineError::PageGone => browser_died(),
-        EngineError::Launch { reason, suggestion } => {
-            let mut error = TroupeError::new(
-                ErrorCode::BrowserError,
-                format!("the browser could not be started: {reason}"),
-            );
-            error.suggestion = suggestion.or(error.suggestion);
-            error
-        }
-        EngineError::UnknownSetting { name, .. } => {
-            TroupeError::new(ErrorCode::InvalidParameters, error.to_string())
-                .detail(
-                    "violations",
-                    serde_json::json!([{"parameter": name, "problem": error.to_string()}]),
-                )
-                .suggestion(match name {
-                    "timezone" => "use a name such as Europe/Berlin",
-                    _ => "use a tag such as de-DE",
-                })
-        }
-        EngineError::Unsupported { what, instead } => unsupported(what, instead),
-        other => TroupeError::new(ErrorCode::BrowserError, other.to_string()),
     }
 }

@@ -1,9 +1,11 @@
 //! The saved state of a session: one JSON text, and one for each origin.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::storage_state::OriginState;
+use super::storage_state::{OriginState, StorageState};
 use crate::{
     config::ContextConfig,
     engine::network::Cookie,
@@ -42,6 +44,15 @@ pub struct SavedSession {
     pub refs: (u64, u64),
     /// Private hosts that its client has asked for.
     pub asked: Vec<String>,
+}
+
+/// The initial state of a session.
+#[derive(Clone)]
+pub enum SessionOrigin {
+    /// Only the state that the client or the configuration provides.
+    New(Option<StorageState>),
+    /// The last saved state.
+    Again(Arc<SavedSession>),
 }
 
 /// An open page.
@@ -158,8 +169,6 @@ pub fn origin_text(state: &OriginState, secrets: &Secrets) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use proptest::prelude::*;
     use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
-use super::{given_cookie::GivenCookie, session::Session};
+use super::cookies::GivenCookie;
 use crate::{
     engine::{
         network::{Cookie, Mock},
@@ -15,7 +15,7 @@ use crate::{
     },
     error::{ErrorCode, Result, TroupeError},
     offload,
-    page::{Databases, Item, OriginStorage, Page, WaitUntil},
+    page::{Databases, Item, OriginStorage},
     policy::vault::Vault,
 };
 
@@ -147,7 +147,7 @@ impl StorageState {
 
 impl OriginState {
     /// Whether there is anything to write.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         let OriginStorage { local_storage, session_storage, indexed_db } = &self.storage;
         local_storage.is_empty()
             && session_storage.as_ref().is_none_or(Vec::is_empty)
@@ -160,7 +160,7 @@ impl OriginState {
     }
 
     /// The same without its databases, whose hash is known.
-    pub(super) fn item_bytes(&self) -> usize {
+    pub fn item_bytes(&self) -> usize {
         let items =
             self.storage.local_storage.iter().chain(self.storage.session_storage.iter().flatten());
         items.map(|item| item.name.len() + item.value.len()).sum()
@@ -171,7 +171,7 @@ impl OriginState {
 const EMPTY_PAGE: &str = "/.well-known/troupe-";
 
 /// A page at `origin` that its server is not asked for.
-pub(super) struct EmptyPage {
+pub struct EmptyPage {
     pub url: Url,
     pub mock: Arc<Mock>,
 }
@@ -196,130 +196,7 @@ impl EmptyPage {
         Ok(Self { url, mock: Arc::new(Mock::new(pattern, 200, headers, body)) })
     }
 
-    fn is_of(mock: &Mock) -> bool {
+    pub fn is_of(mock: &Mock) -> bool {
         mock.url.as_str().contains(EMPTY_PAGE)
-    }
-}
-
-/// The storage to write from one page.
-pub(super) struct Writing {
-    pub page: Arc<Page>,
-    pub origins: Vec<OriginState>,
-}
-
-impl Session {
-    /// Brings `state` in, before anybody uses the session.
-    pub(super) async fn bring_in(&self, state: StorageState) -> Result<()> {
-        if !state.cookies.is_empty() {
-            self.set_cookies(&state.cookies).await?;
-        }
-        let page = self.page(None).await?;
-        self.write_storage(vec![Writing { page: page.clone(), origins: state.origins }], false)
-            .await?;
-        page.forget_history().await
-    }
-
-    /// Replaces all cookies and storage of the session by `state`, and loads the current page again. Other pages show the
-    /// new state when they are loaded again.
-    ///
-    /// # Errors
-    /// If the browser does not take the state. The session then has the state from before.
-    pub async fn restore_state(&self, state: StorageState) -> Result<Arc<Page>> {
-        let page = self.page(None).await?;
-        page.check_no_dialog()?;
-        let url = Url::parse(&page.url());
-        // Also reads storage that was not read yet, so that all of it is replaced.
-        let before = self.storage_state().await?;
-        let _turn = self.keeper.turn.lock().await;
-        let replaced = self.replace_state(&page, state).await;
-        if replaced.is_err()
-            && let Err(error) = self.replace_state(&page, before).await
-        {
-            tracing::warn!(session = &*self.id, %error, "the state from before a failed restore_state is lost");
-        }
-        if let Ok(url) = url.as_ref()
-            && crate::policy::check_navigation(&self.config, url).is_ok()
-        {
-            page.open_again(url).await;
-        }
-        replaced?;
-        Ok(page)
-    }
-
-    async fn replace_state(&self, page: &Arc<Page>, mut state: StorageState) -> Result<()> {
-        // Origins that the session has and the state does not have are cleared.
-        for origin in self.keeper.origins() {
-            if !state.origins.iter().any(|state| state.origin == origin) {
-                state.origins.push(OriginState { origin, ..OriginState::default() });
-            }
-        }
-        for OriginState { storage, .. } in &mut state.origins {
-            storage.indexed_db.get_or_insert_default();
-            storage.session_storage.get_or_insert_default();
-        }
-        self.clear_cookies().await?;
-        if !state.cookies.is_empty() {
-            self.set_cookies(&state.cookies).await?;
-        }
-        self.keeper.replaced(&state.origins);
-        self.write_storage(vec![Writing { page: page.clone(), origins: state.origins }], true).await
-    }
-
-    /// Writes storage, which only a document of its origin can do: each page visits an empty document for each
-    /// origin, and ends at `about:blank`. No requests are sent to the servers, except in a browser that cannot mock:
-    /// then the server's response is the document.
-    pub(super) async fn write_storage(&self, writings: Vec<Writing>, replace: bool) -> Result<()> {
-        let mut visits = Vec::new();
-        for Writing { page, origins } in writings {
-            let origins = origins.into_iter().filter(|state| replace || !state.is_empty());
-            let origins = origins.map(|state| Ok((EmptyPage::of(&state.origin)?, state.storage)));
-            visits.push((page, origins.collect::<Result<Vec<_>>>()?));
-        }
-        visits.retain(|(_, origins)| !origins.is_empty());
-        let mocks: Vec<Arc<Mock>> = visits
-            .iter()
-            .flat_map(|(_, origins)| origins)
-            .map(|(empty, _)| empty.mock.clone())
-            .collect();
-        if mocks.is_empty() {
-            return Ok(());
-        }
-        let work = visits.iter().map(async |(page, origins)| {
-            let mut outcome = Ok(());
-            for (EmptyPage { url, .. }, storage) in origins {
-                let write = async {
-                    page.visit(url, WaitUntil::DomContentLoaded, self.config.timeout_navigation)
-                        .await?;
-                    page.write_storage(storage, replace).await
-                };
-                // One that cannot be written does not keep the others from it.
-                outcome = outcome.and(write.await);
-            }
-            page.leave(self.config.timeout_navigation).await.and(outcome)
-        });
-        self.with_mocks(&mocks, async {
-            futures_util::future::join_all(work).await.into_iter().collect::<Result<()>>()
-        })
-        .await?
-    }
-
-    /// Does `work` while `mocks` answer in place of their servers.
-    pub(super) async fn with_mocks<T>(
-        &self,
-        mocks: &[Arc<Mock>],
-        work: impl Future<Output = T>,
-    ) -> Result<T> {
-        if !self.open_context()?.can_mock() {
-            return Ok(work.await);
-        }
-        self.change_network(|rules| {
-            // Some may be left of a time that was cut short.
-            rules.mocks.retain(|mock| !EmptyPage::is_of(mock));
-            rules.mocks.splice(..0, mocks.iter().cloned()).for_each(drop);
-        })
-        .await?;
-        let outcome = work.await;
-        self.change_network(|rules| rules.mocks.retain(|mock| !EmptyPage::is_of(mock))).await?;
-        Ok(outcome)
     }
 }

@@ -38,7 +38,7 @@ impl GivenCookie {
     }
 
     /// Checks the cookies of a storage state, some of which a page could not set.
-    pub(super) fn check_saved(given: Vec<Self>) -> Result<Vec<Cookie>> {
+    pub fn check_saved(given: Vec<Self>) -> Result<Vec<Cookie>> {
         // Firefox reports `None` for a cookie without the attribute, and other browsers reject that unless it is secure.
         let without_default = |cookie: Self| match (cookie.same_site, cookie.secure) {
             (Some(SameSite::None), None | Some(false)) => Self { same_site: None, ..cookie },

@@ -7,16 +7,14 @@ use serde_json::json;
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
 
 use super::{
-    backend::Birth,
     ended::UNKNOWN,
-    keeper::Keeper,
     manager::SessionManager,
-    saved::SavedSession,
     session::{Identity, PageInfo, Session, SessionInfo},
 };
 use crate::{
     config::Transport,
     error::{ErrorCode, Result, TroupeError},
+    session::persistence::{SavedSession, SessionOrigin, StateCache},
     store::{SessionFilter, SessionRow, SessionState},
 };
 
@@ -200,9 +198,9 @@ impl SessionManager {
             lives_from: (!saved.own).then(|| self.clock.now()),
             options: saved.context.with_proxy_of(&self.config.context),
         };
-        let birth = Birth::Again(Arc::new(saved.clone()));
+        let birth = SessionOrigin::Again(Arc::new(saved.clone()));
         self.again(&row.id);
-        Ok(self.register(place, identity, Keeper::remembering(saved), birth))
+        Ok(self.register(place, identity, StateCache::remembering(saved), birth))
     }
 
     /// The saved state of a session that is not open; `missing` is the error if there is none.
@@ -361,7 +359,7 @@ mod tests {
     use crate::{
         config::Config,
         engine::memory::MemoryEngine,
-        session::{Browsers, SystemClock, saved::SavedPage},
+        session::{Browsers, SystemClock, persistence::SavedPage},
         store::{NewOrigin, NewSession, NewState, Store},
     };
 

@@ -7,15 +7,13 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    backend::{Attended, Backend, Birth, Worker},
-    saved::{SavedPage, SavedSession},
-    session::{PageInfo, Readiness, Session},
-    storage_state::StorageState,
-};
 use crate::{
     config::ContextConfig,
     error::{Result, TroupeError},
+    session::{
+        lifecycle::{AttachedWorker, Backend, PageInfo, Readiness, Session, Worker},
+        persistence::{SavedPage, SavedSession, SessionOrigin, StorageState},
+    },
     upstream::{Kept, OnProgress, Passed, Replayed, Upstream, Upstreams},
 };
 
@@ -25,8 +23,13 @@ impl Backend for Upstreams {
         Self::next_id(self)
     }
 
-    fn attend(self: Arc<Self>, id: &Arc<str>, _: &ContextConfig, _: &Birth) -> Attended {
-        Attended { worker: Self::attend(&self, id.clone()), pages: None }
+    fn attend(
+        self: Arc<Self>,
+        id: &Arc<str>,
+        _: &ContextConfig,
+        _: &SessionOrigin,
+    ) -> AttachedWorker {
+        AttachedWorker { worker: Self::attend(&self, id.clone()), pages: None }
     }
 
     /// They are started by the first calls to them.
@@ -53,14 +56,14 @@ impl Backend for Upstreams {
 
 #[async_trait]
 impl Worker for Upstream {
-    async fn live(&self, session: &Arc<Session>, birth: Birth) -> TroupeError {
+    async fn live(&self, session: &Arc<Session>, birth: SessionOrigin) -> TroupeError {
         match birth {
-            Birth::New(None) => {}
-            Birth::New(Some(state)) => {
+            SessionOrigin::New(None) => {}
+            SessionOrigin::New(Some(state)) => {
                 let state = state.unmasked(session.secrets.vault());
                 self.restore(Kept { storage: serde_json::to_value(state).ok(), ..Kept::default() });
             }
-            Birth::Again(saved) => self.restore(kept(&saved)),
+            SessionOrigin::Again(saved) => self.restore(kept(&saved)),
         }
         // Its server is started by the first call, and again whenever it dies: calls wait for that, not the session.
         session.readiness.send_replace(Readiness::Ready(CancellationToken::new()));

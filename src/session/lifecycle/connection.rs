@@ -19,26 +19,17 @@ use tokio::{
 };
 
 use super::{
+    clients::ConnectionId,
     ended::{EndReason, unknown},
     manager::SessionManager,
-    order::{Order, Turn},
-    results::Results,
+    queue::{Order, Turn},
     session::Session,
 };
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::Revision,
+    session::results::Results,
 };
-
-/// What tells a client's calls from others' in the record.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ConnectionId(Arc<str>);
-
-impl Default for ConnectionId {
-    fn default() -> Self {
-        Self(uuid::Uuid::new_v4().to_string().into())
-    }
-}
 
 /// A client from its first message to its last.
 #[derive(Default)]
@@ -195,6 +186,34 @@ impl Connection {
         self.order.arrive()
     }
 
+    /// The session that a call means: the session `requested`, or without it the only open one, or else the implicit
+    /// session.
+    async fn resolve(
+        &self,
+        manager: &Arc<SessionManager>,
+        requested: Option<&str>,
+    ) -> Result<Arc<Session>> {
+        if let Some(id) = requested {
+            return self.session(manager, id).await;
+        }
+        let (open, last) = self.created(manager);
+        match (&*open, last.map(|last| manager.get(&last))) {
+            ([only], _) => self.session(manager, only).await,
+            // The client should learn that its session has expired, and not continue in an empty one.
+            ([], Some(Err(expired))) if expired.code == ErrorCode::SessionExpired => Err(expired),
+            ([], _) => self.own(manager).await,
+            (several, _) => Err(TroupeError::new(
+                ErrorCode::InvalidParameters,
+                format!(
+                    "this connection has {} open sessions: pass the `sessionId` of one of them",
+                    several.len()
+                ),
+            )
+            .detail("reason", "MISSING_PARAMETER")
+            .detail("sessions", several.iter().map(|id| id.to_string()).collect::<Vec<_>>())),
+        }
+    }
+
     /// Finds the sessions that a call uses and waits for its turn in each of them. `requested` names the call's own session,
     /// which must be open; those of `others` that are not open are left out. The result begins with the call's own.
     ///
@@ -210,7 +229,7 @@ impl Connection {
         if let Some(turn) = &turn {
             turn.comes().await;
         }
-        let mut sessions = vec![manager.resolve(self, requested).await?];
+        let mut sessions = vec![self.resolve(manager, requested).await?];
         for id in others {
             if let Ok(session) = self.session(manager, id).await
                 && !sessions.iter().any(|known| Arc::ptr_eq(known, &session))

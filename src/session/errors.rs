@@ -1,0 +1,40 @@
+//! The errors of calls that fail because of the browser and concern no page.
+
+use crate::{
+    engine::EngineError,
+    error::{ErrorCode, TroupeError},
+    page::unsupported,
+};
+
+pub(super) fn browser_died() -> TroupeError {
+    TroupeError::new(ErrorCode::BrowserCrashed, "the browser died during the call")
+        .suggestion("repeat the call: the browser is started again and the session resumed")
+}
+
+/// Words for a failure below that concerns no page.
+pub(super) fn engine_error(error: EngineError) -> TroupeError {
+    match error {
+        EngineError::BrowserGone | EngineError::PageGone => browser_died(),
+        EngineError::Launch { reason, suggestion } => {
+            let mut error = TroupeError::new(
+                ErrorCode::BrowserError,
+                format!("the browser could not be started: {reason}"),
+            );
+            error.suggestion = suggestion.or(error.suggestion);
+            error
+        }
+        EngineError::UnknownSetting { name, .. } => {
+            TroupeError::new(ErrorCode::InvalidParameters, error.to_string())
+                .detail(
+                    "violations",
+                    serde_json::json!([{"parameter": name, "problem": error.to_string()}]),
+                )
+                .suggestion(match name {
+                    "timezone" => "use a name such as Europe/Berlin",
+                    _ => "use a tag such as de-DE",
+                })
+        }
+        EngineError::Unsupported { what, instead } => unsupported(what, instead),
+        other => TroupeError::new(ErrorCode::BrowserError, other.to_string()),
+    }
+}

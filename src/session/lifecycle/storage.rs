@@ -1,0 +1,188 @@
+//! The network rules of a session, which apply to all of its pages, and its cookies.
+
+use std::sync::Arc;
+
+use url::Url;
+
+use super::session::Session;
+use crate::{
+    engine::network::{Cookie, Mock, NetworkRules},
+    error::Result,
+    page::{Page, WaitUntil},
+    session::{
+        errors::engine_error,
+        persistence::{EmptyPage, OriginState, StorageState},
+    },
+};
+
+impl Session {
+    /// The rules that hold now.
+    pub async fn network_rules(&self) -> NetworkRules {
+        self.network.lock().await.clone()
+    }
+
+    /// Lets `change` change the rules, and makes them hold in every page, frame and worker.
+    pub async fn change_network(
+        &self,
+        change: impl FnOnce(&mut NetworkRules),
+    ) -> Result<NetworkRules> {
+        let mut current = self.network.lock().await;
+        let mut rules = current.clone();
+        change(&mut rules);
+        if rules != *current {
+            self.open_context()?.set_network(rules.clone()).await.map_err(engine_error)?;
+            *current = rules.clone();
+        }
+        Ok(rules)
+    }
+
+    /// Makes the rules hold in a context that is new.
+    pub(in crate::session) async fn renew_network(&self) -> Result<()> {
+        let rules = self.network.lock().await;
+        if *rules == NetworkRules::default() {
+            return Ok(());
+        }
+        self.open_context()?.set_network(rules.clone()).await.map_err(engine_error)
+    }
+
+    /// The cookies that a request to one of `urls` would have; all cookies without `urls`.
+    pub async fn cookies(&self, urls: &[Url]) -> Result<Vec<Cookie>> {
+        let mut cookies = self.open_context()?.cookies().await.map_err(engine_error)?;
+        cookies.retain(|cookie| urls.is_empty() || urls.iter().any(|url| cookie.is_sent_to(url)));
+        Ok(cookies)
+    }
+
+    pub async fn set_cookies(&self, cookies: &[Cookie]) -> Result<()> {
+        self.open_context()?.set_cookies(cookies).await.map_err(engine_error)
+    }
+
+    pub(super) async fn clear_cookies(&self) -> Result<()> {
+        // One that is over is deleted.
+        let over = |cookie| Cookie { expires: 1.0, ..cookie };
+        let cookies: Vec<Cookie> = self.cookies(&[]).await?.into_iter().map(over).collect();
+        if cookies.is_empty() { Ok(()) } else { self.set_cookies(&cookies).await }
+    }
+}
+
+/// The storage to write from one page.
+pub(super) struct Writing {
+    pub page: Arc<Page>,
+    pub origins: Vec<OriginState>,
+}
+
+impl Session {
+    /// Brings `state` in, before anybody uses the session.
+    pub(in crate::session) async fn bring_in(&self, state: StorageState) -> Result<()> {
+        if !state.cookies.is_empty() {
+            self.set_cookies(&state.cookies).await?;
+        }
+        let page = self.page(None).await?;
+        self.write_storage(vec![Writing { page: page.clone(), origins: state.origins }], false)
+            .await?;
+        page.forget_history().await
+    }
+
+    /// Replaces all cookies and storage of the session by `state`, and loads the current page again. Other pages show the
+    /// new state when they are loaded again.
+    ///
+    /// # Errors
+    /// If the browser does not take the state. The session then has the state from before.
+    pub async fn restore_state(&self, state: StorageState) -> Result<Arc<Page>> {
+        let page = self.page(None).await?;
+        page.check_no_dialog()?;
+        let url = Url::parse(&page.url());
+        // Also reads storage that was not read yet, so that all of it is replaced.
+        let before = self.storage_state().await?;
+        let _turn = self.keeper.turn.lock().await;
+        let replaced = self.replace_state(&page, state).await;
+        if replaced.is_err()
+            && let Err(error) = self.replace_state(&page, before).await
+        {
+            tracing::warn!(session = &*self.id, %error, "the state from before a failed restore_state is lost");
+        }
+        if let Ok(url) = url.as_ref()
+            && crate::policy::check_navigation(&self.config, url).is_ok()
+        {
+            page.open_again(url).await;
+        }
+        replaced?;
+        Ok(page)
+    }
+
+    async fn replace_state(&self, page: &Arc<Page>, mut state: StorageState) -> Result<()> {
+        // Origins that the session has and the state does not have are cleared.
+        for origin in self.keeper.origins() {
+            if !state.origins.iter().any(|state| state.origin == origin) {
+                state.origins.push(OriginState { origin, ..OriginState::default() });
+            }
+        }
+        for OriginState { storage, .. } in &mut state.origins {
+            storage.indexed_db.get_or_insert_default();
+            storage.session_storage.get_or_insert_default();
+        }
+        self.clear_cookies().await?;
+        if !state.cookies.is_empty() {
+            self.set_cookies(&state.cookies).await?;
+        }
+        self.keeper.replaced(&state.origins);
+        self.write_storage(vec![Writing { page: page.clone(), origins: state.origins }], true).await
+    }
+
+    /// Writes storage, which only a document of its origin can do: each page visits an empty document for each
+    /// origin, and ends at `about:blank`. No requests are sent to the servers, except in a browser that cannot mock:
+    /// then the server's response is the document.
+    pub(super) async fn write_storage(&self, writings: Vec<Writing>, replace: bool) -> Result<()> {
+        let mut visits = Vec::new();
+        for Writing { page, origins } in writings {
+            let origins = origins.into_iter().filter(|state| replace || !state.is_empty());
+            let origins = origins.map(|state| Ok((EmptyPage::of(&state.origin)?, state.storage)));
+            visits.push((page, origins.collect::<Result<Vec<_>>>()?));
+        }
+        visits.retain(|(_, origins)| !origins.is_empty());
+        let mocks: Vec<Arc<Mock>> = visits
+            .iter()
+            .flat_map(|(_, origins)| origins)
+            .map(|(empty, _)| empty.mock.clone())
+            .collect();
+        if mocks.is_empty() {
+            return Ok(());
+        }
+        let work = visits.iter().map(async |(page, origins)| {
+            let mut outcome = Ok(());
+            for (EmptyPage { url, .. }, storage) in origins {
+                let write = async {
+                    page.visit(url, WaitUntil::DomContentLoaded, self.config.timeout_navigation)
+                        .await?;
+                    page.write_storage(storage, replace).await
+                };
+                // One that cannot be written does not keep the others from it.
+                outcome = outcome.and(write.await);
+            }
+            page.leave(self.config.timeout_navigation).await.and(outcome)
+        });
+        self.with_mocks(&mocks, async {
+            futures_util::future::join_all(work).await.into_iter().collect::<Result<()>>()
+        })
+        .await?
+    }
+
+    /// Does `work` while `mocks` answer in place of their servers.
+    pub(super) async fn with_mocks<T>(
+        &self,
+        mocks: &[Arc<Mock>],
+        work: impl Future<Output = T>,
+    ) -> Result<T> {
+        if !self.open_context()?.can_mock() {
+            return Ok(work.await);
+        }
+        self.change_network(|rules| {
+            // Some may be left of a time that was cut short.
+            rules.mocks.retain(|mock| !EmptyPage::is_of(mock));
+            rules.mocks.splice(..0, mocks.iter().cloned()).for_each(drop);
+        })
+        .await?;
+        let outcome = work.await;
+        self.change_network(|rules| rules.mocks.retain(|mock| !EmptyPage::is_of(mock))).await?;
+        Ok(outcome)
+    }
+}
