@@ -1,6 +1,8 @@
-//! The dependencies between modules: each module uses only the modules that are listed with its name here.
+//! The dependencies between modules: each module uses only the modules that are listed with its name here. The
+//! files of a folder do not import each other in a cycle.
 
 use std::{
+    collections::HashMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -70,6 +72,18 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("rusqlite", &["store"]),
     ("chromiumoxide", &["engine/chromium", "engine/install"]),
     ("thirtyfour", &["engine/webkit"]),
+];
+
+/// Folders of `src` whose files, and folders within, do not import each other in a cycle. A folder's `mod.rs` is not
+/// part of the check, except that an import of a name that it re-exports counts as an import of the file behind it.
+const ACYCLIC: &[&str] = &[
+    "engine",
+    "engine/chromium/page",
+    "engine/connection",
+    "engine/install",
+    "node",
+    "policy",
+    "transport",
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -157,4 +171,175 @@ fn every_arrow_points_down() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The paths of a `use` tree: `a::{b, c::D}` gives `[a, b]` and `[a, c, D]`.
+fn tree_paths(tree: &str, prefix: &[String], paths: &mut Vec<Vec<String>>) -> usize {
+    let mut path = prefix.to_vec();
+    let mut at = 0;
+    loop {
+        at += tree[at..].len() - tree[at..].trim_start().len();
+        let rest = &tree[at..];
+        if rest.starts_with('{') {
+            at += 1;
+            while !tree[at..].is_empty() {
+                at += tree_paths(&tree[at..], &path, paths);
+                let next = tree[at..].chars().next();
+                at += usize::from(next.is_some());
+                if next != Some(',') {
+                    break;
+                }
+            }
+            return at;
+        }
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        path.push(rest[..end].to_owned());
+        at += end;
+        if !tree[at..].starts_with("::") {
+            paths.push(path);
+            // Skips `as name` and spaces.
+            return at + tree[at..].find([',', '}', ';', '\n']).unwrap_or(0);
+        }
+        at += 2;
+    }
+}
+
+/// The absolute paths that the code of `module` names with `crate::`, `super::` or `self::`, without its tests.
+fn absolute_paths(code: &str, module: &[String]) -> Vec<Vec<String>> {
+    let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let code = lines.collect::<Vec<_>>().join("\n");
+    let mut paths = Vec::new();
+    for keyword in ["crate::", "super::", "self::"] {
+        for (at, _) in code.match_indices(keyword) {
+            let before = code[..at].chars().next_back();
+            if !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
+                tree_paths(&code[at..], &[], &mut paths);
+            }
+        }
+    }
+    let absolute = paths.into_iter().map(|path| {
+        let mut absolute = Vec::new();
+        for (index, name) in path.into_iter().enumerate() {
+            match name.as_str() {
+                "crate" => absolute.clear(),
+                "self" if index == 0 => absolute = module.to_vec(),
+                "super" => {
+                    if index == 0 {
+                        absolute = module.to_vec();
+                    }
+                    absolute.pop();
+                }
+                _ => absolute.push(name),
+            }
+        }
+        absolute
+    });
+    absolute.collect()
+}
+
+/// A cycle of `imports` that is reachable from the last file of `path`.
+fn cycle<'a>(
+    imports: &'a HashMap<String, Vec<String>>,
+    path: &mut Vec<&'a str>,
+    finished: &mut Vec<&'a str>,
+) -> Option<String> {
+    let file = *path.last()?;
+    for next in imports.get(file).into_iter().flatten() {
+        if let Some(start) = path.iter().position(|visited| visited == next) {
+            return Some(format!("{} → {next}", path[start..].join(" → ")));
+        }
+        if !finished.contains(&next.as_str()) {
+            path.push(next);
+            if let Some(found) = cycle(imports, path, finished) {
+                return Some(found);
+            }
+            path.pop();
+        }
+    }
+    finished.push(file);
+    None
+}
+
+/// `file → the files of the folder that it imports`. A folder within counts as one file.
+fn imports_within(folder: &str) -> HashMap<String, Vec<String>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root.join(folder), &mut files);
+    let folder: Vec<String> = folder.split('/').map(str::to_owned).collect();
+    let modules = files.iter().map(|file| {
+        let mut module: Vec<String> = file
+            .strip_prefix(&root)
+            .unwrap()
+            .with_extension("")
+            .iter()
+            .map(|name| name.to_str().unwrap().to_owned())
+            .collect();
+        module.pop_if(|name| name == "mod");
+        let code = fs::read_to_string(file).unwrap().replace("\r\n", "\n");
+        let code = if module == folder { code.replace("use ", "use self::") } else { code };
+        let paths = absolute_paths(&code, &module);
+        (module, paths)
+    });
+    let modules: Vec<_> = modules.collect();
+    let mut imports: HashMap<String, Vec<String>> = modules
+        .iter()
+        .filter_map(|(module, _)| module.get(folder.len()))
+        .map(|name| (name.clone(), Vec::new()))
+        .collect();
+    let mut exports = HashMap::new();
+    for (_, paths) in modules.iter().filter(|(module, _)| *module == folder) {
+        for path in paths.iter().filter(|path| path.starts_with(&folder)) {
+            let inside = path.get(folder.len()).filter(|name| imports.contains_key(*name));
+            if let (Some(file), Some(name)) = (inside, path.last()) {
+                exports.insert(name.clone(), file.clone());
+            }
+        }
+    }
+    for (module, paths) in modules.iter().filter(|(module, _)| *module != folder) {
+        let file = &module[folder.len()];
+        for path in paths.iter().filter(|path| path.starts_with(&folder)) {
+            let Some(name) = path.get(folder.len()) else { continue };
+            let imported =
+                if imports.contains_key(name) { name } else { exports.get(name).unwrap_or(file) };
+            let imported = imported.clone();
+            if imported != *file {
+                imports.entry(file.clone()).or_default().push(imported);
+            }
+        }
+    }
+    imports
+}
+
+#[test]
+fn the_files_of_a_folder_do_not_import_each_other_in_a_cycle() {
+    let mut cycles = Vec::new();
+    for folder in ACYCLIC {
+        let imports = imports_within(folder);
+        assert!(imports.len() > 1, "{folder} has files");
+        let mut finished = Vec::new();
+        for file in imports.keys() {
+            if let Some(found) = cycle(&imports, &mut vec![file], &mut finished) {
+                cycles.push(format!("{folder}: {found}"));
+                break;
+            }
+        }
+    }
+    assert!(cycles.is_empty(), "{}", cycles.join("\n"));
+}
+
+#[test]
+fn imports_are_found_through_groups_and_reexports() {
+    let module = |path: &str| path.split("::").map(str::to_owned).collect::<Vec<_>>();
+    let code = "use super::{a, b::{C, d as e}};\nuse crate::x::Y;\nlet z = super::super::f::g();\n";
+    let found = absolute_paths(code, &module("m::n::o"));
+    for path in ["m::n::a", "m::n::b::C", "m::n::b::d", "x::Y", "m::f::g"] {
+        assert!(found.contains(&module(path)), "{path} in {found:?}");
+    }
+    let imports = HashMap::from([
+        ("a".to_owned(), vec!["b".to_owned()]),
+        ("b".to_owned(), vec!["c".to_owned()]),
+        ("c".to_owned(), vec!["b".to_owned()]),
+    ]);
+    assert_eq!(cycle(&imports, &mut vec!["a"], &mut Vec::new()).as_deref(), Some("b → c → b"));
 }
