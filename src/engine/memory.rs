@@ -14,9 +14,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Browser, Context, ContextObserver, ContextOptions, Engine, EngineError, EngineResult,
-    FileChooser, FrameId, KeyEvent, MouseEvent, NavigationStart, Page, PageEvent, PageObserver,
-    Shot, World,
+    Browser, Capabilities, Context, ContextObserver, ContextOptions, Engine, EngineError,
+    EngineResult, FileChooser, FrameId, KeyEvent, MouseEvent, NavigationStart, Page, PageEvent,
+    PageObserver, Shot, World,
     network::{Cookie, NetworkRules},
 };
 use crate::config::Viewport;
@@ -98,6 +98,10 @@ impl Context for MemoryContext {
         Ok(page)
     }
 
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { mocks: true, ..Capabilities::default() }
+    }
+
     async fn set_viewport(&self, _size: Viewport) -> EngineResult<()> {
         Ok(())
     }
@@ -142,6 +146,10 @@ impl Page for MemoryPage {
 
     fn main_frame(&self) -> FrameId {
         self.id.clone()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
     }
 
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {

@@ -388,6 +388,20 @@ impl ContextOptions {
     }
 }
 
+/// What a browser supports beyond what every browser does.
+#[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "any combination is possible")]
+pub struct Capabilities {
+    /// Requests can be mocked ([`NetworkRules::mocks`]).
+    pub mocks: bool,
+    /// The content of closed shadow roots is available ([`Page::hand_over_roots`]).
+    pub closed_shadow_roots: bool,
+    /// A page answers script calls while it handles input.
+    pub calls_during_input: bool,
+    /// A click and the script calls before and after it take one round trip ([`Page::press_between`]).
+    pub combined_clicks: bool,
+}
+
 /// A running browser.
 #[async_trait]
 pub trait Browser: Send + Sync {
@@ -411,10 +425,7 @@ pub trait Browser: Send + Sync {
 pub trait Context: Send + Sync {
     /// Opens a page; the observer has heard of it by then.
     async fn new_page(&self) -> EngineResult<Arc<dyn Page>>;
-    /// Whether requests can be answered in place of their servers.
-    fn can_mock(&self) -> bool {
-        true
-    }
+    fn capabilities(&self) -> Capabilities;
     /// Gives its pages this viewport, also future ones. Present pages in Chromium: see [`Page::set_viewport`].
     async fn set_viewport(&self, size: Viewport) -> EngineResult<()>;
     /// Puts `rules` in place of the former ones, for all its pages, frames and workers, present and future.
@@ -435,6 +446,7 @@ pub trait Page: Send + Sync {
     /// The engine's own id.
     fn id(&self) -> &str;
     fn main_frame(&self) -> FrameId;
+    fn capabilities(&self) -> Capabilities;
     /// Has each request of its context put to the gate, where there is one, from now on.
     async fn stop_requests(&self) {}
     /// Answers when the new document is committed, or the attempt is over.
@@ -467,10 +479,6 @@ pub trait Page: Send + Sync {
         frame: &FrameId,
         reference: &str,
     ) -> EngineResult<Option<FrameId>>;
-    /// Whether closed shadow roots can be handed over.
-    fn sees_closed_roots(&self) -> bool {
-        false
-    }
     /// Looks for closed shadow roots of the elements in the array that `hosts` gives in the isolated world, and
     /// calls the function that `take` gives there with each host and its root. Returns whether it found any.
     async fn hand_over_roots(
@@ -498,14 +506,6 @@ pub trait Page: Send + Sync {
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()>;
     /// Turns the mouse wheel at a point of the page's viewport, by CSS pixels to the right and down.
     async fn wheel(&self, at: (f64, f64), by: (f64, f64)) -> EngineResult<()>;
-    /// Whether a page is asked things while input is on its way to it.
-    fn asks_beside_input(&self) -> bool {
-        false
-    }
-    /// Whether [`Self::press_between`] may be done.
-    fn presses_between(&self) -> bool {
-        false
-    }
     /// Calls Troupe's script in the main frame, presses the left button at the point in its answer (`press: {x, y}`),
     /// and calls the script again, all in one round trip. Returns `None` if the engine does not support this. Clicks
     /// the given number of times, and not at all after the deadline.

@@ -71,7 +71,7 @@ impl Page {
     fn complete(&self, frame: &FrameId, arguments: &mut Value) {
         if let Value::Object(map) = arguments {
             map.insert("refs".into(), self.ref_counter(frame));
-            map.insert("hosts".into(), self.engine.sees_closed_roots().into());
+            map.insert("hosts".into(), self.engine.capabilities().closed_shadow_roots.into());
         }
     }
 

@@ -284,7 +284,7 @@ impl Page {
         // The same answer has the snapshot for the record.
         let look = self.config.records().then(whole_page);
         // Asked at the same time: if no host has a closed root, looking for them costs no round trip.
-        let with_roots = look.is_some() && self.engine.sees_closed_roots();
+        let with_roots = look.is_some() && self.engine.capabilities().closed_shadow_roots;
         let told = Box::pin(async {
             let roots = async {
                 with_roots && self.hand_over_roots(self.main_frame()).await.unwrap_or(true)

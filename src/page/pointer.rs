@@ -68,7 +68,7 @@ impl Page {
         let plain = options.button == MouseButton::Left && options.modifiers == 0 && !options.force;
         if let PointerTarget { selector: Some(selector), position: None } = target
             && plain
-            && self.engine.presses_between()
+            && self.engine.capabilities().combined_clicks
             && let Some((spot, done)) =
                 Box::pin(self.click_at_once(selector, &wanted, options)).await?
         {
@@ -152,7 +152,9 @@ impl Page {
         let (x, y) = (spot.x, spot.y);
         let ClickOptions { button, modifiers, .. } = *options;
         let events = MouseEvent::clicks((x, y), button, options.clicks, modifiers);
-        if self.engine.asks_beside_input() && spot.is_guarded() && spot.frame == *self.main_frame()
+        if self.engine.capabilities().calls_during_input
+            && spot.is_guarded()
+            && spot.frame == *self.main_frame()
         {
             return Box::pin(self.click_and_turn(spot, &events, options.clicks)).await;
         }

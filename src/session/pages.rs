@@ -282,6 +282,10 @@ mod tests {
             self.context.new_page().await
         }
 
+        fn capabilities(&self) -> engine::Capabilities {
+            self.context.capabilities()
+        }
+
         async fn set_viewport(&self, size: crate::config::Viewport) -> EngineResult<()> {
             self.context.set_viewport(size).await
         }

@@ -31,7 +31,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Link, cookies, emulation,
+    CAPABILITIES, Link, cookies, emulation,
     launch::{self, Process, Windows},
     network::ContextNetwork,
     page::{ChromiumPage, PageSetup},
@@ -40,8 +40,8 @@ use super::{
 use crate::{
     config::{Config, Viewport},
     engine::{
-        Browser, Context, ContextObserver, ContextOptions, DownloadStart, EngineError,
-        EngineResult, Page, PageEvent,
+        Browser, Capabilities, Context, ContextObserver, ContextOptions, DownloadStart,
+        EngineError, EngineResult, Page, PageEvent,
         arrivals::Arrivals,
         connection::{Listener, read_json},
         network::{Cookie, NetworkRules},
@@ -307,6 +307,10 @@ impl Context for ChromiumContext {
         let page = arrival.page().await?;
         page.ready().await?;
         Ok(page)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
     }
 
     async fn set_viewport(&self, size: Viewport) -> EngineResult<()> {

@@ -28,11 +28,18 @@ use chromiumoxide::types::{Command, MethodId};
 use serde::de::DeserializeOwned;
 
 use super::{
-    Browser, Engine, EngineError, EngineResult,
+    Browser, Capabilities, Engine, EngineError, EngineResult,
     connection::{Sent, Wire, WireError},
     process,
 };
 use crate::config::Config;
+
+const CAPABILITIES: Capabilities = Capabilities {
+    mocks: true,
+    closed_shadow_roots: true,
+    calls_during_input: true,
+    combined_clicks: false,
+};
 
 /// Starts Chromium and its relatives, or attaches to one that runs.
 pub struct Chromium {

@@ -70,12 +70,12 @@ pub(super) struct FirefoxBrowser {
 
 #[derive(Deserialize)]
 struct NewSession {
-    capabilities: Capabilities,
+    capabilities: NegotiatedCapabilities,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Capabilities {
+struct NegotiatedCapabilities {
     browser_name: String,
     browser_version: String,
 }

@@ -9,10 +9,12 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{cookies, network::ContextNetwork, routing::Shared, system::LET_US_IN, tabs::Tabs};
+use super::{
+    CAPABILITIES, cookies, network::ContextNetwork, routing::Shared, system::LET_US_IN, tabs::Tabs,
+};
 use crate::config::Viewport;
 use crate::engine::{
-    Context, EngineResult, Page,
+    Capabilities, Context, EngineResult, Page,
     network::{Cookie, NetworkRules},
 };
 
@@ -64,6 +66,10 @@ impl Context for FirefoxContext {
             self.shared.system.ask("emulating touch", LET_US_IN, &call).await?;
         }
         Ok(page)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
     }
 
     async fn set_viewport(&self, Viewport { width, height }: Viewport) -> EngineResult<()> {

@@ -34,11 +34,18 @@ use async_trait::async_trait;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    Browser, Engine, EngineError, EngineResult,
+    Browser, Capabilities, Engine, EngineError, EngineResult,
     connection::{Sent, Wire, WireError},
     process,
 };
 use crate::config::Config;
+
+const CAPABILITIES: Capabilities = Capabilities {
+    mocks: true,
+    closed_shadow_roots: true,
+    calls_during_input: false,
+    combined_clicks: true,
+};
 
 /// Starts Firefox, or attaches to one that runs.
 pub struct Firefox {

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    CAPABILITIES,
     downloads::Downloads,
     launch::{self, Process},
     unsupported,
@@ -17,7 +18,7 @@ use super::{
 use crate::{
     config::Viewport,
     engine::{
-        Context, ContextObserver, EngineResult, Page,
+        Capabilities, Context, ContextObserver, EngineResult, Page,
         network::{Cookie, NetworkRules},
         process::Ending,
     },
@@ -67,8 +68,8 @@ impl Context for WebkitContext {
         Ok(self.shared.open_page().await?)
     }
 
-    fn can_mock(&self) -> bool {
-        false
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
     }
 
     async fn set_viewport(&self, size: Viewport) -> EngineResult<()> {

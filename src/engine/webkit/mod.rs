@@ -37,9 +37,17 @@ use tokio_util::sync::CancellationToken;
 
 use self::{context::WebkitContext, display::Display, pool::Pool};
 use super::{
-    Browser, Context, ContextObserver, ContextOptions, Engine, EngineError, EngineResult, process,
+    Browser, Capabilities, Context, ContextObserver, ContextOptions, Engine, EngineError,
+    EngineResult, process,
 };
 use crate::config::Config;
+
+const CAPABILITIES: Capabilities = Capabilities {
+    mocks: false,
+    closed_shadow_roots: false,
+    calls_during_input: false,
+    combined_clicks: false,
+};
 
 /// What to use for what WebKit's driver cannot do.
 const ELSEWHERE: &str = "use --browser chromium or firefox";

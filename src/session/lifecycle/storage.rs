@@ -172,7 +172,7 @@ impl Session {
         mocks: &[Arc<Mock>],
         work: impl Future<Output = T>,
     ) -> Result<T> {
-        if !self.open_context()?.can_mock() {
+        if !self.open_context()?.capabilities().mocks {
             return Ok(work.await);
         }
         self.change_network(|rules| {

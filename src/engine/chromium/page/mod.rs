@@ -39,16 +39,16 @@ use tokio::sync::watch;
 
 use self::{drag::Drag, frames::Frames, listener::TargetListener, popups::Popups};
 use super::{
-    Link, emulation, events, input,
+    CAPABILITIES, Link, emulation, events, input,
     launch::Windows,
     network::{ContextNetwork, Paused},
 };
 use crate::{
     config::Viewport,
     engine::{
-        Area, ContextOptions, EngineError, EngineResult, FileChooser, FrameId, ImageFormat,
-        KeyEvent, MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot,
-        World,
+        Area, Capabilities, ContextOptions, EngineError, EngineResult, FileChooser, FrameId,
+        ImageFormat, KeyEvent, MouseButton, MouseEvent, NavigationStart, Page, PageEvent,
+        PageObserver, Shot, World,
         connection::Sent,
         network_policy::{ClientNavigation, Whose},
     },
@@ -327,6 +327,10 @@ impl Page for ChromiumPage {
         self.id.clone()
     }
 
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
+    }
+
     async fn stop_requests(&self) {
         self.network.stop_requests().await;
     }
@@ -381,10 +385,6 @@ impl Page for ChromiumPage {
         Ok(node.node.frame_id.map(Into::into))
     }
 
-    fn sees_closed_roots(&self) -> bool {
-        true
-    }
-
     async fn hand_over_roots(
         &self,
         frame: &FrameId,
@@ -430,10 +430,6 @@ impl Page for ChromiumPage {
         let mut batch = self.link.batch();
         input::wheel(&mut batch, at, by)?;
         batch.run().await
-    }
-
-    fn asks_beside_input(&self) -> bool {
-        true
     }
 
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {

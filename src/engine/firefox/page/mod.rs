@@ -21,7 +21,7 @@ use pointing::{DRAG, Presses};
 pub(super) use script::WORLD;
 
 use super::{
-    Bidi,
+    Bidi, CAPABILITIES,
     events::{Came, Frames, Happening, NAVIGATION_STARTED},
     network::ContextNetwork,
     reasons,
@@ -31,9 +31,9 @@ use super::{
     value::Outcome,
 };
 use crate::engine::{
-    Area, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent, MouseButton,
-    MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Pressing, ResourceKind, ScriptCall,
-    Shot, World,
+    Area, Capabilities, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent,
+    MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Pressing,
+    ResourceKind, ScriptCall, Shot, World,
     actions::{self, Typed},
     connection::WireError,
     element_expression,
@@ -455,6 +455,11 @@ impl Page for FirefoxPage {
         self.network.stop_requests().await;
     }
 
+    fn capabilities(&self) -> Capabilities {
+        // A combined click is a script of the privileged session.
+        Capabilities { combined_clicks: self.system.is_open(), ..CAPABILITIES }
+    }
+
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
         lock(&self.state).navigation.ask(url);
         let params = json!({"context": self.id, "url": url, "wait": "none"});
@@ -490,10 +495,6 @@ impl Page for FirefoxPage {
         let look = format!("{}?.contentWindow ?? null", element_expression(reference));
         let remote = self.script(frame, World::Isolated, &look).await?;
         Ok(remote.window().map(Into::into))
-    }
-
-    fn sees_closed_roots(&self) -> bool {
-        true
     }
 
     async fn hand_over_roots(
@@ -556,10 +557,6 @@ impl Page for FirefoxPage {
     async fn wheel(&self, at: (f64, f64), by: (f64, f64)) -> EngineResult<()> {
         let (frame, inside) = self.input_frame_at(at).await?;
         self.perform(&frame, actions::wheel("wheel", inside, by)).await
-    }
-
-    fn presses_between(&self) -> bool {
-        self.system.is_open()
     }
 
     async fn press_between(

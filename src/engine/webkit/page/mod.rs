@@ -16,14 +16,15 @@ use std::{
 
 use self::script::{Asked, LOOK, PAUSE, TURN};
 use super::{
+    CAPABILITIES,
     driver::{Outcome, Trouble, Turn, plain},
     frames::Frames,
     unsupported,
     windows::Shared,
 };
 use crate::engine::{
-    Dialog, DownloadStart, EngineError, EngineResult, FileChooser, FrameId, KeyEvent, MouseButton,
-    MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot, World,
+    Capabilities, Dialog, DownloadStart, EngineError, EngineResult, FileChooser, FrameId, KeyEvent,
+    MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot, World,
     actions::{self, Typed},
     element_expression,
 };
@@ -295,6 +296,10 @@ impl Page for WebkitPage {
 
     fn main_frame(&self) -> FrameId {
         self.handle.clone()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
     }
 
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
