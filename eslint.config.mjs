@@ -9,7 +9,18 @@ const NODE =
 const PAGE = ['Element', 'HTMLInputElement', 'Node', 'document', 'scrollTo']
 
 export default defineConfig(
-  { ignores: ['target/', 'output/', '.cache/', '**/node_modules/', 'native.js', '**/*.d.ts'] },
+  {
+    ignores: [
+      'target/',
+      'output/',
+      '.cache/',
+      'docs/.vitepress/dist/',
+      'docs/.vitepress/cache/',
+      '**/node_modules/',
+      'native.js',
+      '**/*.d.ts'
+    ]
+  },
   tseslint.configs.recommended,
   {
     linterOptions: { reportUnusedDisableDirectives: 'error' },

@@ -55,7 +55,8 @@ describe('the npm package', () => {
       'lib/session-methods.js',
       'native.d.ts',
       'native.js',
-      'package.json'
+      'package.json',
+      'schema.json'
     ])
   })
 

@@ -1,26 +1,36 @@
-// `npm run generate` writes what follows from the rows of the tools, the options and the error codes: index.d.ts, docs/errors.md and
-// the table of tools in README.md. The list of platforms gives the files in `platforms.mjs`. With
-// `--check` it writes nothing and fails if a file is not what would be written.
+// `npm run generate` writes what follows from rows: of the tools, the options and the error codes in Rust, of the browsers
+// in the tests, and of the platforms in lib/platforms.json. With `--check` it writes nothing and fails if a file differs
+// from what would be written.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { deviceList } from './devices.mjs'
-import { errorDocument } from './errors.mjs'
+import { browserDocument } from './docs/browsers.mjs'
+import { clientDocument } from './docs/clients.mjs'
+import { configurationDocument, schemaFile } from './docs/configuration.mjs'
+import { errorDocument } from './docs/errors.mjs'
+import { withExamples } from './docs/readme.mjs'
+import { toolDocument } from './docs/tools.mjs'
 import { platformFiles } from './platforms.mjs'
-import { withToolTable } from './readme.mjs'
 import { ROOT } from './run.mjs'
 import { typesOf } from './types.mjs'
 
 const native = createRequire(import.meta.url)('../native.js')
 const tools = JSON.parse(native.toolSchemas())
 const errors = JSON.parse(native.errorSchemas())
+const configuration = JSON.parse(native.configSchema())
+const examples = JSON.parse(readFileSync(join(ROOT, 'docs/examples.json'), 'utf8'))
 const generated = {
-  'index.d.ts': () =>
-    typesOf(tools, JSON.parse(native.configSchema()), errors, JSON.parse(native.eventSchemas())),
+  'index.d.ts': () => typesOf(tools, configuration, errors, JSON.parse(native.eventSchemas())),
+  'schema.json': () => schemaFile(configuration),
   'src/config/devices.json': () => deviceList(),
+  'docs/browsers.md': () => browserDocument(tools),
+  'docs/clients.md': () => clientDocument(),
+  'docs/configuration.md': () => configurationDocument(JSON.parse(native.optionRows())),
   'docs/errors.md': () => errorDocument(errors.codes),
+  'docs/tools.md': () => toolDocument(tools, examples),
   ...platformFiles,
-  'README.md': (text) => withToolTable(platformFiles['README.md'](text), tools)
+  'README.md': (text) => withExamples(platformFiles['README.md'](text), examples)
 }
 
 for (const [name, generate] of Object.entries(generated)) {
@@ -29,7 +39,7 @@ for (const [name, generate] of Object.entries(generated)) {
   const text = generate(old)
   if (text === old) continue
   if (process.argv.includes('--check')) {
-    console.error(`${name} is not what its sources give: run \`npm run generate\``)
+    console.error(`${name} differs from what its sources give: run \`npm run generate\``)
     process.exitCode = 1
   } else {
     writeFileSync(file, text)

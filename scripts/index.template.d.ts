@@ -50,7 +50,7 @@ export class SessionManager {
   /** Starts the browser. */
   initialize(): Promise<void>
   createSession(options?: CreateSessionArguments): Promise<Session>
-  /** Brings back a session that has expired, or one of an earlier process with the same `store` (`docs/resume.md`). */
+  /** Brings back a session that has expired, or one of an earlier process with the same `store` (`docs/sessions.md`). */
   resumeSession(sessionId: string): Promise<Session>
   closeSession(sessionId: string): Promise<void>
   /** The session while it lives, else null. */

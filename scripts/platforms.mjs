@@ -2,6 +2,7 @@
 // package.json, the table in README.md and the build jobs of CI. `npm run generate` writes all of it.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { between } from './between.mjs'
 import { ROOT } from './run.mjs'
 
 /**
@@ -31,7 +32,8 @@ export const CHECKED_TARGETS = PLATFORMS.filter(({ evidence }) => evidence === '
 /** @type {Record<string, (old: string) => string>} path of a generated file → its text */
 export const platformFiles = {
   'package.json': withTargets,
-  'README.md': (text) => between(text, '<!-- platforms -->', '<!-- /platforms -->', table()),
+  'docs/platforms.md': (text) => withTable(text),
+  'README.md': (text) => withTable(text),
   '.github/workflows/ci.yml': (text) =>
     between(text, '# platforms', '# end of platforms', jobs(), '          '),
   ...Object.fromEntries(
@@ -76,6 +78,9 @@ const readmeOf = ({ name, title }) => `# troupe-${name}
 The native addon of [\`troupe\`](https://www.npmjs.com/package/troupe) for ${title}. \`npm install troupe\` installs it.
 `
 
+/** @param {string} text */
+const withTable = (text) => between(text, '<!-- platforms -->', '<!-- /platforms -->', table())
+
 function table() {
   const rows = PLATFORMS.map(
     ({ name, title, evidence, runner }) =>
@@ -89,13 +94,6 @@ function jobs() {
     ({ name, target, runner }) =>
       `          - { platform: ${name}, target: ${target}, runner: ${runner} }`
   ).join('\n')
-}
-
-/** Replaces the lines between two marks. @param {string} text @param {string} begin @param {string} end @param {string} lines */
-function between(text, begin, end, lines, indent = '') {
-  const [from, to] = [text.indexOf(`${begin}\n`), text.indexOf(`${indent}${end}\n`)]
-  if (from < 0 || to < from) throw new Error(`the marks \`${begin}\` and \`${end}\` are missing`)
-  return `${text.slice(0, from)}${begin}\n${lines}\n${text.slice(to)}`
 }
 
 /** @param {unknown} value */

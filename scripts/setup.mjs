@@ -45,6 +45,7 @@ export async function setup({ forTests = false } = {}) {
       'MCP clients, the conformance suite and the Node 22 that they need'
     )
     await npmPackages(join(ROOT, '__test__/apps'), 'the apps and sites that the tests drive')
+    await npmPackages(join(ROOT, 'docs'), 'the generator of the documentation site')
     for (const [name, packages] of Object.entries(PYTHON_ENVIRONMENTS))
       await pythonPackages(name, packages)
     await debianDocs()

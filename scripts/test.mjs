@@ -1,6 +1,6 @@
 // `npm test`: sets up what is missing, then checks everything that must hold, each part under its heading. All parts run,
 // whatever fails before them.
-//   npm test -- rust            this part alone: format, clippy, targets, rust, js, node
+//   npm test -- rust            this part alone: format, clippy, targets, rust, js, docs, node
 //   npm test -- node session    of the end-to-end tests the files with this word in their path
 //   npm run test:full           the end-to-end tests with every browser, whole (else a choice of them with the others)
 //   npm run test:full -- --rest of those what `npm test` leaves out, and nothing else: for who runs both
@@ -60,6 +60,7 @@ const PARTS = {
   targets: ['Rust lints for other platforms', checkTargets],
   rust: ['Rust tests', rustTests],
   js: ['JavaScript lints and types', () => check('npm', ['run', '--silent', 'lint:js'])],
+  docs: ['Documentation site', () => check('npm', ['run', '--silent', 'docs:build'])],
   node: ['End-to-end tests', nodeTests]
 }
 

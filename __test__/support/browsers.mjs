@@ -50,6 +50,7 @@ const WITHOUT_STATUS = 'WebDriver does not tell the status of an answer'
 /** What no other browser than Chromium runs. @type {Row['unsupported']} */
 const ABOUT_CHROMIUM = {
   'package.test.mjs': { '*': IN_MEMORY },
+  'docs/': { '*': 'the documents are checked once, with Chromium' },
   'bad-input/lines.test.mjs': { 'a line': SERVER_ALONE },
   'library/arguments.test.mjs': { 'methods called with wrong arguments': IN_MEMORY },
   'life/environment.test.mjs': { '*': SERVER_ALONE },

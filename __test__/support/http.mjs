@@ -9,7 +9,7 @@ import { openWebSocket } from './websocket.mjs'
  * Starts a server on a free port, and ends it with the test.
  * @param {{ after: (end: () => unknown) => void }} t a test, or what `shared()` gives
  * @param {string[]} [args]
- * @param {{ env?: Record<string, string>, cwd?: string, transport?: string }} [options]
+ * @param {{ env?: Record<string, string>, cwd?: string, transport?: string, browser?: boolean }} [options]
  */
 export async function startHttpServer(t, args = [], { transport = 'http', ...options } = {}) {
   const server = new HttpServer(['--transport', transport, '--port', '0', ...args], {

@@ -5,7 +5,6 @@
 
 use clap::builder::ValueRange;
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
-use serde_json::Value;
 
 use super::sessions::Action;
 use super::usage::Usage;
@@ -262,10 +261,10 @@ fn with_options(mut command: Clap, hidden: bool) -> Clap {
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
     for option in OPTIONS {
         let mut help = option.help.to_owned();
-        if let Some(choices) = choices(option.kind) {
+        if let Some(choices) = option.choices() {
             help.push_str(&format!(" [possible values: {}]", choices.join(", ")));
         }
-        if let Some(default) = default(&defaults, option) {
+        if let Some(default) = option.default_text(&defaults) {
             help.push_str(&format!(" [default: {default}]"));
         }
         // The help lists only options that have an effect. A switch that is on by default is listed
@@ -315,24 +314,5 @@ fn value_name(kind: Kind) -> &'static str {
         Kind::Size => "WxH",
         Kind::Url(_) | Kind::Proxy => "URL",
         Kind::List { .. } => "LIST",
-    }
-}
-
-fn choices(kind: Kind) -> Option<&'static [&'static str]> {
-    match kind {
-        Kind::Choice(names) => Some(names),
-        _ => None,
-    }
-}
-
-/// Returns the default value for the help, if it is worth showing.
-fn default(defaults: &Value, option: &ConfigOption) -> Option<String> {
-    let value = option.at.split('.').try_fold(defaults, |value, key| value.get(key))?;
-    match value {
-        Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(true) if !option.negatable => Some("true".to_owned()),
-        Value::Array(items) => items.first()?.as_str().map(str::to_owned),
-        _ => None,
     }
 }

@@ -30,7 +30,7 @@ pub use self::error::{ConfigError, one_line};
 pub use self::folders::state_folder;
 pub use self::layer::{Origin, Setting};
 pub use self::options::{ConfigOption, OPTIONS, by_flag as option_of_flag};
-pub use self::schema::schema;
+pub use self::schema::{option_rows, schema};
 pub use self::spelling::{near, nearest};
 pub use self::types::{
     AfterAction, AfterNavigation, BrowserKind, Expiry, LogDestination, LogFormat, LogLevel, Masked,

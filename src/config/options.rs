@@ -4,6 +4,8 @@
 //! the name in capitals) and the flat key of the file (camelCase) are derived from it. `nested` is the key in the
 //! nested file of seed 004. `at` is the field of `Config` that has the value. The order is that of `--help`.
 
+use serde_json::Value;
+
 use super::spelling::{camel, environment};
 use super::types::{
     AfterAction, AfterNavigation, BrowserKind, Expiry, LogDestination, LogFormat, LogLevel,
@@ -144,6 +146,27 @@ impl ConfigOption {
     /// Its flat key in the file.
     pub fn key(&self) -> String {
         camel(self.name)
+    }
+
+    /// Returns the only values that it accepts, if there is such a list.
+    pub fn choices(&self) -> Option<&'static [&'static str]> {
+        match self.kind {
+            Kind::Choice(names) => Some(names),
+            _ => None,
+        }
+    }
+
+    /// Returns its default for help and documents, if it is worth showing. `defaults` is the default
+    /// [`super::Config`] as JSON.
+    pub fn default_text(&self, defaults: &Value) -> Option<String> {
+        let value = self.at.split('.').try_fold(defaults, |value, key| value.get(key))?;
+        match value {
+            Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Bool(true) if !self.negatable => Some("true".to_owned()),
+            Value::Array(items) => items.first()?.as_str().map(str::to_owned),
+            _ => None,
+        }
     }
 }
 

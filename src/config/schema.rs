@@ -50,6 +50,31 @@ pub fn schema() -> Value {
     json!({"type": "object", "properties": properties})
 }
 
+/// Returns a row for each implemented option, in the order of `--help`. Absent fields have no value:
+/// `{group, flag, variable, key, nested?, aliases, help, choices?, default?}`.
+pub fn option_rows() -> Value {
+    let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
+    OPTIONS
+        .iter()
+        .filter(|option| option.is_built)
+        .map(|option| {
+            let name =
+                if option.negatable { format!("no-{}", option.name) } else { option.name.into() };
+            json!({
+                "group": option.group,
+                "flag": format!("--{name}"),
+                "variable": option.variable(),
+                "key": option.key(),
+                "nested": option.nested,
+                "aliases": option.aliases,
+                "help": option.help,
+                "choices": option.choices(),
+                "default": option.default_text(&defaults),
+            })
+        })
+        .collect()
+}
+
 /// Returns the schema of an option's value, with the text of `--help` as description.
 fn described(option: &ConfigOption, defaults: &Value) -> Value {
     let place = format!("/{}", option.at.replace('.', "/"));

@@ -432,29 +432,6 @@ fn the_table_and_the_struct_have_the_same_settings() {
     assert_eq!(in_table, in_struct);
 }
 
-#[test]
-fn the_defaults_in_the_readme_are_those_of_the_struct() {
-    let defaults = serde_json::to_value(Config::default()).unwrap();
-    let quoted =
-        |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
-    let mut compared = 0;
-    for row in include_str!("../../README.md").lines().filter(|line| line.starts_with("| `--")) {
-        let cells: Vec<&str> = row.split('|').collect();
-        for (flag, told) in quoted(cells[1]).iter().zip(quoted(cells[2])) {
-            let (option, _) = options::by_flag(flag.trim_start_matches("--")).unwrap();
-            let default = match at(&defaults, option.at) {
-                // It depends on something else.
-                None | Some(Value::Null) => continue,
-                Some(Value::String(text)) => text.clone(),
-                Some(value) => value.to_string(),
-            };
-            assert_eq!(told, default, "{flag}");
-            compared += 1;
-        }
-    }
-    assert!(compared >= 6, "{compared} rows of the README were compared");
-}
-
 fn leaves(path: &str, value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {

@@ -122,6 +122,12 @@ pub fn config_schema() -> String {
     crate::config::schema().to_string()
 }
 
+/// Returns the rows of the options, as JSON: see [`crate::config::option_rows`].
+#[napi(catch_unwind)]
+pub fn option_rows() -> String {
+    crate::config::option_rows().to_string()
+}
+
 /// The rows of the error codes and the schema of the details, as JSON.
 #[napi(catch_unwind)]
 pub fn error_schemas() -> String {

@@ -45,7 +45,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// The default of `--max-sessions` over stdio.
 const MOST_OVER_STDIO: usize = 10;
 /// Over a network, the default allows one session for this many bytes of memory: a page of usual size with its share
-/// of the browser (`docs/performance.md`). `--min-free-memory` protects against larger pages.
+/// of the browser (`docs/internals/performance.md`). `--min-free-memory` protects against larger pages.
 const SESSION_MEMORY: u64 = 64 << 20;
 /// The same with `--upstream`, where each session has a server process (114–130 MiB under Node) and a browser of its own
 /// (187 MiB with one small page).
