@@ -23,6 +23,8 @@ const PYTHON_ENVIRONMENTS = {
   'venv-mcp-1': ['mcp[ws]==1.30.0', 'fastmcp==2.14.7'],
   'venv-openapi': ['schemathesis==4.32.5']
 }
+/** 130 pages, each with a task in words and a reward. */
+const MINIWOB = 'miniwob==1.1.0'
 /** Small packages of HTML documentation, none with a version in its name: pages for the test of roles and names. */
 const DEBIAN_DOCS = [
   'debian-policy',
@@ -48,6 +50,7 @@ export async function setup({ forTests = false } = {}) {
     await npmPackages(join(ROOT, 'docs'), 'the generator of the documentation site')
     for (const [name, packages] of Object.entries(PYTHON_ENVIRONMENTS))
       await pythonPackages(name, packages)
+    await miniwob()
     await debianDocs()
   }
   await browser()
@@ -166,7 +169,7 @@ async function pythonPackages(name, packages) {
   const stamp = join(folder, '.troupe-packages')
   const wanted = packages.join(' ')
   if (isStamped(stamp, wanted)) return
-  const python = join(folder, process.platform === 'win32' ? 'Scripts/python.exe' : 'bin/python')
+  const python = venvPython(name)
   const reason = 'MCP clients, an app and a fuzzer of the tests'
   if ((await exitCode(python, ['-m', 'pip', '--version'], { stdio: 'ignore' })) !== 0) {
     rmSync(folder, { recursive: true, force: true })
@@ -182,6 +185,26 @@ async function pythonPackages(name, packages) {
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...packages]
   await step(`Python packages (${name})`, reason, [python, ...pip])
   writeStamp(stamp, wanted)
+}
+
+/** Installs the pages of MiniWoB++ in a folder of their own, without the packages that its Python code needs. */
+async function miniwob() {
+  const folder = join(CACHE, 'miniwob')
+  const stamp = join(folder, '.troupe-package')
+  if (isStamped(stamp, MINIWOB)) return
+  rmSync(folder, { recursive: true, force: true })
+  await step('MiniWoB++', 'small pages with tasks, for tests', [
+    venvPython('venv'),
+    ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'],
+    ...['--no-deps', '--no-compile', '--target', folder, MINIWOB]
+  ])
+  writeStamp(stamp, MINIWOB)
+}
+
+/** The Python of a virtual environment. @param {string} name */
+function venvPython(name) {
+  const path = process.platform === 'win32' ? 'Scripts/python.exe' : 'bin/python'
+  return join(CACHE, name, path)
 }
 
 /** Unpacked, not installed. Where they cannot be had, the test of roles and names has fewer pages, and says so. */

@@ -80,7 +80,8 @@ const ABOUT_CHROMIUM = {
   },
   'clients/': { '*': 'the client is what is tested' },
   'upstream/': { '*': 'no browser of ours takes part' },
-  'apps/': { '*': 'the apps are driven once, with Chromium' }
+  'apps/': { '*': 'the apps are driven once, with Chromium' },
+  'miniwob/': { '*': 'the pages are driven once, with Chromium' }
 }
 
 /** @type {Record<string, Row>} */

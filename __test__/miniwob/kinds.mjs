@@ -1,0 +1,44 @@
+// Which policy is for which kind of task, and which kinds have none.
+import { CLICKING } from './policies/clicking.mjs'
+import { DRAGGING } from './policies/dragging.mjs'
+import { EMAIL } from './policies/email.mjs'
+import { FORMS } from './policies/forms.mjs'
+import { APPS } from './policies/pages.mjs'
+import { DRAWINGS } from './policies/shapes.mjs'
+
+/** @typedef {import('./policies/clicking.mjs').Policy} Policy */
+
+/** @type {Record<string, Record<string, Policy>>} */
+export const GROUPS = {
+  'buttons, links, boxes and menus': CLICKING,
+  'text fields, dates, lists and sliders': FORMS,
+  'a mailbox': EMAIL,
+  'shapes, colors and drawings': DRAWINGS,
+  'drags, selections and scrolling': DRAGGING,
+  'small apps and games': APPS
+}
+
+export const SEEDS = ['1', '2', '3']
+
+/** Seeds of kinds with an episode that no policy could solve. @type {Record<string, string[]>} */
+export const OTHER_SEEDS = {
+  // With seed 2, two messages have the sender that the task names, and the page accepts one of them.
+  'email-inbox-forward': ['1', '3', '4'],
+  'email-inbox-noscroll': ['1', '3', '4'],
+  // With seed 1, the wanted item is selected from the start, and the menu ignores a click on it.
+  'click-pie-nodelay': ['2', '3', '4'],
+  // With seed 2, the opponent blocks every line.
+  'tic-tac-toe': ['1', '3', '4']
+}
+
+/** @param {string} kind */
+export const seedsOf = (kind) => OTHER_SEEDS[kind] ?? SEEDS
+
+/** Kinds without a policy, each with its reason. @type {Record<string, string>} */
+export const UNSOLVED = {
+  'chase-circle': 'the pointer must follow a circle for 10 s',
+  'count-sides': 'the shape is drawn on a canvas, which only a picture shows',
+  'hover-shape': 'the page gives no reward: its code for that is commented out',
+  'moving-items': 'circles must be clicked while they move, for 10 s',
+  'number-checkboxes': 'the example is a picture'
+}
