@@ -1,6 +1,6 @@
-// `npm run bench`: Troupe (release build) beside @playwright/mcp as it comes from npm, on the same browser binary and the
-// same local page, in turns. Prints a table of medians and ratios with the bounds that the project has set itself, and
-// writes bench/results.json and, of all rows, the picture bench/results.svg.
+// `npm run bench` compares Troupe (release build) with @playwright/mcp from npm, alternately, on the same browser binary and
+// the same local pages. Prints a table of medians and ratios with the project's bounds. A run of all rows also writes
+// docs/benchmarks/results.json and results.svg, from which `npm run generate` makes docs/benchmarks.md.
 //   --rounds N           turns (10)
 //   --all                chrome-devtools-mcp and agent-browser (npm fetches it) too
 //   --floor              beside them the least that does the same work: a bare client of the browser
@@ -8,7 +8,7 @@
 //   --addon FILE         this addon, not a release build: for a first impression while working on it
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { arch, cpus, loadavg, platform } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { ROOT, StepFailed, dim, red, since } from '../scripts/run.mjs'
@@ -30,7 +30,8 @@ import { sessionTimes } from './sessions.mjs'
 import { ROWS } from './rows.mjs'
 import { serveSite } from './site.mjs'
 import { textOf } from './stdio-client.mjs'
-import { Samples, table } from './table.mjs'
+import { Samples, medianInterval } from './samples.mjs'
+import { table } from './table.mjs'
 import { structureCosts } from './structure.mjs'
 import { passingCosts } from './upstream.mjs'
 
@@ -141,7 +142,7 @@ await runScript(async () => {
     site.close()
   }
   console.log(`\n${table(rows, compared, samples)}\n${dim(`measured in ${since(started)}`)}`)
-  save(rows, compared, samples, { rounds, browser })
+  await save(rows, compared, samples, { rounds, browser })
 })
 
 function options() {
@@ -296,23 +297,9 @@ async function measureRow(row, server, client, keep, samples, url) {
 }
 
 /** @param {Row[]} rows @param {Server[]} compared @param {Samples} samples @param {{ rounds: number, browser: string }} run */
-function save(rows, compared, samples, run) {
-  const results = rows.map(({ id, title, unit, bounds, byteBounds, limit }) => ({
-    id,
-    title,
-    unit,
-    bounds,
-    byteBounds,
-    limit,
-    medians: Object.fromEntries(
-      compared.map(({ name }) => [name, samples.quantile(id, name, 0.5)])
-    ),
-    late: Object.fromEntries(compared.map(({ name }) => [name, samples.quantile(id, name, 0.95)])),
-    bytes: Object.fromEntries(
-      compared.map(({ name }) => [name, samples.bytes.get(`${id} ${name}`)])
-    )
-  }))
-  mkdirSync(join(ROOT, 'bench'), { recursive: true })
+async function save(rows, compared, samples, run) {
+  // A run of a few rows would replace the results of all.
+  if (rows.length < ROWS.length) return
   const machine = {
     platform: platform(),
     arch: arch(),
@@ -320,24 +307,42 @@ function save(rows, compared, samples, run) {
     cores: cpus().length,
     node: process.version
   }
-  const file = join(ROOT, 'bench/results.json')
-  writeFileSync(file, `${JSON.stringify({ ...run, machine, results }, null, 2)}\n`)
-  console.log(dim(`written to ${file}`))
-  // A picture of a few rows would replace that of all.
-  if (rows.length < ROWS.length) return
-  const median = (/** @type {string} */ row, /** @type {string} */ server) =>
-    samples.quantile(row, server, 0.5)
-  const under = `Medians of ${run.rounds} turns on ${machine.cores} × ${machine.cpu}, ${run.browser.replace(/.*\//, '')}; shorter is better, the scale is logarithmic`
-  writeFileSync(
-    join(ROOT, 'bench/results.svg'),
-    plot(
-      rows,
-      compared.filter(({ isBare }) => !isBare),
-      median,
-      under
-    )
-  )
+  const results = {
+    ...{ ...run, browser: basename(run.browser), date: new Date().toISOString().slice(0, 10) },
+    machine,
+    servers: compared.map(({ name, title, isBare }) => ({ name, title, isBare })),
+    rows: rows.map((row) => resultOf(row, compared, samples))
+  }
+  const folder = join(ROOT, 'docs/benchmarks')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'results.json'), `${JSON.stringify(results)}\n`)
+  const caption = `${run.rounds} rounds on ${machine.cores} × ${machine.cpu}, ${results.browser}. Point: median; line: 10th to 90th percentile; left is faster`
+  const servers = results.servers.filter(({ isBare }) => !isBare)
+  writeFileSync(join(folder, 'results.svg'), await plot({ ...results, servers }, caption))
+  console.log(dim(`written to ${folder}; \`npm run generate\` updates docs/benchmarks.md`))
 }
+
+/** The statistics of a row and its raw values, in the row's unit. @param {Row} row @param {Server[]} compared @param {Samples} samples */
+function resultOf({ id, title, unit, bounds, byteBounds, limit }, compared, samples) {
+  const of = (/** @type {(name: string) => unknown} */ value) =>
+    Object.fromEntries(
+      compared.map(({ name }) => [name, value(name)]).filter(([, value]) => value !== undefined)
+    )
+  const measured = (/** @type {string} */ name) => samples.values(id, name).length > 0
+  return {
+    ...{ id, title, unit, bounds, byteBounds, limit },
+    medians: of((name) => rounded(samples.quantile(id, name, 0.5))),
+    intervals: of((name) =>
+      measured(name) ? medianInterval(samples.values(id, name)).map(rounded) : undefined
+    ),
+    late: of((name) => rounded(samples.quantile(id, name, 0.95))),
+    bytes: of((name) => samples.bytes.get(`${id} ${name}`)),
+    samples: of((name) => (measured(name) ? samples.values(id, name).map(rounded) : undefined))
+  }
+}
+
+/** @param {number | undefined} value */
+const rounded = (value) => (value === undefined ? undefined : Number(value.toPrecision(4)))
 
 /** @param {string} text */
 function progress(text) {

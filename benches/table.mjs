@@ -1,30 +1,15 @@
-// The medians of what was measured, how late the latest of twenty are, and the table that shows them.
+// The table of a run: medians, 95th percentiles and ratios.
 import { bold, green, red } from '../scripts/run.mjs'
 
-/** What was measured: for each row and server the numbers, and the bytes of the text that came back. */
-export class Samples {
-  /** @type {Map<string, number[]>} */
-  #values = new Map()
-  /** @type {Map<string, number>} */
-  bytes = new Map()
-
-  /** @param {string} row @param {string} server @param {number} value */
-  add(row, server, value) {
-    const key = `${row} ${server}`
-    this.#values.set(key, [...(this.#values.get(key) ?? []), value])
-  }
-
-  /** The value that `part` of them are below. @param {string} row @param {string} server @param {number} part */
-  quantile(row, server, part) {
-    const sorted = this.#values.get(`${row} ${server}`)?.sort((a, b) => a - b)
-    return sorted?.[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]
-  }
-}
-
-/** @param {import('./rows.mjs').Row[]} rows @param {import('./servers.mjs').Server[]} compared @param {Samples} samples */
+/** @param {import('./rows.mjs').Row[]} rows @param {import('./servers.mjs').Server[]} compared @param {import('./samples.mjs').Samples} samples */
 export function table(rows, compared, samples) {
   const [ours, ...peers] = compared
-  const head = ['', ours.title, '95 in 100', ...peers.flatMap((peer) => [peer.title, 'ratio'])]
+  const head = [
+    '',
+    ours.title,
+    '95th percentile',
+    ...peers.flatMap((peer) => [peer.title, 'ratio'])
+  ]
   const body = rows.flatMap((row) => {
     const mine = samples.quantile(row.id, ours.name, 0.5)
     const cells = peers.flatMap((peer) => {
