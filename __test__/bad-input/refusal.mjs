@@ -36,7 +36,7 @@ export async function assertRefusal(
   assert.doesNotMatch(
     text,
     /\\u001b|\n\s+at |\.rs:\d|panicked/,
-    'plain words, without colours or stack traces'
+    'plain words, without colors or stack traces'
   )
   assert.ok(ms < within, `it took ${ms} ms`)
   const { tools } = (await server.request('tools/list')).result

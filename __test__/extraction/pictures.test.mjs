@@ -88,7 +88,7 @@ describe('pictures', { timeout: 120_000 }, () => {
     assert.deepEqual(await size('#below', 'jpeg'), { type: 'jpeg', width: 60, height: 40 })
     assert.deepEqual(await size('iframe >>> #shape'), { type: 'png', width: 50, height: 30 })
     assert.ok((await size('body')).height > 2000)
-    // It is that element: the same as a picture in which everything has its colour.
+    // It is that element: the same as a picture in which everything has its color.
     const shape = await picture('screenshot_element', { selector: 'iframe >>> #shape' })
     await server.ok('evaluate', {
       script:

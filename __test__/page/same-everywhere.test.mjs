@@ -17,7 +17,7 @@ const EXPLAINED = [/- canvas \[ref=\w+\]: \d+×\d+ px/]
 
 const STATES = `<title>States</title><main><details open><summary>More</summary>Text</details><details><summary>Less</summary>Hidden</details>
   <label>Check <input type=checkbox checked></label><label>Radio <input type=radio></label><input type=range aria-label=Range value=3 max=9>
-  <input type=date aria-label=Date value=2026-01-02><input type=color aria-label=Colour><input type=password aria-label=Secret value=hidden>
+  <input type=date aria-label=Date value=2026-01-02><input type=color aria-label=Color><input type=password aria-label=Secret value=hidden>
   <input type=file aria-label=File><select multiple aria-label=Many><option selected>a<option>b</select><progress value=.5>half</progress>
   <meter value=2 max=5>2 of 5</meter><div role=tree><div role=treeitem aria-expanded=false aria-level=1>Node</div></div>
   <div role=alert>Alert</div><p lang=de>Absatz <b>fett</b> <i>schief</i></p><ul><li>one<li>two<ol><li>three</ol></ul><img alt=Picture src=data:,>

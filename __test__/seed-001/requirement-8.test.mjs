@@ -55,7 +55,7 @@ describe('requirement 8: errors', { timeout: 60_000 }, () => {
   test('8.2 an error has a message for people', () =>
     each(({ json: { message } }) => {
       assert.ok(message.length > 10, message)
-      // No stack traces, no colours.
+      // No stack traces, no colors.
       assert.doesNotMatch(message, /\n\s+at |\u001b/)
     }))
 

@@ -20,6 +20,7 @@ const RESULT_LINES = 24
 
 const INTRODUCTION = `# Tools
 
+<!-- markdownlint-disable MD013 -->
 <!-- Generated from the registry of tools and docs/examples.json: \`npm run generate\` writes it. -->
 
 Each section has the tool's parameters, an example call and the result that an agent receives. The examples are recorded with

@@ -1,0 +1,35 @@
+// Checks the wording of comments, messages and documents against scripts/prose/phrases.json. A rule has a pattern to avoid and
+// what to write in its place. `npm run lint:prose` runs this together with cspell and markdownlint.
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from './run.mjs'
+
+/** @type {{ avoid: string, use: string }[]} */
+const RULES = JSON.parse(readFileSync(join(ROOT, 'scripts/prose/phrases.json'), 'utf8'))
+const CHECKED = /\.(rs|ts|mjs|js|md|yml)$/
+const patterns = RULES.map(({ avoid, use }) => ({ pattern: new RegExp(avoid, 'i'), use }))
+
+const files = execFileSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8' })
+  .split('\0')
+  .filter((file) => CHECKED.test(file))
+  .filter(
+    (file) => process.argv.length < 3 || process.argv.slice(2).some((path) => file.startsWith(path))
+  )
+
+let found = 0
+for (const file of files) {
+  const lines = readFileSync(join(ROOT, file), 'utf8').split('\n')
+  for (const [index, line] of lines.entries()) {
+    for (const { pattern, use } of patterns) {
+      const match = pattern.exec(line)
+      if (!match) continue
+      found++
+      console.error(`${file}:${index + 1}: "${match[0]}": write ${use}`)
+    }
+  }
+}
+if (found > 0) {
+  console.error(`${found} phrases to replace`)
+  process.exitCode = 1
+}
