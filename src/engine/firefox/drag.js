@@ -1,7 +1,7 @@
-// HTML's drag events in one frame, in our world. The browser would hand a drag over to the desktop, where nobody moves
-// it on: it is stopped where it begins, and the page is told of the rest as if it went on.
+// Emulates HTML drag and drop in one frame, in Troupe's sandbox. Firefox would hand the drag to the desktop, which nobody
+// controls: the script prevents the native drag and dispatches the drag events itself.
 globalThis.__troupeDrags ??= (() => {
-  let source, data, over
+  let source, data, over, canceled
 
   const fire = (type, target, x, y) =>
     target.dispatchEvent(
@@ -18,7 +18,7 @@ globalThis.__troupeDrags ??= (() => {
       })
     )
 
-  const begins = (event) => {
+  const begin = (event) => {
     if (event.defaultPrevented) return
     source = event.composedPath()[0]
     data = new DataTransfer()
@@ -26,6 +26,16 @@ globalThis.__troupeDrags ??= (() => {
       data.setData(type, event.dataTransfer.getData(type))
     over = null
     event.preventDefault()
+    // The page may have more listeners of `dragstart`: `dragend` comes after all of them.
+    if (canceled) setTimeout(end)
+  }
+
+  const end = () => {
+    if (source) fire('dragend', source, 0, 0)
+    source = null
+    canceled = false
+    removeEventListener('dragstart', begin)
+    removeEventListener('pointerup', end, true)
   }
 
   const move = (x, y) => {
@@ -42,14 +52,15 @@ globalThis.__troupeDrags ??= (() => {
       if (over) fire('dragleave', over, x, y)
       over = target
     }
-    // What is not prevented takes nothing.
+    // An element accepts a drop only if it cancels `dragover`.
     return !fire('dragover', target, x, y)
   }
 
   return {
     watch() {
       source = data = over = null
-      addEventListener('dragstart', begins)
+      canceled = false
+      addEventListener('dragstart', begin)
     },
     over(x, y) {
       if (!source) return false
@@ -64,10 +75,13 @@ globalThis.__troupeDrags ??= (() => {
       source = null
       return true
     },
-    end() {
-      if (source) fire('dragend', source, 0, 0)
-      source = null
-      removeEventListener('dragstart', begins)
+    end,
+    // Ends the drag. If none has begun, a move that is still in flight may begin one, and a native drag would swallow the
+    // release of the button: drags are prevented until the button is released.
+    cancel() {
+      if (source) return end()
+      canceled = true
+      addEventListener('pointerup', end, true)
     }
   }
 })()

@@ -617,7 +617,7 @@ impl Page for FirefoxPage {
         // A frame that is gone has no drag, and a page that is gone holds no button.
         for frame in &frames {
             let _ =
-                self.post_script(frame, World::Isolated, "void globalThis.__troupeDrags?.end()");
+                self.post_script(frame, World::Isolated, "void globalThis.__troupeDrags?.cancel()");
         }
         if held & 1 != 0 {
             let button = MouseButton::Left;
