@@ -2,7 +2,7 @@
 // Generated from the schemas of the tools and of the configuration, and scripts/index.template.d.ts. Not to be edited here:
 // `npm run generate` writes it anew.
 
-/** The options of the command line (`troupe --help`), in camelCase. The sections of a nested config file are taken too. */
+/** The options of the command line (`troupe --help`), in camelCase. The sections of a nested configuration file are accepted, too. */
 export interface Config {
   /** Browser to use. Default: chromium */
   browser?: 'chromium' | 'firefox' | 'webkit' | 'chrome' | 'msedge' | {

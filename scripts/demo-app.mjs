@@ -1,4 +1,4 @@
-// The app that the demo drives: Swagger UI as its npm package ships it, on a small pet store that really answers.
+// The app that the demo drives: Swagger UI from its npm package, with a small pet store behind it.
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'

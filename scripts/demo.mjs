@@ -1,5 +1,5 @@
-// `npm run demo`: sets up what is missing, starts the server through its bin entry as an MCP client does, and has it work
-// in a real web app (Swagger UI, on a local pet store). Every call and its answer is shown as it happens.
+// `npm run demo` sets up what is missing, starts the server as an MCP client does, and drives a
+// real web app (Swagger UI with a local pet store). It prints every call and its result.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { ROOT, StepFailed, bold, cyan, dim, green, red, since } from './run.mjs'
@@ -44,13 +44,13 @@ async function play(tool, url) {
   writeFileSync(PICTURE, Buffer.from(data, 'base64'))
   await tool('close_session', { sessionId })
   if (!String(value).includes('Grace'))
-    throw new StepFailed(`the app should have answered with pet 7, not \`${value}\``)
+    throw new StepFailed(`the app should show pet 7, not \`${value}\``)
 }
 
 async function connect() {
   const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
   const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js')
-  // Chromium refuses to run sandboxed as root.
+  // As root, Chromium's sandbox is not available.
   const args = [
     'bin/troupe.js',
     '--headless',
@@ -76,8 +76,12 @@ async function connect() {
   return { client, transport }
 }
 
-/** Calls a tool, shows the call and the answer, and gives back what the answer says.
- * @param {import('@modelcontextprotocol/sdk/client/index.js').Client} client @param {string} tool @param {any} args */
+/**
+ * Calls a tool, prints the call and the result, and returns the result.
+ * @param {import('@modelcontextprotocol/sdk/client/index.js').Client} client
+ * @param {string} tool
+ * @param {any} args
+ */
 async function call(client, tool, { sessionId, ...shown }) {
   console.log(
     `${cyan('▸')} ${bold(tool)} ${dim(Object.keys(shown).length ? JSON.stringify(shown) : '')}`

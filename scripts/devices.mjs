@@ -1,4 +1,5 @@
-// The text of src/config/devices.json: Playwright's list of devices, one per line. `npm run generate` writes it.
+// The text of src/config/devices.json: Playwright's list of devices, one per line. `npm run
+// generate` writes it.
 import { devices } from 'playwright-core'
 
 /** @returns {string} */

@@ -1,6 +1,6 @@
-// `npm run generate` writes what follows from rows: of the tools, the options and the error codes in Rust, of the browsers
-// in the tests, and of the platforms in lib/platforms.json. With `--check` it writes nothing and fails if a file differs
-// from what would be written.
+// `npm run generate` writes what follows from rows: of the tools, the options and the error codes
+// in Rust, of the browsers in the tests, and of the platforms in lib/platforms.json. With `--check`
+// it writes nothing and fails if a file differs from what would be written.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'

@@ -1,28 +1,30 @@
-// What follows from the list of platforms, `lib/platforms.json`: the npm packages with the addon, the targets in
-// package.json, the table in README.md and the build jobs of CI. `npm run generate` writes all of it.
+// The files that are generated from `lib/platforms.json`: the npm packages with the addon, the
+// targets in package.json, the tables in README.md and docs/platforms.md, and the build jobs of CI.
+// `npm run generate` writes them.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { between } from './between.mjs'
 import { ROOT } from './run.mjs'
 
 /**
- * A platform. One without a runner of CI has no package yet.
- * @typedef {{ name: string, title: string, target: string, os: string, cpu: string, libc?: string, runner?: string, evidence: keyof typeof EVIDENCE }} Platform
+ * A platform. Without a CI runner, it has no package yet.
+ * @typedef {{ name: string, title: string, target: string, os: string, cpu: string, libc?: string,
+ *   runner?: string, evidence: keyof typeof EVIDENCE }} Platform
  */
 
 /** @type {Platform[]} */
 export const PLATFORMS = JSON.parse(readFileSync(join(ROOT, 'lib/platforms.json'), 'utf8'))
 export const PUBLISHED = PLATFORMS.filter(({ runner }) => runner)
 
-/** How Troupe was checked on a platform, as README.md says it. */
+/** How Troupe was checked on a platform. */
 const EVIDENCE = {
   tests: 'all tests run on it',
   types: 'type-checked with Clippy, not run'
 }
 
 /**
- * Targets whose Rust code `npm test` checks: one for each family of operating systems that no test runs on.
- * `npm run test:full` checks all of them.
+ * Targets whose Rust code `npm test` lints: one for each operating system that no test runs on.
+ * `npm run test:full` lints all targets.
  */
 export const QUICK_TARGETS = ['aarch64-apple-darwin', 'x86_64-pc-windows-msvc']
 export const CHECKED_TARGETS = PLATFORMS.filter(({ evidence }) => evidence === 'types').map(

@@ -1,5 +1,6 @@
-// Checks the wording of comments, messages and documents against scripts/prose/phrases.json. A rule has a pattern to avoid and
-// what to write in its place. `npm run lint:prose` runs this together with cspell and markdownlint.
+// Checks the wording of comments, messages and documents against scripts/prose/phrases.json. A rule
+// has a pattern to avoid and what to write in its place. `npm run lint:prose` runs this together
+// with cspell and markdownlint.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

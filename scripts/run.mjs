@@ -1,4 +1,4 @@
-// Running other programs so that whoever waits sees what runs, why, and for how long. Node built-ins only.
+// Runs other programs and prints what runs, why, and for how long. Uses Node built-ins only.
 import { spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
@@ -23,8 +23,8 @@ export const since = (started) => {
 export class StepFailed extends Error {}
 
 /**
- * Runs one step of the set-up with its output on the terminal; throws `StepFailed` unless it ends with 0.
- * @param {string} title what it makes
+ * Runs one step of the set-up and shows its output. Throws `StepFailed` unless it exits with 0.
+ * @param {string} title what it produces
  * @param {string} reason why it is needed now
  * @param {string[]} command
  * @param {{ cwd?: string, env?: Record<string, string> }} [options]
@@ -33,7 +33,8 @@ export async function step(title, reason, [program, ...args], options = {}) {
   console.log(`${cyan('▸')} ${bold(title)}: ${reason}`)
   console.log(dim(`  $ ${[program, ...args].join(' ')}`))
   const started = performance.now()
-  // A log without a terminal shows no progress bar of the program's own: say now and then that it still runs.
+  // Without a terminal, programs show no progress bars: print at intervals that the step is still
+  // running.
   const heartbeat = setInterval(() => console.log(dim(`  … ${title}, ${since(started)}`)), 20_000)
   if (process.stdout.isTTY) clearInterval(heartbeat)
   const code = await exitCode(program, args, { ...options, stdio: 'inherit' }).finally(() =>
@@ -41,7 +42,7 @@ export async function step(title, reason, [program, ...args], options = {}) {
   )
   if (code !== 0)
     throw new StepFailed(
-      `${title} failed after ${since(started)} (\`${program}\` ended with ${code})`
+      `${title} failed after ${since(started)} (\`${program}\` exited with ${code})`
     )
   console.log(`${green('✓')} ${title}, ${since(started)}`)
 }
@@ -50,14 +51,14 @@ export async function step(title, reason, [program, ...args], options = {}) {
  * @param {string} program
  * @param {string[]} args
  * @param {import('node:child_process').SpawnOptions} options
- * @returns {Promise<number | string>} the exit code, the signal, or why it did not start
+ * @returns {Promise<number | string>} the exit code, the signal, or the reason why it did not start
  */
 export function exitCode(program, args, { env, ...options }) {
   return new Promise((resolve) => {
     const child = spawn(program, args, {
       cwd: ROOT,
       env: { ...process.env, ...env },
-      // npm and npx are .cmd files on Windows, which only a shell starts.
+      // On Windows, npm and npx are .cmd files, which only a shell can start.
       shell: process.platform === 'win32' && ['npm', 'npx'].includes(program),
       ...options
     })

@@ -1,6 +1,6 @@
-// Brings a fresh checkout to where the demo and the tests run: npm packages, the addon, a browser; for the tests also
-// their other clients. Looks first and does only what is missing, so that running it again costs nothing noticeable.
-// It runs before there are npm packages: Node built-ins only.
+// Installs what the demo and the tests need in a fresh checkout: npm packages, the addon, a
+// browser, and for the tests other clients and apps. Does only what is missing. Uses Node built-ins
+// only, because it runs before npm packages exist.
 import { createHash } from 'node:crypto'
 import {
   existsSync,
@@ -17,15 +17,18 @@ import { ROOT, StepFailed, canRun, exitCode, onPath, red, step } from './run.mjs
 
 const CACHE = join(ROOT, '.cache')
 const ADDON_SOURCES = ['src', 'Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/config.toml']
-/** Virtual environments of the tests: MCP clients of both majors, which exclude each other, an app to drive, a fuzzer of APIs. */
+/**
+ * Virtual environments of the tests: two major versions of MCP clients, which conflict, apps, and
+ * an API fuzzer.
+ */
 const PYTHON_ENVIRONMENTS = {
   venv: ['mcp==2.2.0', 'jupyterlab==4.6.6'],
   'venv-mcp-1': ['mcp[ws]==1.30.0', 'fastmcp==2.14.7'],
   'venv-openapi': ['schemathesis==4.32.5']
 }
-/** 130 pages, each with a task in words and a reward. */
+/** 130 pages, each with a written task and a reward. */
 const MINIWOB = 'miniwob==1.1.0'
-/** Small packages of HTML documentation, none with a version in its name: pages for the test of roles and names. */
+/** Small packages of HTML documentation: pages for the test of roles and names. */
 const DEBIAN_DOCS = [
   'debian-policy',
   'git-doc',
@@ -62,10 +65,10 @@ async function npmPackages(folder, title) {
   const stamp = join(folder, 'node_modules/.troupe-lock')
   if (isStamped(stamp, lock)) return
   const reason = existsSync(join(folder, 'node_modules'))
-    ? 'the lockfile is another'
+    ? 'the lockfile has changed'
     : 'not installed yet'
   const command = ['npm', 'ci', '--no-audit', '--no-fund', '--loglevel=error']
-  // swagger-ui-dist brings a package that reports each installation to its maker.
+  // A dependency of swagger-ui-dist reports installations to its vendor unless this is set.
   await step(title, reason, command, { cwd: folder, env: { SCARF_ANALYTICS: 'false' } })
   writeStamp(stamp, lock)
 }
@@ -74,7 +77,7 @@ async function addon() {
   const { digest, changed } = addonSources()
   const stamp = join(CACHE, 'addon')
   const built = newestAddon(ROOT)
-  // Built by these scripts from these very sources, or by hand (`npm run build`) after the last change.
+  // Built here from the same sources, or by hand (`npm run build`) after the last change.
   if (built && (isStamped(stamp, digest) || built > changed)) return
   await buildAddon(
     'native addon',
@@ -85,15 +88,15 @@ async function addon() {
 }
 
 /**
- * The release build of the addon, for measuring. It lives apart, so that the quick build of the tests stays.
- * @returns {Promise<string>} its path
+ * Builds the addon in release mode for benchmarks, beside the debug build of the tests.
+ * @returns {Promise<string>} the path of the addon
  */
 export async function releaseAddon() {
   const { digest } = addonSources()
   const folder = join(CACHE, 'release')
   const stamp = join(folder, 'stamp')
   if (!isStamped(stamp, digest)) {
-    const reason = 'what is measured is what is published; some minutes'
+    const reason = 'benchmarks measure the published build; takes some minutes'
     await buildAddon('release build of the addon', reason, [
       'build:release',
       '--',
@@ -106,7 +109,11 @@ export async function releaseAddon() {
   return join(folder, /** @type {string} */ (file))
 }
 
-/** @param {string} title @param {string} reason @param {string[]} script the npm script and its arguments */
+/**
+ * @param {string} title
+ * @param {string} reason
+ * @param {string[]} script the npm script and its arguments
+ */
 async function buildAddon(title, reason, script) {
   if (!onPath('cargo'))
     throw new StepFailed('Rust is missing (`cargo`): install it from https://rustup.rs')
@@ -114,7 +121,7 @@ async function buildAddon(title, reason, script) {
   await step(title, reason, ['npm', 'run', '--silent', ...script])
 }
 
-/** What the addon is made of: a digest of it all, and when it last changed. */
+/** Returns the digest of the addon's sources, and when they last changed (ms). */
 function addonSources() {
   const files = ADDON_SOURCES.flatMap(filesUnder)
   const digest = createHash('sha256')
@@ -123,7 +130,7 @@ function addonSources() {
   return { digest: digest.digest('hex'), changed }
 }
 
-/** When the addon in this folder was built, if it was. @param {string} folder */
+/** Returns when the addon in this folder was built (ms), or 0. @param {string} folder */
 function newestAddon(folder) {
   if (!existsSync(join(folder, 'native.js'))) return 0
   const addons = readdirSync(folder).filter(
@@ -132,7 +139,7 @@ function newestAddon(folder) {
   return Math.max(0, ...addons.map((file) => statSync(join(folder, file)).mtimeMs))
 }
 
-/** A browser that the product finds; where there is none, the product's own installer gets one. */
+/** Installs a browser with Troupe's own installer unless one is on the PATH. */
 async function browser() {
   if (['chromium-headless-shell', 'chromium', 'google-chrome', 'chrome'].some(onPath)) return
   await step('a browser', 'none on the PATH', [
@@ -143,7 +150,7 @@ async function browser() {
   ])
 }
 
-/** What some tests need of the system: the browsers, Xvfb for headed mode, Python for its MCP client, reverse proxies. */
+/** Installs the programs of the tests: browsers, Xvfb for headed mode, Python, reverse proxies. */
 async function testPrograms() {
   const packages = {
     'chromium-headless-shell': 'chromium-headless-shell',
@@ -173,11 +180,11 @@ async function pythonPackages(name, packages) {
   const reason = 'MCP clients, an app and a fuzzer of the tests'
   if ((await exitCode(python, ['-m', 'pip', '--version'], { stdio: 'ignore' })) !== 0) {
     rmSync(folder, { recursive: true, force: true })
-    // Debian's python3 comes without the module that puts pip into a venv.
+    // Debian's python3 does not include the module that installs pip in a venv.
     if ((await exitCode('python3', ['-c', 'import ensurepip'], { stdio: 'ignore' })) !== 0) {
       await aptInstall(
         ['python3-venv'],
-        'the Python packages of the tests live in a virtual environment'
+        'the Python packages of the tests need a virtual environment'
       )
     }
     await step('Python environment', reason, ['python3', '-m', 'venv', folder])
@@ -187,7 +194,7 @@ async function pythonPackages(name, packages) {
   writeStamp(stamp, wanted)
 }
 
-/** Installs the pages of MiniWoB++ in a folder of their own, without the packages that its Python code needs. */
+/** Installs only the pages of MiniWoB++, without the dependencies of its Python code. */
 async function miniwob() {
   const folder = join(CACHE, 'miniwob')
   const stamp = join(folder, '.troupe-package')
@@ -207,7 +214,10 @@ function venvPython(name) {
   return join(CACHE, name, path)
 }
 
-/** Unpacked, not installed. Where they cannot be had, the test of roles and names has fewer pages, and says so. */
+/**
+ * Unpacks the packages without installing them. If they are not available, the test of roles and
+ * names uses fewer pages.
+ */
 async function debianDocs() {
   const folder = join(CACHE, 'docs')
   const stamp = join(folder, '.troupe-docs')
@@ -216,7 +226,7 @@ async function debianDocs() {
   const reason = 'pages to compare roles and names on'
   mkdirSync(folder, { recursive: true })
   try {
-    // An image of a container has no package lists.
+    // Container images have no package lists.
     const listed =
       (await exitCode('apt-cache', ['show', ...DEBIAN_DOCS], { stdio: 'ignore' })) === 0
     if (!listed && process.getuid?.() === 0)
@@ -231,7 +241,7 @@ async function debianDocs() {
     writeStamp(stamp, wanted)
   } catch (error) {
     if (!(error instanceof StepFailed)) throw error
-    console.warn(red(`! ${error.message}. The tests do without these pages.`))
+    console.warn(red(`! ${error.message}. The tests run without these pages.`))
   }
 }
 
@@ -239,7 +249,9 @@ async function debianDocs() {
 async function aptInstall(packages, reason) {
   if (process.getuid?.() !== 0 || !canRun('/usr/bin/apt-get')) {
     console.warn(
-      red(`! ${reason}. Install what gives ${packages.join(', ')} (here only root on Debian can).`)
+      red(
+        `! ${reason}. Install ${packages.join(', ')} (only root on Debian does it automatically).`
+      )
     )
     return
   }
@@ -281,7 +293,7 @@ function digestOf(content) {
   return createHash('sha256').update(content).digest('hex')
 }
 
-/** Runs what a script does after the set-up; a failed step is one line and exit code 1, no stack trace.
+/** Runs a script. A failed step prints one line and exits with 1.
  * @param {() => Promise<number | void>} main */
 export async function runScript(main) {
   try {

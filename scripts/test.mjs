@@ -1,10 +1,10 @@
-// `npm test`: sets up what is missing, then checks everything that must hold, each part under its heading. All parts run,
-// whatever fails before them.
-//   npm test -- rust            this part alone: format, clippy, targets, rust, js, docs, node
-//   npm test -- node session    of the end-to-end tests the files with this word in their path
-//   npm run test:full           the end-to-end tests with every browser, whole (else a choice of them with the others)
-//   npm run test:full -- --rest of those what `npm test` leaves out, and nothing else: for who runs both
-//   … --browser=webkit          with this browser alone
+// `npm test` sets up what is missing, then runs all checks and tests in parts. A part that fails
+// does not stop the others.
+//   npm test -- rust            runs one part: format, clippy, targets, rust, js, docs, node
+//   npm test -- node session    runs the end-to-end tests with this word in their path
+//   npm run test:full           runs all end-to-end tests with every browser (`npm test`: a selection of them)
+//   npm run test:full -- --rest runs only what `npm test` leaves out
+//   … --browser=webkit          runs the end-to-end tests with one browser
 import { spawn } from 'node:child_process'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -17,7 +17,7 @@ import { ALONE, BROWSERS, nothingOf } from '../__test__/support/browsers.mjs'
 import { CHECKED_TARGETS, QUICK_TARGETS } from './platforms.mjs'
 import { runScript, setup } from './setup.mjs'
 
-/** Where a whole run of the end-to-end tests keeps what it has used of the tools. */
+/** Where a complete run of the end-to-end tests stores which parts of the tools it has used. */
 const NOTES_FOLDER = join(ROOT, '.cache', 'notes')
 
 const flag = /** @type {const} */ ({ type: 'boolean', default: false })
@@ -31,24 +31,27 @@ const [only, ...words] = positionals
 /** The parts that `--rest` runs. */
 const PARTS_OF_REST = ['targets', 'node']
 
-/** The engine in memory and the clock that stands still: what `npm run build` builds, and a release never has. */
+/** The feature with the in-memory engine and the test clock. Releases are built without it. */
 const TESTING = ['--features', 'testing']
 
-/** So many files are told with the time that they took. */
+/** How many of the slowest files are listed. */
 const LONGEST = 10
 
-/** So many lines of why a test failed are told at the end. */
+/** How many lines of each failure are repeated at the end. */
 const REASON_LINES = 12
 
-/** Skips what the browser that is tested cannot do. */
+/** Skips tests that the browser does not support. */
 const ONLY_THIS_BROWSER = new URL('../__test__/support/only-this-browser.mjs', import.meta.url).href
 
-/** Counted over all parts; a linter counts as one check. */
+/** Counts of all parts. A linter counts as one check. */
 const total = { passed: 0, failed: 0, skipped: 0 }
 
-/** The end-to-end tests that failed, and why: told once more at the end, which is what one reads first. @type {string[]} */
+/**
+ * The end-to-end tests that failed, with reasons. They are repeated at the end.
+ * @type {string[]}
+ */
 const failures = []
-/** The same and the parts that failed, for who runs more than one command (`.ci/run`). */
+/** A file with the same and the failed parts, for `.ci/run`. */
 const FAILURES_FILE = join(ROOT, '.cache', 'failures.txt')
 
 const PARTS = {
@@ -76,15 +79,15 @@ await runScript(async () => {
     const begun = performance.now()
     const before = total.failed
     await test()
-    const fine = total.failed === before
-    if (!fine) failed.push(title)
-    console.log(`${fine ? green('✓') : red('✗')} ${title}, ${since(begun)}`)
+    const passed = total.failed === before
+    if (!passed) failed.push(title)
+    console.log(`${passed ? green('✓') : red('✗')} ${title}, ${since(begun)}`)
   }
   console.log(dim(`\nall in ${since(started)}`))
-  const told =
+  const summary =
     failed.length > 0 ? [red(`failed: ${failed.join(', ')}`), ...failures].join('\n') : ''
-  if (told) console.log(told)
-  writeFileSync(FAILURES_FILE, told)
+  if (summary) console.log(summary)
+  writeFileSync(FAILURES_FILE, summary)
   const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : ''
   console.log(`${total.passed} passed, ${total.failed} failed${skipped}`)
   return failed.length > 0 ? 1 : 0
@@ -93,12 +96,12 @@ await runScript(async () => {
 /** @param {string} program @param {string[]} args @param {Record<string, string>} [env] */
 async function check(program, args, env) {
   console.log(dim(`  $ ${[program, ...args].join(' ')}`))
-  const fine = (await exitCode(program, args, { stdio: 'inherit', env })) === 0
-  total[fine ? 'passed' : 'failed']++
+  const passed = (await exitCode(program, args, { stdio: 'inherit', env })) === 0
+  total[passed ? 'passed' : 'failed']++
 }
 
 /**
- * Type-checks the Rust code for platforms that no test runs on. C code is not compiled: an empty library takes its place.
+ * Lints the Rust code for platforms that no test runs on. C code is replaced by empty libraries.
  */
 async function checkTargets() {
   const targets = full
@@ -148,8 +151,10 @@ async function rustTests() {
 }
 
 /**
- * Runs a program whose own summary holds the counts; without a count it is one check, passed or failed.
- * @param {string} program @param {string[]} args @param {RegExp} summary its groups are passed, failed, skipped
+ * Runs a program and reads the counts from its summary. Without a summary, it counts as one check.
+ * @param {string} program
+ * @param {string[]} args
+ * @param {RegExp} summary its groups are passed, failed, skipped
  */
 async function counted(program, args, summary) {
   console.log(dim(`  $ ${[program, ...args].join(' ')}`))
@@ -174,7 +179,7 @@ async function counted(program, args, summary) {
     total.failed += Number(failed)
     total.skipped += Number(skipped)
   }
-  // It did not compile, say.
+  // For example, the program did not compile.
   if (code !== 0 && total.failed === failedBefore) total.failed++
 }
 
@@ -191,7 +196,7 @@ async function nodeTests() {
   for (const [browser, { chosen, isPartial }] of Object.entries(BROWSERS)) {
     if (withBrowser && browser !== withBrowser) continue
     const main = browser === 'chromium'
-    /** Whether `npm test` runs it. @param {string} file */
+    /** Whether `npm test` runs the file with this browser. @param {string} file */
     const usual = (file) => main || chosen.includes(file)
     const files = wanted.filter((file) => {
       const name = file.replace('__test__/', '')
@@ -207,9 +212,12 @@ async function nodeTests() {
   }
 }
 
-/** Runs all files, and tells what of the tools no test has used. @param {string[]} files */
+/**
+ * Runs all files, then reports which parts of the tools no test has used.
+ * @param {string[]} files
+ */
 async function covered(files) {
-  // Only now: it asks the addon, which the set-up builds.
+  // Imported here because it loads the addon, which the set-up builds.
   const coverage = await import('../__test__/support/coverage.mjs')
   process.env[NOTES] = coverage.begin(NOTES_FOLDER)
   await nodeTestsIn(files)
@@ -217,7 +225,7 @@ async function covered(files) {
   const missing = coverage.missing(NOTES_FOLDER)
   total[missing.length > 0 ? 'failed' : 'passed']++
   if (missing.length > 0)
-    console.log(red(`no end-to-end test has used or seen:\n  ${missing.join('\n  ')}`))
+    console.log(red(`no end-to-end test has used or received:\n  ${missing.join('\n  ')}`))
 }
 
 /**
@@ -236,13 +244,12 @@ async function nodeTestsIn(files) {
   await inGroups(alone, 1, took)
   const longest = [...took].sort(([, one], [, other]) => other - one).slice(0, LONGEST)
   const durations = longest.map(([file, ms]) => `${file} ${(ms / 1000).toFixed(1)} s`)
-  console.log(dim(`the longest: ${durations.join(', ')}`))
+  console.log(dim(`the slowest: ${durations.join(', ')}`))
 }
 
-/** @param {string[]} files @param {number} concurrency so many at a time @param {Map<string, number>} took */
+/** @param {string[]} files @param {number} concurrency @param {Map<string, number>} took */
 async function inGroups(files, concurrency, took) {
   if (files.length === 0) return
-  // None may hang for ever.
   const events = run({
     files: files.map((file) => join(ROOT, file)),
     concurrency,
@@ -253,12 +260,12 @@ async function inGroups(files, concurrency, took) {
   })
   events.on('test:fail', ({ name, file, details: { error } }) => {
     if (error.failureType === 'subtestsFailed') return
-    const why = String(inspect(error.cause ?? error))
+    const reason = String(inspect(error.cause ?? error))
       .split('\n')
       .slice(0, REASON_LINES)
       .join('\n    ')
     failures.push(
-      `${red('✗')} ${relative(ROOT, file ?? '')} with ${process.env.TEST_BROWSER}: ${name}\n    ${why}`
+      `${red('✗')} ${relative(ROOT, file ?? '')} with ${process.env.TEST_BROWSER}: ${name}\n    ${reason}`
     )
   })
   const key = {
@@ -279,7 +286,11 @@ async function inGroups(files, concurrency, took) {
   })
 }
 
-/** The soak tests run by `npm run test:soak` alone. @param {string} folder @returns {string[]} */
+/**
+ * Returns the test files in a folder, without the soak tests (`npm run test:soak`).
+ * @param {string} folder
+ * @returns {string[]}
+ */
 function testFiles(folder) {
   return readdirSync(join(ROOT, folder), { withFileTypes: true })
     .filter(({ name }) => !['node_modules', 'soak'].includes(name))

@@ -1,6 +1,5 @@
-// The text of index.d.ts: the fixed part from index.template.d.ts, the arguments and results of every tool and the
-// configuration from their schemas.
-// `npm run generate` writes it.
+// The text of index.d.ts: index.template.d.ts, with the types of the tools' arguments and results
+// and of the configuration, which are generated from their schemas. `npm run generate` writes it.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -14,7 +13,7 @@ const { camelCase, sessionMethods } = require('../lib/session-methods.js')
 /**
  * @param {Tool[]} tools
  * @param {any} config the schema of the configuration
- * @param {{ codes: import('./errors.mjs').ErrorRow[], details: any }} errors
+ * @param {{ codes: import('./docs/errors.mjs').ErrorRow[], details: any }} errors
  * @param {any} events the schema of the sessions' events
  * @returns {string} the text of index.d.ts
  */
@@ -49,7 +48,7 @@ export function typesOf(tools, config, errors, events) {
 }
 
 const CONFIG =
-  'The options of the command line (`troupe --help`), in camelCase. The sections of a nested config file are taken too.'
+  'The options of the command line (`troupe --help`), in camelCase. The sections of a nested configuration file are accepted, too.'
 
 /** @param {Tool} tool */
 const isList = (tool) => tool.name === 'list_sessions'
@@ -57,7 +56,7 @@ const isList = (tool) => tool.name === 'list_sessions'
 /** @param {string} tool */
 const typeName = (tool) => camelCase(`_${tool}`)
 
-/** @param {{ codes: import('./errors.mjs').ErrorRow[], details: any }} errors */
+/** @param {{ codes: import('./docs/errors.mjs').ErrorRow[], details: any }} errors */
 function errorTypes({ codes, details }) {
   const lines = codes.map(({ code, when }) => `  /** ${when} */\n  | '${code}'`)
   return `export type ErrorCode =\n${lines.join('\n')}\n\n${declaration('ErrorDetails', details, DETAILS)}`
@@ -67,15 +66,18 @@ const DETAILS = 'Facts about an error. Which of them it has depends on its code 
 
 const GIVEN_STATE = 'Partial<StorageState> | SaveStateResult | string'
 
-/** Types by their names, where the schema of a tool repeats another type, or is left open to keep `tools/list` short.
- * @type {Record<string, Record<string, string>>} */
+/**
+ * Named types for parts of schemas that repeat another type, or that are open to keep `tools/list`
+ * short.
+ * @type {Record<string, Record<string, string>>}
+ */
 const NAMED = {
   create_session: { storageState: GIVEN_STATE },
   restore_state: { state: GIVEN_STATE },
   save_state: { state: 'StorageState' }
 }
 
-/** A schema whose properties have the types that `NAMED` gives them. @param {string} tool @param {any} schema */
+/** Returns the schema with the types of `NAMED`. @param {string} tool @param {any} schema */
 function withTypes(tool, schema) {
   const properties = { ...schema.properties }
   for (const [name, type] of Object.entries(NAMED[tool] ?? {})) {
@@ -85,7 +87,11 @@ function withTypes(tool, schema) {
   return { ...schema, properties }
 }
 
-/** The name of the type of a tool's result: tools with the same result share it. @param {Tool} tool @param {Tool[]} tools */
+/**
+ * Returns the name of the type of a tool's result. Tools with the same result share it.
+ * @param {Tool} tool
+ * @param {Tool[]} tools
+ */
 function resultType(tool, tools) {
   if (!tool.outputSchema) return undefined
   const alike = tools.filter(
@@ -104,7 +110,11 @@ function resultType(tool, tools) {
     : `${typeName(tool.name)}Result`
 }
 
-/** An interface for each event of a session, and the table of them by name. @param {any} events @returns {string[]} */
+/**
+ * Returns an interface for each event of a session, and their table by name.
+ * @param {any} events
+ * @returns {string[]}
+ */
 function eventTypes(events) {
   const rows = events.oneOf.map((/** @type {any} */ event) => {
     const { type, ...properties } = event.properties
@@ -134,8 +144,12 @@ function withoutSessionId(schema) {
   }
 }
 
-/** The signatures of a method: with named arguments, and by place where it can be called so.
- * @param {import('../lib/session-methods.js').Method} method @param {Tool[]} tools */
+/**
+ * Returns the signatures of a method: with named arguments, and with positional ones where it
+ * accepts them.
+ * @param {import('../lib/session-methods.js').Method} method
+ * @param {Tool[]} tools
+ */
 function methodType({ name, tool, positional, required }, tools) {
   const row = /** @type {Tool} */ (tools.find((other) => other.name === tool))
   const { description, inputSchema, answer } = row
@@ -156,7 +170,10 @@ function methodType({ name, tool, positional, required }, tools) {
   return lines.join('\n  ')
 }
 
-/** Further signatures of methods that can be called as in Playwright. @type {Record<string, string>} */
+/**
+ * Additional signatures of methods that accept Playwright's arguments.
+ * @type {Record<string, string>}
+ */
 const PLAYWRIGHT = {
   evaluate:
     '/** As in Playwright: a function is called with `arg`. */\n  evaluate(script: string | ((arg: any) => unknown), arg?: unknown)',
@@ -179,9 +196,9 @@ function declaration(name, schema, what) {
 }
 
 /**
- * The TypeScript type of a JSON schema: the plain part of JSON Schema that tools are described in.
+ * Returns the TypeScript type of a JSON schema, for the keywords that the tools' schemas use.
  * @param {any} schema
- * @param {Record<string, any>} definitions what `$ref` names
+ * @param {Record<string, any>} definitions the targets of `$ref`
  * @param {string} indent
  * @returns {string}
  */

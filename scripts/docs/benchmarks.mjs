@@ -1,8 +1,10 @@
 // The text of docs/benchmarks.md, from the results of the last complete run of `npm run bench`.
 
 /**
- * @typedef {{ id: string, title: string, unit: string, medians: Record<string, number>, intervals: Record<string, [number, number]>, samples: Record<string, number[]> }} Row
- * @typedef {{ rounds: number, browser: string, date: string, machine: Record<string, string>, servers: { name: string, title: string }[], rows: Row[] }} Results
+ * @typedef {{ id: string, title: string, unit: string, medians: Record<string, number>, intervals:
+ *   Record<string, [number, number]>, samples: Record<string, number[]> }} Row
+ * @typedef {{ rounds: number, browser: string, date: string, machine: Record<string, string>,
+ *   servers: { name: string, title: string }[], rows: Row[] }} Results
  */
 
 /** @param {Results} results @returns {string} */

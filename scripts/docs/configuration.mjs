@@ -1,6 +1,9 @@
 // The text of docs/configuration.md and schema.json, from the rows of the options.
 
-/** @typedef {{ group: string, flag: string, variable: string, key: string, nested: string | null, aliases: string[], help: string, choices: string[] | null, default: string | null }} OptionRow */
+/**
+ * @typedef {{ group: string, flag: string, variable: string, key: string, nested: string | null,
+ *   aliases: string[], help: string, choices: string[] | null, default: string | null }} OptionRow
+ */
 
 const INTRODUCTION = `# Configuration
 

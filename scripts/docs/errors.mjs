@@ -1,6 +1,9 @@
 // The text of docs/errors.md, from the rows of src/error.rs. `npm run generate` writes it.
 
-/** @typedef {{ code: string, when: string, retryable: boolean, status: { refused?: number, failed?: number }, suggestion: string | null }} ErrorRow */
+/**
+ * @typedef {{ code: string, when: string, retryable: boolean, status: { refused?: number, failed?:
+ *   number }, suggestion: string | null }} ErrorRow
+ */
 
 const INTRODUCTION = `# Error codes
 

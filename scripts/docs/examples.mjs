@@ -1,5 +1,6 @@
-// The examples of docs/tools.md: one call of each tool on a small shop, and what a real server and a real browser
-// return. `npm run docs:examples` writes them to `docs/examples.json`; a test makes the same calls and compares.
+// The examples of docs/tools.md: one call of each tool on a small shop, and what a real server and
+// a real browser return. `npm run docs:examples` writes them to `docs/examples.json`; a test makes
+// the same calls and compares.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -42,9 +43,10 @@ const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=='
 
 /**
- * The calls in order. A `hidden` one only prepares the next one. Before a `restart` one, another server starts with the
- * same record.
- * @typedef {{ tool: string, args: (ids: { session: string, shop: string, folder: string }) => object, hidden?: boolean, restart?: boolean }} Step
+ * The calls in order. A `hidden` one only prepares the next one. Before a `restart` one, another
+ * server starts with the same record.
+ * @typedef {{ tool: string, args: (ids: { session: string, shop: string, folder: string }) =>
+ *   object, hidden?: boolean, restart?: boolean }} Step
  * @type {Step[]}
  */
 const STEPS = [

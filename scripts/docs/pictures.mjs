@@ -1,5 +1,5 @@
-// `npm run docs:pictures` makes the pictures of the documents: an annotated screenshot of the demo's app, and a recording of
-// the demo in a terminal as an animated SVG.
+// `npm run docs:pictures` makes the pictures of the documents: an annotated screenshot of the
+// demo's app, and a recording of the demo in a terminal as an animated SVG.
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -41,7 +41,10 @@ async function annotatedScreenshot() {
   }
 }
 
-/** Runs the demo and returns its lines. A line that begins a call starts a new step. @returns {Promise<string[]>} */
+/**
+ * Runs the demo and returns its lines. A line that begins a call starts a new step.
+ * @returns {Promise<string[]>}
+ */
 async function demoLines() {
   const child = spawn(process.execPath, ['scripts/demo.mjs'], {
     cwd: ROOT,

@@ -5,7 +5,10 @@ import { fenced, readable } from './tools.mjs'
 const SHOWN = ['snapshot', 'click']
 const RESULT_LINES = 16
 
-/** @param {string} readme the text of README.md @param {import('./examples.mjs').Example[]} examples */
+/**
+ * @param {string} readme the text of README.md
+ * @param {import('./examples.mjs').Example[]} examples
+ */
 export function withExamples(readme, examples) {
   return SHOWN.reduce((readme, tool) => {
     const example = examples.find((example) => example.tool === tool)

@@ -1,4 +1,5 @@
-// The text of docs/tools.md: one section for each tool, from its schemas and its example in docs/examples.json.
+// The text of docs/tools.md: one section for each tool, from its schemas and its example in
+// docs/examples.json.
 
 /** @typedef {{ name: string, group: string, description: string, inputSchema: any }} Tool */
 
@@ -91,7 +92,8 @@ function typeOf(schema) {
 }
 
 /**
- * Returns a result for a reader: JSON is indented, and texts of several lines in it are shown as lines.
+ * Returns a result for a reader: JSON is indented, and texts of several lines in it are shown as
+ * lines.
  * @param {string} result @param {number} [maxLines] @returns {{ language: string, text: string }}
  */
 export function readable(result, maxLines = RESULT_LINES) {
@@ -123,7 +125,10 @@ function parsed(text) {
 /** @param {string} language @param {string} text */
 export const fenced = (language, text) => `\`\`\`${language}\n${text}\n\`\`\``
 
-/** VitePress reads Markdown as a template: a tag in a text would be one of its components. @param {string} text */
+/**
+ * VitePress reads Markdown as a template: a tag in a text would be one of its components.
+ * @param {string} text
+ */
 const escaped = (text) => text.replaceAll('<', '\\<')
 
 /** @param {string} text */
