@@ -1,11 +1,12 @@
-// `npm run bench` compares Troupe (release build) with @playwright/mcp from npm, alternately, on the same browser binary and
-// the same local pages. Prints a table of medians and ratios with the project's bounds. A run of all rows also writes
-// docs/benchmarks/results.json and results.svg, from which `npm run generate` makes docs/benchmarks.md.
-//   --rounds N           turns (10)
-//   --all                chrome-devtools-mcp and agent-browser (npm fetches it) too
-//   --floor              beside them the least that does the same work: a bare client of the browser
-//   --only click,type    these rows only
-//   --addon FILE         this addon, not a release build: for a first impression while working on it
+// `npm run bench` compares Troupe (release build) with @playwright/mcp from npm, alternately, on
+// the same browser binary and the same local pages. Prints a table of medians and ratios with the
+// project's bounds. A run of all rows also writes docs/benchmarks/results.json and results.svg,
+// from which `npm run generate` makes docs/benchmarks.md.
+//   --rounds N           number of rounds (10)
+//   --all                also measures chrome-devtools-mcp and agent-browser (downloaded from npm)
+//   --floor              also measures a bare client of the browser, the lower bound
+//   --only click,type    measures only these rows
+//   --addon FILE         measures this addon instead of a release build
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { arch, cpus, loadavg, platform } from 'node:os'
 import { basename, join, resolve } from 'node:path'
@@ -17,12 +18,12 @@ import { FloorClient } from './floor.mjs'
 import { firefoxTimes } from './firefox.mjs'
 import { clientsAtOnce, idleCalls } from './http.mjs'
 import { chromeTimes, findChrome } from './chrome.mjs'
-import { changesCost, gateCost } from './in-turns.mjs'
+import { changesCost, proxyCost } from './alternating.mjs'
 import { nodeMemory, serverMemory } from './memory.mjs'
 import { pageTimes } from './page-time.mjs'
 import { bytesRead } from './reading.mjs'
 import { recordCosts } from './record.mjs'
-import { atRest } from './rest.mjs'
+import { untilIdle } from './idle.mjs'
 import { findBrowser, httpSides, onFirefox, passing, recording, servers } from './servers.mjs'
 import { others } from './others.mjs'
 import { plot } from './plot.mjs'
@@ -39,9 +40,9 @@ import { passingCosts } from './upstream.mjs'
 /** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
 /** @typedef {import('./rows.mjs').Row} Row */
 
-/** A call that is repeated within its turn, until so many are made or so much time is spent. */
+/** A call is repeated in its round until one of these limits is reached. */
 const REPEAT = { times: 5, milliseconds: 250 }
-/** The servers whose answers are counted as what an agent reads. */
+/** The servers whose result texts are counted. */
 const READ = ['troupe', 'peer', 'peerFast']
 
 await runScript(async () => {
@@ -61,7 +62,7 @@ await runScript(async () => {
   if (loadavg()[0] > cpus().length / 2) {
     console.log(
       red(
-        `! the machine is busy (load ${loadavg()[0].toFixed(1)}): trust the ratios, not the times`
+        `! the machine is busy (load ${loadavg()[0].toFixed(1)}): the ratios are more reliable than the times`
       )
     )
   }
@@ -100,12 +101,12 @@ await runScript(async () => {
       const costs = await structureCosts(recording({ browser, addon }), site.url, rounds)
       for (const [id, cost] of Object.entries(costs)) samples.add(id, compared[0].name, cost)
     }
-    if (rows.some(({ id }) => id === 'gate')) {
-      progress('navigations with and without the gate')
+    if (rows.some(({ id }) => id === 'proxy')) {
+      progress('navigations with and without the egress proxy')
       samples.add(
-        'gate',
+        'proxy',
         compared[0].name,
-        await gateCost(recording({ browser, addon }), `${site.url}/`)
+        await proxyCost(recording({ browser, addon }), `${site.url}/`)
       )
     }
     if (rows.some(({ id }) => id.startsWith('record'))) {
@@ -158,12 +159,12 @@ function options() {
   })
   const rounds = Number(values.rounds ?? 10)
   if (!Number.isInteger(rounds) || rounds < 1)
-    throw new StepFailed(`--rounds wants a number, not \`${values.rounds}\``)
+    throw new StepFailed(`--rounds is a number, not \`${values.rounds}\``)
   const only = values.only?.split(',') ?? []
   const unknown = only.filter((id) => !ROWS.some((row) => row.id === id))
   if (unknown.length > 0) {
     throw new StepFailed(
-      `--only knows ${ROWS.map((row) => row.id).join(', ')}, not \`${unknown.join(', ')}\``
+      `the rows are ${ROWS.map((row) => row.id).join(', ')}, not \`${unknown.join(', ')}\``
     )
   }
   return {
@@ -175,20 +176,26 @@ function options() {
   }
 }
 
-/** Whoever goes first in a round differs from round to round.
+/** Rotates the list, so that each round begins with another server.
  * @template T @param {T[]} list @param {number} round @returns {T[]} */
 function rotated(list, round) {
   return list.map((_, place) => list[(place + round) % list.length])
 }
 
-/** @param {Row[]} rows @param {Server[]} compared @param {number} rounds @param {Samples} samples @param {string} url */
+/**
+ * @param {Row[]} rows
+ * @param {Server[]} compared
+ * @param {number} rounds
+ * @param {Samples} samples
+ * @param {string} url
+ */
 async function measureStarts(rows, compared, rounds, samples, url) {
   const has = (id) => rows.some((row) => row.id === id)
   for (let round = 0; round < rounds; round++) {
     progress(`starts, round ${round + 1} of ${rounds}`)
     for (const server of rotated(compared, round)) {
       if (has('start') || has('list')) {
-        await atRest()
+        await untilIdle()
         const client = server.start()
         await client.initialize()
         samples.add('start', server.name, performance.now() - client.spawned)
@@ -200,7 +207,7 @@ async function measureStarts(rows, compared, rounds, samples, url) {
         await client.close()
       }
       if (has('first')) {
-        await atRest()
+        await untilIdle()
         const client = server.start()
         await client.initialize()
         await server.createSession(client)
@@ -212,7 +219,13 @@ async function measureStarts(rows, compared, rounds, samples, url) {
   }
 }
 
-/** @param {Row[]} rows @param {Server[]} compared @param {number} rounds @param {Samples} samples @param {string} url */
+/**
+ * @param {Row[]} rows
+ * @param {Server[]} compared
+ * @param {number} rounds
+ * @param {Samples} samples
+ * @param {string} url
+ */
 async function measureCalls(rows, compared, rounds, samples, url) {
   const measured = rows.filter((row) => row.page || row.id.startsWith('memory'))
   if (measured.length === 0) return
@@ -227,13 +240,13 @@ async function measureCalls(rows, compared, rounds, samples, url) {
     })
   )
   try {
-    // One round more, of which nothing is kept: the first calls of a server load and compile.
+    // The first round is not counted: a server's first calls load and compile code.
     for (let round = 0; round <= rounds; round++) {
       progress(round === 0 ? 'calls, warming up' : `calls, round ${round} of ${rounds}`)
       for (const row of measured.filter(({ page }) => page)) {
         for (const { server, client, names } of rotated(running, round)) {
           if (row.read) {
-            // A count, not a time: one round tells it.
+            // The number of bytes is the same in each round.
             const bytes =
               round === 1 &&
               READ.includes(server.name) &&
@@ -256,8 +269,13 @@ async function measureCalls(rows, compared, rounds, samples, url) {
   }
 }
 
-/** Once each: a hundred clients are many samples already.
- * @param {Row[]} rows @param {import('./servers.mjs').HttpSide[]} sides @param {Samples} samples @param {string} url */
+/**
+ * Measures each server once: a hundred clients are enough samples.
+ * @param {Row[]} rows
+ * @param {import('./servers.mjs').HttpSide[]} sides
+ * @param {Samples} samples
+ * @param {string} url
+ */
 async function measureHttp(rows, sides, samples, url) {
   const has = (id) => rows.some((row) => row.id.startsWith(id))
   for (const side of sides) {
@@ -281,11 +299,11 @@ async function measureHttp(rows, sides, samples, url) {
 async function measureRow(row, server, client, keep, samples, url) {
   await client.call(...server.tools.navigate(url + row.page))
   await server.prepare?.(client)
-  await atRest()
+  await untilIdle()
   const times = row.times ?? REPEAT.times
   const until = performance.now() + (REPEAT.milliseconds * times) / REPEAT.times
   for (let time = 0; time < times && performance.now() < until; time++) {
-    // There and back: to navigate to the page that is shown already is something else.
+    // Alternates between two pages: a navigation to the current page is a reload.
     const argument =
       row.action === 'navigate' ? url + (time % 2 ? row.page : '/other') : row.argument
     if (row.pause) await sleep(row.pause[0] + Math.random() * (row.pause[1] - row.pause[0]))
@@ -296,7 +314,12 @@ async function measureRow(row, server, client, keep, samples, url) {
   }
 }
 
-/** @param {Row[]} rows @param {Server[]} compared @param {Samples} samples @param {{ rounds: number, browser: string }} run */
+/**
+ * @param {Row[]} rows
+ * @param {Server[]} compared
+ * @param {Samples} samples
+ * @param {{ rounds: number, browser: string }} run
+ */
 async function save(rows, compared, samples, run) {
   // A run of a few rows would replace the results of all.
   if (rows.length < ROWS.length) return
@@ -322,7 +345,12 @@ async function save(rows, compared, samples, run) {
   console.log(dim(`written to ${folder}; \`npm run generate\` updates docs/benchmarks.md`))
 }
 
-/** The statistics of a row and its raw values, in the row's unit. @param {Row} row @param {Server[]} compared @param {Samples} samples */
+/**
+ * The statistics of a row and its raw values, in the row's unit.
+ * @param {Row} row
+ * @param {Server[]} compared
+ * @param {Samples} samples
+ */
 function resultOf({ id, title, unit, bounds, byteBounds, limit }, compared, samples) {
   const of = (/** @type {(name: string) => unknown} */ value) =>
     Object.fromEntries(

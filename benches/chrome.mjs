@@ -1,11 +1,12 @@
-// Full Chrome with `--headless`, which most users have instead of the headless shell: Troupe and its peer on the same binary.
+// Measures full Chrome with `--headless`, which most users have, with Troupe and @playwright/mcp on
+// the same binary.
 import { pathOf } from '../__test__/support/browser.mjs'
 import { clientsAtOnce } from './http.mjs'
-import { atRest } from './rest.mjs'
+import { untilIdle } from './idle.mjs'
 
 /** Calls of each row in a round. */
 const TIMES = 5
-/** Clients that begin at the same time on a running browser. */
+/** Clients that start at the same time on a running browser. */
 const TOGETHER = 10
 
 /** Path of the browser, or `undefined`. */
@@ -14,12 +15,19 @@ export function findChrome() {
 }
 
 /**
- * Measures both servers in turns and passes each value to `add`, in milliseconds. The first round of the calls is not kept.
- * @param {{ stdio: import('./servers.mjs').Server[], http: import('./servers.mjs').HttpSide[] }} sides
- * @param {string} url @param {number} rounds @param {(row: string, server: string, value: number) => void} add
+ * Measures both servers alternately and passes each value to `add`, in milliseconds. The first
+ * round is not counted.
+ * @param {{ stdio: import('./servers.mjs').Server[], http: import('./servers.mjs').HttpSide[] }}
+ *   sides
+ * @param {string} url
+ * @param {number} rounds
+ * @param {(row: string, server: string, value: number) => void} add
  */
 export async function chromeTimes({ stdio, http }, url, rounds, add) {
-  /** @type {{ server: import('./servers.mjs').Server, client: import('./stdio-client.mjs').StdioClient }[]} */
+  /**
+   * @type {{ server: import('./servers.mjs').Server, client:
+   *   import('./stdio-client.mjs').StdioClient }[]}
+   */
   const running = []
   for (const server of stdio) {
     const client = server.start()
@@ -37,7 +45,7 @@ export async function chromeTimes({ stdio, http }, url, rounds, add) {
           ['chromeClick', 'click']
         ])) {
           await client.call(...server.tools.navigate(`${url}/`))
-          await atRest()
+          await untilIdle()
           for (let time = 0; time < TIMES; time++) {
             const begun = performance.now()
             await client.call(...server.tools[action](`${url}/${time % 2 ? '' : 'other'}`))
@@ -51,7 +59,7 @@ export async function chromeTimes({ stdio, http }, url, rounds, add) {
   }
   for (let round = 0; round < Math.ceil(rounds / 3); round++) {
     for (const side of http) {
-      await atRest()
+      await untilIdle()
       const { seconds, wrong } = await clientsAtOnce(side, `${url}/`, TOGETHER, true)
       if (wrong < TOGETHER) add('chromeTen', side.name, seconds * 1000)
     }

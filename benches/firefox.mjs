@@ -1,19 +1,22 @@
-// What Firefox takes for the calls that agents make most.
+// Measures the most frequent calls on Firefox.
 
-import { atRest } from './rest.mjs'
+import { untilIdle } from './idle.mjs'
 
 /** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
 
-/** How often each is done in a round. */
+/** The number of calls of each kind in a round. */
 const TIMES = 5
 
 /**
- * Milliseconds of each call, as on Chromium: calls in one session that is in use, of which the first round is not kept, and
- * in each round a session more, made and closed.
+ * Returns the duration of each call in milliseconds: calls in one session, without the first round,
+ * and a new session in each round.
  * @param {StdioClient} client @param {string} url @param {number} rounds
  */
 export async function firefoxTimes(client, url, rounds) {
-  /** @type {Record<'firefoxClick' | 'firefoxEvaluate' | 'firefoxNavigate' | 'firefoxSession', number[]>} */
+  /**
+   * @type {Record<'firefoxClick' | 'firefoxEvaluate' | 'firefoxNavigate' | 'firefoxSession',
+   *   number[]>}
+   */
   const times = { firefoxClick: [], firefoxEvaluate: [], firefoxNavigate: [], firefoxSession: [] }
   await client.initialize()
   const { sessionId } = (await client.call('create_session', {})).structuredContent
@@ -25,23 +28,23 @@ export async function firefoxTimes(client, url, rounds) {
       if (round > 0) times[row].push(performance.now() - begun)
       return answer
     }
-    await atRest()
+    await untilIdle()
     for (let time = 0; time < TIMES; time++) {
-      // To another page each time: to navigate to the one that is shown is something else.
+      // Alternates between two pages: a navigation to the current page is a reload.
       await timed('firefoxNavigate', 'navigate', {
         sessionId,
         url: `${url}/${time % 2 ? '' : 'other'}`
       })
     }
     await client.call('navigate', { sessionId, url: `${url}/` })
-    // Each row by itself, as on Chromium: what a click has painted is the click's.
-    await atRest()
+    // Measures each kind separately, so that painting after a click is not part of another call.
+    await untilIdle()
     for (let time = 0; time < TIMES; time++)
       await timed('firefoxClick', 'click', { sessionId, selector: '#count' })
-    await atRest()
+    await untilIdle()
     for (let time = 0; time < TIMES; time++)
       await timed('firefoxEvaluate', 'evaluate', { sessionId, script: 'document.title' })
-    await atRest()
+    await untilIdle()
     const another = (await timed('firefoxSession', 'create_session', {})).structuredContent
     await client.call('close_session', { sessionId: another.sessionId })
   }

@@ -1,6 +1,6 @@
-// The floor: the least that does the same work on the same browser. A bare client over the browser's own pipe sends what
-// the work needs of the DevTools protocol and nothing else: no checks, no waiting for effects, no lines but the last answer.
-// Its start is Node's own (`node -e 0`) and then the browser's.
+// The floor: a bare client over the browser's pipe. It sends only the CDP commands that the work
+// needs, without actionability checks, settling or reports. Its start is that of Node (`node -e 0`)
+// followed by the browser's.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ export function floor(browser) {
     title: 'floor: bare DevTools',
     start: () => /** @type {any} */ (new FloorClient(browser)),
     createSession: (client) => /** @type {any} */ (client).createSession(),
-    tellsChanges: false,
+    reportsChanges: false,
     isBare: true,
     tools: {
       navigate: same('navigate'),
@@ -34,7 +34,7 @@ export function floor(browser) {
 
 const VIEWPORT = { width: 1280, height: 720 }
 
-/** What a server's client has, without a server. */
+/** Has the methods of a server's client, without a server. */
 export class FloorClient {
   #browser
   /** @type {Pipe | undefined} */
@@ -62,14 +62,17 @@ export class FloorClient {
     return { tools: Object.keys(TOOLS).map((name) => ({ name })) }
   }
 
-  /** A context with a page, in the browser that is started at the first; gives what closes it. */
+  /**
+   * Creates a browser context with a page. The first call starts the browser. Returns the function
+   * that closes it.
+   */
   async createSession() {
     const { page, close } = await this.open()
     this.#page = page
     return close
   }
 
-  /** The same, for calls to that page: `work(page, name, argument)`. */
+  /** Creates a browser context with a page for `work(page, name, argument)`. */
   async open() {
     this.#pipe ??= new Pipe(this.#browser)
     const pipe = this.#pipe
@@ -110,15 +113,18 @@ export function work(page, name, argument = '') {
   return TOOLS[name](page, argument)
 }
 
-/** @typedef {{ shown: { world?: number }, send: (method: string, params?: object) => Promise<any>, next: (method: string) => Promise<any> }} FloorPage */
+/**
+ * @typedef {{ shown: { world?: number }, send: (method: string, params?: object) => Promise<any>,
+ *   next: (method: string) => Promise<any> }} FloorPage
+ */
 
 /** @param {FloorPage} page @param {string} expression */
 const evaluate = async (page, expression) =>
   (await page.send('Runtime.evaluate', { expression, returnByValue: true, awaitPromise: true }))
     .result.value
 
-/** What folds no list, and what folds as an agent's own look does. */
-const looks = (/** @type {object} */ options) => async (/** @type {FloorPage} */ page) => {
+/** Takes a snapshot, by default with collapsed lists as agents see it. */
+const snapshotWith = (/** @type {object} */ options) => async (/** @type {FloorPage} */ page) => {
   page.shown.world ??= await makeWorld(page)
   const expression = `__troupe.snapshot(${JSON.stringify({ refs: { prefix: 'e', next: 1 }, ...options })})`
   const { result } = await page.send('Runtime.evaluate', {
@@ -129,7 +135,11 @@ const looks = (/** @type {object} */ options) => async (/** @type {FloorPage} */
   return JSON.parse(result.value).text
 }
 
-/** A world of ours in the page, once for each document. @param {FloorPage} page @returns {Promise<number>} */
+/**
+ * Creates an isolated world in the page, once for each document.
+ * @param {FloorPage} page
+ * @returns {Promise<number>}
+ */
 async function makeWorld(page) {
   const { frameTree } = await page.send('Page.getFrameTree')
   const { executionContextId } = await page.send('Page.createIsolatedWorld', {
@@ -179,13 +189,13 @@ const TOOLS = {
     ])
     await Promise.all(keys.map((key) => page.send('Input.dispatchKeyEvent', key)))
   },
-  snapshot: looks({}),
-  snapshotUncut: looks({ fold: 0 }),
+  snapshot: snapshotWith({}),
+  snapshotUncut: snapshotWith({ fold: 0 }),
   screenshot: async (page) =>
     (await page.send('Page.captureScreenshot', { format: 'png', optimizeForSpeed: true })).data
 }
 
-/** A browser, spoken to through two pipes. */
+/** A browser and its two pipes. */
 class Pipe {
   #next = 1
   /** @type {Map<number, { resolve: (result: any) => void, reject: (error: Error) => void }>} */
@@ -224,14 +234,24 @@ class Pipe {
     )
   }
 
-  /** @param {string} method @param {object} [params] @param {string} [sessionId] @returns {Promise<any>} */
+  /**
+   * @param {string} method
+   * @param {object} [params]
+   * @param {string} [sessionId]
+   * @returns {Promise<any>}
+   */
   send(method, params = {}, sessionId) {
     const id = this.#next++
     this.to.write(`${JSON.stringify({ id, method, params, sessionId })}\0`)
     return new Promise((resolve, reject) => this.#pending.set(id, { resolve, reject }))
   }
 
-  /** The next event of that name. @param {string} method @param {string} session @returns {Promise<any>} */
+  /**
+   * Resolves with the next event of that name.
+   * @param {string} method
+   * @param {string} session
+   * @returns {Promise<any>}
+   */
   next(method, session) {
     return new Promise((resolve) => this.#awaited.push({ method, session, resolve }))
   }

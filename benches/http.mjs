@@ -1,11 +1,11 @@
-// What a server on a port costs: one call that does nothing, and a hundred clients at once that each load a page, click and
-// read. Each server gets its own port and is measured alone.
+// Measures servers on a port: one call without work, and a hundred concurrent clients that each
+// load a page, click and read. Each server is measured alone.
 import { spawn } from 'node:child_process'
 import { connect } from 'node:net'
 import { freePort } from '../__test__/support/ports.mjs'
 import { StepFailed } from '../scripts/run.mjs'
 import { serverMemory } from './memory.mjs'
-import { atRest } from './rest.mjs'
+import { untilIdle } from './idle.mjs'
 
 /** @typedef {import('./servers.mjs').HttpSide} HttpSide */
 
@@ -15,7 +15,7 @@ const INITIALIZE = {
   capabilities: {},
   clientInfo: { name: 'troupe-bench', version: '0' }
 }
-/** A peer that does not get to its end is not waited for longer. */
+/** How long to wait for all clients (ms). */
 const PATIENCE = 120_000
 
 /** Starts a server on a port and waits until it listens. @param {HttpSide} side */
@@ -97,7 +97,12 @@ class Client {
     return this.#session
   }
 
-  /** The text of a tool's answer. @param {string} name @param {object} args @returns {Promise<string>} */
+  /**
+   * Calls a tool and returns the text of its result.
+   * @param {string} name
+   * @param {object} args
+   * @returns {Promise<string>}
+   */
   async call(name, args) {
     const response = await this.#post({
       id: this.#nextId++,
@@ -111,8 +116,9 @@ class Client {
 }
 
 /**
- * Clients at once that each load a page, click and read: seconds for `count` that succeed, how many failed, and the
- * server's memory at the end. `isWarm`: the browser runs before they begin.
+ * Runs concurrent clients that each load a page, click and read. Returns the seconds for `count`
+ * clients that succeed, the number of failures, and the server's memory at the end. `isWarm`:
+ * whether the browser runs before they start.
  * @param {HttpSide} side @param {string} site @param {number} [count] @param {boolean} [isWarm]
  */
 export async function clientsAtOnce(side, site, count = CLIENTS, isWarm = false) {
@@ -138,7 +144,7 @@ export async function clientsAtOnce(side, site, count = CLIENTS, isWarm = false)
     const all = Array.from({ length: count }, () => Promise.race([work(), late]))
     const settled = await Promise.allSettled(all)
     const wrong = settled.filter(({ status }) => status === 'rejected').length
-    // For as many as it survives: those that fail early would make it fast.
+    // Clients that fail early would make it look fast.
     const seconds = ((performance.now() - begun) / 1000 / (count - wrong)) * count
     return { seconds, wrong, memory: serverMemory(server.pid) }
   } finally {
@@ -147,8 +153,9 @@ export async function clientsAtOnce(side, site, count = CLIENTS, isWarm = false)
 }
 
 /**
- * Milliseconds of calls that do nothing, over one connection that stays open. A socket of our own: what is measured is the
- * server, not Node's client, and not the start of its browser, which a first navigation waits for.
+ * Returns the durations (ms) of calls without work over one open connection. Uses a plain socket to
+ * measure the server instead of Node's HTTP client. A first navigation waits until the browser
+ * runs.
  * @param {HttpSide} side @param {number} times @param {string} site
  */
 export async function idleCalls(side, times, site) {
@@ -171,14 +178,14 @@ export async function idleCalls(side, times, site) {
       if (answer.endsWith('\r\n0\r\n\r\n')) answered()
     })
     const taken = []
-    await atRest()
+    await untilIdle()
     for (let time = 0; time < times * 1.2; time++) {
       answer = ''
       const done = new Promise((resolve) => (answered = () => resolve(undefined)))
       const begun = performance.now()
       socket.write(request)
       await done
-      // The first ones warm it up.
+      // The first calls warm the server up.
       if (time >= times * 0.2) taken.push(performance.now() - begun)
     }
     socket.destroy()

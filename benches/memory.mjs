@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 
 /**
- * Memory of a server in MiB: the proportional set size of its process and of all below it, but for browsers (they are
- * the same program on both sides). Linux only.
+ * Returns the memory of a server in MiB: the proportional set size of its process and its
+ * descendants, without browsers. Linux only.
  * @param {number} pid
  */
 export function serverMemory(pid) {
@@ -14,7 +14,7 @@ export function serverMemory(pid) {
   return total(pid) / 1024
 }
 
-/** The same of a Node that runs nothing: what no server in Node can be without. */
+/** Returns the memory of an idle Node process in MiB. */
 export async function nodeMemory() {
   const node = spawn(process.execPath, ['-e', 'console.log(); setInterval(() => {}, 1e6)'])
   await new Promise((resolve) => node.stdout.once('data', resolve))
@@ -28,7 +28,7 @@ function childrenByParent() {
   const children = new Map()
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     const stat = read(`/proc/${pid}/stat`)
-    // "pid (name, that may hold anything) state parent …"
+    // "pid (name, which may contain any character) state parent …"
     const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
     children.set(parent, [...(children.get(parent) ?? []), Number(pid)])
   }

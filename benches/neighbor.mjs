@@ -3,16 +3,16 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { atRest } from './rest.mjs'
+import { untilIdle } from './idle.mjs'
 
-/** Megabytes in IndexedDB: below the 16 that Troupe keeps of one origin. */
+/** Megabytes in IndexedDB, below the limit of 16 that Troupe saves for an origin. */
 const SIZE = 14
 const ROUNDS = 6
 /** Milliseconds of calls in each round. */
 const WORK = 4000
-/** Between two calls of the neighbor. */
+/** Pause between two calls of the neighbor (ms). */
 const PAUSE = 250
-/** The greatest ratio of its p99 that the project accepts. */
+/** The maximum ratio of the 99th percentiles. */
 export const NEIGHBOR_BOUND = 1.5
 
 const fill = `(async () => {
@@ -28,7 +28,7 @@ const fill = `(async () => {
   database.close()
 })()`
 
-/** What the neighbor does: only the second changes its databases. */
+/** What the neighbor does. Only the second script changes its databases. */
 const NEIGHBORS = {
   acts: (/** @type {number} */ call) => `document.body.dataset.call = ${call}`,
   'writes its databases': (/** @type {number} */ call) => `new Promise((resolve) => {
@@ -42,8 +42,9 @@ const NEIGHBORS = {
 }
 
 /**
- * The quantiles of `evaluate` in one session, alone and beside each neighbor, in turns; in milliseconds.
- * @param {import('./in-turns.mjs').Start} start @param {string} url
+ * Measures `evaluate` in one session, alternately alone and beside each neighbor. Returns quantiles
+ * in milliseconds.
+ * @param {import('./alternating.mjs').Start} start @param {string} url
  * @returns {Promise<{ name: string, median: number, p99: number }[]>}
  */
 export async function neighborTimes(start, url) {
@@ -65,7 +66,7 @@ export async function neighborTimes(start, url) {
     for (let call = 0; call < 500; call++) await evaluate()
     for (let round = 0; round < ROUNDS; round++) {
       for (const [name, taken] of times) {
-        await atRest()
+        await untilIdle()
         const until = performance.now() + WORK
         const neighbor = acting(client, large, NEIGHBORS[name], until)
         while (performance.now() < until) {
@@ -90,7 +91,11 @@ export async function neighborTimes(start, url) {
   }
 }
 
-/** @param {import('./stdio-client.mjs').StdioClient} client @param {string} url @returns {Promise<string>} */
+/**
+ * @param {import('./stdio-client.mjs').StdioClient} client
+ * @param {string} url
+ * @returns {Promise<string>}
+ */
 async function session(client, url) {
   const { structuredContent } = await client.call('create_session', {})
   await client.call('navigate', { sessionId: structuredContent.sessionId, url: `${url}/form` })

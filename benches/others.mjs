@@ -1,5 +1,5 @@
-// The other browser servers that agents are given: Google's chrome-devtools-mcp, and Vercel's agent-browser, a program that
-// is run for each command and keeps its browser in another.
+// Other browser servers for agents: Google's chrome-devtools-mcp, and Vercel's agent-browser, a
+// command-line program with a daemon that keeps the browser.
 import { execFile } from 'node:child_process'
 import { chmodSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,7 +34,7 @@ function devtools(browser) {
     ...(isRoot ? ['--chromeArg=--no-sandbox'] : [])
   ]
   const pageId = 1
-  /** Its elements have ids that a snapshot tells. */
+  /** Its snapshots assign ids to elements. */
   const uids = { count: '', name: '' }
   return {
     name: 'devtools',
@@ -46,13 +46,13 @@ function devtools(browser) {
       uids.count = /uid=(\S+) button "Count"/.exec(snapshot)?.[1] ?? ''
       uids.name = /uid=(\S+) textbox "Name/.exec(snapshot)?.[1] ?? ''
     },
-    tellsChanges: false,
+    reportsChanges: false,
     tools: {
       navigate: (url) => ['navigate_page', { pageId, type: 'url', url }],
       click: () => ['click', { pageId, uid: uids.count }],
       evaluate: () => ['evaluate_script', { pageId, function: '() => document.title' }],
       fill: (value) => ['fill', { pageId, uid: uids.name, value }],
-      // It types into what has the focus, which a click of its own would have to give.
+      // It types into the focused element, which would need another click.
       typeByKeys: () => ['', {}],
       snapshot: () => ['take_snapshot', { pageId }],
       snapshotUncut: () => ['take_snapshot', { pageId }],
@@ -66,7 +66,7 @@ async function agentBrowser(browser) {
   const folder = join(ROOT, '.cache/agent-browser')
   const system = `${process.platform}-${process.arch}`
   const program = join(folder, `node_modules/agent-browser/bin/agent-browser-${system}`)
-  // A hundred megabytes that nothing but this needs.
+  // A hundred megabytes, which only this comparison needs.
   if (!existsSync(program))
     await step('agent-browser', 'to compare with', [
       'npm',
@@ -77,7 +77,7 @@ async function agentBrowser(browser) {
       '--ignore-scripts',
       `agent-browser@${AGENT_BROWSER}`
     ])
-  // npm leaves that to its install script, which would fetch a browser too.
+  // Its install script would do this, but also download a browser.
   chmodSync(program, 0o755)
   let started = 0
   const command = (...words) => /** @type {[string, object]} */ ([words[0], { words }])
@@ -89,7 +89,7 @@ async function agentBrowser(browser) {
         new CommandClient(program, browser, `troupe-bench-${process.pid}-${started++}`)
       ),
     createSession: async () => {},
-    tellsChanges: false,
+    reportsChanges: false,
     tools: {
       navigate: (url) => command('open', url),
       click: () => command('click', '#count'),
@@ -103,7 +103,7 @@ async function agentBrowser(browser) {
   }
 }
 
-/** A program that is run for each call. */
+/** A client that runs a program for each call. */
 class CommandClient {
   /** @param {string} program @param {string} browser @param {string} session */
   constructor(program, browser, session) {
@@ -117,7 +117,7 @@ class CommandClient {
     this.spawned = performance.now()
   }
 
-  /** Its process is another each time. */
+  /** Each call has another process. */
   get pid() {
     return 0
   }
@@ -134,7 +134,11 @@ class CommandClient {
     }
   }
 
-  /** @param {string} _ @param {{ words: string[] }} args @returns {Promise<import('./stdio-client.mjs').ToolResult>} */
+  /**
+   * @param {string} _
+   * @param {{ words: string[] }} args
+   * @returns {Promise<import('./stdio-client.mjs').ToolResult>}
+   */
   async call(_, { words }) {
     const { stdout } = await this.#run(words)
     return { content: [{ type: 'text', text: stdout }] }

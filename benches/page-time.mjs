@@ -1,14 +1,18 @@
-// The time that the script which Troupe brings into pages takes there: no server, no protocol, and processor time of the
-// page's own thread, so that what else the machine does counts as little as it can. A fresh document each time and its
-// first look, which no compiler has warmed up; every line is asked for, as the look after an action does, where an
-// agent's own is folded.
+// Measures Troupe's page script alone: the processor time of the page's main thread, without a
+// server. Each value is the first snapshot of a new document, without collapsed lists, as after an
+// action.
 import { chromium } from 'playwright-core'
 import { World, bundle } from '../__test__/page/world.mjs'
 
-/** Once the page is painted: that is done on other threads, which would take their share of the core. */
+/** Resolves when the page is painted, because painting uses other threads. */
 const PAINTED = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestIdleCallback(done))))`
 
-/** @param {string} browser @param {string} url @param {number} rounds @returns {Promise<number[]>} milliseconds */
+/**
+ * @param {string} browser
+ * @param {string} url
+ * @param {number} rounds
+ * @returns {Promise<number[]>} milliseconds
+ */
 export async function pageTimes(browser, url, rounds) {
   const source = bundle()
   const running = await chromium.launch({
@@ -18,7 +22,7 @@ export async function pageTimes(browser, url, rounds) {
   try {
     const page = await running.newPage()
     const times = []
-    // One round more, of which nothing is kept: the browser itself warms up.
+    // The first round is not counted: it warms the browser up.
     for (let round = 0; round <= rounds; round++) {
       await page.goto(url)
       await page.evaluate(PAINTED)
@@ -37,10 +41,10 @@ export async function pageTimes(browser, url, rounds) {
   }
 }
 
-/** Milliseconds that the page's main thread has worked. @param {World} world */
+/** Returns the processor time of the page's main thread (ms). @param {World} world */
 async function taskTime(world) {
   const { metrics } = await world.cdp.send('Performance.getMetrics')
   const seconds = metrics.find(({ name }) => name === 'TaskDuration')?.value
-  if (seconds === undefined) throw new Error('the browser does not tell its task time')
+  if (seconds === undefined) throw new Error('the browser does not report its task time')
   return seconds * 1000
 }

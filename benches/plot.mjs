@@ -1,5 +1,5 @@
-// The plot of a run: for each row and server the median, and the range from the 10th to the 90th percentile, on a
-// logarithmic scale because the values are far apart.
+// The plot of a run: for each row and server the median, and the range from the 10th to the 90th
+// percentile, on a logarithmic scale because the values are far apart.
 import { quantile } from 'simple-statistics'
 import { View, parse } from 'vega'
 import { compile } from 'vega-lite'
@@ -20,7 +20,8 @@ const SHOWN = [
 const COLORS = ['#0b7285', '#c2410c', '#b08968', '#6b7280', '#7c3aed', '#15803d']
 
 /**
- * @param {{ rows: { id: string, title: string, unit: string, samples: Record<string, number[]> }[], servers: { name: string, title: string }[] }} results
+ * @param {{ rows: { id: string, title: string, unit: string, samples: Record<string, number[]> }[],
+ *   servers: { name: string, title: string }[] }} results
  * @param {string} caption
  * @returns {Promise<string>} an SVG
  */

@@ -1,23 +1,28 @@
-// What the record costs: the same calls, in turns, on a server that records into a file and on one that does not; the same
-// with sessions saved and not; and how long it takes to record two thousand calls into one file.
+// Measures the cost of the record: calls on servers with and without a record, alternately, calls
+// with and without saved sessions, and the time to record two thousand calls in one file.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { inTurns } from './in-turns.mjs'
+import { alternate } from './alternating.mjs'
 
 /** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
-/** @typedef {import('./in-turns.mjs').Start} Start */
+/** @typedef {import('./alternating.mjs').Start} Start */
 
 const CALLS = 1000
 const AT_ONCE = 64
 const STREAM = 10_000
 
-/** @param {Start} start @param {string} page @returns {Promise<Record<'recordMedian' | 'recordLate' | 'recordSaving' | 'recordStream', number>>} */
+/**
+ * @param {Start} start
+ * @param {string} page
+ * @returns {Promise<Record<'recordMedian' | 'recordLate' | 'recordSaving' | 'recordStream',
+ *   number>>}
+ */
 export async function recordCosts(start, page) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-record-'))
   try {
     const evaluate = /** @type {const} */ (['evaluate', { script: 'document.title' }])
-    const recorded = await inTurns(
+    const recorded = await alternate(
       start('none'),
       start(join(folder, 'calls.db')),
       page,
@@ -25,10 +30,10 @@ export async function recordCosts(start, page) {
       () => evaluate
     )
     const file = join(folder, 'saved.db')
-    // Each changes what is saved of the session.
+    // Each call changes the state that is saved.
     const changes = (call) =>
       /** @type {const} */ (['evaluate', { script: `localStorage.count = ${call}` }])
-    const saved = await inTurns(
+    const saved = await alternate(
       start(file, '--persistent-sessions=false'),
       start(file),
       page,
@@ -46,7 +51,7 @@ export async function recordCosts(start, page) {
   }
 }
 
-/** Seconds that two thousand calls take. @param {StdioClient} client */
+/** Returns the seconds that two thousand calls take. @param {StdioClient} client */
 async function stream(client) {
   await client.initialize()
   let left = STREAM

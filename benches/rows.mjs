@@ -1,18 +1,24 @@
 /**
- * One row of the table. `bounds` are the greatest ratios to each peer that the project accepts, `byteBounds` the same of
- * the text, `limit` the most that Troupe itself may take. A row with `page` is measured on a running server that shows
- * that page: by `action`, whose answers' text is counted too where `bytes` says so, or by `read`, as steps of an agent
- * whose reading is counted (reading.mjs). `pause`: before each call so many milliseconds at least and at most, at random: what waits for
- * the browser's next frame would else always begin at the same point between two, or where the last one is still on its way;
- * `times`: so many calls in a round, where chance has much to say.
- * @typedef {{ id: string, title: string, unit: string, bounds: Bounds, byteBounds?: Bounds, limit?: number, page?: string,
- *   action?: import('./servers.mjs').Action, argument?: string, bytes?: boolean, pause?: readonly [number, number], times?: number, read?: import('./reading.mjs').Step[] }} Row
+ * One row of the table.
+ * - `bounds`: the maximum ratio to each peer; `byteBounds`: the same for the bytes of the result; `limit`: Troupe's maximum
+ * - `page`: the page that a running server shows, for rows with `action` (a call; `bytes` also counts its result) or `read`
+ *   (steps of an agent whose reading is counted, see reading.mjs)
+ * - `pause`: a random pause before each call (minimum and maximum in ms), so that calls do not always begin at the same point
+ *   between two frames
+ * - `times`: the number of calls in a round, for rows that vary much
+ * @typedef {{ id: string, title: string, unit: string, bounds: Bounds, byteBounds?: Bounds, limit?:
+ *   number, page?: string,
+ * action?: import('./servers.mjs').Action, argument?: string, bytes?: boolean, pause?: readonly
+ * [number, number], times?: number, read?: import('./reading.mjs').Step[] }} Row
  * @typedef {{ peer?: number, peerFast?: number, floor?: number }} Bounds
  */
 
 const TEXT = 'eighteen character'
 
-/** What is told of an action is read where the server tells it: in the action's own answer, or by another look. */
+/**
+ * The agent reads the effect of an action in its result, or in another snapshot if the result does
+ * not contain it.
+ */
 const AGENT = /** @type {const} */ ([
   'navigate',
   'look',
@@ -21,7 +27,7 @@ const AGENT = /** @type {const} */ ([
   'type',
   'look at changes'
 ])
-/** The same calls on both sides, whatever the answers have told already. */
+/** The same calls on both sides. */
 const SAME = /** @type {const} */ (['navigate', 'look', 'click', 'look', 'type', 'look'])
 
 /** @type {Row[]} */
@@ -35,7 +41,7 @@ export const ROWS = [
     bounds: { peer: 0.5, floor: 1.2 }
   },
   { id: 'session', title: 'new session with a page', unit: 'ms', bounds: {} },
-  { id: 'sessionWarm', title: '… from one made ahead', unit: 'ms', bounds: { floor: 0.3 } },
+  { id: 'sessionWarm', title: '… from one created in advance', unit: 'ms', bounds: { floor: 0.3 } },
   {
     id: 'click',
     title: 'click',
@@ -52,10 +58,10 @@ export const ROWS = [
     page: '/rows',
     action: 'click'
   },
-  { id: 'changes', title: '… times as long as without changes', unit: '', bounds: {}, limit: 2 },
+  { id: 'changes', title: '… ratio to a click without changes', unit: '', bounds: {}, limit: 2 },
   {
     id: 'structureFrames',
-    title: 'click beside 15 iframes, by a click without',
+    title: 'click beside 15 iframes, ratio to none',
     unit: '',
     bounds: {},
     limit: 2
@@ -69,7 +75,7 @@ export const ROWS = [
   },
   {
     id: 'structureHosts',
-    title: 'navigate: 20 custom elements, by without',
+    title: 'navigate: 20 custom elements, ratio to none',
     unit: '',
     bounds: {},
     limit: 1.25
@@ -97,7 +103,7 @@ export const ROWS = [
     action: 'fill',
     argument: TEXT
   },
-  // The peer's tool fills, unless it is told to press each key.
+  // The peer's tool sets the value unless `slowly` is given.
   {
     id: 'keys',
     title: 'type 18 characters, key by key',
@@ -128,7 +134,7 @@ export const ROWS = [
   },
   {
     id: 'uncut',
-    title: '… every row of them',
+    title: '… with all rows',
     unit: 'ms',
     bounds: {},
     page: '/rows',
@@ -156,7 +162,7 @@ export const ROWS = [
   },
   {
     id: 'readSame',
-    title: '… snapshots after all',
+    title: '… with a snapshot after each action',
     unit: 'B',
     bounds: {},
     page: '/form',
@@ -191,16 +197,16 @@ export const ROWS = [
     page: '/',
     action: 'navigate'
   },
-  { id: 'gate', title: '… the gate for pages adds', unit: 'ms', bounds: {} },
+  { id: 'proxy', title: '… added by the egress proxy', unit: 'ms', bounds: {} },
   { id: 'memory', title: 'memory of the server', unit: 'MiB', bounds: { peer: 0.6 } },
-  { id: 'memoryOwn', title: '… above what Node takes alone', unit: 'MiB', bounds: { peer: 0.3 } },
+  { id: 'memoryOwn', title: '… more than Node alone', unit: 'MiB', bounds: { peer: 0.3 } },
   { id: 'recordMedian', title: 'recording a call adds', unit: 'ms', bounds: {}, limit: 1 },
-  { id: 'recordLate', title: '… to the slowest in a hundred', unit: 'ms', bounds: {}, limit: 3 },
+  { id: 'recordLate', title: '… to the 99th percentile', unit: 'ms', bounds: {}, limit: 3 },
   { id: 'recordSaving', title: 'saving a session adds', unit: 'ms', bounds: {}, limit: 0.1 },
   { id: 'recordStream', title: '2,000 calls into one record', unit: 's', bounds: {}, limit: 1 },
-  { id: 'upstreamMedian', title: 'passing a call through adds', unit: 'ms', bounds: {}, limit: 1 },
-  { id: 'upstreamLate', title: '… to the slowest in a hundred', unit: 'ms', bounds: {} },
-  // On Firefox, which no peer here is compared with.
+  { id: 'upstreamMedian', title: 'an upstream call adds', unit: 'ms', bounds: {}, limit: 1 },
+  { id: 'upstreamLate', title: '… to the 99th percentile', unit: 'ms', bounds: {} },
+  // On Firefox, without a comparison.
   { id: 'firefoxClick', title: 'Firefox: click', unit: 'ms', bounds: {}, limit: 6 },
   { id: 'firefoxEvaluate', title: '… evaluate', unit: 'ms', bounds: {}, limit: 1.5 },
   { id: 'firefoxNavigate', title: '… navigate', unit: 'ms', bounds: {}, limit: 80 },
@@ -210,10 +216,10 @@ export const ROWS = [
   { id: 'chromeNavigate', title: '… navigate', unit: 'ms', bounds: { peer: 0.5 } },
   { id: 'chromeClick', title: '… click', unit: 'ms', bounds: { peer: 0.02 } },
   { id: 'chromeTen', title: '… ten clients at once', unit: 'ms', bounds: { peer: 0.5 } },
-  { id: 'http', title: 'HTTP call that does nothing', unit: 'ms', bounds: {}, limit: 0.2 },
+  { id: 'http', title: 'HTTP call without work', unit: 'ms', bounds: {}, limit: 0.2 },
   {
     id: 'hundred',
-    title: '100 clients: load, click, read (of those that can)',
+    title: '100 clients: load, click, read (those that succeed)',
     unit: 's',
     bounds: { peer: 0.35 }
   },

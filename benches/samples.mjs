@@ -22,7 +22,12 @@ export class Samples {
     return this.#values.get(`${row} ${server}`) ?? []
   }
 
-  /** The value that `part` of them are below. @param {string} row @param {string} server @param {number} part */
+  /**
+   * The value that `part` of them are below.
+   * @param {string} row
+   * @param {string} server
+   * @param {number} part
+   */
   quantile(row, server, part) {
     const values = this.values(row, server)
     return values.length > 0 ? quantile(values, part) : undefined
@@ -30,7 +35,8 @@ export class Samples {
 }
 
 /**
- * The 95 % confidence interval of the median, by bootstrap: the medians of samples that are drawn with replacement.
+ * The 95 % confidence interval of the median, by bootstrap: the medians of samples that are drawn
+ * with replacement.
  * @param {number[]} values @returns {[number, number]}
  */
 export function medianInterval(values) {

@@ -1,7 +1,8 @@
-// `npm run bench:scale`: how throughput, the slowest calls and the server's memory go with the number of sessions that work
-// at once, and what a look costs by the size of its page and a call by the size of the record.
-//   --addon FILE   this addon, not a release build
-//   --only NAMES   of sessions, page, record and neighbor only these, separated by commas
+// `npm run bench:scale` measures throughput, the slowest calls and the server's memory by the
+// number of busy sessions, the cost of a snapshot by the size of its page, and the cost of a call
+// by the size of the record.
+//   --addon FILE   measures this addon instead of a release build
+//   --only NAMES   measures only these: sessions, page, record, neighbor (comma-separated)
 import { parseArgs } from 'node:util'
 import { resolve } from 'node:path'
 import { StepFailed } from '../scripts/run.mjs'
@@ -9,19 +10,27 @@ import { FloorClient, work as bareWork } from './floor.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
 import { serverMemory } from './memory.mjs'
 import { NEIGHBOR_BOUND, neighborTimes } from './neighbor.mjs'
-import { atRest } from './rest.mjs'
+import { untilIdle } from './idle.mjs'
 import { findBrowser, recording } from './servers.mjs'
 import { serveSite } from './site.mjs'
 import { atLeast, judged } from './table.mjs'
 
 const SESSIONS = [1, 5, 10, 25, 50, 100]
-/** So often each number of them works, for so many milliseconds: a machine's own speed goes up and down between. */
+/**
+ * The number and length (ms) of the rounds for each number of sessions. Several rounds average the
+ * machine's speed.
+ */
 const ROUNDS = 4
 const WORK = 1500
-/** What the sessions do: of the calls, which by turns. A click is painted, what is only read is not. */
+/**
+ * The calls of each kind of work, by index, made in rotation. A click is painted, a read is not.
+ */
 const WORKS = { acting: [0, 1, 2], reading: [2] }
 const RECORDS = [0, 5000, 20_000]
-/** What acts must come to, by calls a second: with the most sessions, as a part of ten sessions and of the bare client. */
+/**
+ * The minimum throughput of actions with the most sessions, relative to ten sessions and to the
+ * bare client.
+ */
 const LEAST = { ofTen: 0.85, ofBare: 0.65 }
 
 await runScript(async () => {
@@ -50,13 +59,17 @@ function quantile(times, part) {
 }
 
 /**
- * Everyone of `workers` makes the calls of `work` by turns, as fast as they are answered; the milliseconds of each call.
- * @template Worker @param {Worker[]} workers @param {(worker: Worker, call: number) => Promise<unknown>} make @param {number[]} work
+ * Each worker makes the calls of `work` in rotation, without pauses. Returns the duration of each
+ * call (ms).
+ * @template Worker
+ * @param {Worker[]} workers
+ * @param {(worker: Worker, call: number) => Promise<unknown>} make
+ * @param {number[]} work
  */
 async function atWork(workers, make, work) {
   for (const first of [...work, ...work])
     await Promise.all(workers.map((worker) => make(worker, first)))
-  await atRest()
+  await untilIdle()
   const until = performance.now() + WORK
   /** @type {number[]} */
   const times = []
@@ -72,7 +85,12 @@ async function atWork(workers, make, work) {
   return times
 }
 
-/** What rounds of such work came to: calls a second, and milliseconds. @param {number[][]} rounds @returns {[number, string, string]} */
+/**
+ * Returns the throughput of all rounds in calls per second, the median and the 99th percentile
+ * (ms).
+ * @param {number[][]} rounds
+ * @returns {[number, string, string]}
+ */
 function throughput(rounds) {
   const times = rounds.flat()
   return [
@@ -94,9 +112,10 @@ function tell(widths, cells) {
 }
 
 /**
- * Some of a hundred sessions click, read and evaluate as fast as they are answered, or evaluate alone; in turns with them as many
- * of a hundred pages of a bare client, by the least that does the same. What is done in a page for the first time is not counted.
- * @param {import('./in-turns.mjs').Start} start @param {string} browser @param {string} url
+ * Some of a hundred sessions click, read and evaluate without pauses, or only evaluate, alternately
+ * with as many pages of a bare client that does the same work. The first call of each kind in a
+ * page is not counted.
+ * @param {import('./alternating.mjs').Start} start @param {string} browser @param {string} url
  */
 async function bySessions(start, browser, url) {
   const client = start(
@@ -183,14 +202,18 @@ async function bySessions(start, browser, url) {
   await Promise.all([client.close(), bare.close()])
 }
 
-/** What another session with 14 MB in IndexedDB adds to an evaluate. @param {import('./in-turns.mjs').Start} start @param {string} url */
+/**
+ * Measures what another session with 14 MB in IndexedDB adds to an evaluate.
+ * @param {import('./alternating.mjs').Start} start
+ * @param {string} url
+ */
 async function byNeighbor(start, url) {
   const [alone, ...others] = await neighborTimes(start, url)
   console.log(
     'evaluate beside a session with 14 MB in IndexedDB\n  the other session   median ms   99 in 100'
   )
   for (const { name, median, p99 } of [alone, ...others]) {
-    // Nobody waits for a session that writes megabytes all the time: the bound is for what most sessions do.
+    // The bound is for usual sessions, not for one that writes megabytes all the time.
     const bound = name === 'acts' ? NEIGHBOR_BOUND : undefined
     console.log(
       `  ${name.padEnd(20)}${median.toFixed(2).padStart(9)}${p99.toFixed(2).padStart(12)}   ${name === 'alone' ? '' : judged((p99 / alone.p99).toFixed(2), p99 / alone.p99, bound)}`
@@ -198,7 +221,7 @@ async function byNeighbor(start, url) {
   }
 }
 
-/** @param {import('./in-turns.mjs').Start} start @param {string} url */
+/** @param {import('./alternating.mjs').Start} start @param {string} url */
 async function byPage(start, url) {
   const client = start('none')
   await client.initialize()
@@ -229,7 +252,7 @@ async function byPage(start, url) {
   await client.close()
 }
 
-/** @param {import('./in-turns.mjs').Start} start @param {string} url */
+/** @param {import('./alternating.mjs').Start} start @param {string} url */
 async function byRecord(start, url) {
   const client = start('memory')
   await client.initialize()

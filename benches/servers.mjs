@@ -1,4 +1,4 @@
-// The servers that are compared, and how each is asked for the same thing.
+// The compared servers, and the calls that do the same work on each.
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,17 +8,21 @@ import { floor } from './floor.mjs'
 import { StdioClient } from './stdio-client.mjs'
 
 /**
- * One server: how it is started, and the tool and arguments that an action is there.
- * `prepare` looks at a page before it is worked on. `tellsChanges` where an action's answer shows what it changed, `isBare` where it is no server at all.
- * @typedef {{ name: string, title: string, start: () => StdioClient, createSession: (client: StdioClient) => Promise<unknown>,
- *   prepare?: (client: StdioClient) => Promise<unknown>, tellsChanges: boolean, isBare?: boolean, tools: Record<Action, (argument?: string) => [string, object]> }} Server
- * @typedef {'navigate' | 'click' | 'evaluate' | 'fill' | 'typeByKeys' | 'snapshot' | 'snapshotUncut' | 'screenshot'} Action
+ * A server: how it is started, and the tool and arguments of each action. `prepare` takes a
+ * snapshot before a page is used.
+ * `reportsChanges`: whether the result of an action says what it changed. `isBare`: whether it is a bare browser client.
+ * @typedef {{ name: string, title: string, start: () => StdioClient, createSession: (client:
+ *   StdioClient) => Promise<unknown>,
+ * prepare?: (client: StdioClient) => Promise<unknown>, reportsChanges: boolean, isBare?: boolean,
+ * tools: Record<Action, (argument?: string) => [string, object]> }} Server
+ * @typedef {'navigate' | 'click' | 'evaluate' | 'fill' | 'typeByKeys' | 'snapshot' |
+ *   'snapshotUncut' | 'screenshot'} Action
  */
 
-/** What is gone with this process. @type {string[]} */
+/** Folders that are removed when this process exits. @type {string[]} */
 const folders = []
 
-/** A file to record into, as Troupe does by itself, but not into the user's own; gone with this process. */
+/** Returns the path of a new record, which is removed when this process exits. */
 function record() {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'))
   if (folders.push(folder) === 1)
@@ -28,7 +32,7 @@ function record() {
   return join(folder, 'record.db')
 }
 
-/** Chromium refuses to run sandboxed as root. @param {string} browser */
+/** As root, Chromium's sandbox is not available. @param {string} browser */
 function browserFlags(browser) {
   return [
     '--headless',
@@ -38,7 +42,11 @@ function browserFlags(browser) {
   ]
 }
 
-/** Troupe alone, recording where it is told to. @param {{ browser: string, addon: string }} options @returns {import('./in-turns.mjs').Start} */
+/**
+ * Starts Troupe with a store.
+ * @param {{ browser: string, addon: string }} options
+ * @returns {import('./alternating.mjs').Start}
+ */
 export function recording({ browser, addon }) {
   const program = [process.execPath, join(ROOT, 'bin/troupe.js'), ...browserFlags(browser)]
   return (store, ...flags) =>
@@ -47,7 +55,10 @@ export function recording({ browser, addon }) {
     })
 }
 
-/** The peer itself, and the same behind Troupe, which records what is called. @param {{ browser: string, addon: string }} options */
+/**
+ * The peer, and the same behind Troupe (`--upstream`).
+ * @param {{ browser: string, addon: string }} options
+ */
 export function passing({ browser, addon }) {
   const peer = [
     process.execPath,
@@ -91,14 +102,14 @@ export function onFirefox(addon) {
 export function servers({ browser, addon, withFloor }) {
   const same = browserFlags(browser)
   const peer = [process.execPath, join(ROOT, 'node_modules/@playwright/mcp/cli.js'), ...same]
-  // The one with its defaults has its profile on disk; a second beside it would fight over that.
+  // Isolated, because the other one uses the default profile on disk.
   const peerFast = [...peer, '--isolated', '--timeout-settle', '0', '--snapshot-mode', 'none']
   return [
     {
       name: 'troupe',
       title: 'Troupe',
-      // The loader takes the release addon from there and leaves the quick one of the tests alone. A run takes longer than a
-      // session lives by itself.
+      // The loader takes the release addon from this path. A run takes longer than the default
+      // session timeout.
       start: () =>
         new StdioClient(
           [process.execPath, join(ROOT, 'bin/troupe.js'), ...same, '--session-timeout', '3600000'],
@@ -108,7 +119,7 @@ export function servers({ browser, addon, withFloor }) {
           }
         ),
       createSession: (client) => client.call('create_session', {}),
-      tellsChanges: true,
+      reportsChanges: true,
       tools: {
         navigate: (url) => ['navigate', { url }],
         click: () => ['click', { selector: '#count' }],
@@ -116,7 +127,7 @@ export function servers({ browser, addon, withFloor }) {
         fill: (value) => ['fill', { selector: '#name', value }],
         typeByKeys: (text) => ['type', { selector: '#name', text }],
         snapshot: () => ['snapshot', {}],
-        // By itself Troupe shows the first rows of a long table and how to see the rest; the peer shows all.
+        // By default, Troupe shows the first rows of a long table, and the peer shows all.
         snapshotUncut: () => ['snapshot', { selector: 'table', budget: 1_000_000 }],
         screenshot: () => ['screenshot', {}]
       }
@@ -128,9 +139,11 @@ export function servers({ browser, addon, withFloor }) {
 }
 
 /**
- * A server on a port: how it is started there, and how its clients ask for the same thing.
- * @typedef {{ name: string, title: string, command: (port: number) => string[], env: Record<string, string>, idle: [string, object],
- *   tools: { navigate: (url: string) => [string, object], click: () => [string, object], count: () => [string, object] } }} HttpSide
+ * A server on a port: how it is started, and the calls of its clients.
+ * @typedef {{ name: string, title: string, command: (port: number) => string[], env: Record<string,
+ *   string>, idle: [string, object],
+ * tools: { navigate: (url: string) => [string, object], click: () => [string, object], count: () =>
+ * [string, object] } }} HttpSide
  */
 
 /** @param {{ browser: string, addon: string }} options @returns {HttpSide[]} */
@@ -156,7 +169,7 @@ export function httpSides({ browser, addon }) {
         ]
       ],
       env: { NAPI_RS_NATIVE_LIBRARY_PATH: addon, TROUPE_AUTH_TOKEN: randomUUID() },
-      // Of what lives here it need ask nobody.
+      // Open sessions are listed without a request to the browser.
       idle: ['list_sessions', { state: 'active' }],
       tools: {
         navigate: (url) => ['navigate', { url }],
@@ -194,7 +207,7 @@ function playwright(name, title, command) {
     title,
     start: () => new StdioClient(command),
     createSession: async () => {},
-    tellsChanges: false,
+    reportsChanges: false,
     tools: {
       navigate: (url) => ['browser_navigate', { url }],
       click: () => ['browser_click', { element: 'Count', target: '#count' }],
@@ -216,7 +229,10 @@ function peerVersion() {
     .version
 }
 
-/** The headless shell if there is one, else what `TROUPE_BENCH_BROWSER` or the PATH names. */
+/**
+ * Returns the path of the browser: `TROUPE_BENCH_BROWSER`, the headless shell, or another Chromium
+ * on the PATH.
+ */
 export function findBrowser() {
   const given = process.env.TROUPE_BENCH_BROWSER
   const folders = (process.env.PATH ?? '').split(':')

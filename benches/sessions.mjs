@@ -1,4 +1,5 @@
-// What a new session with a page takes: from nothing, and from a context that was made ahead.
+// Measures a new session with a page: from nothing, and from a browser context that was created in
+// advance.
 
 /**
  * @param {(...flags: string[]) => import('./stdio-client.mjs').StdioClient} start Troupe
@@ -14,7 +15,7 @@ export async function sessionTimes(start, bare, rounds) {
     await bare?.initialize()
     for (const client of Object.values(servers)) {
       await client.initialize()
-      // The browser is there.
+      // Wait until the browser runs.
       await client.call('navigate', { url: 'about:blank' })
     }
     for (let round = 0; round <= rounds * 3; round++) {
@@ -31,7 +32,7 @@ export async function sessionTimes(start, bare, rounds) {
         keep('floor', begun)
         await close()
       }
-      // Until the next is made ahead: nothing tells of it.
+      // Wait until the next context is created, which no event reports.
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
   } finally {

@@ -1,5 +1,5 @@
-// The page that both servers work on: a button that counts, an input, a link; the same with 400 rows of a table, with
-// 3,000 links, as a small form, and with child frames, shadow hosts and elements without content.
+// The pages of the benchmarks: a counting button, an input and a link; the same with 400 table
+// rows, with 3,000 links, as a small form, and with child frames, shadow hosts and blank elements.
 import { createServer } from 'node:http'
 
 const page = (title, more = '') => `<!doctype html><html lang="en"><title>${title}</title>
@@ -29,7 +29,10 @@ const form = `<form>
 
 const frames = '<iframe src="/inner" width="60" height="40"></iframe>'.repeat(15)
 
-/** Twenty custom elements: with open shadow roots, or with closed ones. @param {'open' | 'closed'} mode */
+/**
+ * Twenty custom elements: with open shadow roots, or with closed ones.
+ * @param {'open' | 'closed'} mode
+ */
 const hosts = (mode) => `<script>
 customElements.define('x-item', class extends HTMLElement {
   connectedCallback() { this.attachShadow({ mode: '${mode}' }).innerHTML = '<button>Item</button>' }

@@ -1,16 +1,19 @@
-// A JSON-RPC client over stdio that does as little as it can, so that what is measured is the server: one line out, one
-// line in, no schema validation.
+// A minimal JSON-RPC client over stdio, so that the server is measured: one line out, one line in,
+// no schema validation.
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
-/** @typedef {{ content: { type: string, text?: string, data?: string }[], structuredContent?: any, isError?: boolean }} ToolResult */
+/**
+ * @typedef {{ content: { type: string, text?: string, data?: string }[], structuredContent?: any,
+ *   isError?: boolean }} ToolResult
+ */
 
 export class StdioClient {
   #child
   #nextId = 1
   /** @type {Map<number, { resolve: (message: any) => void, reject: (error: Error) => void }>} */
   #pending = new Map()
-  /** The end of what the server said on stderr, for the error that tells of its death. */
+  /** The end of the server's stderr, for the error if it exits. */
   #stderr = ''
 
   /** @param {string[]} command @param {Record<string, string>} [env] */
@@ -60,7 +63,7 @@ export class StdioClient {
     return result
   }
 
-  /** Ends the server as a client does, by closing its stdin, and waits until it is gone. */
+  /** Ends the server by closing its stdin, and waits until it has exited. */
   async close() {
     this.#child.stdin.end()
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), 10_000)
@@ -76,7 +79,7 @@ export class StdioClient {
   /** @param {any} message */
   #receive(message) {
     if (message.method) {
-      // Whatever the server asks (a ping, roots): it gets an answer and is not kept waiting.
+      // Responds to every request of the server (ping, roots).
       if (message.id !== undefined) this.#send({ id: message.id, result: {} })
       return
     }

@@ -1,5 +1,5 @@
-// What the structure of a page costs: child frames, shadow hosts, elements without content. Each is compared with the same
-// page without it, on the same server and in turns.
+// Measures what child frames, shadow hosts and blank elements cost: each page is compared with the
+// same page without them, on the same server, alternately.
 
 /** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
 
@@ -16,8 +16,9 @@ async function timed(work) {
 }
 
 /**
- * Ratios to the page without frames or hosts; the click beside blank elements in milliseconds.
- * @param {import('./in-turns.mjs').Start} start @param {string} url @param {number} rounds
+ * Returns ratios to the page without frames or hosts. The click beside blank elements is in
+ * milliseconds.
+ * @param {import('./alternating.mjs').Start} start @param {string} url @param {number} rounds
  */
 export async function structureCosts(start, url, rounds) {
   // With a record, each navigation also takes a snapshot.
@@ -29,7 +30,7 @@ export async function structureCosts(start, url, rounds) {
   const times = {}
   const add = (/** @type {string} */ name, /** @type {number} */ time) =>
     (times[name] ??= []).push(time)
-  // The first round warms the server and the browser up.
+  // The first round warms up the server and the browser.
   for (let round = 0; round <= rounds; round++) {
     for (const path of ['/', '/frames']) {
       await navigate(path)

@@ -1,7 +1,11 @@
 // The table of a run: medians, 95th percentiles and ratios.
 import { bold, green, red } from '../scripts/run.mjs'
 
-/** @param {import('./rows.mjs').Row[]} rows @param {import('./servers.mjs').Server[]} compared @param {import('./samples.mjs').Samples} samples */
+/**
+ * @param {import('./rows.mjs').Row[]} rows
+ * @param {import('./servers.mjs').Server[]} compared
+ * @param {import('./samples.mjs').Samples} samples
+ */
 export function table(rows, compared, samples) {
   const [ours, ...peers] = compared
   const head = [
@@ -50,7 +54,11 @@ function ratio(mine, theirs, bound) {
   return judged(text, value, bound)
 }
 
-/** Whether the ratio is as large as the project demands. @param {number} value @param {number} least */
+/**
+ * Formats the ratio and whether it reaches the minimum.
+ * @param {number} value
+ * @param {number} least
+ */
 export function atLeast(value, least) {
   return value >= least
     ? green(`${value.toFixed(2)} ≥ ${least} ok`)

@@ -1,10 +1,11 @@
-// What passing a call through costs: the same calls in turns, to @playwright/mcp itself and to one behind Troupe.
+// Measures what `--upstream` adds to a call: the same calls to @playwright/mcp, directly and behind
+// Troupe, alternately.
 /** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
 
 const CALLS = 400
 
 /**
- * Milliseconds that a call takes more at the median, and the slowest in a hundred.
+ * Returns what a call takes longer at the median and at the 99th percentile, in milliseconds.
  * @param {{ direct: () => StdioClient, through: () => StdioClient }} sides @param {string} page
  */
 export async function passingCosts({ direct, through }, page) {

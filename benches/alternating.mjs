@@ -1,11 +1,14 @@
-// The same calls, in turns, on two servers: what the second's way of doing them costs.
+// Makes the same calls on two servers alternately, and returns what the second one costs more.
 
 /** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
-/** Troupe alone, recording where it is told to. @typedef {(store: string, ...flags: string[]) => StdioClient} Start */
+/**
+ * Starts Troupe with a store.
+ * @typedef {(store: string, ...flags: string[]) => StdioClient} Start
+ */
 
 /** @param {StdioClient} one @param {StdioClient} other @param {string} page @param {number} calls
  * @param {(call: number) => readonly [string, object]} make */
-export async function inTurns(one, other, page, calls, make) {
+export async function alternate(one, other, page, calls, make) {
   const clients = [one, other]
   for (const client of clients) {
     await client.initialize()
@@ -14,7 +17,7 @@ export async function inTurns(one, other, page, calls, make) {
   }
   /** @type {number[][]} */
   const times = [[], []]
-  // The first ones warm them up.
+  // The first calls warm the servers up.
   for (let call = -calls / 10; call < calls; call++) {
     for (const which of call % 2 ? [0, 1] : [1, 0]) {
       const begun = performance.now()
@@ -24,8 +27,10 @@ export async function inTurns(one, other, page, calls, make) {
   }
   await Promise.all(clients.map((client) => client.close()))
   return {
-    /** What it takes with so large a share of the calls quicker: milliseconds more, and how many times as long.
-     * @param {number} share */
+    /**
+     * The difference at a quantile in milliseconds, and the ratio.
+     * @param {number} share the quantile, 0 to 1
+     */
     at: (share) => {
       const [first, second] = times.map(
         (list) => list.toSorted((a, b) => a - b)[Math.floor(list.length * share)]
@@ -35,28 +40,36 @@ export async function inTurns(one, other, page, calls, make) {
   }
 }
 
-/** How many times as long a click takes that tells its changes. @param {Start} start @param {string} page */
+/**
+ * Returns the ratio of a click with `changes` to one without.
+ * @param {Start} start
+ * @param {string} page
+ */
 export async function changesCost(start, page) {
   const click = /** @type {const} */ (['click', { selector: '#count' }])
-  const told = await inTurns(
+  const compared = await alternate(
     start('none', '--after-action', 'none'),
     start('none'),
     page,
     100,
     () => click
   )
-  return told.at(0.5).times
+  return compared.at(0.5).times
 }
 
-/** What it adds to a navigation that connections lead through the gate. @param {Start} start @param {string} page */
-export async function gateCost(start, page) {
+/**
+ * Returns what the egress proxy adds to a navigation, in milliseconds.
+ * @param {Start} start
+ * @param {string} page
+ */
+export async function proxyCost(start, page) {
   const navigate = /** @type {const} */ (['navigate', { url: page }])
-  const led = await inTurns(
+  const compared = await alternate(
     start('none', '--allow-private-network'),
     start('none'),
     page,
     40,
     () => navigate
   )
-  return led.at(0.5).more
+  return compared.at(0.5).more
 }

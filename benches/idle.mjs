@@ -1,26 +1,26 @@
-// Waits for a machine at rest: what one server leaves behind (a browser that ends, a page's first frames) must not be
-// measured with the next.
+// Waits until the machine is idle, so that work of the previous server (a browser that exits, a
+// page's first frames) is not measured with the next one.
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const WINDOW = 50
-/** Of all processors' time in a window, the most that others may work. */
-const MOST_WORK = 0.1
-/** One that never rests is measured as it is. */
+/** The maximum load of all processors in a window, 0 to 1. */
+const MAX_LOAD = 0.1
+/** After this time (ms), the machine is measured although it is busy. */
 const PATIENCE = 3000
 
-/** Linux tells how much its processors have worked; elsewhere it is a short pause. */
-export async function atRest() {
+/** Waits until the load is low (Linux), or for one window on other systems. */
+export async function untilIdle() {
   const until = performance.now() + PATIENCE
   for (let before = processors(); performance.now() < until;) {
     await sleep(WINDOW)
     const now = processors()
-    if (!before || !now || now.worked - before.worked <= MOST_WORK * (now.all - before.all)) return
+    if (!before || !now || now.worked - before.worked <= MAX_LOAD * (now.all - before.all)) return
     before = now
   }
 }
 
-/** In ticks since the start of the machine. */
+/** Returns the processors' ticks since the machine started. */
 function processors() {
   try {
     const [user, nice, system, idle, waiting, interrupts, softly, stolen] = readFileSync(
