@@ -20,7 +20,7 @@ export const GROUPS = {
 
 export const SEEDS = ['1', '2', '3']
 
-/** Seeds of kinds with an episode that no policy could solve. @type {Record<string, string[]>} */
+/** Seeds of kinds with an episode that cannot be solved, or not on a slow machine. @type {Record<string, string[]>} */
 export const OTHER_SEEDS = {
   // With seed 2, two messages have the sender that the task names, and the page accepts one of them.
   'email-inbox-forward': ['1', '3', '4'],
@@ -28,7 +28,13 @@ export const OTHER_SEEDS = {
   // With seed 1, the wanted item is selected from the start, and the menu ignores a click on it.
   'click-pie-nodelay': ['2', '3', '4'],
   // With seed 2, the opponent blocks every line.
-  'tic-tac-toe': ['1', '3', '4']
+  'tic-tac-toe': ['1', '3', '4'],
+  // With these, the time between two clicks may be wrong by 450 ms, not by 150 ms.
+  'button-delay': ['2', '3', '6'],
+  // With these, the price stays below the limit for seconds.
+  'stock-market': ['1', '7', '18'],
+  // With these, the sequence is the shortest one.
+  'simon-says': ['1', '5', '7']
 }
 
 /** @param {string} kind */

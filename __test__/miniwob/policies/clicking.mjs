@@ -206,7 +206,8 @@ async function buyBelow(agent) {
   for (let tries = 0; tries < 2000; tries++) {
     const text = await agent.act('get_text', { selector: '#stock-price' })
     const price = Number(/\$([\d.]+)/.exec(JSON.stringify(text))?.[1])
-    if (price < limit) return agent.click(buy)
+    // The price changes ten times a second, and may rise before the click.
+    if (price < limit - 1) return agent.click(buy)
   }
 }
 

@@ -27,7 +27,8 @@ function understand(utterance, senders) {
 async function handleMail(agent) {
   const inbox = await agent.see()
   const mails = inbox.lines.filter(
-    ({ role, ref }, index) => role === 'generic' && ref && inbox.lines[index + 1]?.depth > 0
+    ({ role, ref, depth }, index) =>
+      role === 'generic' && ref && inbox.lines[index + 1]?.depth > depth
   )
   const senders = mails.map((mail) => inbox.after(mail).lines[0].text)
   const { action, by, to, message } = understand(agent.utterance, senders)

@@ -53,7 +53,12 @@ const logIn = thenSubmit((agent, view) => {
   ])
 })
 
-const readText = enter((_agent, view) => view.lines[1].text)
+/** All text between the task and the field: letters may be elements of their own. */
+const readText = enter((_agent, view) => {
+  const field = view.lines.findIndex(({ role }) => role === 'textbox')
+  const lines = view.lines.slice(1, field)
+  return lines.map(({ text }) => text).join('')
+})
 
 const findWord = enter((agent, view) => {
   const words = view.get('paragraph').text.split(/\s+/)

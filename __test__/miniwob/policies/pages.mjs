@@ -47,7 +47,7 @@ const CONTROLS = { Reply: '.reply', Retweet: '.retweet', Like: '.like', Share: '
  */
 async function clickIcon(agent, icon) {
   await agent.hover(icon)
-  await agent.act('wait_for', { time: 50 })
+  await agent.act('wait_for', { time: 100 })
   await agent.click(icon)
 }
 
