@@ -81,6 +81,7 @@ const ACYCLIC: &[&str] = &[
     "engine/chromium/page",
     "engine/connection",
     "engine/install",
+    "engine/network_policy",
     "node",
     "policy",
     "transport",

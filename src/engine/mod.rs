@@ -37,7 +37,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::console::{ConsoleLevel, ConsoleMessage};
 use self::{
     network::{Cookie, NetworkRules, RequestEvent},
-    network_policy::Gate,
+    network_policy::NetworkPolicy,
 };
 use crate::{
     config::{BrowserKind, Config, ContextConfig, Viewport},
@@ -369,7 +369,7 @@ pub struct ContextOptions {
     /// Runs in the isolated world of each document before the page's own scripts.
     pub prelude: &'static str,
     /// Asked where its pages may go; `None`: wherever they like.
-    pub gate: Option<Arc<dyn Gate>>,
+    pub network_policy: Option<Arc<dyn NetworkPolicy>>,
 }
 
 impl ContextOptions {
@@ -384,7 +384,7 @@ impl ContextOptions {
                 )
             })?);
         }
-        Ok(Self { config, init_scripts, prelude, gate: None })
+        Ok(Self { config, init_scripts, prelude, network_policy: None })
     }
 }
 
@@ -448,7 +448,7 @@ pub trait Page: Send + Sync {
     fn main_frame(&self) -> FrameId;
     fn capabilities(&self) -> Capabilities;
     /// Has each request of its context put to the gate, where there is one, from now on.
-    async fn stop_requests(&self) {}
+    async fn intercept_requests(&self) {}
     /// Answers when the new document is committed, or the attempt is over.
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart>;
     /// As [`Self::navigate`], in place of the present entry of its history: where a browser cannot forget entries.

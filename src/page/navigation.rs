@@ -122,7 +122,7 @@ impl Page {
         timeout: Duration,
     ) -> Result<Navigation> {
         if let Some(gate) = &self.gate {
-            gate.ask(url, || self.engine.stop_requests()).await;
+            gate.ask(url, || self.engine.intercept_requests()).await;
         }
         let going =
             async |mark| self.go(url, until, mark, self.engine.navigate(url.as_str())).await;

@@ -3,7 +3,7 @@
 //!
 //! A private host is reachable for a client that navigates to it, and then for the pages of that host. All ports of
 //! this machine count as one host. As long as a session has visited private hosts only, checking its connections is
-//! enough. Once it has visited public hosts too, each request is checked by [`Gate::admits`], which knows the
+//! enough. Once it has visited public hosts too, each request is checked by [`Gate::allows_request`], which knows the
 //! initiating page.
 
 use std::{
@@ -19,7 +19,7 @@ use crate::{
     config::Config,
     engine::{
         self,
-        network_policy::{Asker, Resolver, Wanted},
+        network_policy::{ConnectionRequest, Initiator, Resolver},
     },
     policy::{
         addresses::{Space, is_local_name, space},
@@ -203,11 +203,11 @@ fn text(host: &url::Host<String>) -> String {
 }
 
 fn place(host: &str, port: u16) -> String {
-    Wanted { host: host.to_owned(), port, asked: false }.place()
+    ConnectionRequest { host: host.to_owned(), port, by_client: false }.authority()
 }
 
-impl engine::network_policy::Gate for Gate {
-    fn wants(&self, name: &str, port: u16) -> Option<Wanted> {
+impl engine::network_policy::NetworkPolicy for Gate {
+    fn check_host(&self, name: &str, port: u16) -> Option<ConnectionRequest> {
         let Some(host) = host(name) else {
             tracing::warn!(name, port, "blocked: this is no host");
             return None;
@@ -217,15 +217,15 @@ impl engine::network_policy::Gate for Gate {
             self.refuse(place(&name, port), rule);
             return None;
         }
-        let asked = self.state().has_asked_for(&name);
-        Some(Wanted { host: name, port, asked })
+        let by_client = self.state().has_asked_for(&name);
+        Some(ConnectionRequest { host: name, port, by_client })
     }
 
-    fn addresses(&self, wanted: &Wanted, found: Vec<IpAddr>) -> Vec<IpAddr> {
+    fn allowed_addresses(&self, wanted: &ConnectionRequest, found: Vec<IpAddr>) -> Vec<IpAddr> {
         let mut refused = None;
         let admitted: Vec<IpAddr> = found
             .into_iter()
-            .filter(|address| match self.rules.address(*address, wanted.asked) {
+            .filter(|address| match self.rules.address(*address, wanted.by_client) {
                 Ok(()) => true,
                 Err(rule) => {
                     refused = Some(rule);
@@ -234,38 +234,38 @@ impl engine::network_policy::Gate for Gate {
             })
             .collect();
         match refused {
-            Some(rule) if admitted.is_empty() => self.refuse(wanted.place(), rule),
-            refused => self.state().note_partial(wanted.place(), refused),
+            Some(rule) if admitted.is_empty() => self.refuse(wanted.authority(), rule),
+            refused => self.state().note_partial(wanted.authority(), refused),
         }
         if admitted.iter().any(|address| space(*address) == Space::Public) {
-            self.goes_abroad();
+            self.record_proxied_connection();
         }
         admitted
     }
 
-    fn goes_abroad(&self) {
+    fn record_proxied_connection(&self) {
         self.state().abroad = true;
     }
 
-    fn is_mixed(&self) -> bool {
+    fn must_check_requests(&self) -> bool {
         let state = self.state();
         !self.rules.allow_private() && state.abroad && !state.asked.is_empty()
     }
 
-    fn is_asked(&self, of: &str) -> bool {
+    fn is_requested_by_client(&self, of: &str) -> bool {
         // A blob is of the origin that has made it.
         let of = Url::parse(of.strip_prefix("blob:").unwrap_or(of)).ok();
         let host = of.and_then(|of| host_of(&of));
         host.is_some_and(|host| self.state().has_asked_for(&text(&host)))
     }
 
-    fn admits(&self, asker: Asker<'_>, to: &str) -> bool {
+    fn allows_request(&self, initiator: Initiator<'_>, to: &str) -> bool {
         // Hosts that are not private are checked when they are connected to.
-        let admitted = !self.is_asked(to)
-            || match asker {
-                Asker::Client => true,
-                Asker::Document(from) => self.is_asked(from),
-                Asker::Unknown => false,
+        let admitted = !self.is_requested_by_client(to)
+            || match initiator {
+                Initiator::Client => true,
+                Initiator::Document(from) => self.is_requested_by_client(from),
+                Initiator::Unknown => false,
             };
         if !admitted
             && let Ok(url) = Url::parse(to)
@@ -277,8 +277,8 @@ impl engine::network_policy::Gate for Gate {
         admitted
     }
 
-    fn failed(&self, wanted: &Wanted, reason: &'static str) {
-        let place = wanted.place();
+    fn record_failure(&self, wanted: &ConnectionRequest, reason: &'static str) {
+        let place = wanted.authority();
         let refused = self
             .state()
             .partial
@@ -303,16 +303,16 @@ impl engine::network_policy::Gate for Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::network_policy::Gate as _;
+    use crate::engine::network_policy::NetworkPolicy as _;
 
     fn gate() -> Gate {
         Gate::new(&Config::default()).unwrap()
     }
 
     fn goes(gate: &Gate, host: &str) -> bool {
-        let Some(wanted) = gate.wants(host, 80) else { return false };
+        let Some(wanted) = gate.check_host(host, 80) else { return false };
         let address = wanted.host.parse().unwrap_or([127, 0, 0, 1].into());
-        !gate.addresses(&wanted, vec![address]).is_empty()
+        !gate.allowed_addresses(&wanted, vec![address]).is_empty()
     }
 
     async fn ask(gate: &Gate, url: &str) {
@@ -344,14 +344,14 @@ mod tests {
     async fn a_name_that_was_public_when_it_was_asked_for_stays_so() {
         let gate = gate();
         ask(&gate, "http://203.0.113.7/").await;
-        let wanted = gate.wants("203.0.113.7", 80).unwrap();
-        assert!(!wanted.asked);
+        let wanted = gate.check_host("203.0.113.7", 80).unwrap();
+        assert!(!wanted.by_client);
         assert_eq!(
-            gate.addresses(&wanted, vec!["192.168.0.1".parse().unwrap()]),
+            gate.allowed_addresses(&wanted, vec!["192.168.0.1".parse().unwrap()]),
             Vec::<IpAddr>::new()
         );
         let both = vec!["192.168.0.1".parse().unwrap(), "203.0.113.7".parse().unwrap()];
-        assert_eq!(gate.addresses(&wanted, both.clone()), both[1..]);
+        assert_eq!(gate.allowed_addresses(&wanted, both.clone()), both[1..]);
     }
 
     #[tokio::test]
@@ -360,17 +360,17 @@ mod tests {
         config.security.allow_private_network = true;
         config.security.blocked_domains = vec!["127.0.0.1".to_owned()];
         let gate = Gate::new(&config).unwrap();
-        let wanted = gate.wants("localhost", 80).unwrap();
+        let wanted = gate.check_host("localhost", 80).unwrap();
         let both: Vec<IpAddr> = vec!["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()];
-        assert_eq!(gate.addresses(&wanted, both.clone()), both[1..]);
-        gate.failed(&wanted, "net::ERR_CONNECTION_REFUSED");
+        assert_eq!(gate.allowed_addresses(&wanted, both.clone()), both[1..]);
+        gate.record_failure(&wanted, "net::ERR_CONNECTION_REFUSED");
         let Some(Outcome::Refused(rule)) = gate.outcome("http://localhost/") else {
             panic!("blocked")
         };
         assert_eq!(rule.name(), "blockedDomains");
         // Once the name has no blocked address any more, failures are the server's.
-        assert_eq!(gate.addresses(&wanted, both[1..].to_vec()), both[1..]);
-        gate.failed(&wanted, "net::ERR_CONNECTION_REFUSED");
+        assert_eq!(gate.allowed_addresses(&wanted, both[1..].to_vec()), both[1..]);
+        gate.record_failure(&wanted, "net::ERR_CONNECTION_REFUSED");
         assert_eq!(
             gate.outcome("http://localhost/"),
             Some(Outcome::Failed("net::ERR_CONNECTION_REFUSED"))
@@ -397,19 +397,22 @@ mod tests {
     async fn where_both_are_there_it_counts_who_asks() {
         let gate = gate();
         ask(&gate, "http://localhost:3000/").await;
-        assert!(!gate.is_mixed());
-        gate.goes_abroad();
-        assert!(gate.is_mixed());
+        assert!(!gate.must_check_requests());
+        gate.record_proxied_connection();
+        assert!(gate.must_check_requests());
         let to = "http://127.0.0.1:3000/x";
-        assert!(gate.admits(Asker::Client, to));
-        assert!(gate.admits(Asker::Document("http://localhost:8080/"), to));
-        assert!(!gate.admits(Asker::Document("https://public.example/"), to));
-        assert!(!gate.admits(Asker::Document("http://127.0.0.1.public.example/"), to));
-        assert!(!gate.admits(Asker::Document("about:blank"), to));
-        assert!(!gate.admits(Asker::Document("blob:https://public.example/1"), to));
-        assert!(gate.admits(Asker::Document("blob:http://localhost:8080/1"), to));
-        assert!(!gate.admits(Asker::Unknown, to));
-        assert!(gate.admits(Asker::Document("https://public.example/"), "https://other.example/"));
+        assert!(gate.allows_request(Initiator::Client, to));
+        assert!(gate.allows_request(Initiator::Document("http://localhost:8080/"), to));
+        assert!(!gate.allows_request(Initiator::Document("https://public.example/"), to));
+        assert!(!gate.allows_request(Initiator::Document("http://127.0.0.1.public.example/"), to));
+        assert!(!gate.allows_request(Initiator::Document("about:blank"), to));
+        assert!(!gate.allows_request(Initiator::Document("blob:https://public.example/1"), to));
+        assert!(gate.allows_request(Initiator::Document("blob:http://localhost:8080/1"), to));
+        assert!(!gate.allows_request(Initiator::Unknown, to));
+        assert!(gate.allows_request(
+            Initiator::Document("https://public.example/"),
+            "https://other.example/"
+        ));
         let Some(Outcome::Refused(rule)) = gate.outcome(to) else { panic!("it is remembered") };
         assert_eq!(rule.name(), "privateNetwork");
     }
@@ -417,13 +420,15 @@ mod tests {
     #[tokio::test]
     async fn requests_are_stopped_before_a_private_place_is_granted_to_a_session_that_was_abroad() {
         let gate = gate();
-        gate.goes_abroad();
+        gate.record_proxied_connection();
         let granted = Mutex::new(None);
         let stop = || -> BoxFuture<'_, ()> {
-            Box::pin(async { *granted.lock() = Some(gate.wants("127.0.0.1", 80).unwrap().asked) })
+            Box::pin(async {
+                *granted.lock() = Some(gate.check_host("127.0.0.1", 80).unwrap().by_client)
+            })
         };
         gate.ask(&Url::parse("http://127.0.0.1/").unwrap(), stop).await;
         assert_eq!(*granted.lock(), Some(false));
-        assert!(gate.wants("127.0.0.1", 80).unwrap().asked);
+        assert!(gate.check_host("127.0.0.1", 80).unwrap().by_client);
     }
 }

@@ -45,7 +45,7 @@ use crate::{
         arrivals::Arrivals,
         connection::{Listener, read_json},
         network::{Cookie, NetworkRules},
-        network_policy::{Gateway, WayOut},
+        network_policy::{Egress, Gateway},
         process::{Ending, Stderr},
     },
 };
@@ -225,12 +225,12 @@ impl Browser for ChromiumBrowser {
     ) -> EngineResult<Arc<dyn Context>> {
         let shared = &self.shared;
         let own = shared.config.user_data_dir.is_some();
-        let way_out = WayOut::of_context(options, shared.gateway.as_ref(), own).await?;
+        let egress = Egress::of_context(options, shared.gateway.as_ref(), own).await?;
         let id: Option<Arc<str>> = if own {
             None
         } else {
-            let (proxy_server, proxy_bypass_list) = match &way_out {
-                Some(WayOut { gateway, .. }) => {
+            let (proxy_server, proxy_bypass_list) = match &egress {
+                Some(Egress { gateway, .. }) => {
                     (Some(gateway.url()), Some(launch::NO_BYPASS.to_owned()))
                 }
                 None => (options.config.proxy_server.clone(), options.config.proxy_bypass.clone()),
@@ -260,7 +260,7 @@ impl Browser for ChromiumBrowser {
             grant.browser_context_id = id.as_deref().map(|id| id.to_owned().into());
             shared.link.run(grant).await?;
         }
-        let network = ContextNetwork::new(way_out);
+        let network = ContextNetwork::new(egress);
         let context =
             Arc::new(ContextShared { options: Mutex::new(options.clone()), observer, network });
         shared.targets().contexts.insert(id.clone().unwrap_or_default(), context.clone());

@@ -12,7 +12,7 @@ use super::super::{
     EngineError, EngineResult,
     connection::Wire,
     install,
-    network_policy::{Gateway, WayOut},
+    network_policy::{Egress, Gateway},
     process::{self, Ending, Folder, Running, Stderr},
 };
 #[cfg(any(windows, feature = "testing"))]
@@ -126,7 +126,7 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
     let connection = Connection::of_this_system();
     let mut arguments = arguments(config, headless, found.is_headless_shell, folder.path());
     arguments.insert(0, connection.switch().to_owned());
-    let gateway = WayOut::of_browser(config).await?;
+    let gateway = Egress::of_browser(config).await?;
     if let Some(gateway) = &gateway {
         arguments.extend(ONE_WAY_OUT.iter().map(|argument| (*argument).to_owned()));
         arguments.push(format!("--proxy-server={}", gateway.url()));

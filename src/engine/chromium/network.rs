@@ -41,7 +41,10 @@ use crate::{
         EngineResult, FrameId, PageEvent,
         connection::Sent,
         network::{Mock, NetworkRules, RequestEvent, ResourceType, Throttling},
-        network_policy::{Kind, Passed, Stopped, Stops, WayOut, Whose},
+        network_policy::{
+            Egress, InterceptedRequest, Redirects, RequestInitiator, RequestInterceptor,
+            RequestTarget,
+        },
     },
     offload,
 };
@@ -59,14 +62,14 @@ const NEVER: f64 = 86_400_000.0;
 
 pub(super) struct ContextNetwork {
     state: Mutex<State>,
-    way_out: Option<WayOut>,
+    egress: Option<Egress>,
 }
 
 #[derive(Default)]
 struct State {
     rules: NetworkRules,
-    /// Whether each request is put to the gate.
-    gated: bool,
+    /// Whether each request is put to the policy.
+    intercepts_all: bool,
     members: HashMap<Arc<str>, Member>,
     pages: Vec<Weak<ChromiumPage>>,
     kinds: HashMap<Arc<str>, ResourceType>,
@@ -74,7 +77,7 @@ struct State {
     kept: VecDeque<Arc<str>>,
     /// Who waits for the type of a request.
     waiting: HashMap<Arc<str>, oneshot::Sender<ResourceType>>,
-    passed: Passed,
+    redirects: Redirects,
 }
 
 /// A session that the rules hold in.
@@ -120,22 +123,26 @@ pub(super) struct Paused {
 
 impl Paused {
     /// As far as it tells whose it is, in the page whose main frame is `main`.
-    pub fn stopped(&self, main: &FrameId) -> Stopped<'_> {
-        let kind = match self.resource_type.as_str() {
-            "Document" if self.frame_id.as_ref() == Some(main) => Kind::Page,
-            "Document" => Kind::Frame,
-            _ => Kind::Other,
+    pub fn stopped(&self, main: &FrameId) -> InterceptedRequest<'_> {
+        let target = match self.resource_type.as_str() {
+            "Document" if self.frame_id.as_ref() == Some(main) => RequestTarget::MainFrame,
+            "Document" => RequestTarget::Subframe,
+            _ => RequestTarget::Other,
         };
-        Stopped { url: &self.request.url, kind, referrer: self.request.header("referer") }
+        InterceptedRequest {
+            url: &self.request.url,
+            target,
+            referrer: self.request.header("referer"),
+        }
     }
 }
 
 #[async_trait]
-impl Stops for ContextNetwork {
-    async fn stop_requests(&self) {
+impl RequestInterceptor for ContextNetwork {
+    async fn intercept_requests(&self) {
         let answers: Vec<Sent> = {
             let mut state = self.state();
-            state.gated = true;
+            state.intercepts_all = true;
             let asked = state.members.values().filter_map(|member| match &member.worker {
                 Some(worker) if !self.may_run(worker) => worker.end(&member.link).ok(),
                 Some(Worker { shared: true, .. }) => None,
@@ -149,19 +156,19 @@ impl Stops for ContextNetwork {
 }
 
 impl ContextNetwork {
-    pub fn new(way_out: Option<WayOut>) -> Arc<Self> {
-        let network = Arc::new(Self { state: Mutex::default(), way_out });
-        if let Some(WayOut { gateway, .. }) = &network.way_out {
-            let stops: Weak<Self> = Arc::downgrade(&network);
-            gateway.stopped_by(stops);
+    pub fn new(egress: Option<Egress>) -> Arc<Self> {
+        let network = Arc::new(Self { state: Mutex::default(), egress });
+        if let Some(Egress { gateway, .. }) = &network.egress {
+            let interceptor: Weak<Self> = Arc::downgrade(&network);
+            gateway.set_interceptor(interceptor);
         }
         network
     }
 
-    /// Has each request put to the gate.
-    pub async fn stop_requests(&self) {
-        if let Some(WayOut { gateway, .. }) = &self.way_out {
-            gateway.stop_requests().await;
+    /// Has each request put to the policy.
+    pub async fn intercept_requests(&self) {
+        if let Some(Egress { gateway, .. }) = &self.egress {
+            gateway.intercept_requests().await;
         }
     }
 
@@ -174,11 +181,11 @@ impl ContextNetwork {
         let answers: Vec<Sent> = {
             let mut state = self.state();
             let former = std::mem::replace(&mut state.rules, rules);
-            let State { rules, gated, members, .. } = &*state;
+            let State { rules, intercepts_all, members, .. } = &*state;
             // Closed targets need no rules.
             members
                 .values()
-                .filter_map(|member| apply(member, *gated, &former, rules).ok())
+                .filter_map(|member| apply(member, *intercepts_all, &former, rules).ok())
                 .flatten()
                 .collect()
         };
@@ -189,7 +196,7 @@ impl ContextNetwork {
     /// Whether a worker may run once requests are put to the gate: those of a worker that many pages share do not
     /// reliably come by, so only private places have some then.
     fn may_run(&self, worker: &Worker) -> bool {
-        self.way_out.as_ref().is_none_or(|way_out| way_out.gate.is_asked(&worker.url))
+        self.egress.as_ref().is_none_or(|egress| egress.policy.is_requested_by_client(&worker.url))
     }
 
     /// Takes in a session that waits to be let run: the rules are written before anything else happens in it. False
@@ -200,7 +207,7 @@ impl ContextNetwork {
         let member = Member { link: link.clone(), worker };
         let mut state = self.state();
         if let Some(worker) =
-            member.worker.as_ref().filter(|worker| state.gated && !self.may_run(worker))
+            member.worker.as_ref().filter(|worker| state.intercepts_all && !self.may_run(worker))
         {
             tracing::warn!(
                 script = worker.url,
@@ -210,10 +217,10 @@ impl ContextNetwork {
             return false;
         }
         // It is gone again where this fails.
-        if always_stops || state.gated {
+        if always_stops || state.intercepts_all {
             drop(link.post(EnableParams::default()));
         }
-        drop(apply(&member, state.gated, &NetworkRules::default(), &state.rules));
+        drop(apply(&member, state.intercepts_all, &NetworkRules::default(), &state.rules));
         state.members.insert(session, member);
         true
     }
@@ -269,7 +276,7 @@ impl ContextNetwork {
         self: &Arc<Self>,
         link: &Link,
         params: &RawValue,
-        whose: impl FnOnce(&Paused) -> Whose,
+        initiator: impl FnOnce(&Paused) -> RequestInitiator,
         tell: impl Fn(RequestEvent),
     ) {
         let Some(paused) = parse::<Paused>("Fetch.requestPaused", params) else { return };
@@ -283,14 +290,14 @@ impl ContextNetwork {
             drop(offload::in_place(mock.body.len(), || link.post(fulfil(&paused, &mock))));
             return;
         }
-        if state.gated
-            && let Some(WayOut { gate, .. }) = &self.way_out
+        if state.intercepts_all
+            && let Some(Egress { policy, .. }) = &self.egress
         {
-            let former = id.as_ref().and_then(|id| state.passed.note(id, &paused.request.url));
+            let former = id.as_ref().and_then(|id| state.redirects.record(id, &paused.request.url));
             drop(state);
             // The initiator of a redirect is the server that redirects, not the initiator of the first request.
-            let whose = former.map_or_else(|| whose(&paused), Whose::Documents);
-            if !whose.may(&**gate, &paused.request.url, || self.places()) {
+            let initiator = former.map_or_else(|| initiator(&paused), RequestInitiator::Document);
+            if !initiator.is_allowed(&**policy, &paused.request.url, || self.places()) {
                 return finish(link, paused, true);
             }
             state = self.state();
@@ -357,7 +364,7 @@ fn finish(link: &Link, paused: Paused, blocked: bool) {
 #[expect(deprecated, reason = "see its import")]
 fn apply(
     member: &Member,
-    gated: bool,
+    intercepts_all: bool,
     former: &NetworkRules,
     rules: &NetworkRules,
 ) -> EngineResult<Vec<Sent>> {
@@ -366,7 +373,7 @@ fn apply(
         !rules.mocks.is_empty() || rules.blocked.iter().any(|kind| *kind != ResourceType::WebSocket)
     };
     if stops(rules) != stops(former) {
-        if member.always_stops() || gated {
+        if member.always_stops() || intercepts_all {
             // As it is.
         } else if stops(rules) {
             batch.add(EnableParams::default())?;

@@ -23,7 +23,7 @@ use crate::engine::{
     EngineResult, PageEvent,
     connection::Listener,
     network::{RequestEvent, WorkerKind},
-    network_policy::Whose,
+    network_policy::RequestInitiator,
 };
 
 /// What kind of worker CDP's target type is.
@@ -125,8 +125,8 @@ impl Listener for WorkerListener {
     fn event(&self, method: &str, params: &RawValue) {
         match method {
             "Fetch.requestPaused" => {
-                let whose = |_: &Paused| Whose::Documents(self.url.clone());
-                self.network.paused(&self.link, params, whose, |event| {
+                let initiator = |_: &Paused| RequestInitiator::Document(self.url.clone());
+                self.network.paused(&self.link, params, initiator, |event| {
                     self.tell(PageEvent::Request(event))
                 });
             }

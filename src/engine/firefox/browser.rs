@@ -23,7 +23,7 @@ use crate::{
     config::{Config, display_present},
     engine::{
         Browser, Context, ContextObserver, ContextOptions, EngineError, EngineResult,
-        network_policy::{Gateway, WayOut},
+        network_policy::{Egress, Gateway},
         process::{self, Ending},
     },
 };
@@ -155,11 +155,11 @@ impl Browser for FirefoxBrowser {
         let shared = &self.shared;
         let bidi = &shared.bidi;
         let own = self.config.user_data_dir.is_some();
-        let way_out = WayOut::of_context(options, self.gateway.as_ref(), own).await?;
+        let egress = Egress::of_context(options, self.gateway.as_ref(), own).await?;
         let id = if own {
             DEFAULT.into()
         } else {
-            let gateway = way_out.as_ref().map(|way_out| &*way_out.gateway);
+            let gateway = egress.as_ref().map(|egress| &*egress.gateway);
             let params = emulation::user_context(&options.config, gateway)?;
             bidi.call::<CreatedContext>("browser.createUserContext", params).await?.user_context
         };
@@ -185,7 +185,7 @@ impl Browser for FirefoxBrowser {
         for sent in [downloads, prelude] {
             sent.raw().await.map_err(super::meaning)?;
         }
-        let network = ContextNetwork::new(bidi.clone(), &shared.intercept, way_out);
+        let network = ContextNetwork::new(bidi.clone(), &shared.intercept, egress);
         let tabs: Arc<Tabs> = Arc::default();
         shared.add_context(
             &id,

@@ -11,7 +11,7 @@ use crate::{
         EngineError, EngineResult,
         connection::Wire,
         install,
-        network_policy::{Gateway, WayOut},
+        network_policy::{Egress, Gateway},
         process::{self, Ending, Folder, Running, Stderr},
     },
 };
@@ -73,7 +73,7 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
     }
     let found = install::find(config.browser, headless, config)
         .map_err(|error| failed(error.to_string(), error.suggestion().map(str::to_owned)))?;
-    let gateway = WayOut::of_browser(config).await?;
+    let gateway = Egress::of_browser(config).await?;
     let settings = preferences::user_js(config, gateway.as_ref().map(|gateway| gateway.port()))
         .map_err(|value| EngineError::UnknownSetting { name: "permission", value })?;
     let no_folder =

@@ -22,7 +22,9 @@ use crate::{
     engine::{
         EngineResult,
         network::{Mock, NetworkRules, RequestEvent, Throttling},
-        network_policy::{Asker, Gate, Passed, Stops, WayOut, Whose},
+        network_policy::{
+            Egress, Initiator, NetworkPolicy, Redirects, RequestInitiator, RequestInterceptor,
+        },
     },
     offload,
 };
@@ -38,10 +40,10 @@ pub(super) struct Intercept {
 /// The rules of one context.
 pub(super) struct ContextNetwork {
     rules: Mutex<NetworkRules>,
-    way_out: Option<WayOut>,
-    /// Whether each request is put to the gate.
+    egress: Option<Egress>,
+    /// Whether each request is put to the policy.
     gated: AtomicBool,
-    passed: Mutex<Passed>,
+    redirects: Mutex<Redirects>,
     pages: Mutex<Vec<Weak<FirefoxPage>>>,
     bidi: Bidi,
     intercept: Arc<Intercept>,
@@ -49,11 +51,11 @@ pub(super) struct ContextNetwork {
 }
 
 #[async_trait]
-impl Stops for ContextNetwork {
-    async fn stop_requests(&self) {
+impl RequestInterceptor for ContextNetwork {
+    async fn intercept_requests(&self) {
         self.gated.store(true, Ordering::Release);
         if let Err(error) = self.intercept.update(&self.bidi).await {
-            tracing::warn!(%error, "requests cannot be put to the gate");
+            tracing::warn!(%error, "cannot intercept requests");
         }
     }
 }
@@ -69,39 +71,39 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl ContextNetwork {
     /// One whose requests are stopped among those of `intercept`.
-    pub fn new(bidi: Bidi, intercept: &Arc<Intercept>, way_out: Option<WayOut>) -> Arc<Self> {
+    pub fn new(bidi: Bidi, intercept: &Arc<Intercept>, egress: Option<Egress>) -> Arc<Self> {
         let network = Arc::new(Self {
             rules: Mutex::default(),
-            way_out,
+            egress,
             gated: AtomicBool::new(false),
-            passed: Mutex::default(),
+            redirects: Mutex::default(),
             pages: Mutex::default(),
             bidi,
             intercept: intercept.clone(),
             closed: AtomicBool::new(false),
         });
-        if let Some(WayOut { gateway, .. }) = &network.way_out {
+        if let Some(Egress { gateway, .. }) = &network.egress {
             let stops: Weak<Self> = Arc::downgrade(&network);
-            gateway.stopped_by(stops);
+            gateway.set_interceptor(stops);
         }
         intercept.add(&network);
         network
     }
 
-    /// Has each request put to the gate.
-    pub async fn stop_requests(&self) {
-        if let Some(WayOut { gateway, .. }) = &self.way_out {
-            gateway.stop_requests().await;
+    /// Has each request put to the policy.
+    pub async fn intercept_requests(&self) {
+        if let Some(Egress { gateway, .. }) = &self.egress {
+            gateway.intercept_requests().await;
         }
     }
 
-    fn admits(&self, step: &Step, whose: impl FnOnce() -> Whose) -> bool {
-        let Some(gate) = self.gate() else { return true };
+    fn admits(&self, step: &Step, whose: impl FnOnce() -> RequestInitiator) -> bool {
+        let Some(policy) = self.policy() else { return true };
         let request = &step.request;
-        let former = lock(&self.passed).note(&request.request, &request.url);
+        let former = lock(&self.redirects).record(&request.request, &request.url);
         // The initiator of a redirect is the server that redirects, not the initiator of the first request.
-        let whose = former.map_or_else(whose, Whose::Documents);
-        whose.may(gate, &request.url, || self.places())
+        let whose = former.map_or_else(whose, RequestInitiator::Document);
+        whose.is_allowed(policy, &request.url, || self.places())
     }
 
     /// Where the documents of the context come from.
@@ -117,9 +119,9 @@ impl ContextNetwork {
     }
 
     /// What each request is put to.
-    fn gate(&self) -> Option<&dyn Gate> {
+    fn policy(&self) -> Option<&dyn NetworkPolicy> {
         let gated = self.gated.load(Ordering::Acquire);
-        self.way_out.as_ref().filter(|_| gated).map(|way_out| &*way_out.gate)
+        self.egress.as_ref().filter(|_| gated).map(|egress| &*egress.policy)
     }
 
     fn stops(&self) -> bool {
@@ -134,7 +136,7 @@ impl ContextNetwork {
         &self,
         bidi: &Bidi,
         step: &Step,
-        whose: impl FnOnce() -> Whose,
+        whose: impl FnOnce() -> RequestInitiator,
         tell: impl Fn(RequestEvent),
     ) {
         let request = &step.request;
@@ -169,8 +171,8 @@ impl Intercept {
     pub fn decide(&self, bidi: &Bidi, step: &Step) {
         let contexts: Vec<_> = lock(&self.contexts).iter().filter_map(Weak::upgrade).collect();
         let url = &step.request.url;
-        let mut gates = contexts.iter().filter_map(|context| context.gate());
-        if gates.all(|gate| gate.admits(Asker::Unknown, url)) {
+        let mut policies = contexts.iter().filter_map(|context| context.policy());
+        if policies.all(|policy| policy.allows_request(Initiator::Unknown, url)) {
             go_on(bidi, step);
         } else {
             refuse(bidi, step);

@@ -1,5 +1,5 @@
-//! The proxy of one context. Each context has its own port on this machine, so that the proxy knows the context of
-//! each connection. It ends with the context.
+//! The proxy of one context. Each context has its own local port, so that the proxy knows the context of each
+//! connection. The proxy ends with the context.
 
 use std::{
     io,
@@ -18,82 +18,89 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    Asker, Gate, Wanted, dial,
-    socks::{self, Reply},
-    upstream::Upstream,
+    ConnectionRequest, Initiator, NetworkPolicy, connect,
+    socks::{self, SocksReply},
+    upstream_proxy::UpstreamProxy,
 };
 use crate::{
     config::ContextConfig,
     engine::{EngineError, EngineResult},
 };
 
-/// Connections of a context at once; more wait until one ends. Browsers keep to fewer.
-const MOST: usize = 512;
-/// How long a browser may take to say where it wants to go: it does so at once.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long a connection may take to send its first bytes, if they are checked.
-const OPENING: Duration = Duration::from_secs(30);
-/// Maximum bytes of a request's head that are read for the check.
-const LONGEST_OPENING: usize = 32 * 1024;
-/// Bytes that are on their way in each direction.
-const BUFFER: usize = 32 * 1024;
+/// Maximum number of concurrent connections of a context. More wait until one ends. Browsers open fewer.
+const MAX_CONNECTIONS: usize = 512;
+/// Maximum time for a browser to send its connection request, and for an upstream proxy to reply.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum time for a connection to send its first bytes, if they are checked.
+const FIRST_BYTES_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum number of bytes of a connection that are read for the check.
+const MAX_FIRST_BYTES: usize = 32 * 1024;
+/// Size of the copy buffer in each direction.
+const BUFFER_SIZE: usize = 32 * 1024;
 /// Pause before the next attempt if no connection can be accepted (no free file descriptors).
-const BREATH: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// Has the browser put each request of a context to the gate.
+/// Intercepts the requests of a context, so that the policy can check each of them.
 #[async_trait]
-pub trait Stops: Send + Sync {
-    /// Returns once it holds for every request from then on.
-    async fn stop_requests(&self);
+pub trait RequestInterceptor: Send + Sync {
+    /// Starts the interception. Returns when every later request is intercepted.
+    async fn intercept_requests(&self);
 }
 
+/// The SOCKS proxy of a context, or of a browser itself.
 pub(in crate::engine) struct Gateway {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    state: Arc<GatewayState>,
     _stop: DropGuard,
 }
 
-struct Shared {
-    gate: RwLock<Arc<dyn Gate>>,
-    upstream: Option<Upstream>,
-    stops: RwLock<Stopping>,
+struct GatewayState {
+    policy: RwLock<Arc<dyn NetworkPolicy>>,
+    upstream: Option<UpstreamProxy>,
+    interception: RwLock<Interception>,
 }
 
 #[derive(Clone, Default)]
-struct Stopping {
-    by: Option<Weak<dyn Stops>>,
-    /// Set once requests are put to the gate.
+struct Interception {
+    by: Option<Weak<dyn RequestInterceptor>>,
+    /// Set when requests are intercepted.
     done: Arc<OnceCell<()>>,
 }
 
-impl Shared {
-    fn gate(&self) -> Arc<dyn Gate> {
-        self.gate.read().clone()
+impl GatewayState {
+    fn policy(&self) -> Arc<dyn NetworkPolicy> {
+        self.policy.read().clone()
     }
 }
 
 impl Gateway {
-    /// Opens a port. Behind it can be the user's own proxy.
-    pub async fn open(gate: Arc<dyn Gate>, config: &ContextConfig) -> EngineResult<Arc<Self>> {
-        let upstream = Upstream::configured(config)?;
+    /// Opens a local port. Connections go through the user's own proxy if `config` has one.
+    pub async fn open(
+        policy: Arc<dyn NetworkPolicy>,
+        config: &ContextConfig,
+    ) -> EngineResult<Arc<Self>> {
+        let upstream = UpstreamProxy::from_config(config)?;
         let no_port = |error: io::Error| {
-            EngineError::Refused(format!("no port for the pages' connections: {error}"))
+            EngineError::Refused(format!("cannot open a port for the network proxy: {error}"))
         };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(no_port)?;
         let address = listener.local_addr().map_err(no_port)?;
         let stop = CancellationToken::new();
-        let shared =
-            Arc::new(Shared { gate: RwLock::new(gate), upstream, stops: RwLock::default() });
-        // Owned by the gateway: ends with it, and its connections too.
+        let state = Arc::new(GatewayState {
+            policy: RwLock::new(policy),
+            upstream,
+            interception: RwLock::default(),
+        });
+        // Ends with the gateway, as do its connections.
         tokio::spawn(stop.clone().run_until_cancelled_owned(accept(
             listener,
-            shared.clone(),
+            state.clone(),
             stop.clone(),
         )));
-        Ok(Arc::new(Self { address, shared, _stop: stop.drop_guard() }))
+        Ok(Arc::new(Self { address, state, _stop: stop.drop_guard() }))
     }
 
-    /// As Chromium wants it.
+    /// The URL of the proxy (`socks5://127.0.0.1:port`).
     pub fn url(&self) -> String {
         format!("socks5://{}", self.address)
     }
@@ -107,48 +114,48 @@ impl Gateway {
         self.address.to_string()
     }
 
-    /// Asks `gate` from now on: that of the one context that the browser itself has.
-    pub fn ask(&self, gate: Arc<dyn Gate>) {
-        *self.shared.gate.write() = gate;
+    /// Replaces the policy. Used for the default context, which shares the proxy of the browser.
+    pub fn set_policy(&self, policy: Arc<dyn NetworkPolicy>) {
+        *self.state.policy.write() = policy;
     }
 
-    /// Who has requests put to the gate, once that is needed.
-    pub fn stopped_by(&self, stops: Weak<dyn Stops>) {
-        let stopping = Stopping { by: Some(stops), done: Arc::default() };
-        *self.shared.stops.write() = stopping;
+    /// Sets the object that intercepts requests when a policy needs it.
+    pub fn set_interceptor(&self, interceptor: Weak<dyn RequestInterceptor>) {
+        let interception = Interception { by: Some(interceptor), done: Arc::default() };
+        *self.state.interception.write() = interception;
     }
 
-    /// Has requests put to the gate.
-    pub async fn stop_requests(&self) {
-        self.shared.stop_requests().await;
+    /// Intercepts the requests of the context from now on.
+    pub async fn intercept_requests(&self) {
+        self.state.intercept_requests().await;
     }
 }
 
-impl Shared {
-    async fn stop_requests(&self) {
-        let Stopping { by, done } = self.stops.read().clone();
+impl GatewayState {
+    async fn intercept_requests(&self) {
+        let Interception { by, done } = self.interception.read().clone();
         done.get_or_init(|| async {
-            if let Some(stops) = by.and_then(|stops| stops.upgrade()) {
-                stops.stop_requests().await;
+            if let Some(interceptor) = by.and_then(|interceptor| interceptor.upgrade()) {
+                interceptor.intercept_requests().await;
             }
         })
         .await;
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>, stop: CancellationToken) {
-    let places = Arc::new(Semaphore::new(MOST));
+async fn accept(listener: TcpListener, state: Arc<GatewayState>, stop: CancellationToken) {
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
+        let Ok(permit) = permits.clone().acquire_owned().await else { return };
         match listener.accept().await {
             Ok((browser, _)) => {
-                let (shared, stop) = (shared.clone(), stop.clone());
+                let (state, stop) = (state.clone(), stop.clone());
                 tokio::spawn(async move {
-                    let _place = place;
+                    let _permit = permit;
                     tokio::select! {
-                        outcome = serve(browser, &shared) => {
+                        outcome = serve(browser, &state) => {
                             if let Err(error) = outcome {
-                                tracing::trace!(%error, "a connection of a page has ended");
+                                tracing::trace!(%error, "a connection of a page ended");
                             }
                         }
                         () = stop.cancelled() => {}
@@ -156,76 +163,81 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, stop: CancellationTo
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection of a page could not be taken");
-                tokio::time::sleep(BREATH).await;
+                tracing::warn!(%error, "cannot accept a connection of a page");
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }
 }
 
-/// One connection, from its wish to its end.
-async fn serve(mut browser: TcpStream, shared: &Shared) -> io::Result<()> {
+/// Serves one connection until it ends.
+async fn serve(mut browser: TcpStream, state: &GatewayState) -> io::Result<()> {
     browser.set_nodelay(true)?;
-    let wish = tokio::time::timeout(HANDSHAKE, socks::read(&mut browser)).await;
-    let (host, port) = wish.map_err(|_| io::ErrorKind::TimedOut)??;
-    let gate = shared.gate();
-    let Some(wanted) = gate.wants(&host, port) else {
-        return socks::reply(&mut browser, Reply::NotAllowed).await;
+    let request = tokio::time::timeout(HANDSHAKE_TIMEOUT, socks::read(&mut browser)).await;
+    let (host, port) = request.map_err(|_| io::ErrorKind::TimedOut)??;
+    let policy = state.policy();
+    let Some(request) = policy.check_host(&host, port) else {
+        return socks::reply(&mut browser, SocksReply::NotAllowed).await;
     };
-    let server = match connect(shared, &*gate, &wanted).await {
+    let server = match connect(state, &*policy, &request).await {
         Ok(Some(server)) => server,
-        Ok(None) => return socks::reply(&mut browser, Reply::NotAllowed).await,
+        Ok(None) => return socks::reply(&mut browser, SocksReply::NotAllowed).await,
         Err(reason) => {
-            gate.failed(&wanted, reason);
-            return socks::reply(&mut browser, Reply::Failed).await;
+            policy.record_failure(&request, reason);
+            return socks::reply(&mut browser, SocksReply::Failed).await;
         }
     };
-    if gate.is_mixed() {
-        shared.stop_requests().await;
+    if policy.must_check_requests() {
+        state.intercept_requests().await;
     }
-    socks::reply(&mut browser, Reply::Connected).await?;
-    let mut opening = Vec::new();
-    if wanted.asked && gate.is_mixed() {
-        let read = tokio::time::timeout(OPENING, read_opening(&mut browser, &mut opening)).await;
+    socks::reply(&mut browser, SocksReply::Connected).await?;
+    let mut first_bytes = Vec::new();
+    if request.by_client && policy.must_check_requests() {
+        let read = tokio::time::timeout(
+            FIRST_BYTES_TIMEOUT,
+            read_first_bytes(&mut browser, &mut first_bytes),
+        )
+        .await;
         read.map_err(|_| io::ErrorKind::TimedOut)??;
-        if !may_open(&*gate, &wanted, &opening) {
+        if !allows_first_bytes(&*policy, &request, &first_bytes) {
             return Ok(());
         }
     }
-    splice(browser, server, &opening).await
+    splice(browser, server, &first_bytes).await
 }
 
-/// Connects to where the gate lets it; `None` where that is nowhere, and the browser's name for why it failed.
+/// Connects to an address that the policy allows. Returns `None` if it allows none. The error is Chromium's name of
+/// the failure (`net::ERR_…`).
 async fn connect(
-    shared: &Shared,
-    gate: &dyn Gate,
-    wanted: &Wanted,
+    state: &GatewayState,
+    policy: &dyn NetworkPolicy,
+    request: &ConnectionRequest,
 ) -> Result<Option<TcpStream>, &'static str> {
     let local =
-        wanted.host.parse::<std::net::IpAddr>().is_ok() || wanted.host.ends_with("localhost");
-    let upstream = shared.upstream.as_ref().filter(|upstream| upstream.serves(&wanted.host));
+        request.host.parse::<std::net::IpAddr>().is_ok() || request.host.ends_with("localhost");
+    let upstream = state.upstream.as_ref().filter(|upstream| upstream.applies_to(&request.host));
     if upstream.is_none() || local {
-        let found = gate.resolver().addresses(&wanted.host).await.unwrap_or_default();
+        let found = policy.resolver().addresses(&request.host).await.unwrap_or_default();
         if found.is_empty() {
             return Err("net::ERR_NAME_NOT_RESOLVED");
         }
-        let admitted = gate.addresses(wanted, found);
-        if admitted.is_empty() {
+        let allowed = policy.allowed_addresses(request, found);
+        if allowed.is_empty() {
             return Ok(None);
         }
         if upstream.is_none() {
-            return dial::connect(&admitted, wanted.port)
+            return connect::connect(&allowed, request.port)
                 .await
                 .map(Some)
-                .map_err(|error| dial::reason(&error));
+                .map_err(|error| connect::reason(&error));
         }
     }
     match upstream {
-        // Where it leads is the proxy's to say.
+        // Only the user's proxy knows the address.
         Some(upstream) => {
-            gate.goes_abroad();
-            let asked = upstream.connect(&wanted.host, wanted.port);
-            match tokio::time::timeout(HANDSHAKE, asked).await {
+            policy.record_proxied_connection();
+            let connecting = upstream.connect(&request.host, request.port);
+            match tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await {
                 Ok(Ok(stream)) => Ok(Some(stream)),
                 Ok(Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
                     tracing::warn!("the proxy rejects the credentials of --proxy-server");
@@ -239,11 +251,20 @@ async fn connect(
     }
 }
 
-/// Copies in both directions until both have ended. A connection that is broken off here is broken off there.
-async fn splice(mut browser: TcpStream, mut server: TcpStream, opening: &[u8]) -> io::Result<()> {
-    server.write_all(opening).await?;
-    let copied =
-        tokio::io::copy_bidirectional_with_sizes(&mut browser, &mut server, BUFFER, BUFFER).await;
+/// Copies in both directions until both have ended. If one connection is reset, the other one is reset too.
+async fn splice(
+    mut browser: TcpStream,
+    mut server: TcpStream,
+    first_bytes: &[u8],
+) -> io::Result<()> {
+    server.write_all(first_bytes).await?;
+    let copied = tokio::io::copy_bidirectional_with_sizes(
+        &mut browser,
+        &mut server,
+        BUFFER_SIZE,
+        BUFFER_SIZE,
+    )
+    .await;
     if copied.is_err() {
         for stream in [&browser, &server] {
             let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
@@ -253,12 +274,12 @@ async fn splice(mut browser: TcpStream, mut server: TcpStream, opening: &[u8]) -
 }
 
 /// Reads the first bytes of a connection: the head of a request, or a TLS ClientHello.
-async fn read_opening(browser: &mut TcpStream, opening: &mut Vec<u8>) -> io::Result<()> {
+async fn read_first_bytes(browser: &mut TcpStream, first_bytes: &mut Vec<u8>) -> io::Result<()> {
     let mut chunk = vec![0; 4096];
-    while !is_whole(opening) && opening.len() < LONGEST_OPENING {
+    while !is_complete(first_bytes) && first_bytes.len() < MAX_FIRST_BYTES {
         match browser.read(&mut chunk).await? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            read => opening.extend_from_slice(&chunk[..read]),
+            read => first_bytes.extend_from_slice(&chunk[..read]),
         }
     }
     Ok(())
@@ -266,8 +287,8 @@ async fn read_opening(browser: &mut TcpStream, opening: &mut Vec<u8>) -> io::Res
 
 const TLS_HANDSHAKE: u8 = 22;
 
-fn is_whole(opening: &[u8]) -> bool {
-    match opening {
+fn is_complete(first_bytes: &[u8]) -> bool {
+    match first_bytes {
         [TLS_HANDSHAKE, _, _, high, low, rest @ ..] => {
             rest.len() >= usize::from(u16::from_be_bytes([*high, *low]))
         }
@@ -276,16 +297,22 @@ fn is_whole(opening: &[u8]) -> bool {
     }
 }
 
-/// Whether a connection with these first bytes may go to a private host, in a context that has visited public ones.
-/// The browser has asked the gate about most HTTP requests, but not about WebSockets and not about every worker's
-/// requests. The headers show the initiator of these.
-fn may_open(gate: &dyn Gate, wanted: &Wanted, opening: &[u8]) -> bool {
-    if opening.first() == Some(&TLS_HANDSHAKE) {
-        // Browsers offer HTTP/2 for everything but WebSockets, and those do not say here whose they are.
-        let is_socket = !opening.windows(3).any(|protocol| protocol == b"\x02h2");
-        return !is_socket || gate.admits(Asker::Unknown, &format!("wss://{}/", wanted.place()));
+/// Whether a connection with these first bytes may go to a private host, in a context that has connected to public
+/// ones. Most HTTP requests were intercepted and checked, but WebSockets and the requests of some workers were not.
+/// Their headers show their initiator.
+fn allows_first_bytes(
+    policy: &dyn NetworkPolicy,
+    request: &ConnectionRequest,
+    first_bytes: &[u8],
+) -> bool {
+    if first_bytes.first() == Some(&TLS_HANDSHAKE) {
+        // Browsers offer HTTP/2 for everything except WebSockets, whose initiator is encrypted.
+        let is_socket = !first_bytes.windows(3).any(|protocol| protocol == b"\x02h2");
+        return !is_socket
+            || policy
+                .allows_request(Initiator::Unknown, &format!("wss://{}/", request.authority()));
     }
-    let head = String::from_utf8_lossy(opening);
+    let head = String::from_utf8_lossy(first_bytes);
     let header = |name: &str| {
         let mut lines = head.lines().skip(1).take_while(|line| !line.is_empty());
         lines
@@ -293,23 +320,18 @@ fn may_open(gate: &dyn Gate, wanted: &Wanted, opening: &[u8]) -> bool {
     };
     let value = |name: &str| header(name).map(|(_, value)| value.trim());
     let is_socket = header("upgrade").is_some();
-    let asker = match (value("origin").or_else(|| value("referer")), value("sec-fetch-site")) {
-        (Some("null"), _) => Asker::Unknown,
-        (Some(from), _) => Asker::Document(from),
-        // What asks from elsewhere and does not say whence.
-        (None, Some("cross-site" | "same-site")) => Asker::Unknown,
-        (None, _) if is_socket => Asker::Unknown,
+    let initiator = match (value("origin").or_else(|| value("referer")), value("sec-fetch-site")) {
+        (Some("null"), _) => Initiator::Unknown,
+        (Some(from), _) => Initiator::Document(from),
+        // A cross-site request without its origin.
+        (None, Some("cross-site" | "same-site")) => Initiator::Unknown,
+        (None, _) if is_socket => Initiator::Unknown,
         (None, _) => return true,
     };
-    gate.admits(asker, &format!("{}://{}/", if is_socket { "ws" } else { "http" }, wanted.place()))
-}
-
-impl Wanted {
-    /// The host as in a URL.
-    pub fn place(&self) -> String {
-        let Self { host, port, .. } = self;
-        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
-    }
+    policy.allows_request(
+        initiator,
+        &format!("{}://{}/", if is_socket { "ws" } else { "http" }, request.authority()),
+    )
 }
 
 #[cfg(test)]
@@ -321,42 +343,46 @@ mod tests {
     use super::*;
     use crate::engine::network_policy::Resolver;
 
-    /// Lets everything through but one name, and one document.
+    /// Allows everything except one host name, the addresses of another one, and all but one document.
     #[derive(Default)]
-    struct Porter {
+    struct TestPolicy {
         resolver: Resolver,
         failed: Mutex<Vec<String>>,
     }
 
-    impl Gate for Porter {
-        fn wants(&self, host: &str, port: u16) -> Option<Wanted> {
-            (host != "blocked.localhost").then(|| Wanted {
+    impl NetworkPolicy for TestPolicy {
+        fn check_host(&self, host: &str, port: u16) -> Option<ConnectionRequest> {
+            (host != "blocked.localhost").then(|| ConnectionRequest {
                 host: host.to_owned(),
                 port,
-                asked: true,
+                by_client: true,
             })
         }
 
-        fn addresses(&self, wanted: &Wanted, found: Vec<IpAddr>) -> Vec<IpAddr> {
-            found.into_iter().filter(|_| wanted.host != "private.localhost").collect()
+        fn allowed_addresses(
+            &self,
+            request: &ConnectionRequest,
+            found: Vec<IpAddr>,
+        ) -> Vec<IpAddr> {
+            found.into_iter().filter(|_| request.host != "private.localhost").collect()
         }
 
-        fn goes_abroad(&self) {}
+        fn record_proxied_connection(&self) {}
 
-        fn is_mixed(&self) -> bool {
+        fn must_check_requests(&self) -> bool {
             false
         }
 
-        fn is_asked(&self, _of: &str) -> bool {
+        fn is_requested_by_client(&self, _url: &str) -> bool {
             true
         }
 
-        fn admits(&self, asker: Asker<'_>, _to: &str) -> bool {
-            asker == Asker::Document("http://private")
+        fn allows_request(&self, initiator: Initiator<'_>, _to: &str) -> bool {
+            initiator == Initiator::Document("http://private")
         }
 
-        fn failed(&self, wanted: &Wanted, reason: &'static str) {
-            self.failed.lock().push(format!("{} {reason}", wanted.place()));
+        fn record_failure(&self, request: &ConnectionRequest, reason: &'static str) {
+            self.failed.lock().push(format!("{} {reason}", request.authority()));
         }
 
         fn resolver(&self) -> &Resolver {
@@ -364,38 +390,38 @@ mod tests {
         }
     }
 
-    async fn gateway() -> (Arc<Porter>, Arc<Gateway>) {
-        let porter = Arc::<Porter>::default();
-        let gateway = Gateway::open(porter.clone(), &ContextConfig::default()).await.unwrap();
-        (porter, gateway)
+    async fn gateway() -> (Arc<TestPolicy>, Arc<Gateway>) {
+        let policy = Arc::<TestPolicy>::default();
+        let gateway = Gateway::open(policy.clone(), &ContextConfig::default()).await.unwrap();
+        (policy, gateway)
     }
 
     async fn connection(gateway: &Gateway, host: &str, port: u16) -> io::Result<TcpStream> {
         let mut stream = TcpStream::connect(gateway.address).await?;
-        socks::ask(&mut stream, host, port, None).await.map(|()| stream)
+        socks::connect(&mut stream, host, port, None).await.map(|()| stream)
     }
 
     #[tokio::test]
-    async fn bytes_go_both_ways_and_ends_are_passed_on() {
+    async fn bytes_and_the_end_of_a_stream_are_forwarded_in_both_directions() {
         let (_, gateway) = gateway().await;
         let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = server.local_addr().unwrap().port();
-        let mut here = connection(&gateway, "a.localhost", port).await.unwrap();
-        let (mut there, _) = server.accept().await.unwrap();
-        here.write_all(b"question").await.unwrap();
-        here.shutdown().await.unwrap();
-        let mut asked = String::new();
-        there.read_to_string(&mut asked).await.unwrap();
-        there.write_all(b"answer").await.unwrap();
-        drop(there);
+        let mut client = connection(&gateway, "a.localhost", port).await.unwrap();
+        let (mut server_side, _) = server.accept().await.unwrap();
+        client.write_all(b"question").await.unwrap();
+        client.shutdown().await.unwrap();
+        let mut received = String::new();
+        server_side.read_to_string(&mut received).await.unwrap();
+        server_side.write_all(b"answer").await.unwrap();
+        drop(server_side);
         let mut answered = String::new();
-        here.read_to_string(&mut answered).await.unwrap();
-        assert_eq!((asked.as_str(), answered.as_str()), ("question", "answer"));
+        client.read_to_string(&mut answered).await.unwrap();
+        assert_eq!((received.as_str(), answered.as_str()), ("question", "answer"));
     }
 
     #[tokio::test]
-    async fn what_is_not_let_through_is_not_connected_and_what_fails_is_told() {
-        let (porter, gateway) = gateway().await;
+    async fn denied_hosts_are_not_connected_and_failures_are_recorded() {
+        let (policy, gateway) = gateway().await;
         let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = server.local_addr().unwrap().port();
         for host in ["blocked.localhost", "private.localhost"] {
@@ -404,52 +430,56 @@ mod tests {
         drop(server);
         assert!(connection(&gateway, "127.0.0.1", port).await.is_err());
         assert_eq!(
-            *porter.failed.lock(),
+            *policy.failed.lock(),
             [format!("127.0.0.1:{port} net::ERR_CONNECTION_REFUSED")]
         );
     }
 
     #[tokio::test]
-    async fn its_connections_end_with_it() {
+    async fn connections_end_with_the_gateway() {
         let (_, gateway) = gateway().await;
         let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let mut here =
+        let mut client =
             connection(&gateway, "127.0.0.1", server.local_addr().unwrap().port()).await.unwrap();
-        let (mut there, _) = server.accept().await.unwrap();
+        let (mut server_side, _) = server.accept().await.unwrap();
         drop(gateway);
         let mut nothing = Vec::new();
-        assert_eq!(there.read_to_end(&mut nothing).await.unwrap(), 0);
-        let _ = here.read_to_end(&mut nothing).await;
+        assert_eq!(server_side.read_to_end(&mut nothing).await.unwrap(), 0);
+        let _ = client.read_to_end(&mut nothing).await;
         assert!(nothing.is_empty());
     }
 
     #[test]
-    fn what_a_connection_is_opened_for_tells_whose_it_is() {
-        let wanted = Wanted { host: "localhost".into(), port: 80, asked: true };
-        let may = |headers: &str| {
+    fn the_first_bytes_of_a_connection_show_its_initiator() {
+        let request = ConnectionRequest { host: "localhost".into(), port: 80, by_client: true };
+        let allows = |headers: &str| {
             let head = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
-            assert!(is_whole(head.as_bytes()));
-            may_open(&Porter::default(), &wanted, head.as_bytes())
+            assert!(is_complete(head.as_bytes()));
+            allows_first_bytes(&TestPolicy::default(), &request, head.as_bytes())
         };
-        for open in [
+        for allowed in [
             "",
             "Referer: http://private\r\n",
             "Sec-Fetch-Site: none\r\n",
             "Upgrade: websocket\r\norigin: http://private\r\n",
         ] {
-            assert!(may(open), "{open}");
+            assert!(allows(allowed), "{allowed}");
         }
-        for shut in [
+        for denied in [
             "Upgrade: websocket\r\n",
             "Upgrade: websocket\r\nOrigin: null\r\n",
             "Origin: http://public\r\n",
             "Referer: http://public/\r\n",
             "Sec-Fetch-Site: cross-site\r\n",
         ] {
-            assert!(!may(shut), "{shut}");
+            assert!(!allows(denied), "{denied}");
         }
         let hello = |protocols: &[u8]| [&[TLS_HANDSHAKE, 3, 1, 0, 9][..], protocols].concat();
-        assert!(may_open(&Porter::default(), &wanted, &hello(b"\x02h2\x08http/1.1")));
-        assert!(!may_open(&Porter::default(), &wanted, &hello(b"\x08http/1.1")));
+        assert!(allows_first_bytes(
+            &TestPolicy::default(),
+            &request,
+            &hello(b"\x02h2\x08http/1.1")
+        ));
+        assert!(!allows_first_bytes(&TestPolicy::default(), &request, &hello(b"\x08http/1.1")));
     }
 }

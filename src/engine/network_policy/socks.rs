@@ -1,5 +1,5 @@
-//! SOCKS 5 (RFC 1928): connections by name or address. Browsers do not authenticate. For the user's proxy,
-//! authentication is supported (RFC 1929).
+//! SOCKS 5 (RFC 1928): connections by host name or address. Browsers do not authenticate. The user's proxy may
+//! require authentication (RFC 1929).
 
 use std::{
     io,
@@ -11,7 +11,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::upstream::Credentials;
+use super::credentials::Credentials;
 
 const VERSION: u8 = 5;
 const NO_AUTHENTICATION: u8 = 0;
@@ -26,7 +26,7 @@ const IPV6: u8 = 4;
 
 /// The reply to a connection request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum SocksReply {
     Connected = 0,
     Failed = 1,
     NotAllowed = 2,
@@ -68,20 +68,20 @@ pub(super) async fn read(stream: &mut TcpStream) -> io::Result<(String, u16)> {
     };
     let port = stream.read_u16().await?;
     if version != VERSION || command != CONNECT {
-        reply(stream, Reply::CommandUnknown).await?;
+        reply(stream, SocksReply::CommandUnknown).await?;
         return Err(io::ErrorKind::Unsupported.into());
     }
     Ok((host, port))
 }
 
-/// Tells the browser how its wish went.
-pub(super) async fn reply(stream: &mut TcpStream, reply: Reply) -> io::Result<()> {
-    // Where we have connected from concerns no page.
+/// Sends the reply to the browser's request.
+pub(super) async fn reply(stream: &mut TcpStream, reply: SocksReply) -> io::Result<()> {
+    // The bound address is not revealed to pages.
     stream.write_all(&[VERSION, reply as u8, 0, IPV4, 0, 0, 0, 0, 0, 0]).await
 }
 
-/// Asks another proxy for a connection to `host`, as its client.
-pub(super) async fn ask(
+/// Requests a connection to `host` from another proxy.
+pub(super) async fn connect(
     stream: &mut TcpStream,
     host: &str,
     port: u16,
@@ -92,7 +92,7 @@ pub(super) async fn ask(
     request.extend_from_slice(host.as_bytes());
     request.extend_from_slice(&port.to_be_bytes());
     match credentials {
-        // Sent at once: there is only one method to choose.
+        // The request follows at once, because the proxy has only one method to choose.
         None => {
             stream.write_all(&[&[VERSION, 1, NO_AUTHENTICATION], &*request].concat()).await?;
             if chosen_method(stream).await? != NO_AUTHENTICATION {
@@ -112,7 +112,7 @@ pub(super) async fn ask(
     let mut answer = [0; 4];
     stream.read_exact(&mut answer).await?;
     let [_, outcome, _, kind] = answer;
-    if outcome != Reply::Connected as u8 {
+    if outcome != SocksReply::Connected as u8 {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
     let bound = match kind {
@@ -153,8 +153,9 @@ mod tests {
 
     use super::*;
 
-    /// A proxy that asks for `user` and `password`: how `ask` ends, and the host that the proxy was asked for.
-    async fn ask_with(password: &str) -> (io::Result<()>, Option<String>) {
+    /// Connects through a proxy that requires a user name and password. Returns the result of `connect`, and the host
+    /// that the proxy received.
+    async fn connect_with(password: &str) -> (io::Result<()>, Option<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let proxy = async {
@@ -178,24 +179,24 @@ mod tests {
             let mut host = vec![0; request[4].into()];
             stream.read_exact(&mut host).await.unwrap();
             stream.read_u16().await.unwrap();
-            reply(&mut stream, Reply::Connected).await.unwrap();
+            reply(&mut stream, SocksReply::Connected).await.unwrap();
             Some(String::from_utf8(host).unwrap())
         };
         let client = async {
             let mut stream = TcpStream::connect(address).await.unwrap();
             let credentials =
                 Credentials { user: b"user".to_vec(), password: password.as_bytes().to_vec() };
-            ask(&mut stream, "example.test", 80, Some(&credentials)).await
+            connect(&mut stream, "example.test", 80, Some(&credentials)).await
         };
         tokio::join!(client, proxy)
     }
 
     #[tokio::test]
-    async fn logs_in_with_user_name_and_password() {
-        let (connected, host) = ask_with("päss").await;
+    async fn a_proxy_gets_the_user_name_and_password() {
+        let (connected, host) = connect_with("päss").await;
         connected.unwrap();
         assert_eq!(host.as_deref(), Some("example.test"));
-        let (refused, host) = ask_with("wrong").await;
+        let (refused, host) = connect_with("wrong").await;
         assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         assert_eq!(host, None);
     }

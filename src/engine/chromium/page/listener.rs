@@ -184,8 +184,8 @@ impl Listener for TargetListener {
                 }
             }
             "Fetch.requestPaused" => {
-                let whose = |paused: &Paused| page.whose(paused);
-                page.network.paused(&self.link, params, whose, |event| {
+                let initiator = |paused: &Paused| page.initiator(paused);
+                page.network.paused(&self.link, params, initiator, |event| {
                     page.emit(PageEvent::Request(event))
                 });
             }

@@ -50,7 +50,7 @@ use crate::{
         ImageFormat, KeyEvent, MouseButton, MouseEvent, NavigationStart, Page, PageEvent,
         PageObserver, Shot, World,
         connection::Sent,
-        network_policy::{ClientNavigation, Whose},
+        network_policy::{ClientNavigation, RequestInitiator},
     },
 };
 
@@ -191,12 +191,12 @@ impl ChromiumPage {
             PageEvent::NavigationRequested { frame, document: Some(document) }
                 if *frame == self.id =>
             {
-                self.navigation.lock().begins(document.clone());
+                self.navigation.lock().start(document.clone());
             }
             PageEvent::Committed { frame, url, document } => {
                 self.frames.committed(frame, session, url);
                 if *frame == self.id {
-                    self.navigation.lock().committed(document);
+                    self.navigation.lock().commit(document);
                 }
             }
             PageEvent::FrameDetached { frame } => self.frames.detached(frame),
@@ -235,10 +235,10 @@ impl ChromiumPage {
         self.frames.places()
     }
 
-    /// Whose a stopped request of its frames is.
-    fn whose(&self, paused: &Paused) -> Whose {
+    /// The initiator of an intercepted request of the frames.
+    fn initiator(&self, paused: &Paused) -> RequestInitiator {
         let place = paused.frame_id.as_ref().and_then(|frame| self.frames.place_of(frame));
-        Whose::of(&paused.stopped(&self.id), self.navigation.lock().target(), place)
+        RequestInitiator::of(&paused.stopped(&self.id), self.navigation.lock().target(), place)
     }
 
     /// The entry of the history that is `steps` from the current one.
@@ -331,12 +331,12 @@ impl Page for ChromiumPage {
         CAPABILITIES
     }
 
-    async fn stop_requests(&self) {
-        self.network.stop_requests().await;
+    async fn intercept_requests(&self) {
+        self.network.intercept_requests().await;
     }
 
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
-        self.navigation.lock().ask(url);
+        self.navigation.lock().request(url);
         let answer: EngineResult<Navigated> = self.link.execute(NavigateParams::new(url)).await;
         self.navigation.lock().end();
         Ok(match answer? {
@@ -494,7 +494,7 @@ impl Page for ChromiumPage {
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
         // After a failed navigation the main frame has another URL.
         if let Some(current) = self.history_entry(0).await? {
-            self.navigation.lock().ask(&current.url);
+            self.navigation.lock().request(&current.url);
         }
         self.link
             .run(ReloadParams { ignore_cache: Some(ignore_cache), ..ReloadParams::default() })
@@ -503,7 +503,7 @@ impl Page for ChromiumPage {
 
     async fn travel(&self, entries: i64) -> EngineResult<bool> {
         let Some(entry) = self.history_entry(entries).await? else { return Ok(false) };
-        self.navigation.lock().ask(&entry.url);
+        self.navigation.lock().request(&entry.url);
         self.link.run(NavigateToHistoryEntryParams::new(entry.id)).await?;
         Ok(true)
     }

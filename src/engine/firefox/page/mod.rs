@@ -38,7 +38,7 @@ use crate::engine::{
     connection::WireError,
     element_expression,
     network::ResourceType,
-    network_policy::{ClientNavigation, Kind, Stopped, Whose},
+    network_policy::{ClientNavigation, InterceptedRequest, RequestInitiator, RequestTarget},
 };
 
 /// A picture of a page that is not painted would never be answered.
@@ -227,8 +227,8 @@ impl FirefoxPage {
                 happening.navigation.as_ref().filter(|_| happening.context == self.id)
             {
                 match method {
-                    NAVIGATION_STARTED => state.navigation.begins(document.clone()),
-                    "browsingContext.navigationCommitted" => state.navigation.committed(document),
+                    NAVIGATION_STARTED => state.navigation.start(document.clone()),
+                    "browsingContext.navigationCommitted" => state.navigation.commit(document),
                     _ => {}
                 }
             }
@@ -314,9 +314,9 @@ impl FirefoxPage {
             self.emit(event);
         }
         if step.is_blocked && method == "network.beforeRequestSent" {
-            let whose = || self.whose(step);
+            let initiator = || self.initiator(step);
             self.network
-                .decide(&self.bidi, step, whose, |event| self.emit(PageEvent::Request(event)));
+                .decide(&self.bidi, step, initiator, |event| self.emit(PageEvent::Request(event)));
         }
     }
 
@@ -325,19 +325,22 @@ impl FirefoxPage {
         lock(&self.state).frames.places()
     }
 
-    /// Whose a stopped request of its frames is.
-    fn whose(&self, step: &Step) -> Whose {
+    /// The initiator of an intercepted request of the frames.
+    fn initiator(&self, step: &Step) -> RequestInitiator {
         let state = lock(&self.state);
         let frame = step.context.as_ref();
-        let kind = match step.request.kind() {
-            ResourceType::Document if frame == Some(&self.id) => Kind::Page,
-            ResourceType::Document => Kind::Frame,
-            _ => Kind::Other,
+        let target = match step.request.kind() {
+            ResourceType::Document if frame == Some(&self.id) => RequestTarget::MainFrame,
+            ResourceType::Document => RequestTarget::Subframe,
+            _ => RequestTarget::Other,
         };
-        let stopped =
-            Stopped { url: &step.request.url, kind, referrer: step.request.header("referer") };
+        let stopped = InterceptedRequest {
+            url: &step.request.url,
+            target,
+            referrer: step.request.header("referer"),
+        };
         let place = frame.and_then(|frame| state.frames.place_of(frame));
-        Whose::of(&stopped, state.navigation.target(), place)
+        RequestInitiator::of(&stopped, state.navigation.target(), place)
     }
 
     /// The page wishes for files.
@@ -411,7 +414,7 @@ impl FirefoxPage {
         let call = format!("historyEntry({}, {steps})", json!(self.id));
         let Some(sent) = self.system.tell(&call)? else { return Ok(()) };
         if let Value::String(url) = sent.read::<Outcome>().await.map_err(super::meaning)?.value()? {
-            lock(&self.state).navigation.ask(&url);
+            lock(&self.state).navigation.request(&url);
         }
         Ok(())
     }
@@ -451,8 +454,8 @@ impl Page for FirefoxPage {
         self.id.clone()
     }
 
-    async fn stop_requests(&self) {
-        self.network.stop_requests().await;
+    async fn intercept_requests(&self) {
+        self.network.intercept_requests().await;
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -461,7 +464,7 @@ impl Page for FirefoxPage {
     }
 
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
-        lock(&self.state).navigation.ask(url);
+        lock(&self.state).navigation.request(url);
         let params = json!({"context": self.id, "url": url, "wait": "none"});
         let navigated: Navigated =
             match self.bidi.post("browsingContext.navigate", params)?.read().await {

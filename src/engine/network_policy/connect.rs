@@ -1,4 +1,4 @@
-//! Connects to the addresses that the gate allows, and uses the first connection that succeeds.
+//! Connects to the addresses that the policy allows, and uses the first connection that succeeds.
 
 use std::{
     io,
@@ -9,15 +9,15 @@ use std::{
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::{net::TcpStream, time::Instant};
 
-/// How long a server may take to answer.
+/// Maximum time for a server to accept the connection.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// How long an address may take before the next one is tried beside it (RFC 8305).
-const HEAD_START: Duration = Duration::from_millis(250);
+/// Delay before the next address is tried in parallel (RFC 8305).
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Connects to one of `addresses`, which are not none.
+/// Connects to one of `addresses`.
 pub(super) async fn connect(addresses: &[IpAddr], port: u16) -> io::Result<TcpStream> {
     let mut rest = addresses.iter().map(|address| SocketAddr::new(*address, port));
-    let over = Instant::now() + TIMEOUT;
+    let deadline = Instant::now() + TIMEOUT;
     let mut trying = FuturesUnordered::new();
     let mut failure: io::Error = io::ErrorKind::AddrNotAvailable.into();
     loop {
@@ -26,21 +26,22 @@ pub(super) async fn connect(addresses: &[IpAddr], port: u16) -> io::Result<TcpSt
             None if trying.is_empty() => return Err(failure),
             None => {}
         }
-        let patience = if rest.len() == 0 { over } else { over.min(Instant::now() + HEAD_START) };
-        match tokio::time::timeout_at(patience, trying.next()).await {
+        let next_attempt =
+            if rest.len() == 0 { deadline } else { deadline.min(Instant::now() + ATTEMPT_DELAY) };
+        match tokio::time::timeout_at(next_attempt, trying.next()).await {
             Ok(Some(Ok(stream))) => {
                 stream.set_nodelay(true)?;
                 return Ok(stream);
             }
             Ok(Some(Err(error))) => failure = error,
             Ok(None) => {}
-            Err(_) if Instant::now() >= over => return Err(io::ErrorKind::TimedOut.into()),
+            Err(_) if Instant::now() >= deadline => return Err(io::ErrorKind::TimedOut.into()),
             Err(_) => {}
         }
     }
 }
 
-/// The name that browsers have for why no connection came up.
+/// Chromium's name for the reason why a connection failed.
 pub(super) fn reason(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "net::ERR_CONNECTION_REFUSED",
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_first_that_answers_is_taken() {
+    async fn the_first_address_that_accepts_is_used() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let addresses = ["127.0.0.2", "::1", "127.0.0.1"].map(|text| text.parse().unwrap());

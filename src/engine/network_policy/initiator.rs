@@ -1,0 +1,221 @@
+//! Finds the initiator of a request that the browser has paused, and decides whether the request may continue.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use super::{Initiator, NetworkPolicy};
+use crate::engine::DocumentId;
+
+/// Maximum number of requests whose redirects are recognized.
+const MAX_REQUESTS: usize = 512;
+
+fn without_fragment(url: &str) -> &str {
+    url.split('#').next().unwrap_or_default()
+}
+
+/// The client's last navigation of a page's main frame, until its document is committed.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct ClientNavigation {
+    /// The requested URL, without a fragment.
+    target: Option<String>,
+    /// The document of the last navigation that has started, until its commit.
+    started: Option<DocumentId>,
+    /// The value of `started` when the client requested its navigation: that document belongs to an earlier one.
+    earlier: Option<DocumentId>,
+}
+
+impl ClientNavigation {
+    /// Records that the client requests a navigation to `url`.
+    pub fn request(&mut self, url: &str) {
+        self.target = Some(without_fragment(url).to_owned());
+        self.earlier.clone_from(&self.started);
+    }
+
+    /// Records that a navigation to `document` has started.
+    pub fn start(&mut self, document: DocumentId) {
+        self.started = Some(document);
+    }
+
+    /// Records that `document` was committed. The client's navigation ends, unless `document` is an earlier one's.
+    pub fn commit(&mut self, document: &DocumentId) {
+        self.started.take_if(|started| started == document);
+        if self.earlier.as_ref() != Some(document) {
+            self.end();
+        }
+    }
+
+    /// Ends the client's navigation.
+    pub fn end(&mut self) {
+        self.target = None;
+    }
+
+    /// The URL that the client is navigating to, without a fragment.
+    pub fn target(&self) -> Option<&str> {
+        self.target.as_deref()
+    }
+}
+
+/// The properties of an intercepted request that show its initiator.
+pub(in crate::engine) struct InterceptedRequest<'a> {
+    pub url: &'a str,
+    pub target: RequestTarget,
+    pub referrer: Option<&'a str>,
+}
+
+/// What receives the response to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine) enum RequestTarget {
+    /// The main frame of a page, as its document.
+    MainFrame,
+    /// An iframe, as its document.
+    Subframe,
+    Other,
+}
+
+/// The initiator of an intercepted request.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::engine) enum RequestInitiator {
+    Client,
+    /// The document or worker at this URL.
+    Document(String),
+    /// Any document of the context, because each can navigate the windows of the others.
+    AnyDocument,
+    Unknown,
+}
+
+impl RequestInitiator {
+    /// Finds the initiator of `request`. `client_target` is the URL of the client's navigation, and `document_url` is
+    /// the URL of the document that sends the request.
+    pub fn of(
+        request: &InterceptedRequest<'_>,
+        client_target: Option<&str>,
+        document_url: Option<String>,
+    ) -> Self {
+        let &InterceptedRequest { url, target, referrer } = request;
+        if target == RequestTarget::MainFrame && client_target == Some(without_fragment(url)) {
+            return Self::Client;
+        }
+        match (target, referrer) {
+            (RequestTarget::Other, _) => document_url.map_or(Self::Unknown, Self::Document),
+            // A page can omit its referrer, but it cannot send another one.
+            (_, Some(referrer)) => Self::Document(referrer.to_owned()),
+            (_, None) => Self::AnyDocument,
+        }
+    }
+
+    /// Whether `policy` allows the request to `url`. `document_urls` returns the URLs of the context's documents.
+    pub fn is_allowed(
+        &self,
+        policy: &dyn NetworkPolicy,
+        url: &str,
+        document_urls: impl FnOnce() -> Vec<String>,
+    ) -> bool {
+        match self {
+            Self::Client => policy.allows_request(Initiator::Client, url),
+            Self::Document(from) => policy.allows_request(Initiator::Document(from), url),
+            Self::Unknown => policy.allows_request(Initiator::Unknown, url),
+            Self::AnyDocument => {
+                let urls = document_urls();
+                !urls.is_empty()
+                    && urls.iter().all(|from| policy.allows_request(Initiator::Document(from), url))
+            }
+        }
+    }
+}
+
+/// The URLs of the last requests that were checked. A redirect has the id of the request that was redirected.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Redirects(VecDeque<(Arc<str>, String)>);
+
+impl Redirects {
+    /// Records that the request `id` goes to `url`. Returns the URL that redirected it, if one did.
+    pub fn record(&mut self, id: &Arc<str>, url: &str) -> Option<String> {
+        if let Some((_, former)) = self.0.iter_mut().find(|(known, _)| known == id) {
+            return Some(std::mem::replace(former, url.to_owned()));
+        }
+        if self.0.len() == MAX_REQUESTS {
+            self.0.pop_front();
+        }
+        self.0.push_back((id.clone(), url.to_owned()));
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn initiator(
+        target: RequestTarget,
+        referrer: Option<&str>,
+        client_target: Option<&str>,
+        document_url: Option<&str>,
+    ) -> RequestInitiator {
+        let request = InterceptedRequest { url: "http://localhost/x", target, referrer };
+        RequestInitiator::of(&request, client_target, document_url.map(str::to_owned))
+    }
+
+    #[test]
+    fn only_a_request_for_the_requested_url_is_the_clients_navigation() {
+        let mut navigation = ClientNavigation::default();
+        navigation.request("http://localhost/x#part");
+        let asked = navigation.target();
+        assert_eq!(
+            initiator(RequestTarget::MainFrame, None, asked, None),
+            RequestInitiator::Client
+        );
+        assert_eq!(
+            initiator(RequestTarget::MainFrame, None, Some("http://public/"), None),
+            RequestInitiator::AnyDocument
+        );
+        assert_eq!(
+            initiator(RequestTarget::Subframe, None, asked, None),
+            RequestInitiator::AnyDocument
+        );
+        let public = "https://public/";
+        assert_eq!(
+            initiator(RequestTarget::MainFrame, Some(public), None, None),
+            RequestInitiator::Document(public.into())
+        );
+    }
+
+    #[test]
+    fn the_clients_navigation_ends_when_its_own_document_is_committed() {
+        let mut navigation = ClientNavigation::default();
+        navigation.request("http://localhost/first");
+        navigation.start("first".into());
+        navigation.request("http://localhost/x");
+        navigation.commit(&"first".into());
+        assert_eq!(navigation.target(), Some("http://localhost/x"));
+        navigation.start("second".into());
+        navigation.commit(&"second".into());
+        assert_eq!(navigation.target(), None);
+        // A document from the history is committed without a start event.
+        navigation.request("http://localhost/first");
+        navigation.commit(&"first".into());
+        assert_eq!(navigation.target(), None);
+    }
+
+    #[test]
+    fn the_initiator_of_a_subresource_is_its_document() {
+        let private = "http://localhost/";
+        // The referrer of a request by a script or a style sheet is not its document.
+        let of_script = initiator(RequestTarget::Other, Some("https://cdn/"), None, Some(private));
+        assert_eq!(of_script, RequestInitiator::Document(private.into()));
+        assert_eq!(
+            initiator(RequestTarget::Other, None, Some("http://localhost/x"), None),
+            RequestInitiator::Unknown
+        );
+    }
+
+    #[test]
+    fn a_redirect_is_recognized_by_the_id_of_its_request() {
+        let mut redirects = Redirects::default();
+        let id = |number: usize| Arc::from(number.to_string());
+        assert_eq!(redirects.record(&id(1), "http://a/"), None);
+        assert_eq!(redirects.record(&id(1), "http://b/").as_deref(), Some("http://a/"));
+        for number in 2..2 + MAX_REQUESTS {
+            assert_eq!(redirects.record(&id(number), "http://c/"), None);
+        }
+        assert_eq!(redirects.record(&id(1), "http://d/"), None, "the oldest request is dropped");
+    }
+}
