@@ -2,7 +2,7 @@
 import { parse } from './agent.mjs'
 
 /** What has no counterpart: a tool that lists the elements of a CSS selector with their attributes. */
-const NO_COUNTERPART = 'no tool for it, other than one that runs code'
+export const NO_COUNTERPART = 'no tool for it, other than one that runs code'
 
 export class PlaywrightTools {
   calls = 0
@@ -29,18 +29,25 @@ export class PlaywrightTools {
     return JSON.parse(/### Result\n([^]*?)(?:\n###|$)/.exec(text)?.[1] ?? 'null')
   }
 
-  /** @param {string} [target] */
-  async #snapshot(target) {
-    const text = await this.own('snapshot', {
-      ...(target && { target }),
-      boxes: target !== undefined
-    })
+  /** @param {string} [target] @param {boolean} [boxes] */
+  async #snapshot(target, boxes = false) {
+    const text = await this.own('snapshot', { ...(target && { target }), ...(boxes && { boxes }) })
     return /```yaml\n([^]*?)\n?```/.exec(text)?.[1] ?? ''
+  }
+
+  /** The line of an element in a snapshot. A snapshot of one element makes the other refs invalid. @param {string} target */
+  async #line(target) {
+    if (!/^(f\d+)?e\d+$/.test(target)) {
+      const [line] = parse(await this.#snapshot(target, true))
+      await this.#snapshot()
+      return line
+    }
+    return parse(await this.#snapshot(undefined, true)).find(({ ref }) => ref === target)
   }
 
   /** @param {string} target */
   async #box(target) {
-    const numbers = /\[box=([-\d.,]+)\]/.exec(await this.#snapshot(target))?.[1]
+    const numbers = /\[box=([-\d.,]+)\]/.exec((await this.#line(target))?.states ?? '')?.[1]
     if (!numbers) throw new Error(`no box of ${target}`)
     const [x, y, width, height] = numbers.split(',').map(Number)
     return { x, y, width, height }
@@ -121,7 +128,7 @@ export class PlaywrightTools {
         return {}
       case 'get_text':
       case 'get_value':
-        return { value: parse(await this.#snapshot(target))[0]?.text }
+        return { value: (await this.#line(target))?.text }
       case 'find_element':
         return { box: await this.#box(target) }
       default:
@@ -151,6 +158,7 @@ export class PlaywrightTools {
 function asTroupe(snapshot) {
   return snapshot
     .split('\n')
+    .map((line) => line.replace(/ \[box=[^\]]*\]/, ''))
     .filter((line) => !/^\s*- generic( \[(?!cursor)[^\]]*\])*:?$/.test(line))
     .map((line) =>
       line.includes('[cursor=pointer]') ? line : line.replace(/^(\s*)- generic(?= )/, '$1- text')

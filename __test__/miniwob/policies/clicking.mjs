@@ -65,11 +65,12 @@ const chooseOptions = thenSubmit((agent, view) => {
 /** Opens each section or tab until the link is there. @type {Policy} */
 async function clickLinkInSections(agent) {
   const name = agent.quoted[0]
-  const tabs = (await agent.see()).all('tab').map(({ name }) => name)
   let view = await agent.see()
+  // A tab has its name itself, or from the link in it.
+  const tabs = view.all('tab').map((tab) => tab.name || view.after(tab).lines[0].name)
   for (const tab of tabs) {
     if (view.withText(name)) break
-    await agent.click(view.get('tab', tab))
+    await agent.click(view.named(tab))
     view = await agent.see()
   }
   await agent.click(view.named(name))
@@ -83,8 +84,8 @@ async function expandAndSubmit(agent) {
 
 /** @type {Policy} */
 async function clickTab(agent) {
-  const name = /Tab #\d/.exec(agent.utterance)?.[0]
-  await agent.click((await agent.see()).get('tab', name))
+  const name = /Tab #\d/.exec(agent.utterance)?.[0] ?? ''
+  await agent.click((await agent.see()).named(name))
 }
 
 /** A line of the page, once it is there: menus open late. @param {Agent} agent @param {string} role @param {string | RegExp} [name] */
@@ -95,6 +96,19 @@ export async function shown(agent, role, name) {
     await agent.act('wait_for', { time: 100 })
   }
   throw new Error(`no ${role} ${name}`)
+}
+
+/** The suggestion below a text field that matches, once it is there. @param {Agent} agent @param {RegExp} text */
+export async function suggestion(agent, text) {
+  for (let tries = 0; tries < 20; tries++) {
+    const view = await agent.see()
+    const last = view.lines.findLast(
+      ({ ref, role, text: shown }) => ref && role !== 'textbox' && text.test(shown)
+    )
+    if (last) return last
+    await agent.act('wait_for', { time: 100 })
+  }
+  throw new Error(`no suggestion ${text}`)
 }
 
 /** @type {Policy} */

@@ -1,5 +1,5 @@
 // Text fields, dates, lists, sliders.
-import { shown, thenSubmit } from './clicking.mjs'
+import { suggestion, thenSubmit } from './clicking.mjs'
 
 /** @typedef {import('../agent.mjs').Agent} Agent */
 /** @typedef {import('../agent.mjs').View} View */
@@ -231,7 +231,7 @@ const autocomplete = async (agent) => {
   const escaped = (text) => text.replace(/[^\w ]/g, '\\$&')
   // The end may overlap the start.
   const item = new RegExp(`^(?=${escaped(start)}).*${escaped(end)}$`)
-  await agent.click(await shown(agent, 'listitem', item))
+  await agent.click(await suggestion(agent, item))
   await agent.click(view.get('button', 'Submit'))
 }
 

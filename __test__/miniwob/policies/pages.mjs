@@ -1,5 +1,5 @@
 // Small apps: menus, posts, orders, an editor, a calendar, flights, games.
-import { shown, thenSubmit } from './clicking.mjs'
+import { shown, suggestion, thenSubmit } from './clicking.mjs'
 import { pickDate } from './forms.mjs'
 
 /** @typedef {import('../agent.mjs').Agent} Agent */
@@ -193,7 +193,7 @@ async function bookFlight(agent) {
     await agent.type(view.get('textbox', label), airport)
     const text = airport.replace(/[^\w ]/g, '\\$&')
     const item = new RegExp(/^[A-Z]{3}$/.test(airport) ? `\\(${text}\\)` : `^${text} \\(`)
-    await agent.click(await shown(agent, 'listitem', item))
+    await agent.click(await suggestion(agent, item))
   }
   await agent.act('wait_for_selector', { selector: '.ui-autocomplete li', state: 'hidden' })
   await pickDate(agent, view.get('textbox', undefined, 2), date)
