@@ -1,10 +1,10 @@
 // What the snapshot makes of each element of the document, for the comparison with the browser's own tree.
-import { bodyOf } from '../../src/page/injected/dom'
-import { withMemo } from '../../src/page/injected/memo'
-import { nameOf } from '../../src/page/injected/names'
-import { isNode, type TreeNode } from '../../src/page/injected/node'
-import { roleOf } from '../../src/page/injected/roles'
-import { Walk } from '../../src/page/injected/tree'
+import { bodyOf } from '../../src/page/injected/dom/composed-tree'
+import { withMemo } from '../../src/page/injected/dom/memo'
+import { nameOf } from '../../src/page/injected/roles/accessible-name'
+import { isNode, type TreeNode } from '../../src/page/injected/tree/node'
+import { roleOf } from '../../src/page/injected/roles/roles'
+import { Walk } from '../../src/page/injected/tree/walk'
 
 /** `index` counts the elements of the document in its order, shadow roots before the children of their hosts. */
 interface Told {

@@ -547,7 +547,7 @@ export interface StoreState {
   autoIncrement: boolean
   keyPath?: string
   keyPathArray?: string[]
-  /** What JSON cannot say stands under `keyEncoded` and `valueEncoded` (see encode.ts). */
+  /** What JSON cannot say stands under `keyEncoded` and `valueEncoded` (see structured-clone.ts). */
   records: { key?: unknown; keyEncoded?: unknown; value?: unknown; valueEncoded?: unknown }[]
   indexes: {
     name: string

@@ -1,0 +1,476 @@
+/** Actionability checks, and the wait until they succeed. */
+import type {
+  Action,
+  ActionableArgument,
+  ActionableResult,
+  Box,
+  ErrorCode,
+  FrameMatrixResult,
+  HitArgument,
+  HitResult,
+  Hosts,
+  Point,
+  RefArgument,
+  WaitActionableArgument
+} from '../api'
+import { changeCounts } from '../dom/change-counts'
+import { unknownHosts } from '../dom/closed-shadow-roots'
+import {
+  attr,
+  composedParent,
+  elementClosest,
+  hasAttr,
+  isHtml,
+  localName
+} from '../dom/composed-tree'
+import { Failure } from '../dom/failure'
+import { boxOf, bringPointIntoView, coefficients, contentMatrix, sameBox } from '../dom/geometry'
+import { withMemo } from '../dom/memo'
+import { onChange } from '../dom/mutation-observer'
+import { RefGiver } from '../dom/refs'
+import { testIdOf } from '../dom/test-ids'
+import { invisibleBecause, isVisible, notRendered } from '../dom/visibility'
+import { labelsOf } from '../roles/accessible-name'
+import { isDisabled } from '../roles/aria-states'
+import { tagOf } from '../roles/describe'
+import { roleOf } from '../roles/roles'
+import { matchOf, notFound, requireRef, resolveMany } from '../targets/resolve'
+import { guardPress } from './click-guard'
+import { editorOf } from './code-editors'
+import { takeFocus } from './focus'
+import {
+  actsOn,
+  bringIntoView,
+  bringPositionIntoView,
+  coverName,
+  elementAt,
+  isAnimated,
+  isInViewport,
+  pointsOf
+} from './hit-target'
+
+const entering = new Set<Action>(['type', 'fill', 'select', 'upload'])
+const pointing = new Set<Action>(['click', 'hover', 'check', 'drag', 'drop'])
+
+/** What to do about each reason. */
+const advice: Record<string, string> = {
+  hidden: 'Make the element visible first, or target a visible one: `snapshot` lists them.',
+  disabled:
+    'Wait until it is enabled, or do first what enables it. Its form may react to keys only: then enter text with `type`.',
+  moving: 'Wait until the animation has ended, or pass `force`.',
+  position:
+    'Positions are CSS px from the top left corner of the element. Without `selector`, they are those of the viewport.',
+  covered: 'Close what covers it, or pass `force`.',
+  'read-only': 'Target a field that can be edited.',
+  ELEMENT_NOT_INTERACTIVE:
+    'Target another element: `snapshot` with `interactive` lists those that can be used.'
+}
+
+type Attempt =
+  | { ok: true; element: Element; x: number; y: number; box: Box }
+  | { ok: false; retry: boolean; failure: Failure; missing?: boolean; moving?: boolean; box?: Box }
+
+/** One attempt. `scrolls` counts the attempts that had to scroll, over the whole wait. */
+class Attempts {
+  private readonly argument: ActionableArgument
+  private readonly code: ErrorCode
+  private scrolls = 0
+
+  constructor(argument: ActionableArgument) {
+    this.argument = argument
+    this.code = entering.has(argument.action) ? 'ELEMENT_NOT_EDITABLE' : 'ELEMENT_NOT_CLICKABLE'
+  }
+
+  try(refs: RefGiver, lastBox: Box | undefined): Attempt {
+    return withMemo(() => this.attempt(refs, lastBox))
+  }
+
+  private attempt(refs: RefGiver, lastBox: Box | undefined): Attempt {
+    const { target, action, force } = this.argument
+    let element: Element
+    try {
+      element = this.subject(
+        resolveMany(target, refs, this.argument.strict ?? true, true).element,
+        action
+      )
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      return {
+        ok: false,
+        retry:
+          error.code === 'ELEMENT_NOT_FOUND' &&
+          !['stale', 'unknown'].includes(String(error.details.reason)),
+        failure: error,
+        missing: error.code === 'ELEMENT_NOT_FOUND'
+      }
+    }
+    const refuse = (
+      reason: string,
+      why: string,
+      retry = true,
+      more: { details?: object; suggestion?: string; box?: Box } = {}
+    ): Attempt => {
+      const { description, ref } = matchOf(element, refs)
+      return {
+        ok: false,
+        retry,
+        box: more.box,
+        moving: reason === 'moving',
+        failure: new Failure(
+          this.code,
+          `${description} ${why}`,
+          { reason, ref, ...more.details },
+          more.suggestion ?? advice[reason]
+        )
+      }
+    }
+    if (force) {
+      this.bringIntoViewIfOut(element)
+      const point = this.points(element)[0]
+      return point
+        ? { ok: true, element, ...point, box: boxOf(element) }
+        : refuse('hidden', 'has no box in the viewport', false)
+    }
+    const invisible = action === 'upload' ? null : invisibleBecause(element)
+    if (invisible !== null) {
+      const by = hiddenBy(element, invisible)
+      return refuse(
+        'hidden',
+        `is hidden: ${by && invisible === notRendered ? 'display: none' : invisible}${by}`
+      )
+    }
+    if (action !== 'hover' && action !== 'scroll' && action !== 'screenshot' && action !== 'drop') {
+      const disabled = disabledBy(element)
+      if (disabled)
+        return refuse(
+          'disabled',
+          disabled === element ? 'is disabled' : `is disabled by ${tagOf(disabled)}`
+        )
+    }
+    if (action === 'type' || action === 'fill') {
+      const problem = editProblem(element, action)
+      if (problem)
+        return refuse(problem.reason, problem.why, problem.reason === 'read-only', {
+          suggestion: problem.suggestion
+        })
+    }
+    const box = boxOf(element)
+    const { position } = this.argument
+    if (
+      position &&
+      (position.x < 0 || position.y < 0 || position.x > box.width || position.y > box.height)
+    ) {
+      return refuse(
+        'position',
+        `is ${Math.round(box.width)}×${Math.round(box.height)} px: the position ${position.x}, ${position.y} is outside of it`
+      )
+    }
+    if (lastBox ? !sameBox(lastBox, box) || isAnimated(element, true) : isAnimated(element))
+      return refuse('moving', 'is moving', true, { box })
+    if (!pointing.has(action)) {
+      this.bringIntoViewIfOut(element)
+      const point = this.points(element)[0] ?? {
+        x: box.x + box.width / 2,
+        y: box.y + box.height / 2
+      }
+      return { ok: true, element, ...point, box: boxOf(element) }
+    }
+    let covered = this.hit(element)
+    if ('x' in covered) return { ok: true, element, x: covered.x, y: covered.y, box }
+    this.bringIntoView(element, this.scrolls++)
+    covered = this.hit(element)
+    if ('x' in covered)
+      return { ok: true, element, x: covered.x, y: covered.y, box: boxOf(element) }
+    if (covered.by === null)
+      return refuse(
+        'ELEMENT_NOT_INTERACTIVE',
+        'is outside of the viewport and cannot be scrolled into it'
+      )
+    const deaf = ignoresPointer(element)
+    if (deaf !== null) return refuse('ELEMENT_NOT_INTERACTIVE', `takes no pointer events: ${deaf}`)
+    const suggestion =
+      action === 'click' || action === 'check'
+        ? `${advice.covered} ${withoutPointer(element)}`.trimEnd()
+        : undefined
+    return refuse('covered', `is covered by ${covered.by}`, true, {
+      details: { covering: covered.by },
+      suggestion
+    })
+  }
+
+  /** Where to point at the element, in the viewport. */
+  private points(element: Element): Point[] {
+    const { inside, position } = this.argument
+    if (!inside) return pointsOf(element, position)
+    const { x, y } = contentMatrix(element).transformPoint(inside)
+    return [{ x, y }].filter(isInViewport)
+  }
+
+  private bringIntoView(element: Element, attempt: number): void {
+    const { inside, position } = this.argument
+    if (inside)
+      bringPointIntoView(element, () => contentMatrix(element).transformPoint(inside), attempt)
+    else if (position) bringPositionIntoView(element, position, attempt)
+    else bringIntoView(element, attempt)
+  }
+
+  private bringIntoViewIfOut(element: Element): void {
+    if (this.points(element).length === 0) this.bringIntoView(element, 0)
+  }
+
+  private hit(element: Element): Point | { by: string | null } {
+    let by: string | null = null
+    for (const point of this.points(element)) {
+      const hit = elementAt(point)
+      if (hit && actsOn(hit, element)) return point
+      if (hit) by ??= coverName(hit, element)
+    }
+    return { by }
+  }
+
+  /** A hidden checkbox is meant by its label; what is typed into a label goes into its control. */
+  private subject(element: Element, action: Action): Element {
+    const tag = localName(element)
+    // The pointer acts on a code editor, not on its invisible field.
+    if (pointing.has(action)) return editorOf(element) ?? this.control(element, action, tag)
+    return this.control(element, action, tag)
+  }
+
+  private control(element: Element, action: Action, tag: string): Element {
+    if (tag === 'label' && (entering.has(action) || action === 'check' || action === 'focus')) {
+      const { control } = element as HTMLLabelElement
+      if (control && (action !== 'check' || isVisible(control))) return control
+    }
+    if (
+      tag === 'input' &&
+      (action === 'check' || action === 'click') &&
+      /^(checkbox|radio)$/.test((element as HTMLInputElement).type) &&
+      !isVisible(element)
+    ) {
+      return labelsOf(element).find(isVisible) ?? element
+    }
+    if (tag === 'option' && (action === 'click' || action === 'select'))
+      return elementClosest(element, 'select') ?? element
+    return element
+  }
+}
+
+/** Suggests a way to use a covered element. */
+function withoutPointer(element: Element): string {
+  const role = roleOf(element)
+  if (role === 'textbox' || role === 'searchbox') return '`fill` needs no pointer.'
+  if (role === 'slider' || role === 'spinbutton')
+    return '`press` with its `selector` and an arrow key changes it.'
+  const key =
+    role === 'checkbox' || role === 'radio' || role === 'switch'
+      ? 'Space'
+      : role === 'button' || role === 'link'
+        ? 'Enter'
+        : null
+  return key ? `\`press\` with its \`selector\` and the key ${key} needs no pointer.` : ''
+}
+
+/** Why the pointer passes through an element; null if it does not. */
+function ignoresPointer(element: Element): string | null {
+  for (let node: Element | null = element; node; node = composedParent(node))
+    if (hasAttr(node, 'inert'))
+      return node === element ? 'it is inert' : `it is inert (by ${tagOf(node)})`
+  return getComputedStyle(element).pointerEvents === 'none' ? 'it has pointer-events: none' : null
+}
+
+/** The element that hides another, told where it is not the other itself. */
+function hiddenBy(element: Element, why: string): string {
+  const none = why === 'display: none' || why === notRendered
+  if (!none && why !== 'visibility: hidden') return ''
+  let outermost: Element | null = null
+  for (let node = composedParent(element); node; node = composedParent(node)) {
+    const style = getComputedStyle(node)
+    if (none ? style.display === 'none' : style.visibility === 'hidden') outermost = node
+  }
+  return outermost ? ` (by ${tagOf(outermost)})` : ''
+}
+
+export function disabledBy(element: Element): Element | null {
+  if (isDisabled(element)) return element
+  const native = elementClosest(element, 'button, select, option, optgroup, fieldset:disabled')
+  if (native && isDisabled(native) && localName(native) !== 'fieldset') return native
+  for (let node = composedParent(element); node; node = composedParent(node))
+    if (attr(node, 'aria-disabled') === 'true') return node
+  return null
+}
+
+interface EditProblem {
+  reason: string
+  why: string
+  suggestion?: string
+}
+
+const notTyped = /^(button|checkbox|color|file|hidden|image|radio|range|reset|submit)$/
+
+/** Why nothing can be entered; null where it can. */
+export function editProblem(element: Element, action: Action): EditProblem | null {
+  const tag = localName(element)
+  if (tag === 'input' || tag === 'textarea') {
+    const field = element as HTMLInputElement
+    if (
+      tag === 'input' &&
+      notTyped.test(field.type) &&
+      !(action === 'fill' && /^(color|range)$/.test(field.type))
+    ) {
+      const use =
+        field.type === 'checkbox' || field.type === 'radio'
+          ? 'check'
+          : field.type === 'file'
+            ? 'upload_file'
+            : field.type === 'color' || field.type === 'range'
+              ? 'fill'
+              : 'click'
+      return {
+        reason: 'not-a-text-field',
+        why: `is an input of type ${field.type} and takes no text`,
+        suggestion: `Use ${use} for it.`
+      }
+    }
+    if (field.readOnly) return { reason: 'read-only', why: 'is read-only' }
+    return attr(element, 'aria-readonly') === 'true'
+      ? { reason: 'read-only', why: 'is read-only (aria-readonly)' }
+      : null
+  }
+  if (tag === 'select')
+    return {
+      reason: 'not-a-text-field',
+      why: 'is a select and takes no text',
+      suggestion: 'Use select for it.'
+    }
+  if (isHtml(element) && element.isContentEditable)
+    return attr(element, 'aria-readonly') === 'true'
+      ? { reason: 'read-only', why: 'is read-only (aria-readonly)' }
+      : null
+  // Typing goes to whatever has the focus: a canvas, a grid, a custom element that handles keys.
+  if (
+    action === 'type' &&
+    (hasAttr(element, 'tabindex') ||
+      tag.includes('-') ||
+      tag === 'canvas' ||
+      tag === 'body' ||
+      tag === 'iframe')
+  )
+    return null
+  return {
+    reason: 'not-a-text-field',
+    why: `takes no text: it is no input, textarea or contenteditable element but ${tagOf(element)}`,
+    suggestion: 'Target the text field itself, e.g. role=textbox or label=…'
+  }
+}
+
+function success(attempt: Attempt & { ok: true }, refs: RefGiver): ActionableResult {
+  const { element, x, y, box } = attempt
+  const type = element instanceof HTMLInputElement ? element.type : ''
+  const match = matchOf(element, refs)
+  return {
+    ok: true,
+    ...match,
+    x,
+    y,
+    box,
+    tag: localName(element),
+    type,
+    password: type === 'password',
+    testId: testIdOf(element),
+    ...changeCounts(),
+    next: refs.next
+  }
+}
+
+/** ms between two looks at something that moves. */
+const shortestStep = 8
+
+/** How often to look again where nothing tells of a change: a rule set through CSSOM, a media query. */
+const heartbeat = 100
+
+/** Resolves at the next change, frame (where something moves) or heartbeat, or when `until` is reached. */
+export function nextChange(moving: boolean, until: number): Promise<void> {
+  return new Promise((resolve) => {
+    let stop = (): void => {}
+    let frame = 0
+    const wake = (): void => {
+      stop()
+      clearTimeout(timer)
+      cancelAnimationFrame(frame)
+      resolve()
+    }
+    const timer = setTimeout(
+      wake,
+      Math.max(0, Math.min(moving ? 50 : heartbeat, until - performance.now()))
+    )
+    if (moving) frame = requestAnimationFrame(wake)
+    else stop = onChange(wake)
+  })
+}
+
+export async function waitActionable(
+  argument: WaitActionableArgument
+): Promise<ActionableResult | Hosts> {
+  const refs = new RefGiver(argument.refs)
+  const until = performance.now() + argument.timeout - (argument.waited ?? 0)
+  let retried = false
+  const attempts = new Attempts(argument)
+  let lastBox: Box | undefined
+  let boxTime = 0
+  for (;;) {
+    const hosts = unknownHosts(argument)
+    if (hosts) return hosts
+    // Two looks at one moment of the animations' clock say nothing: outside of a frame it stands at the next.
+    const early =
+      lastBox !== undefined && Number(document.timeline?.currentTime ?? 0) - boxTime < shortestStep
+    const attempt = attempts.try(refs, early ? undefined : lastBox)
+    if (attempt.ok) {
+      const found = success(attempt, refs)
+      if (argument.guard) guardPress(attempt.element)
+      if (found.mutations === argument.known) found.press = { x: found.x, y: found.y }
+      if (argument.inside) found.matrix = coefficients(contentMatrix(attempt.element))
+      if (retried) found.retried = true
+      if (editorOf(attempt.element)) found.editor = true
+      return argument.focus
+        ? { ...found, focused: takeFocus(attempt.element as HTMLElement, argument.focus.replace) }
+        : found
+    }
+    if (!attempt.retry) throw attempt.failure
+    const time = Number(document.timeline?.currentTime ?? 0)
+    if (!attempt.moving) lastBox = undefined
+    else if (!lastBox || time - boxTime >= shortestStep) {
+      lastBox = attempt.box
+      boxTime = time
+    }
+    if (performance.now() >= until) {
+      const failure = attempt.missing ? notFound(argument.target, refs) : attempt.failure
+      throw new Failure(
+        failure.code,
+        `${failure.message} (waited ${argument.timeout} ms)`,
+        { ...failure.details, timeout: argument.timeout },
+        failure.suggestion
+      )
+    }
+    retried = true
+    await nextChange(attempt.moving ?? false, until)
+  }
+}
+
+export function hit(argument: HitArgument): HitResult {
+  const element = requireRef(argument.ref)
+  const found = elementAt(argument)
+  if (found && actsOn(found, element)) return { ok: true }
+  return found ? { ok: false, covered: coverName(found, element) } : { ok: false }
+}
+
+export function frameMatrix(argument: RefArgument): FrameMatrixResult {
+  return { matrix: coefficients(contentMatrix(requireRef(argument.ref))) }
+}
+
+export function frameAt(x: number, y: number): [] | [Window, number, number] {
+  const frame = elementAt({ x, y })
+  const { contentWindow = null } = (frame ?? {}) as Partial<HTMLIFrameElement>
+  if (!frame || !contentWindow) return []
+  const inside = contentMatrix(frame).inverse().transformPoint({ x, y })
+  return [contentWindow, inside.x, inside.y]
+}

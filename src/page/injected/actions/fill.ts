@@ -1,0 +1,319 @@
+/** Form input: text, options, checkboxes. */
+import type {
+  CheckedArgument,
+  CheckedResult,
+  EnteredArgument,
+  EnteredResult,
+  FileInputArgument,
+  FileInputResult,
+  FillArgument,
+  FillResult,
+  InsertArgument,
+  InsertResult,
+  SelectArgument,
+  SelectResult
+} from '../api'
+import {
+  attr,
+  elementClosest,
+  isHtml,
+  localName,
+  normalize,
+  textContent
+} from '../dom/composed-tree'
+import { nextTask } from '../dom/event-loop'
+import { Failure } from '../dom/failure'
+import { elementByRef, RefGiver } from '../dom/refs'
+import { checkedOf } from '../roles/aria-states'
+import { roleOf } from '../roles/roles'
+import { matchOf, requireRef } from '../targets/resolve'
+import { editProblem } from './actionability'
+import { guardPress } from './click-guard'
+import { drawnText, editorOf, paste } from './code-editors'
+import { placeCaret } from './focus'
+
+function controlOf(element: Element): Element {
+  return localName(element) === 'label'
+    ? ((element as HTMLLabelElement).control ?? element)
+    : element
+}
+
+const describe = (element: Element, refs = new RefGiver({ prefix: 'e', next: 1 })): string =>
+  matchOf(element, refs).description
+
+function refuse(
+  element: Element,
+  reason: string,
+  why: string,
+  details: object = {},
+  suggestion?: string
+): Failure {
+  return new Failure(
+    'ELEMENT_NOT_EDITABLE',
+    `${describe(element)} ${why}`,
+    { reason, ...details },
+    suggestion
+  )
+}
+
+function tell(element: Element, value: string | null): void {
+  element.dispatchEvent(
+    new InputEvent('input', {
+      bubbles: true,
+      composed: true,
+      inputType: 'insertReplacementText',
+      data: value
+    })
+  )
+  element.dispatchEvent(new Event('change', { bubbles: true }))
+}
+
+/** Pastes a text into the code editor whose key events go to `ref`. */
+export function insertInto({ ref, text }: InsertArgument): InsertResult {
+  return { taken: paste(requireRef(ref), text) }
+}
+
+export async function fill(argument: FillArgument): Promise<FillResult> {
+  const element = controlOf(requireRef(argument.ref))
+  const problem = editProblem(element, 'fill')
+  if (problem) throw refuse(element, problem.reason, problem.why, {}, problem.suggestion)
+  if (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement)
+    return fillField(element, argument.value)
+  const host = element as HTMLElement
+  host.focus({ preventScroll: true })
+  placeCaret(host, true)
+  // Rich-text editors receive `selectionchange` in a later task.
+  await nextTask()
+  let entered =
+    argument.value === ''
+      ? document.execCommand('delete')
+      : document.execCommand('insertText', false, argument.value)
+  await nextTask()
+  if (argument.value.includes('\n') && normalize(host.innerText) !== normalize(argument.value)) {
+    placeCaret(host, true)
+    await nextTask()
+    entered = paste(host, argument.value) || entered
+    await nextTask()
+  }
+  if (!entered) {
+    host.textContent = argument.value
+    tell(host, argument.value)
+  }
+  return { password: false, value: normalize(host.innerText) }
+}
+
+function fillField(field: HTMLInputElement | HTMLTextAreaElement, wanted: string): FillResult {
+  const type = field.type
+  const old = field.value
+  const value = strictTypes.test(type)
+    ? wanted.trim()
+    : field.maxLength >= 0
+      ? wanted.slice(0, field.maxLength)
+      : wanted
+  field.focus({ preventScroll: true })
+  field.value = type === 'color' ? value.toLowerCase() : value
+  if (strictTypes.test(type) && field.value !== value && !sameNumber(type, field.value, value)) {
+    field.value = old
+    throw refuse(
+      field,
+      'malformed',
+      `takes no \`${wanted}\`: a value of type ${type} looks like ${examples[type]}`,
+      { type, example: examples[type] }
+    )
+  }
+  placeCaret(field, false)
+  tell(field, field.value)
+  return { password: type === 'password', value: type === 'password' ? '' : field.value }
+}
+
+const strictTypes = /^(color|date|datetime-local|month|number|range|time|week)$/
+const examples: Record<string, string> = {
+  color: '#ff8800',
+  date: '2026-11-21',
+  'datetime-local': '2026-11-21T09:30',
+  month: '2026-11',
+  number: '3.5',
+  range: '50',
+  time: '09:30',
+  week: '2026-W47'
+}
+
+const sameNumber = (type: string, left: string, right: string): boolean =>
+  type === 'color'
+    ? left === right.toLowerCase()
+    : type === 'datetime-local' || type === 'time'
+      ? left.length > 0 && right.startsWith(left)
+      : (type === 'number' || type === 'range') &&
+        left !== '' &&
+        right !== '' &&
+        Number(left) === Number(right)
+
+/** Whether a field has the text that was entered. */
+function hasText(field: HTMLElement, value: string, text: string, typed: boolean): boolean {
+  const lines = text.replace(/\r\n?/g, '\n')
+  if (typed)
+    return (
+      /[\t\n]/.test(lines) || value.includes(lines) || normalize(value).includes(normalize(lines))
+    )
+  const type = field instanceof HTMLInputElement ? field.type : ''
+  if (strictTypes.test(type)) return value === lines.trim() || sameNumber(type, value, lines.trim())
+  return (
+    value === lines ||
+    (isHtml(field) && field.isContentEditable && normalize(value) === normalize(lines))
+  )
+}
+
+/** Whether the rendered lines of an editor can belong to the entered text. */
+function mayHaveText(drawn: string, text: string, typed: boolean): boolean {
+  const lines = text.replace(/\r\n?/g, '\n')
+  return (
+    drawn === lines ||
+    (typed && drawn.includes(lines)) ||
+    (lines.length > drawn.length ? lines.includes(drawn) : typed)
+  )
+}
+
+/** One frame; of a page that is not painted, its time. */
+const nextFrame = (): Promise<void> =>
+  new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve, 0))
+    setTimeout(resolve, 100)
+  })
+
+/** Compares the value after the page's handlers have run, because they may have changed it. */
+export async function entered({ refs: counter, fields }: EnteredArgument): Promise<EnteredResult> {
+  const elements = fields.map(({ ref }) => elementByRef(ref))
+  // Editors render in the next frame.
+  if (elements.some((element) => element && editorOf(element))) await nextFrame()
+  const refs = new RefGiver(counter)
+  const different: EnteredResult['different'] = []
+  for (const { index, ref, text, typed } of fields) {
+    // An element that is gone has no value.
+    const element = elementByRef(ref)
+    const field = element && controlOf(element)
+    if (!(field instanceof HTMLElement)) continue
+    const editor = editorOf(field)
+    const isInput = field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement
+    if (!isInput && !editor && !field.isContentEditable) continue
+    const value = editor ? drawnText(editor) : isInput ? field.value : field.innerText
+    if (editor ? mayHaveText(value, text, typed) : hasText(field, value, text, typed)) continue
+    different.push({
+      index,
+      description: describe(field, refs),
+      ...(field instanceof HTMLInputElement && field.type === 'password' ? {} : { value }),
+      ...(isInput && field.maxLength >= 0 ? { maxLength: field.maxLength } : {})
+    })
+  }
+  return { different, next: refs.next }
+}
+
+export function select(argument: SelectArgument): SelectResult {
+  let element = controlOf(requireRef(argument.ref))
+  if (localName(element) === 'option') element = elementClosest(element, 'select') ?? element
+  if (!(element instanceof HTMLSelectElement)) {
+    const role = roleOf(element)
+    throw refuse(
+      element,
+      'not-a-select',
+      `is no select element but ${localName(element)} with role ${role}`,
+      {},
+      role === 'combobox' || role === 'listbox' || role === 'button'
+        ? 'Click it, then click the option in the new snapshot.'
+        : undefined
+    )
+  }
+  if (argument.values.length > 1 && !element.multiple)
+    throw new Failure(
+      'INVALID_PARAMETERS',
+      `${describe(element)} takes one value, and ${argument.values.length} were given`,
+      { values: argument.values }
+    )
+  const options = Array.from(element.options)
+  const chosen = argument.values.map((value) =>
+    findOption(element as HTMLSelectElement, options, value)
+  )
+  let changed = false
+  for (const option of options) {
+    const wanted = chosen.includes(option)
+    if (element.multiple ? option.selected !== wanted : wanted && !option.selected) {
+      option.selected = wanted
+      changed = true
+    }
+  }
+  if (!element.multiple && chosen.length === 0 && element.selectedIndex !== -1) {
+    element.selectedIndex = -1
+    changed = true
+  }
+  element.focus({ preventScroll: true })
+  if (changed) {
+    element.dispatchEvent(new Event('input', { bubbles: true, composed: true }))
+    element.dispatchEvent(new Event('change', { bubbles: true }))
+  }
+  return {
+    selected: Array.from(element.selectedOptions, (option) => ({
+      value: option.value,
+      label: option.label
+    }))
+  }
+}
+
+function findOption(
+  element: HTMLSelectElement,
+  options: HTMLOptionElement[],
+  wanted: string
+): HTMLOptionElement {
+  const text = normalize(wanted)
+  const lower = text.toLowerCase()
+  const option =
+    options.find((each) => each.value === wanted) ??
+    options.find(
+      (each) => normalize(each.label) === text || normalize(textContent(each)) === text
+    ) ??
+    (/^#?\d+$/.test(text) ? options[Number(text.replace('#', ''))] : undefined) ??
+    options.find((each) => normalize(each.label).toLowerCase() === lower)
+  if (!option) {
+    const some = options
+      .slice(0, 20)
+      .map((each) => ({ value: each.value, label: normalize(each.label) }))
+    throw new Failure(
+      'ELEMENT_NOT_FOUND',
+      `${describe(element)} has no option \`${wanted}\`: it has ${some.map((each) => each.label || each.value).join(', ')}${options.length > some.length ? ', …' : ''}`,
+      { reason: 'option', options: some, count: options.length }
+    )
+  }
+  const group = option.parentElement
+  if (option.disabled || (group instanceof HTMLOptGroupElement && group.disabled))
+    throw refuse(element, 'disabled', `has the option \`${wanted}\` disabled`)
+  return option
+}
+
+export function fileInput(argument: FileInputArgument): FileInputResult {
+  const input = requireRef(argument.ref) as HTMLInputElement
+  if (argument.empty) {
+    input.value = ''
+    for (const type of ['input', 'change'])
+      input.dispatchEvent(new Event(type, { bubbles: true, composed: true }))
+  }
+  return { multiple: input.multiple }
+}
+
+export function checkedState(argument: CheckedArgument): CheckedResult {
+  const pressable = requireRef(argument.ref)
+  const element = controlOf(pressable)
+  const role = roleOf(element)
+  const pressed = role === 'button' ? attr(element, 'aria-pressed') : null
+  const checked = pressed !== null ? pressed === 'true' : checkedOf(element, role)
+  if (checked === null)
+    throw new Failure(
+      'ELEMENT_NOT_CLICKABLE',
+      `${describe(element)} can be neither checked nor unchecked: its role is ${role}`,
+      { reason: 'ELEMENT_NOT_INTERACTIVE' },
+      'Use click for it.'
+    )
+  if (argument.wanted === !checked) guardPress(pressable)
+  return {
+    checked,
+    radio: role === 'radio' || role === 'menuitemradio',
+    native: isHtml(element) && localName(element) === 'input'
+  }
+}

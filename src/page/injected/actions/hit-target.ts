@@ -1,0 +1,186 @@
+/** Action points of elements, and their hit targets. */
+import type { Box, Point } from '../api'
+import {
+  composedContains,
+  composedParent,
+  elementClosest,
+  localName,
+  queryAll,
+  shadowRootOf
+} from '../dom/composed-tree'
+import { boxOf, bringPointIntoView } from '../dom/geometry'
+import { tagOf } from '../roles/describe'
+import { roleOf } from '../roles/roles'
+
+/** Returns the part of a rectangle inside the viewport, or null. */
+function insideViewport(rect: DOMRect): Box | null {
+  const right = Math.min(rect.right, window.innerWidth)
+  const bottom = Math.min(rect.bottom, window.innerHeight)
+  const x = Math.max(rect.left, 0)
+  const y = Math.max(rect.top, 0)
+  return right - x >= 1 && bottom - y >= 1 ? { x, y, width: right - x, height: bottom - y } : null
+}
+
+/** Returns the rectangles of an element, or of its children if it has `display: contents`. */
+function rectsOf(element: Element): DOMRect[] {
+  const rects = Array.from(element.getClientRects()).filter(
+    (rect) => rect.width > 0 && rect.height > 0
+  )
+  if (rects.length > 0) return rects
+  const range = document.createRange()
+  range.selectNodeContents(element)
+  return Array.from(range.getClientRects()).filter((rect) => rect.width > 0 && rect.height > 0)
+}
+
+export const isInViewport = ({ x, y }: Point): boolean =>
+  x >= 0 && y >= 0 && x < window.innerWidth && y < window.innerHeight
+
+/** The centres of the visible parts of an element, or the one point that `position` names. */
+export function pointsOf(element: Element, position: Point | undefined): Point[] {
+  if (position) {
+    const { x, y } = element.getBoundingClientRect()
+    const point = { x: x + position.x, y: y + position.y }
+    return isInViewport(point) ? [point] : []
+  }
+  const points: Point[] = []
+  for (const rect of rectsOf(element)) {
+    const part = insideViewport(rect)
+    if (part) points.push({ x: part.x + part.width / 2, y: part.y + part.height / 2 })
+    if (points.length === 4) break
+  }
+  return points
+}
+
+/** The innermost element at a point, through shadow roots. */
+export function elementAt(point: Point): Element | null {
+  let element = document.elementFromPoint(point.x, point.y)
+  while (element) {
+    const inner: Element | null = shadowRootOf(element)?.elementFromPoint(point.x, point.y) ?? null
+    if (!inner || inner === element) break
+    element = inner
+  }
+  return element
+}
+
+/** Whether a press that hits `hit` acts on `target`. */
+export function actsOn(hit: Element, target: Element): boolean {
+  if (composedContains(target, hit)) return true
+  // A press on a label acts on its control, one on a button on what is drawn in it.
+  const label = elementClosest(hit, 'label') as HTMLLabelElement | null
+  if (label?.control === target) return true
+  const owner = elementClosest(
+    target,
+    'button, a, [role="button"], [role="link"], label, summary, option, select'
+  )
+  if (
+    owner !== null &&
+    owner !== target &&
+    (owner === hit || (localName(owner) !== 'label' && composedContains(owner, hit)))
+  )
+    return true
+  if (localName(target) === 'option' && elementClosest(target, 'select') === hit) return true
+  const widget = widgetOf(target)
+  return widget !== null && composedContains(widget, hit)
+}
+
+/** Roles of controls that pages draw with parts of their own above or around them. */
+const drawnRoles = new Set([
+  'checkbox',
+  'radio',
+  'switch',
+  'slider',
+  'combobox',
+  'textbox',
+  'searchbox',
+  'spinbutton'
+])
+const controls =
+  'a[href], button, input:not([type="hidden"]), select, textarea, iframe, [tabindex], [contenteditable], [role="button"], [role="link"], [role="dialog"], [role="status"], [role="alert"]'
+/** A larger element around a control is no longer a part of it. */
+const tallestWidget = 64
+const highestWidget = 3
+
+/**
+ * The outermost element that contains this control and no other one, such as the box of a checkbox or the track of a slider.
+ * A press on any part of it acts on the control.
+ */
+function widgetOf(control: Element): Element | null {
+  if (!drawnRoles.has(roleOf(control))) return null
+  const height = Math.max(tallestWidget, boxOf(control).height * 1.5)
+  let widget: Element | null = null
+  let around = composedParent(control)
+  for (let level = 0; around && level < highestWidget; level++, around = composedParent(around)) {
+    if (
+      boxOf(around).height > height ||
+      Array.from(queryAll(around, controls)).some(
+        (other) => other !== control && !isThumb(other, control)
+      )
+    )
+      break
+    widget = around
+  }
+  return widget
+}
+
+/** A slider for a range has two thumbs on its track. */
+const isThumb = (other: Element, control: Element): boolean =>
+  roleOf(control) === 'slider' && roleOf(other) === 'slider'
+
+/** Returns the outermost element that covers the target and does not contain it. */
+export function coverName(hit: Element, target: Element): string {
+  let cover = hit
+  for (
+    let parent = composedParent(cover);
+    parent && !composedContains(parent, target);
+    parent = composedParent(parent)
+  ) {
+    if (localName(parent) === 'body' || localName(parent) === 'html') break
+    cover = parent
+  }
+  return cover === hit ? tagOf(hit) : `${tagOf(hit)} in ${tagOf(cover)}`
+}
+
+const alignments: ScrollLogicalPosition[] = ['center', 'end', 'start', 'nearest']
+
+/** Brings an element into view at once; further attempts align it elsewhere, as a sticky header may cover it. */
+export function bringIntoView(element: Element, attempt: number): void {
+  const align = alignments[attempt % alignments.length]
+  element.scrollIntoView({ block: align, inline: align, behavior: 'instant' as ScrollBehavior })
+}
+
+/** Brings a position of an element's box into view: the element may be larger than the viewport. */
+export function bringPositionIntoView(element: Element, position: Point, attempt: number): void {
+  const inViewport = (): Point => {
+    const { x, y } = element.getBoundingClientRect()
+    return { x: x + position.x, y: y + position.y }
+  }
+  bringPointIntoView(element, inViewport, attempt)
+}
+
+const paintOnly =
+  /^(offset|computedOffset|easing|composite|opacity|visibility|filter|backdropFilter|fill|stroke|outline.*|textShadow|boxShadow|.*[cC]olor|background.*|cursor)$/
+
+/**
+ * Whether an animation may move the element: one of its own or of what holds it, and not of paint alone. One that is
+ * `pending` has not begun to run: what it will move stands still until then.
+ */
+export function isAnimated(element: Element, pending = false): boolean {
+  const animations = document.getAnimations?.() ?? []
+  for (const animation of animations) {
+    // One on a timeline that stands (of a box that does not scroll) is pending for good.
+    if (pending && (!animation.pending || (animation.timeline?.currentTime ?? null) === null))
+      continue
+    if (animation.playState !== 'running' && !animation.pending) continue
+    const effect = animation.effect as KeyframeEffect | null
+    const target = effect?.target
+    if (!effect || !target || !composedContains(target, element)) continue
+    if (effect.pseudoElement) continue
+    if (
+      effect
+        .getKeyframes()
+        .some((frame) => Object.keys(frame).some((property) => !paintOnly.test(property)))
+    )
+      return true
+  }
+  return false
+}

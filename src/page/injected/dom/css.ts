@@ -1,0 +1,224 @@
+/**
+ * CSS selectors that pierce open shadow roots, with pseudo-classes that agents know from other tools:
+ * `:has-text("…")`, `:text("…")`, `:text-is("…")`, `:contains("…")`, `:visible`.
+ */
+import {
+  elementMatches,
+  isElement,
+  isShadowRoot,
+  parentNode,
+  previousElement,
+  queryAll,
+  type Root,
+  rootOf,
+  shadowRootOf
+} from './composed-tree'
+import { Failure } from './failure'
+import { splitTopLevel } from './styles'
+import { elementText, isSmallestMatch } from './text'
+import { parseMatcher } from './text-matcher'
+import { isVisible } from './visibility'
+
+/** Every shadow root below a root, nested ones too. */
+export function shadowRoots(root: Root | Element): ShadowRoot[] {
+  const found: ShadowRoot[] = []
+  const collect = (from: Root | Element): void => {
+    const elements = queryAll(from, '*')
+    for (let i = 0; i < elements.length; i++) {
+      const shadow = shadowRootOf(elements[i])
+      if (shadow) {
+        found.push(shadow)
+        collect(shadow)
+      }
+    }
+  }
+  if (isElement(root)) {
+    const own = shadowRootOf(root)
+    if (own) {
+      found.push(own)
+      collect(own)
+    }
+  }
+  collect(root)
+  return found
+}
+
+type Test = (element: Element) => boolean
+
+interface Step {
+  /** What binds the step to the one before: "" for the first. */
+  combinator: string
+  selector: string
+  tests: Test[]
+}
+
+const extras = /:(has-text|text-is|text|contains|visible)(?=[(:.#[\s>+~,)]|$)/
+
+export function queryCss(selector: string, scope: Root | Element): Element[] {
+  const roots = shadowRoots(scope)
+  const plain = !extras.test(selector)
+  if (plain && roots.length === 0) return Array.from(native(scope, selector, selector))
+  const found = new Set<Element>()
+  for (const part of splitTopLevel(selector, ',')) {
+    const steps = parseSteps(part.trim(), selector)
+    const last = steps[steps.length - 1]
+    for (const root of [scope, ...roots]) {
+      for (const element of native(root, last.selector, selector)) {
+        if (
+          last.tests.every((test) => test(element)) &&
+          matchesBefore(element, steps, steps.length - 1, scope)
+        )
+          found.add(element)
+      }
+    }
+  }
+  return Array.from(found)
+}
+
+function native(root: Root | Element, selector: string, whole: string): NodeListOf<Element> {
+  try {
+    return queryAll(root, selector)
+  } catch {
+    throw new Failure(
+      'INVALID_SELECTOR',
+      `${whole} is no CSS selector`,
+      { selector: whole },
+      'Targets are a ref (e12), CSS, XPath (//…), text=…, role=button[name="…"], label=…, placeholder=… or testid=…'
+    )
+  }
+}
+
+function matchesBefore(
+  element: Element,
+  steps: Step[],
+  index: number,
+  scope: Root | Element
+): boolean {
+  if (index === 0) return true
+  const step = steps[index - 1]
+  const fits = (candidate: Element): boolean => {
+    if (step.selector === ':scope') return candidate === scope
+    return (
+      elementMatches(candidate, step.selector) &&
+      step.tests.every((test) => test(candidate)) &&
+      matchesBefore(candidate, steps, index - 1, scope)
+    )
+  }
+  switch (steps[index].combinator) {
+    case '>': {
+      const parent = parentAcross(element)
+      return parent !== null && fits(parent)
+    }
+    case '+': {
+      const before = previousElement(element)
+      return before !== null && fits(before)
+    }
+    case '~':
+      for (let before = previousElement(element); before; before = previousElement(before))
+        if (fits(before)) return true
+      return false
+    default:
+      for (let parent = parentAcross(element); parent; parent = parentAcross(parent))
+        if (fits(parent)) return true
+      return false
+  }
+}
+
+function parentAcross(element: Element): Element | null {
+  const parent = parentNode(element)
+  if (parent === null) return null
+  if (isShadowRoot(parent)) return parent.host
+  return isElement(parent) ? parent : null
+}
+
+/** Splits `a > b c` into its compounds, and takes our own pseudo-classes out of them. */
+function parseSteps(selector: string, whole: string): Step[] {
+  const steps: Step[] = []
+  let current = ''
+  let combinator = ''
+  let depth = 0
+  let quote = ''
+  const put = (next: string): void => {
+    if (current !== '') {
+      steps.push(readStep(current, combinator, whole))
+      current = ''
+      combinator = next
+    } else if (next !== ' ') {
+      if (steps.length === 0) steps.push({ combinator: '', selector: ':scope', tests: [] })
+      combinator = next
+    }
+  }
+  for (let i = 0; i < selector.length; i++) {
+    const char = selector[i]
+    if (char === '\\') current += char + (selector[++i] ?? '')
+    else if (quote) {
+      current += char
+      if (char === quote) quote = ''
+    } else if (char === '"' || char === "'") current += quote = char
+    else if (depth === 0 && /[\s>+~]/.test(char)) put(/\s/.test(char) ? ' ' : char)
+    else {
+      if (char === '(' || char === '[') depth++
+      if (char === ')' || char === ']') depth--
+      current += char
+    }
+  }
+  put(' ')
+  if (steps.length === 0)
+    throw new Failure('INVALID_SELECTOR', `${whole} is no CSS selector`, { selector: whole })
+  return steps
+}
+
+function readStep(compound: string, combinator: string, whole: string): Step {
+  const tests: Test[] = []
+  let selector = compound
+  for (let match = extras.exec(selector); match; match = extras.exec(selector)) {
+    const name = match[1]
+    let end = match.index + match[0].length
+    let body = ''
+    if (selector[end] === '(') {
+      const close = closing(selector, end)
+      body = selector.slice(end + 1, close)
+      end = close + 1
+    }
+    selector = selector.slice(0, match.index) + selector.slice(end)
+    tests.push(makeTest(name, body, whole))
+  }
+  return { combinator, selector: selector === '' ? '*' : selector, tests }
+}
+
+function closing(text: string, open: number): number {
+  let depth = 0
+  let quote = ''
+  for (let i = open; i < text.length; i++) {
+    const char = text[i]
+    if (char === '\\') i++
+    else if (quote) quote = char === quote ? '' : quote
+    else if (char === '"' || char === "'") quote = char
+    else if (char === '(') depth++
+    else if (char === ')' && --depth === 0) return i
+  }
+  return text.length
+}
+
+function makeTest(name: string, body: string, whole: string): Test {
+  if (name === 'visible') return isVisible
+  if (body.trim() === '')
+    throw new Failure('INVALID_SELECTOR', `:${name}() of ${whole} names no text`, {
+      selector: whole
+    })
+  const unquoted = body.trim().replace(/^(["'])(.*)\1$/s, '$2')
+  if (name === 'text-is') return isSmallestMatch(parseMatcher(JSON.stringify(unquoted), whole))
+  const matcher = parseMatcher(/^\s*\//.test(body) ? body : unquoted, whole)
+  if (name === 'text') return isSmallestMatch(matcher)
+  return (element) => matcher.test(elementText(element))
+}
+
+/** Whether an element is below a scope, shadow roots crossed. */
+export function isBelow(scope: Root | Element, element: Element): boolean {
+  for (let node: Node | null = element; node;) {
+    if (node === scope) return true
+    const parent: Node | null = parentNode(node)
+    node = parent === null ? (isShadowRoot(node) ? node.host : null) : parent
+  }
+  return rootOf(element) === scope
+}

@@ -1,0 +1,375 @@
+/**
+ * Computed styles, read as rarely as possible. `getComputedStyle` takes a microsecond for every property, so a walk
+ * calls it only for elements that a style rule may match. The rules of the page are read once and indexed by the
+ * classes, ids, tags and attributes of their selectors (like the browser's own rule buckets). A style sheet that
+ * cannot be read is treated as matching every element.
+ */
+import {
+  attr,
+  byTag,
+  composedParent,
+  HAS_CLASS,
+  HAS_ID,
+  HAS_STYLE,
+  hasAttr,
+  localName,
+  namespaceOf,
+  parentNode,
+  queryAll,
+  type Root
+} from './composed-tree'
+import { memo } from './memo'
+
+/** What rules may do to an element. */
+export const VISIBILITY = 1
+export const BEFORE = 2
+export const AFTER = 4
+export const CURSOR = 8
+/** A rule may take it out of the page. */
+export const DISPLAY = 16
+const EVERYTHING = VISIBILITY | BEFORE | AFTER | CURSOR | DISPLAY
+
+class RuleKeys {
+  universal = 0
+  readonly classes = new Map<string, number>()
+  readonly ids = new Map<string, number>()
+  readonly tags = new Map<string, number>()
+  readonly attributes = new Map<string, number>()
+  private readonly byClassName = new Map<string, number>()
+
+  add(selector: string, effect: number): void {
+    for (const part of splitTopLevel(selector, ',')) this.addComplex(part, effect)
+  }
+
+  private addComplex(selector: string, effect: number): void {
+    const compound = lastCompound(selector)
+    // A rule inside another (`&`), on a host, on slotted nodes or on parts names its elements elsewhere.
+    if (/&|:host|::slotted|::part|:is\(|:where\(|\\/.test(compound)) {
+      this.universal |= effect
+      return
+    }
+    const bare = compound.replace(/:not\([^)]*\)+/g, '').replace(/::?[a-z-]+(\([^)]*\))?/gi, '')
+    const put = (map: Map<string, number>, key: string): void =>
+      void map.set(key, (map.get(key) ?? 0) | effect)
+    let match: RegExpMatchArray | null
+    if ((match = /\.([\w\u0080-\uffff-]+)/.exec(bare))) put(this.classes, match[1])
+    else if ((match = /#([\w\u0080-\uffff-]+)/.exec(bare))) put(this.ids, match[1])
+    else if ((match = /\[\s*([\w-]+)/.exec(bare))) put(this.attributes, match[1].toLowerCase())
+    else if ((match = /^([a-z][\w-]*)/i.exec(bare))) put(this.tags, match[1].toLowerCase())
+    else this.universal |= effect
+  }
+
+  /** `facts` are the element's, as `factsOf` tells them. */
+  of(element: Element, facts = -1, tag = localName(element)): number {
+    let effects = this.universal | (this.tags.get(tag) ?? 0)
+    if (facts === 0 || effects === EVERYTHING) return effects
+    const classes = facts & HAS_CLASS && this.classes.size > 0 ? attr(element, 'class') : null
+    if (classes !== null) {
+      let known = this.byClassName.get(classes)
+      if (known === undefined) {
+        known = 0
+        for (const name of classes.split(/\s+/)) known |= this.classes.get(name) ?? 0
+        this.byClassName.set(classes, known)
+      }
+      effects |= known
+    }
+    if (facts & HAS_ID && this.ids.size > 0) {
+      const id = attr(element, 'id')
+      if (id) effects |= this.ids.get(id) ?? 0
+    }
+    for (const [name, effect] of this.attributes) {
+      if ((effects & effect) !== effect && attr(element, name) !== null) effects |= effect
+    }
+    const style = facts & HAS_STYLE ? attr(element, 'style') : null
+    if (style !== null) {
+      if (style.includes('visibility')) effects |= VISIBILITY
+      if (style.includes('cursor')) effects |= CURSOR
+    }
+    return effects
+  }
+}
+
+/** Splits at a separator that stands outside brackets, parentheses and quotes. */
+export function splitTopLevel(text: string, separator: string): string[] {
+  if (!text.includes(separator)) return [text]
+  const parts: string[] = []
+  let depth = 0
+  let quote = ''
+  let start = 0
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]
+    if (char === '\\') i++
+    else if (quote) quote = char === quote ? '' : quote
+    else if (char === '"' || char === "'") quote = char
+    else if (char === '(' || char === '[') depth++
+    else if (char === ')' || char === ']') depth--
+    else if (depth === 0 && text.startsWith(separator, i)) {
+      parts.push(text.slice(start, i))
+      start = i + separator.length
+      i = start - 1
+    }
+  }
+  parts.push(text.slice(start))
+  return parts
+}
+
+function lastCompound(selector: string): string {
+  let depth = 0
+  const text = selector.trim()
+  for (let i = text.length - 1; i >= 0; i--) {
+    const char = text[i]
+    if (char === ')' || char === ']') depth++
+    else if (char === '(' || char === '[') depth--
+    else if (depth === 0 && (char === ' ' || char === '>' || char === '+' || char === '~'))
+      return text.slice(i + 1)
+  }
+  return text
+}
+
+/** `content` that adds no text to the page: nothing, an empty string, a clearfix. */
+const silentContent = /^(|none|normal|""|''|" "|' '|"\\200b"|inherit|initial|unset|revert)$/
+
+function readRules(rules: CSSRuleList, keys: RuleKeys, nested: boolean): void {
+  for (let i = 0; i < rules.length; i++) {
+    const rule = rules[i] as CSSStyleRule & CSSGroupingRule & CSSImportRule
+    const style = rule.style as CSSStyleDeclaration | undefined
+    const selector = rule.selectorText as string | undefined
+    if (style && selector !== undefined) {
+      let effect = 0
+      if (style.visibility) effect |= VISIBILITY
+      // What a variable stands for is another matter each time.
+      if (
+        style.display === 'none' ||
+        style.display === 'contents' ||
+        style.display.includes('var(')
+      )
+        effect |= DISPLAY
+      if (style.getPropertyValue('content-visibility') === 'hidden') keys.universal |= DISPLAY
+      const cursor = style.cursor
+      if (cursor && cursor !== 'default' && cursor !== 'auto' && cursor !== 'not-allowed')
+        effect |= CURSOR
+      if (selector.includes(':before') || selector.includes(':after')) {
+        effect = silentContent.test(style.content)
+          ? 0
+          : (selector.includes(':before') ? BEFORE : 0) | (selector.includes(':after') ? AFTER : 0)
+      }
+      if (effect) {
+        if (nested) keys.universal |= effect
+        else keys.add(selector, effect)
+      }
+    }
+    if (rule.styleSheet) readSheet(rule.styleSheet, keys)
+    const inner = rule.cssRules as CSSRuleList | undefined
+    // `@scope` and nested rules key on what stands outside them.
+    if (inner && inner.length > 0 && !(rule instanceof CSSKeyframesRule)) {
+      readRules(
+        inner,
+        keys,
+        nested || selector !== undefined || rule.constructor.name === 'CSSScopeRule'
+      )
+    }
+  }
+}
+
+function readSheet(sheet: CSSStyleSheet, keys: RuleKeys): void {
+  if (sheet.disabled) return
+  try {
+    readRules(sheet.cssRules, keys, false)
+  } catch {
+    keys.universal |= EVERYTHING
+  }
+}
+
+function sheetsOf(root: Root): CSSStyleSheet[] {
+  const sheets: CSSStyleSheet[] = []
+  for (const sheet of root.styleSheets) sheets.push(sheet)
+  try {
+    sheets.push(...(root.adoptedStyleSheets ?? []))
+  } catch {
+    // Firefox hides adopted sheets of the page from a sandbox; the caller then asks about every element.
+    return sheets
+  }
+  return sheets
+}
+
+interface ReadKeys {
+  sheets: CSSStyleSheet[]
+  lengths: number[]
+  keys: RuleKeys
+}
+
+const readRoots = new WeakMap<Root, ReadKeys>()
+
+function ruleCount(sheet: CSSStyleSheet): number {
+  try {
+    return sheet.disabled ? -1 : sheet.cssRules.length
+  } catch {
+    return -2
+  }
+}
+
+/** The rule keys of a document or shadow root; read again when a sheet came, went or changed its length. */
+export function keysOf(root: Root): RuleKeys {
+  const kept = memo()
+  let keys = kept?.keys.get(root) as RuleKeys | undefined
+  if (keys === undefined) {
+    keys = readKeys(root)
+    kept?.keys.set(root, keys)
+  }
+  return keys
+}
+
+function readKeys(root: Root): RuleKeys {
+  const sheets = sheetsOf(root)
+  const known = readRoots.get(root)
+  if (known && known.sheets.length === sheets.length) {
+    let same = true
+    for (let i = 0; same && i < sheets.length; i++)
+      same = known.sheets[i] === sheets[i] && known.lengths[i] === ruleCount(sheets[i])
+    if (same) return known.keys
+  }
+  const keys = new RuleKeys()
+  keys.tags.set('q', BEFORE | AFTER)
+  for (const tag of [
+    'dialog',
+    'rp',
+    'optgroup',
+    'option',
+    'slot',
+    'noframes',
+    'frameset',
+    'rt',
+    'summary'
+  ])
+    keys.tags.set(tag, DISPLAY)
+  for (const sheet of sheets) readSheet(sheet, keys)
+  readRoots.set(root, { sheets, lengths: sheets.map(ruleCount), keys })
+  return keys
+}
+
+/** A number that changes when the rules of the page do. */
+export function styleSignature(): number {
+  let signature = 0
+  for (const sheet of sheetsOf(document)) signature = (signature * 31 + ruleCount(sheet) + 7) | 0
+  return signature
+}
+
+const checkVisibility = (Element.prototype as { checkVisibility?: (options?: object) => boolean })
+  .checkVisibility
+const withVisibility = { visibilityProperty: true, checkVisibilityCSS: true }
+
+/** How an element is shown: not at all, with no box of its own, without being seen, or plainly. */
+export const enum Shown {
+  None,
+  Contents,
+  Invisible,
+  Visible
+}
+
+/** `askVisibility` false says that no rule sets `visibility` on it: its parent's holds. */
+export function shownOf(element: Element, askVisibility: boolean): Shown {
+  if (checkVisibility) {
+    if (askVisibility) {
+      if (checkVisibility.call(element, withVisibility)) return Shown.Visible
+    } else if (checkVisibility.call(element)) return Shown.Visible
+  }
+  const style = getComputedStyle(element)
+  const display = style.display
+  if (display === 'none' || display === '') return Shown.None
+  if (display === 'contents') return Shown.Contents
+  if (style.visibility !== 'visible') return Shown.Invisible
+  if (!checkVisibility) return Shown.Visible
+  // Skipped contents (`content-visibility: hidden`, a closed `details`), or an option, which has no box.
+  const tag = localName(element)
+  if (tag === 'option' || tag === 'optgroup' || tag === 'area') return Shown.Visible
+  return display === 'inline' && namespaceOf(element) !== 'http://www.w3.org/1999/xhtml'
+    ? Shown.Visible
+    : Shown.None
+}
+
+/** Whether an animation may be setting what no rule key tells. */
+export const animationsRun = (): boolean => (document.getAnimations?.() ?? []).length > 0
+
+const blockDisplays =
+  /^(block|flex|grid|table|list-item|flow-root|table-row|table-cell|table-caption|table-row-group|table-header-group|table-footer-group|table-column|-webkit-box)$/
+
+/** How often it was asked whether an element is a block: that depends on more than its markup. */
+export let blockQuestions = 0
+
+/** Whether text before and after this element is on other lines. */
+export function isBlock(element: Element): boolean {
+  blockQuestions++
+  const kept = memo()
+  const parent = parentNode(element)
+  if (!kept || !parent || hasAttr(element, 'style')) return hasBlockDisplay(element)
+  // A line of code has hundreds of spans of a few classes: one of each is asked.
+  let known = kept.blocks.get(parent)
+  if (!known) kept.blocks.set(parent, (known = new Map()))
+  const kind = `${localName(element)}.${attr(element, 'class') ?? ''}`
+  let block = known.get(kind)
+  if (block === undefined) known.set(kind, (block = hasBlockDisplay(element)))
+  return block
+}
+
+const hasBlockDisplay = (element: Element): boolean =>
+  blockDisplays.test(getComputedStyle(element).display)
+
+/** The text that `::before` or `::after` adds; alternative text after a slash wins. */
+export function pseudoText(element: Element, pseudo: '::before' | '::after'): string {
+  const style = getComputedStyle(element, pseudo)
+  const content = style.content
+  if (
+    !content ||
+    content === 'none' ||
+    content === 'normal' ||
+    style.display === 'none' ||
+    style.visibility === 'hidden'
+  )
+    return ''
+  const sides = splitTopLevel(content, '/')
+  let text = ''
+  const source = sides.length > 1 ? sides[1] : sides[0]
+  for (const match of source.matchAll(
+    /"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|attr\(\s*([\w-]+)[^)]*\)/g
+  )) {
+    if (match[3] !== undefined) text += attr(element, match[3]) ?? ''
+    else
+      text += (match[1] ?? match[2]).replace(
+        /\\([0-9a-f]{1,6}) ?|\\(.)/gi,
+        (_, hex: string | undefined, char: string | undefined) =>
+          hex ? String.fromCodePoint(parseInt(hex, 16)) : (char ?? '')
+      )
+  }
+  return text && style.display !== 'inline' ? ` ${text} ` : text
+}
+
+/** Whether an element is rendered and visible, without a walk. */
+export function isShown(element: Element): boolean {
+  const shown = shownOf(element, true)
+  if (shown === Shown.None || shown === Shown.Invisible) return false
+  const tag = localName(element)
+  if (shown === Shown.Visible && tag !== 'option' && tag !== 'optgroup' && tag !== 'area')
+    return true
+  const parent = composedParent(element)
+  return parent === null || isShown(parent)
+}
+
+/** The open modal dialogs: everything outside of the last one is inert. */
+export function modalDialogs(): Element[] {
+  // A collection that the browser keeps: on most pages there is nothing to search for.
+  if (byTag('dialog').length === 0) return []
+  try {
+    return Array.from(queryAll(document, 'dialog:modal'))
+  } catch {
+    return []
+  }
+}
+
+/** Whether an element is hidden to everyone, or to assistive technology by `aria-hidden` or `inert`. */
+export function isHiddenForAria(element: Element): boolean {
+  if (!isShown(element)) return true
+  for (let node: Element | null = element; node; node = composedParent(node)) {
+    if (attr(node, 'aria-hidden') === 'true' || hasAttr(node, 'inert')) return true
+  }
+  return false
+}

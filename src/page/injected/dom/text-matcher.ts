@@ -1,0 +1,51 @@
+/** How a target's text is compared: a part of it in any case, `"all of it"`, or `/a pattern/`. */
+import { normalize } from './composed-tree'
+import { Failure } from './failure'
+
+export interface TextMatcher {
+  /** Whether the text as a whole matches. */
+  test: (text: string) => boolean
+  exact: boolean
+  /** The text looked for; null for a pattern. */
+  needle: string | null
+}
+
+export function parseMatcher(source: string, target: string): TextMatcher {
+  const text = source.trim()
+  const pattern = /^\/((?:[^/\\]|\\.)+)\/([a-z]*)$/s.exec(text)
+  if (pattern) {
+    const regex = parseRegex(pattern[1], pattern[2], target)
+    return { test: (value) => regex.test(value), exact: false, needle: null }
+  }
+  const quoted =
+    /^"((?:[^"\\]|\\.)*)"\s*([is]?)$/s.exec(text) ?? /^'((?:[^'\\]|\\.)*)'\s*([is]?)$/s.exec(text)
+  if (quoted) {
+    const needle = normalize(unescape(quoted[1]))
+    if (quoted[2] === 'i') return partly(needle)
+    return { test: (value) => value === needle, exact: true, needle }
+  }
+  return partly(normalize(text))
+}
+
+/** Texts that hold another, in any case. */
+export const containing = (text: string): TextMatcher => partly(normalize(text))
+
+function partly(needle: string): TextMatcher {
+  const lower = needle.toLowerCase()
+  return { test: (value) => value.toLowerCase().includes(lower), exact: false, needle }
+}
+
+/** A regular expression that keeps no state between tests. */
+export function parseRegex(source: string, flags: string, target: string): RegExp {
+  try {
+    return new RegExp(source, flags.replace(/[gy]/g, ''))
+  } catch (error) {
+    throw new Failure(
+      'INVALID_SELECTOR',
+      `the regular expression of ${target} cannot be read: ${(error as Error).message}`,
+      { selector: target }
+    )
+  }
+}
+
+export const unescape = (text: string): string => text.replace(/\\(.)/gs, '$1')

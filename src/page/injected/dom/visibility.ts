@@ -1,0 +1,48 @@
+/** Visibility for users: the element has a box, and its style does not hide it. */
+import { eachComposedChild, isElement, localName, nodeType } from './composed-tree'
+import { Shown, shownOf } from './styles'
+
+/** An ancestor hides it. */
+export const notRendered = 'it is not rendered'
+
+export function isVisible(element: Element): boolean {
+  return invisibleBecause(element) === null
+}
+
+/** Why an element cannot be seen; null where it can. */
+export function invisibleBecause(element: Element): string | null {
+  const tag = localName(element)
+  if (tag === 'option' || tag === 'optgroup') {
+    const select = element.closest('select')
+    return select ? invisibleBecause(select) : null
+  }
+  switch (shownOf(element, true)) {
+    case Shown.Contents: {
+      let visible = false
+      eachComposedChild(element, (child) => {
+        if (visible) return
+        if (isElement(child)) visible = isVisible(child)
+        else if (nodeType(child) === 3) visible = textHasBox(child as Text)
+      })
+      return visible ? null : 'it has display: contents and nothing visible in it'
+    }
+    case Shown.Invisible:
+      return 'visibility: hidden'
+    case Shown.None:
+      return getComputedStyle(element).display === 'none' ? 'display: none' : notRendered
+    default: {
+      const rect = element.getBoundingClientRect()
+      if (rect.width > 0 && rect.height > 0) return null
+      for (const part of element.getClientRects())
+        if (part.width > 0 && part.height > 0) return null
+      return `its box is empty (${Math.round(rect.width)} × ${Math.round(rect.height)})`
+    }
+  }
+}
+
+function textHasBox(text: Text): boolean {
+  const range = document.createRange()
+  range.selectNode(text)
+  const rect = range.getBoundingClientRect()
+  return rect.width > 0 && rect.height > 0
+}

@@ -1,0 +1,109 @@
+/** HTML for the Markdown conversion: rendered elements only, with shadow roots and absolute URLs. */
+import type { HtmlArgument, HtmlResult } from '../api'
+import {
+  attr,
+  bodyOf,
+  documentElement,
+  documentTitle,
+  eachComposedChild,
+  isElement,
+  localName,
+  nodeType
+} from '../dom/composed-tree'
+import { RefGiver } from '../dom/refs'
+import { Shown, shownOf } from '../dom/styles'
+import { resolveOne } from '../targets/resolve'
+
+const dropped = new Set([
+  'script',
+  'style',
+  'noscript',
+  'template',
+  'link',
+  'meta',
+  'object',
+  'embed',
+  'iframe',
+  'svg',
+  'canvas',
+  'input',
+  'select',
+  'textarea'
+])
+const empty = new Set(['img', 'br', 'hr', 'wbr', 'source', 'area', 'col'])
+const kept = new Set([
+  'href',
+  'src',
+  'alt',
+  'title',
+  'class',
+  'id',
+  'lang',
+  'role',
+  'colspan',
+  'rowspan',
+  'start',
+  'cite',
+  'datetime',
+  'itemprop',
+  'rel',
+  'align',
+  'headers',
+  'scope',
+  'aria-label'
+])
+
+/** Deeper elements are written without their tags, because the reader is recursive and must not overflow its stack. */
+const deepest = 200
+
+const escape = (text: string): string =>
+  text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
+
+function absolute(value: string): string {
+  try {
+    return new URL(value, document.baseURI).href
+  } catch {
+    return value
+  }
+}
+
+function write(element: Element, out: string[], depth: number): void {
+  const tag = localName(element)
+  if (dropped.has(tag) || attr(element, 'aria-hidden') === 'true') return
+  const shown = shownOf(element, true)
+  if (shown === Shown.None && tag !== 'br' && tag !== 'wbr') return
+  const wrapper = tag === 'slot' || depth > deepest
+  if (!wrapper) {
+    out.push('<', tag)
+    for (const name of element.getAttributeNames()) {
+      if (!kept.has(name)) continue
+      const value = attr(element, name) ?? ''
+      // A picture written into its own URL is no text for reading.
+      if (name === 'src' && /^data:/i.test(value)) continue
+      const text = name === 'href' || name === 'src' || name === 'cite' ? absolute(value) : value
+      out.push(' ', name, '="', escape(text).replace(/"/g, '&quot;'), '"')
+    }
+    out.push('>')
+    if (empty.has(tag)) return
+  }
+  eachComposedChild(element, (child) => {
+    if (nodeType(child) === 3) {
+      if (shown !== Shown.Invisible) out.push(escape((child as Text).data))
+    } else if (isElement(child) && depth < deepest * 10) write(child, out, depth + 1)
+  })
+  if (!wrapper) out.push('</', tag, '>')
+}
+
+export function html(argument: HtmlArgument): HtmlResult {
+  const refs = new RefGiver(argument.refs)
+  const root =
+    argument.target === undefined
+      ? (bodyOf() ?? documentElement())
+      : resolveOne(argument.target, refs, false)
+  const out: string[] = []
+  if (root) write(root, out, 0)
+  const title = documentTitle()
+  const language = documentElement() ? attr(documentElement() as Element, 'lang') : null
+  const text = `<!DOCTYPE html><html${language ? ` lang="${escape(language)}"` : ''}><head><meta charset="utf-8"><title>${escape(title)}</title></head>${argument.target === undefined ? out.join('') : `<body>${out.join('')}</body>`}</html>`
+  return { html: text, title, url: location.href, next: refs.next }
+}

@@ -1,0 +1,425 @@
+/** Names by "Accessible Name and Description Computation 1.2" and the HTML mappings. */
+import {
+  attr,
+  byIds,
+  eachComposedChild,
+  firstChild,
+  firstElementChild,
+  hasAttr,
+  isElement,
+  isHtml,
+  localName,
+  namespaceOf,
+  nextSibling,
+  nodeType,
+  normalize,
+  queryAll,
+  rootOf,
+  shadowRootOf,
+  textContent
+} from '../dom/composed-tree'
+import { memo } from '../dom/memo'
+import {
+  AFTER,
+  BEFORE,
+  isBlock,
+  isHiddenForAria,
+  keysOf,
+  pseudoText,
+  Shown,
+  shownOf
+} from '../dom/styles'
+import { labellers } from './explicit-name'
+import { namedByContent, roleOf } from './roles'
+
+/** From where the computation came to an element. */
+type Via = 'itself' | 'content' | 'reference' | 'label'
+
+interface Traversal {
+  via: Via
+  /** Inside something that `aria-labelledby` named: no second hop. */
+  referenced: boolean
+  /** The named root is hidden itself, so its hidden contents count. */
+  hidden: boolean
+  /** The name is a tree item's: the items below it are no part of it. */
+  item?: boolean
+  visited: Set<Element>
+}
+
+/** The name of an element as assistive technology tells it. */
+export function nameOf(element: Element, role: string = roleOf(element)): string {
+  return normalize(
+    alternative(element, role, {
+      via: 'itself',
+      referenced: false,
+      hidden: false,
+      item: role === 'treeitem',
+      visited: new Set()
+    })
+  )
+}
+
+/** The name by the author (labels, attributes, captions), without the element's contents. */
+export function givenName(element: Element, role: string): string {
+  const traversal: Traversal = {
+    via: 'itself',
+    referenced: false,
+    hidden: false,
+    visited: new Set([element])
+  }
+  return normalize(
+    labelled(element, traversal) || native(element, role, traversal) || tooltip(element)
+  )
+}
+
+/** Text of an element's contents as a name is made from them. */
+export function contentName(element: Element): string {
+  return normalize(
+    fromContent(element, { via: 'content', referenced: false, hidden: false, visited: new Set() })
+  )
+}
+
+function reference(element: Element, visited: Set<Element>): string {
+  return alternative(element, roleOf(element), {
+    via: 'reference',
+    referenced: true,
+    hidden: isHiddenForAria(element),
+    visited
+  })
+}
+
+function alternative(element: Element, role: string, traversal: Traversal): string {
+  if (traversal.visited.has(element)) return ''
+  traversal.visited.add(element)
+  const author = labelled(element, traversal, role)
+  if (author.trim()) return author
+  const own = native(element, role, traversal)
+  if (own.trim()) return own
+  const nested = traversal.via !== 'itself'
+  if (traversal.via === 'content' && composites.has(role)) return tooltip(element)
+  if (nested || namedByContent.has(role)) {
+    const content = fromContent(element, traversal)
+    if (content.trim()) return content
+    if (role !== 'presentation' || nested) return tooltip(element)
+    return ''
+  }
+  return tooltip(element)
+}
+
+/** Steps "labelledby", "embedded control" and "aria-label". */
+function labelled(element: Element, traversal: Traversal, role = ''): string {
+  if (!traversal.referenced) {
+    const named = labellers(element)
+    if (named.length > 0) {
+      // The element itself is allowed once more: a button may name itself and its row.
+      const text = named
+        .map((each) =>
+          each === element ? selfReference(element, role) : reference(each, traversal.visited)
+        )
+        .join(' ')
+      if (text.trim()) return text
+    }
+  }
+  if (traversal.via !== 'itself') {
+    const value = embeddedValue(element, role, traversal)
+    if (value !== null) return value
+  }
+  const label = attr(element, 'aria-label')
+  return label !== null && label.trim() !== '' ? label : ''
+}
+
+function selfReference(element: Element, role: string): string {
+  return alternative(element, role || roleOf(element), {
+    via: 'itself',
+    referenced: true,
+    hidden: false,
+    visited: new Set()
+  })
+}
+
+const ranges = new Set(['slider', 'spinbutton', 'scrollbar', 'progressbar', 'meter'])
+
+/** The value of a control inside a label; null where the element is no control. */
+function embeddedValue(element: Element, role: string, traversal: Traversal): string | null {
+  switch (role) {
+    case 'textbox':
+    case 'searchbox':
+      if (traversal.via === 'reference' && hasAttr(element, 'aria-label')) return null
+      return fieldValue(element) ?? fromContent(element, traversal)
+    case 'combobox':
+    case 'listbox': {
+      if (traversal.via === 'reference' && hasAttr(element, 'aria-label')) return null
+      if (element instanceof HTMLSelectElement)
+        return Array.from(element.selectedOptions, (option) => option.label).join(' ')
+      const value = fieldValue(element)
+      if (value !== null) return value
+      const list =
+        role === 'combobox'
+          ? (byIds(element, 'aria-controls')[0] ?? byIds(element, 'aria-owns')[0] ?? element)
+          : element
+      const chosen = Array.from(list.querySelectorAll('[role=option][aria-selected="true"]'))
+      return chosen.length > 0
+        ? chosen.map((option) => reference(option, new Set())).join(' ')
+        : role === 'listbox'
+          ? ''
+          : fromContent(element, traversal)
+    }
+    default: {
+      if (!ranges.has(role)) return null
+      if (traversal.via === 'reference' && hasAttr(element, 'aria-label')) return null
+      return (
+        attr(element, 'aria-valuetext') ??
+        attr(element, 'aria-valuenow') ??
+        fieldValue(element) ??
+        ''
+      )
+    }
+  }
+}
+
+/** The value of a native field, masked where it is a password. */
+export function fieldValue(element: Element): string | null {
+  if (element instanceof HTMLInputElement) {
+    if (element.type === 'password') return element.value === '' ? '' : '••••'
+    return element.value
+  }
+  if (element instanceof HTMLTextAreaElement) return element.value
+  if (element instanceof HTMLProgressElement)
+    return hasAttr(element, 'value') ? String(element.value) : ''
+  if (element instanceof HTMLMeterElement) return String(element.value)
+  return null
+}
+
+/** A field that can be seen stands between the texts around it, be it empty. */
+function isField(element: Element): boolean {
+  const tag = localName(element)
+  return (
+    (tag === 'input' || tag === 'select' || tag === 'textarea') &&
+    shownOf(element, true) === Shown.Visible
+  )
+}
+
+const labelable = new Set(['input', 'select', 'textarea', 'button', 'meter', 'progress', 'output'])
+
+/** The name of an element by the HTML mappings of its own markup. */
+function native(element: Element, role: string, traversal: Traversal): string {
+  const tag = localName(element)
+  if (tag === 'div' || tag === 'span' || role === 'presentation') return ''
+  if (namespaceOf(element) === 'http://www.w3.org/2000/svg') {
+    for (let child = firstElementChild(element); child; child = child.nextElementSibling) {
+      if (localName(child) === 'title') return textContent(child)
+    }
+    return tag === 'a' ? (attr(element, 'xlink:title') ?? '') : ''
+  }
+  if (labelable.has(tag) || (tag.includes('-') && isHtml(element))) {
+    const labels = labelsOf(element)
+    if (labels.length > 0 && traversal.via !== 'label') {
+      // A hidden label names its control all the same, as what `aria-labelledby` names does.
+      const text = labels
+        .map((label) =>
+          alternative(label, 'generic', {
+            ...traversal,
+            via: 'label',
+            hidden: isHiddenForAria(label),
+            visited: new Set([element])
+          })
+        )
+        .join(' ')
+      if (text.trim()) return text
+    }
+    if (tag === 'input') return inputName(element as HTMLInputElement)
+    return ''
+  }
+  switch (tag) {
+    case 'img':
+    case 'area':
+      return attr(element, 'alt') ?? ''
+    case 'fieldset':
+      return childText(element, 'legend', traversal)
+    case 'figure':
+      return childText(element, 'figcaption', traversal)
+    case 'table':
+      return childText(element, 'caption', traversal)
+    case 'optgroup':
+      return attr(element, 'label') ?? ''
+    case 'option':
+      return attr(element, 'label') ?? ''
+    default:
+      return ''
+  }
+}
+
+function inputName(input: HTMLInputElement): string {
+  switch (input.type) {
+    case 'button':
+      return input.value
+    case 'submit':
+      return attr(input, 'value') ?? 'Submit'
+    case 'reset':
+      return attr(input, 'value') ?? 'Reset'
+    case 'image':
+      return attr(input, 'alt') || attr(input, 'value') || attr(input, 'title') || 'Submit'
+    default:
+      return ''
+  }
+}
+
+/** The `label` elements of a control. */
+export function labelsOf(element: Element): HTMLLabelElement[] {
+  const kept = memo()
+  if (!kept) {
+    const labels = (element as HTMLInputElement).labels as
+      NodeListOf<HTMLLabelElement> | null | undefined
+    return labels ? Array.from(labels) : []
+  }
+  // `labels` searches the whole document for each control; here every label is asked once for its own.
+  const root = rootOf(element)
+  let known = kept.labels.get(root)
+  if (!known) {
+    known = new Map()
+    for (const label of queryAll(root, 'label') as NodeListOf<HTMLLabelElement>) {
+      const { control } = label
+      if (!control) continue
+      const others = known.get(control)
+      if (others) others.push(label)
+      else known.set(control, [label])
+    }
+    kept.labels.set(root, known)
+  }
+  return known.get(element) ?? []
+}
+
+function childText(element: Element, tag: string, traversal: Traversal): string {
+  for (let child = firstElementChild(element); child; child = child.nextElementSibling) {
+    if (localName(child) === tag)
+      return alternative(child, 'generic', {
+        ...traversal,
+        via: 'label',
+        visited: new Set([element])
+      })
+  }
+  return ''
+}
+
+function tooltip(element: Element): string {
+  const title = attr(element, 'title')
+  if (title && title.trim()) return title
+  const tag = localName(element)
+  if (tag === 'input' || tag === 'textarea')
+    return attr(element, 'placeholder') ?? attr(element, 'aria-placeholder') ?? ''
+  if (tag === 'table') return attr(element, 'summary') ?? ''
+  return attr(element, 'aria-placeholder') ?? ''
+}
+
+/** Widgets whose items are their own: no part of the name of what they stand in. */
+const composites = new Set([
+  'grid',
+  'listbox',
+  'menu',
+  'menubar',
+  'radiogroup',
+  'tablist',
+  'tree',
+  'treegrid'
+])
+
+/** What stands apart from the text around it, also in the same line. */
+const controls = new Set([
+  'button',
+  'checkbox',
+  'combobox',
+  'listbox',
+  'menuitem',
+  'menuitemcheckbox',
+  'menuitemradio',
+  'meter',
+  'radio',
+  'scrollbar',
+  'searchbox',
+  'slider',
+  'spinbutton',
+  'switch',
+  'tab',
+  'textbox'
+])
+
+const standsApart = (element: Element): boolean => isBlock(element) || controls.has(roleOf(element))
+
+const silentTags = new Set([
+  'script',
+  'style',
+  'template',
+  'noscript',
+  'head',
+  'title',
+  'meta',
+  'link'
+])
+
+/** Text from contents: what is inline is joined as it stands, what is a block gets spaces around. */
+function fromContent(element: Element, traversal: Traversal): string {
+  const effects = keysOf(rootOf(element)).of(element)
+  const shadow = shadowRootOf(element)
+  const slot = localName(element) === 'slot'
+  if (
+    (effects & (BEFORE | AFTER)) === 0 &&
+    shadow === null &&
+    !slot &&
+    firstElementChild(element) === null &&
+    !hasAttr(element, 'aria-owns')
+  ) {
+    let text = ''
+    for (let child = firstChild(element); child; child = nextSibling(child))
+      if (nodeType(child) === 3) text += (child as Text).data
+    return text
+  }
+  let text = effects & BEFORE ? pseudoText(element, '::before') : ''
+  const inner: Traversal = { ...traversal, via: 'content' }
+  let boundary: Element | null = null
+  const append = (piece: string): void => {
+    if (piece === '') return
+    if (boundary && text !== '' && !/\s$/.test(text) && !/^\s/.test(piece) && standsApart(boundary))
+      text += ' '
+    boundary = null
+    text += piece
+  }
+  const visit = (child: Node): void => {
+    const type = nodeType(child)
+    if (type === 3) return append((child as Text).data)
+    if (!isElement(child)) return
+    const tag = localName(child)
+    if (tag === 'br') return append(' ')
+    if (silentTags.has(tag)) return
+    const piece = childAlternative(child, inner)
+    if (piece === '' && !isField(child)) return
+    if (!boundary || !standsApart(boundary)) boundary = child
+    append(piece)
+    boundary = child
+  }
+  eachComposedChild(element, visit)
+  for (const owned of byIds(element, 'aria-owns')) visit(owned)
+  if (effects & AFTER) append(pseudoText(element, '::after'))
+  return text
+}
+
+function childAlternative(child: Element, traversal: Traversal): string {
+  if (!traversal.hidden) {
+    if (attr(child, 'aria-hidden') === 'true') return ''
+    const shown = shownOf(child, true)
+    if (shown === Shown.None) return ''
+    if (shown === Shown.Invisible) return visibleParts(child, traversal)
+  }
+  const role = roleOf(child)
+  return traversal.item && (role === 'group' || role === 'treeitem')
+    ? ''
+    : alternative(child, role, traversal)
+}
+
+/** Visible descendants of an element with `visibility: hidden`. */
+function visibleParts(element: Element, traversal: Traversal): string {
+  let text = ''
+  eachComposedChild(element, (child) => {
+    if (isElement(child)) text += childAlternative(child, traversal)
+  })
+  return text
+}

@@ -1,0 +1,25 @@
+/** One-line descriptions of elements. */
+import { attr, localName } from '../dom/composed-tree'
+import type { RefGiver } from '../dom/refs'
+import { contentName, nameOf } from './accessible-name'
+import { isDisabled, stateText } from './aria-states'
+import { roleOf } from './roles'
+
+/** One line for one element: `button "Send" [ref=e5]`; a generic element is described by its tag. */
+export function describeElement(element: Element, refs: RefGiver): string {
+  const role = roleOf(element)
+  const name = nameOf(element, role)
+  const plain = role === 'generic' || role === 'presentation'
+  let text = plain ? tagOf(element) : role
+  const shown =
+    name || (plain || role === 'paragraph' || role === 'listitem' ? contentName(element) : '')
+  if (shown) text += ` ${JSON.stringify(shown.length > 80 ? `${shown.slice(0, 80)}…` : shown)}`
+  return `${text}${stateText(element, role, isDisabled(element))} [ref=${refs.of(element)}]`
+}
+
+/** An element as its start tag says it: `<div#overlay.modal>`. */
+export function tagOf(element: Element): string {
+  const id = attr(element, 'id')
+  const classes = (attr(element, 'class') ?? '').split(/\s+/).filter(Boolean).slice(0, 3)
+  return `<${localName(element)}${id ? `#${id}` : ''}${classes.map((name) => `.${name}`).join('')}>`
+}

@@ -1,0 +1,60 @@
+/** The text that a user sees, `innerText` with shadow roots, slots and the alternative texts of pictures. */
+import {
+  eachComposedChild,
+  elementMatches,
+  isElement,
+  isHtml,
+  localName,
+  nodeType,
+  queryAll
+} from '../dom/composed-tree'
+import { shadowRoots } from '../dom/css'
+import { isBlock, pseudoText, Shown, shownOf } from '../dom/styles'
+import { fieldValue, nameOf } from './accessible-name'
+
+/** Pictures that have an alternative text. */
+const pictures = 'img[alt]:not([alt=""]), svg[aria-label], [role="img"][aria-label]'
+/** In a larger element, the browser's own `innerText` is read: it has no alternative texts. */
+const affordable = 5000
+
+export function visibleText(element: Element): string {
+  const field =
+    element instanceof HTMLSelectElement
+      ? Array.from(element.selectedOptions, (option) => option.label).join(', ')
+      : fieldValue(element)
+  if (field !== null) return field
+  const isPlain =
+    queryAll(element, '*').length > affordable || queryAll(element, pictures).length === 0
+  if (isHtml(element) && shadowRoots(element).length === 0 && isPlain)
+    return element.innerText.trim()
+  const parts: string[] = []
+  collect(element, parts)
+  return parts
+    .join('')
+    .replace(/[^\S\n]+/g, ' ')
+    .replace(/ ?\n ?/g, '\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim()
+}
+
+function collect(element: Element, parts: string[]): void {
+  eachComposedChild(element, (child) => {
+    if (nodeType(child) === 3) parts.push((child as Text).data.replace(/\s+/g, ' '))
+    if (!isElement(child)) return
+    const tag = localName(child)
+    if (tag === 'br') parts.push('\n')
+    const shown = shownOf(child, true)
+    if (shown === Shown.None || shown === Shown.Invisible) return
+    if (elementMatches(child, pictures)) {
+      parts.push(` ${nameOf(child, 'img')} `)
+      return
+    }
+    const block = shown === Shown.Visible && isBlock(child)
+    if (block) parts.push('\n')
+    parts.push(pseudoText(child, '::before'))
+    collect(child, parts)
+    parts.push(pseudoText(child, '::after'))
+    if (block) parts.push('\n')
+    else if (tag === 'td' || tag === 'th') parts.push('\t')
+  })
+}

@@ -1,0 +1,166 @@
+/**
+ * The overview of a page: the whole page if it is short, else its controls, headings and messages, with as much collapsed
+ * as the budget requires.
+ */
+import type { RefGiver } from '../dom/refs'
+import { buildTree, type Built } from '../tree/build'
+import { isNode, type TreeChild, type TreeNode } from '../tree/node'
+import { repeatedRoles } from '../tree/walk'
+import { Writer } from './writer'
+
+/** How much is collapsed. */
+interface Level {
+  /** Landmarks around the main content become one line each. */
+  landmarks: boolean
+  /** Of repeated lines, so many are shown. */
+  run: number
+}
+
+const levels: Level[] = [
+  { landmarks: false, run: 10 },
+  { landmarks: true, run: 5 },
+  { landmarks: true, run: 3 }
+]
+/** Other lines than rows, items and the like repeat less often. */
+const otherRuns = 3
+const fewest = 3
+const aroundMain = new Set(['banner', 'navigation', 'complementary', 'contentinfo'])
+/** Shown only where something in them is collapsed. */
+const containers = new Set(['list', 'table', 'grid', 'treegrid', 'feed'])
+/** Shown only where they have several parts. */
+const items = new Set(['listitem', 'row', 'article', 'cell', 'gridcell'])
+const longestText = 160
+const longestName = 80
+const hintLength = 110
+
+/** Writes the overview within `budget` characters. */
+export function overview(refs: RefGiver, budget: number): { writer: Writer; built: Built } {
+  const whole = buildTree(null, {})
+  const writer = written(refs, budget, withoutUrls(whole.tree.children))
+  if (writer.cutAt === null) return { writer, built: whole }
+  const built = buildTree(null, { interactive: true, overview: true })
+  let last = writer
+  for (const level of levels) {
+    last = written(refs, budget - hintLength, reduced(built.tree.children, level))
+    if (last.cutAt === null) break
+  }
+  const part = last.cutAt === null ? '' : ', cut here'
+  last.cutAt = null
+  last.lines.push(
+    `- … controls, headings and messages only${part}: snapshot shows all, snapshot {selector} a part by its ref`
+  )
+  return { writer: last, built }
+}
+
+function written(refs: RefGiver, budget: number, children: TreeChild[]): Writer {
+  const writer = new Writer(refs, budget)
+  writer.children(children, '', null)
+  return writer
+}
+
+const cut = (text: string, length: number): string =>
+  text.length > length ? `${text.slice(0, length)}…` : text
+
+/** A copy of a node with these children. */
+function copy(node: TreeNode, children: TreeChild[]): TreeNode {
+  return {
+    ...node,
+    children,
+    properties: node.properties.filter((property) => !property.startsWith('/url')),
+    kept: false,
+    lines: null
+  }
+}
+
+const withoutUrls = (children: TreeChild[]): TreeChild[] =>
+  children.map((child) => (isNode(child) ? copy(child, withoutUrls(child.children)) : child))
+
+function reduced(children: TreeChild[], level: Level): TreeChild[] {
+  const result: TreeChild[] = []
+  for (let from = 0, to = 0; from < children.length; from = to) {
+    const child = children[from]
+    to = from + 1
+    if (typeof child === 'string') result.push(cut(child, longestText))
+    else if (!isNode(child)) result.push(child)
+    else {
+      const run = [child]
+      for (
+        let next = children[to];
+        next !== undefined && typeof next !== 'string' && isNode(next) && next.role === child.role;
+        next = children[to]
+      ) {
+        run.push(next)
+        to++
+      }
+      const following = children[to]
+      const folded =
+        following !== undefined &&
+        typeof following !== 'string' &&
+        !isNode(following) &&
+        following.role === child.role
+          ? following.count
+          : 0
+      if (folded > 0) to++
+      result.push(...reducedRun(run, folded, level))
+    }
+  }
+  return result
+}
+
+/** Siblings of one role, of which `folded` more are left out already. */
+function reducedRun(run: TreeNode[], folded: number, level: Level): TreeChild[] {
+  const most = level.run * (repeatedRoles.has(run[0].role) ? 1 : otherRuns)
+  // A few are not worth a line that says how many there are.
+  const all = folded === 0 && run.length <= most + fewest
+  // Selected and focused elements are always shown.
+  const shown = run.filter(
+    (node, index) => all || index < most || /\[(active|selected|checked)/.test(node.states)
+  )
+  const result = shown.flatMap((node) => reducedNode(node, level))
+  const count = folded + run.length - shown.length
+  return count > 0 ? [...result, { fold: true, role: run[0].role, count }] : result
+}
+
+/** What is shown in place of a node. */
+function reducedNode(node: TreeNode, level: Level): TreeChild[] {
+  const { role } = node
+  if (level.landmarks && aroundMain.has(role)) {
+    const lines = countLines(node.children)
+    return lines === 0 ? [] : [{ ...copy(node, []), value: `… ${lines} lines` }]
+  }
+  const options = node.children.filter(
+    (child): child is TreeNode =>
+      typeof child !== 'string' && isNode(child) && child.role === 'option'
+  )
+  if (options.length > fewest && options.length === node.children.length)
+    return [withoutOptions(node, options)]
+  const children = reduced(node.children, level)
+  const isFolded = children.some((child) => typeof child !== 'string' && !isNode(child))
+  const isPlain = node.name === '' && node.states === '' && node.cursor === ''
+  if (containers.has(role) && !isFolded) return children
+  if (items.has(role) && isPlain && children.length <= 1) return children
+  const short = copy(node, children)
+  short.name = cut(node.name, longestName)
+  short.value = node.value === null ? null : cut(node.value, longestName)
+  short.folds = isFolded
+  return [short]
+}
+
+/** A field with the names of the options that are selected, in place of all its options. */
+function withoutOptions(node: TreeNode, options: TreeNode[]): TreeNode {
+  const selected = options
+    .filter(({ states }) => states.includes('[selected]'))
+    .map(({ name }) => name)
+  return {
+    ...copy(node, []),
+    value: `${cut(selected.join(', '), longestName)} (of ${options.length} options)`.trimStart()
+  }
+}
+
+function countLines(children: TreeChild[]): number {
+  let count = 0
+  for (const child of children)
+    count +=
+      typeof child === 'string' ? 1 : isNode(child) ? 1 + countLines(child.children) : child.count
+  return count
+}

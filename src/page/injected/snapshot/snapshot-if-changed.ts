@@ -1,0 +1,34 @@
+/** The snapshot of the page that is part of the answer to another call. */
+import type {
+  ChangeCounts,
+  SnapshotArgument,
+  SnapshotIfChangedArgument,
+  SnapshotIfChangedResult,
+  SnapshotResult,
+  WithRefs
+} from '../api'
+import { changeCounts } from '../dom/change-counts'
+import { unknownHosts } from '../dom/closed-shadow-roots'
+import { withMemo } from '../dom/memo'
+import { snapshot } from './snapshot'
+
+/** Nothing where closed shadow roots have to be handed in first. */
+export function shown(
+  look: Omit<SnapshotArgument, keyof WithRefs>,
+  { refs, hosts }: WithRefs
+): ({ snapshot: SnapshotResult; next: number } & ChangeCounts) | null {
+  if (unknownHosts({ hosts }) !== null) return null
+  const taken = withMemo(() => snapshot({ ...look, refs }))
+  return { snapshot: taken, next: taken.next, ...changeCounts(), mutations: taken.mutations }
+}
+
+/** Takes the snapshot unless the mutation count is still the known one. */
+export function snapshotIfChanged({
+  look,
+  refs
+}: SnapshotIfChangedArgument): SnapshotIfChangedResult {
+  const counts = changeCounts()
+  if (look.known === counts.mutations && look.document === counts.document) return counts
+  const taken = snapshot({ ...look, refs })
+  return { snapshot: taken, next: taken.next, ...counts, mutations: taken.mutations }
+}

@@ -1,0 +1,23 @@
+import { nextTask } from '../dom/event-loop'
+
+/** Characters that are hashed in one task of the page: about 2 ms. */
+const part = 1 << 20
+
+/**
+ * A hash of 53 bits (cyrb53) with the length of `text`. Not for security. `crypto.subtle` is missing in pages that are not
+ * served over HTTPS.
+ */
+export async function hash(text: string): Promise<string> {
+  let [one, two] = [0xdeadbeef, 0x41c6ce57]
+  for (let at = 0; at < text.length;) {
+    if (at > 0) await nextTask()
+    for (const end = Math.min(text.length, at + part); at < end; at++) {
+      const code = text.charCodeAt(at)
+      one = Math.imul(one ^ code, 2654435761)
+      two = Math.imul(two ^ code, 1597334677)
+    }
+  }
+  one = Math.imul(one ^ (one >>> 16), 2246822507) ^ Math.imul(two ^ (two >>> 13), 3266489909)
+  two = Math.imul(two ^ (two >>> 16), 2246822507) ^ Math.imul(one ^ (one >>> 13), 3266489909)
+  return `${text.length} ${4294967296 * (2097151 & two) + (one >>> 0)}`
+}

@@ -1,0 +1,229 @@
+/** IndexedDB of this origin, read and written whole, in the shape of Playwright's storage state. */
+import type { DatabaseState, StoreState } from '../api'
+import { Failure } from '../dom/failure'
+import { native, realm } from './realm'
+import { decode, Encoder, maxSize } from './structured-clone'
+
+/** A database that somebody else holds open in another version does not open. ms */
+const patience = 2000
+
+function settled<Result>(request: IDBRequest<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result)
+    request.onerror = () => reject(request.error ?? new Error('refused'))
+  })
+}
+
+/** `upgrade` is what makes a new one; without it a database that is not there is not made. */
+function open(
+  name: string,
+  version?: number,
+  upgrade?: (database: IDBDatabase) => void
+): Promise<IDBDatabase> {
+  const request = realm.indexedDB.open(name, version)
+  let refused: unknown
+  request.onupgradeneeded = () => {
+    try {
+      if (!upgrade) throw new Error(`there is no database \`${name}\``)
+      upgrade(request.result)
+    } catch (error) {
+      refused = error
+      request.transaction?.abort()
+    }
+  }
+  const opened = settled(request).then((database) => {
+    // Nobody has to wait for us.
+    database.onversionchange = () => database.close()
+    return database
+  })
+  const failed = opened.catch((error) => {
+    throw refused ?? error
+  })
+  return within(failed, `the database \`${name}\` did not open`, (late) => late.close())
+}
+
+/** Returns the result of `work` if it is ready in time; a later one goes to `late`. */
+function within<Result>(
+  work: Promise<Result>,
+  what: string,
+  late: (result: Result) => void = () => {}
+): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(new Error(`${what} within ${patience} ms`))
+      work.then(late, () => {})
+    }, patience)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}
+
+const paths = (keyPath: string | string[] | null): object =>
+  keyPath === null
+    ? {}
+    : typeof keyPath === 'string'
+      ? { keyPath }
+      : { keyPathArray: Array.from(keyPath) }
+
+async function readStore(store: IDBObjectStore, encoder: Encoder): Promise<StoreState> {
+  const [keys, values] = await Promise.all([settled(store.getAllKeys()), settled(store.getAll())])
+  const records = []
+  for (let at = 0; at < keys.length && encoder.size < maxSize; at++) {
+    // A key that stands in the value is told there.
+    records.push({
+      ...(store.keyPath === null ? encoder.part('key', keys[at]) : {}),
+      ...encoder.part('value', values[at])
+    })
+  }
+  const indexes = Array.from(store.indexNames, (name) => {
+    const { keyPath, multiEntry, unique } = store.index(name)
+    return { name, ...paths(keyPath), multiEntry, unique }
+  })
+  return {
+    name: store.name,
+    autoIncrement: store.autoIncrement,
+    ...paths(store.keyPath),
+    records,
+    indexes
+  }
+}
+
+async function readDatabase(name: string, encoder: Encoder): Promise<DatabaseState> {
+  const database = await open(name)
+  try {
+    const stores: StoreState[] = []
+    if (database.objectStoreNames.length > 0) {
+      const transaction = database.transaction(database.objectStoreNames, 'readonly')
+      // All asked at once: a transaction ends when nothing is asked of it.
+      stores.push(
+        ...(await Promise.all(
+          Array.from(database.objectStoreNames, (store) =>
+            readStore(transaction.objectStore(store), encoder)
+          )
+        ))
+      )
+    }
+    return { name, version: database.version, stores }
+  } finally {
+    database.close()
+  }
+}
+
+/** Every database, and the names of those that were too large or did not answer. */
+export async function readDatabases(): Promise<{ databases: DatabaseState[]; left: string[] }> {
+  const databases: DatabaseState[] = []
+  const left: string[] = []
+  const encoder = new Encoder()
+  for (const { name } of await realm.indexedDB.databases()) {
+    if (name === undefined) continue
+    const before = encoder.size
+    const found =
+      encoder.size < maxSize ? await readDatabase(name, encoder).catch(() => null) : null
+    if (found && encoder.size < maxSize) databases.push(found)
+    else {
+      left.push(name)
+      encoder.size = before
+    }
+  }
+  await encoder.finish()
+  return { databases, left }
+}
+
+const pathOf = (told: { keyPath?: string; keyPathArray?: string[] }): string | string[] | null =>
+  told.keyPathArray ?? told.keyPath ?? null
+
+function make(database: IDBDatabase, told: DatabaseState): void {
+  for (const { name, autoIncrement, indexes, ...rest } of told.stores) {
+    const store = database.createObjectStore(name, native({ autoIncrement, keyPath: pathOf(rest) }))
+    for (const { name, multiEntry, unique, ...rest } of indexes)
+      store.createIndex(name, native(pathOf(rest) ?? ''), native({ multiEntry, unique }))
+  }
+}
+
+/** Whether the database has the stores and indexes that `told` has. */
+function fits(database: IDBDatabase, told: DatabaseState): boolean {
+  if (database.version !== told.version || database.objectStoreNames.length !== told.stores.length)
+    return false
+  if (told.stores.some(({ name }) => !database.objectStoreNames.contains(name))) return false
+  if (told.stores.length === 0) return true
+  const transaction = database.transaction(database.objectStoreNames, 'readonly')
+  const same = (one: unknown, other: unknown): boolean =>
+    JSON.stringify(one) === JSON.stringify(other)
+  return told.stores.every((wanted) => {
+    const store = transaction.objectStore(wanted.name)
+    return (
+      same(store.keyPath, pathOf(wanted)) &&
+      store.autoIncrement === wanted.autoIncrement &&
+      store.indexNames.length === wanted.indexes.length &&
+      wanted.indexes.every((index) => store.indexNames.contains(index.name))
+    )
+  })
+}
+
+/** Opens a database that is as `told`: the one that is there, or else a new one in its place. */
+async function prepare(told: DatabaseState, known: boolean): Promise<IDBDatabase> {
+  if (known) {
+    const present = await open(told.name)
+    if (fits(present, told)) return present
+    present.close()
+    await within(
+      settled(realm.indexedDB.deleteDatabase(told.name)),
+      `the database \`${told.name}\` is in use by an open page and did not go`
+    )
+  }
+  return open(told.name, told.version, (database) => make(database, told))
+}
+
+async function writeDatabase(told: DatabaseState, known: boolean): Promise<void> {
+  const database = await prepare(told, known)
+  try {
+    if (told.stores.length === 0) return
+    const transaction = database.transaction(database.objectStoreNames, 'readwrite')
+    const done = new Promise<void>((resolve, reject) => {
+      transaction.oncomplete = () => resolve()
+      transaction.onabort = () => reject(transaction.error ?? new Error('refused'))
+    })
+    try {
+      for (const { name, records, ...rest } of told.stores) {
+        const store = transaction.objectStore(name)
+        store.clear()
+        for (const record of records) {
+          const value = native(record.value) ?? decode(record.valueEncoded)
+          if (pathOf(rest) === null)
+            store.put(value, (native(record.key) ?? decode(record.keyEncoded)) as IDBValidKey)
+          else store.put(value)
+        }
+      }
+    } catch (error) {
+      done.catch(() => {})
+      transaction.abort()
+      throw error
+    }
+    await done
+  } finally {
+    database.close()
+  }
+}
+
+/** Puts `wanted` in the place of what is there; `replace` also takes away what it does not name. */
+export async function writeDatabases(wanted: DatabaseState[], replace: boolean): Promise<void> {
+  const present = (await realm.indexedDB.databases()).map(({ name }) => name)
+  for (const name of present) {
+    if (!replace || name === undefined || wanted.some((told) => told.name === name)) continue
+    await within(
+      settled(realm.indexedDB.deleteDatabase(name)),
+      `the database \`${name}\` is in use by an open page and did not go`
+    ).catch(refuse(name))
+  }
+  for (const told of wanted)
+    await writeDatabase(told, present.includes(told.name)).catch(refuse(told.name))
+}
+
+const refuse =
+  (name: string) =>
+  (error: unknown): never => {
+    throw new Failure(
+      'INVALID_PARAMETERS',
+      `the database \`${name}\` of ${location.origin} could not be written: ${error instanceof Error || error instanceof realm.Error ? error.message : String(error)}`,
+      { database: name }
+    )
+  }

@@ -1,0 +1,235 @@
+/** The state that a document is resumed with: unsent form data, scroll positions, refs, storage. */
+import type {
+  BringBackArgument,
+  BringBackResult,
+  FieldState,
+  Hosts,
+  KeepArgument,
+  Kept,
+  RefState,
+  ScrollState,
+  Whereabouts
+} from '../api'
+import { nextChange } from '../actions/actionability'
+import { mutations } from '../dom/change-counts'
+import { unknownHosts } from '../dom/closed-shadow-roots'
+import { attr, isConnected, isElement, queryAll } from '../dom/composed-tree'
+import { shadowRoots } from '../dom/css'
+import { Paths } from '../dom/css-path'
+import { nextTask } from '../dom/event-loop'
+import { withMemo } from '../dom/memo'
+import { claimRef, connectedRefs, nextRef } from '../dom/refs'
+import { listenTo } from '../dom/window-listeners'
+import { nameOf } from '../roles/accessible-name'
+import { roleOf } from '../roles/roles'
+import { findAll } from '../targets/targets'
+import { hash } from './hash'
+import { readDatabases } from './indexed-db'
+import { items } from './web-storage'
+
+type Field = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
+
+const unsaved = /^(password|file|hidden|submit|button|reset|image)$/
+/** Refs of one document that are kept at most: the newest, which an agent has seen last. */
+const mostRefs = 2000
+/** Milliseconds that the page stands still at most while they are read. */
+const longestPart = 2
+
+/** Passwords are never kept, also where they are shown as text. */
+const isSecret = (field: Field): boolean =>
+  /\b(current-password|new-password|one-time-code|cc-csc)\b/.test(attr(field, 'autocomplete') ?? '')
+
+const isKept = (field: Field): boolean =>
+  !(field instanceof HTMLInputElement && unsaved.test(field.type)) && !isSecret(field)
+
+/** Fields that differ from their defaults. */
+function fieldsNow(paths: Paths): FieldState[] {
+  const fields: FieldState[] = []
+  for (const root of [document, ...shadowRoots(document)]) {
+    for (const field of queryAll(root, 'input, textarea, select') as NodeListOf<Field>) {
+      if (!isKept(field)) continue
+      if (field instanceof HTMLSelectElement) {
+        const options = Array.from(field.options)
+        if (options.some((option) => option.selected !== option.defaultSelected))
+          fields.push({
+            path: paths.of(field),
+            selected: options.flatMap((option, index) => (option.selected ? [index] : []))
+          })
+      } else if (
+        field instanceof HTMLInputElement &&
+        (field.type === 'checkbox' || field.type === 'radio')
+      ) {
+        if (field.checked !== field.defaultChecked)
+          fields.push({ path: paths.of(field), checked: field.checked })
+      } else if (field.value !== field.defaultValue) {
+        fields.push({ path: paths.of(field), value: field.value })
+      }
+    }
+  }
+  return fields
+}
+
+/** Elements that were scrolled, besides the document. */
+const scrolled = new Set<WeakRef<Element>>()
+
+export function watchScrolls(): void {
+  const known = new WeakSet<Element>()
+  const note = ({ target }: Event): void => {
+    if (!isElement(target as Node | null) || known.has(target as Element)) return
+    known.add(target as Element)
+    scrolled.add(new WeakRef(target as Element))
+  }
+  listenTo(['scroll'], note, true)
+}
+
+function scrollsNow(paths: Paths): ScrollState[] {
+  const scrolls: ScrollState[] = []
+  for (const weak of scrolled) {
+    const element = weak.deref()
+    if (!element) scrolled.delete(weak)
+    else if (element.isConnected && (element.scrollLeft !== 0 || element.scrollTop !== 0))
+      scrolls.push({ path: paths.of(element), x: element.scrollLeft, y: element.scrollTop })
+  }
+  return scrolls
+}
+
+/** A part at a time: an agent's next call must not wait until a long page is kept. What a part finds is true when it does. */
+async function refsNow(): Promise<RefState[]> {
+  const refs = Array.from(connectedRefs()).slice(-mostRefs)
+  const kept: RefState[] = []
+  while (refs.length > 0) {
+    const until = performance.now() + longestPart
+    withMemo(() => {
+      const paths = new Paths()
+      do {
+        const [ref, element] = refs.shift()!
+        if (!isConnected(element)) continue
+        const role = roleOf(element)
+        kept.push({ ref, role, name: nameOf(element, role), path: paths.of(element) })
+      } while (refs.length > 0 && performance.now() < until)
+    })
+    if (refs.length > 0) await nextTask()
+  }
+  return kept
+}
+
+/** Where this document stands among the frames of its page: which child of the main frame, which child of that… */
+function place(): number[] {
+  const place: number[] = []
+  for (let inner: Window = window; inner !== inner.parent; inner = inner.parent) {
+    let index = 0
+    while (index < inner.parent.length && inner.parent[index] !== inner) index++
+    place.unshift(index)
+  }
+  return place
+}
+
+export const whereabouts = (): Whereabouts => ({ url: location.href, place: place() })
+
+/** Omits every part except the storage if nothing has changed since `known`. */
+export async function keep(argument: KeepArgument): Promise<Kept> {
+  const version = `${mutations().count} ${nextRef()} ${scrollX} ${scrollY}`
+  const kept: Kept = { url: location.href, origin: location.origin, version }
+  if (version !== argument.known) {
+    const paths = new Paths()
+    kept.document = {
+      place: place(),
+      scroll: { x: Math.round(scrollX), y: Math.round(scrollY) },
+      scrolls: scrollsNow(paths),
+      fields: fieldsNow(paths),
+      refs: await refsNow()
+    }
+  }
+  const [local, session] = [items(() => localStorage), items(() => sessionStorage)]
+  if (local) kept.localStorage = local
+  if (session) kept.sessionStorage = session
+  if (argument.indexedDB && local) {
+    const begun = performance.now()
+    // Where IndexedDB is switched off there is nothing to keep.
+    const read = await readDatabases().catch(() => null)
+    if (read) {
+      const text = JSON.stringify(read.databases)
+      kept.databases = await hash(text)
+      if (kept.databases !== argument.indexedDB.known) kept.indexedDB = text
+      if (read.left.length > 0) kept.left = read.left
+    }
+    kept.reading = performance.now() - begun
+  }
+  return kept
+}
+
+function findPath(path: string): Element | null {
+  try {
+    const found = findAll(path)
+    return found.length === 1 ? found[0] : null
+  } catch {
+    return null
+  }
+}
+
+function restoreField(saved: FieldState): boolean {
+  const field = findPath(saved.path) as Field | null
+  if (!field) return false
+  if (saved.selected !== undefined && field instanceof HTMLSelectElement) {
+    Array.from(field.options).forEach(
+      (option, index) => (option.selected = saved.selected!.includes(index))
+    )
+  } else if (saved.checked !== undefined && field instanceof HTMLInputElement)
+    field.checked = saved.checked
+  else if (saved.value !== undefined && 'value' in field && isKept(field)) field.value = saved.value
+  else return false
+  field.dispatchEvent(new Event('input', { bubbles: true, composed: true }))
+  field.dispatchEvent(new Event('change', { bubbles: true }))
+  return true
+}
+
+/** Restores a ref if exactly one element with its role and name is at its path. */
+function restoreRef({ ref, role, name, path }: RefState): boolean {
+  const element = findPath(path)
+  return (
+    element !== null &&
+    roleOf(element) === role &&
+    nameOf(element, role) === name &&
+    claimRef(ref, element)
+  )
+}
+
+function restoreScroll({ path, x, y }: ScrollState): boolean {
+  const element = findPath(path)
+  element?.scrollTo({ left: x, top: y, behavior: 'instant' as ScrollBehavior })
+  return element !== null
+}
+
+/** Restores the state. Searches for missing elements until `patience` has passed, because pages build themselves. */
+export async function bringBack(argument: BringBackArgument): Promise<BringBackResult | Hosts> {
+  const hosts = unknownHosts(argument)
+  if (hosts) return hosts
+  const until = performance.now() + argument.patience
+  let { fields, named, scrolls } = argument
+  const scrollPage = (): void =>
+    scrollTo({
+      left: argument.scroll.x,
+      top: argument.scroll.y,
+      behavior: 'instant' as ScrollBehavior
+    })
+  for (;;) {
+    fields = fields.filter((field) => !restoreField(field))
+    named = withMemo(() => named.filter((saved) => !restoreRef(saved)))
+    scrolls = scrolls.filter((saved) => !restoreScroll(saved))
+    scrollPage()
+    const there =
+      Math.abs(scrollY - argument.scroll.y) < 2 && Math.abs(scrollX - argument.scroll.x) < 2
+    if (
+      (fields.length + named.length + scrolls.length === 0 && there) ||
+      performance.now() >= until
+    )
+      break
+    await nextChange(false, until)
+  }
+  return {
+    fields: argument.fields.length - fields.length,
+    missing: fields.length,
+    refs: argument.named.length - named.length,
+    stale: named.map(({ ref }) => ref)
+  }
+}

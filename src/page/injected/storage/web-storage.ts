@@ -1,0 +1,45 @@
+/** The storage of an origin: local and session storage, and databases. */
+import type { Done, Item, WriteStorageArgument } from '../api'
+import { Failure } from '../dom/failure'
+import { writeDatabases } from './indexed-db'
+
+/** The storage that `read` gives; null where this document may have none. */
+export function items(read: () => Storage): Item[] | null {
+  try {
+    const storage = read()
+    const found: Item[] = []
+    for (let at = 0; at < storage.length; at++) {
+      const name = storage.key(at)
+      if (name !== null) found.push({ name, value: storage.getItem(name) ?? '' })
+    }
+    return found
+  } catch {
+    return null
+  }
+}
+
+function write(storage: Storage, wanted: Item[], replace: boolean): void {
+  if (replace) storage.clear()
+  for (const { name, value } of wanted) storage.setItem(name, value)
+}
+
+export async function writeStorage(argument: WriteStorageArgument): Promise<Done> {
+  // Handed in as text: as a literal of JavaScript `__proto__` would not be a name like others.
+  const {
+    localStorage: local,
+    sessionStorage: session,
+    indexedDB: databases
+  } = JSON.parse(argument.state)
+  const replace = argument.replace ?? false
+  try {
+    if (local) write(localStorage, local, replace)
+    if (session) write(sessionStorage, session, replace)
+  } catch (error) {
+    throw new Failure(
+      'INVALID_PARAMETERS',
+      `the storage of ${location.origin} could not be written: ${error instanceof Error ? error.message : String(error)}`
+    )
+  }
+  if (databases) await writeDatabases(databases, replace)
+  return { done: true }
+}

@@ -1,0 +1,65 @@
+/** Facts that distinguish similar elements: URL, value, row and landmark. */
+import { attr, composedParent, localName } from '../dom/composed-tree'
+import { elementText } from '../dom/text'
+import { nameOf } from '../roles/accessible-name'
+import { landmarkRoles, roleOf } from '../roles/roles'
+
+const entries = new Set(['row', 'listitem', 'article', 'option', 'treeitem', 'definition'])
+const areas = new Set([
+  ...landmarkRoles,
+  'dialog',
+  'alertdialog',
+  'group',
+  'tabpanel',
+  'toolbar',
+  'menu',
+  'table',
+  'list'
+])
+const longest = 60
+
+const quoted = (text: string): string =>
+  JSON.stringify(text.length > longest ? `${text.slice(0, longest)}…` : text)
+
+/** For each element the facts by which it differs from another one, as ` (/users/1, in row "Alice")`; empty where there are none. */
+export function contexts(elements: Element[]): string[] {
+  const facts = [addressOf, valueOf, entryOf, areaOf].map((factOf) => elements.map(factOf))
+  const telling = facts.filter((values) => new Set(values).size > 1)
+  return elements.map((_, index) => {
+    const own = telling.map((values) => values[index]).filter((fact) => fact !== '')
+    return own.length > 0 ? ` (${own.join(', ')})` : ''
+  })
+}
+
+const addressOf = (element: Element): string =>
+  localName(element) === 'a' ? (attr(element, 'href') ?? '') : ''
+
+function valueOf(element: Element): string {
+  if (element instanceof HTMLInputElement && element.type === 'password') return ''
+  const isField =
+    element instanceof HTMLInputElement ||
+    element instanceof HTMLTextAreaElement ||
+    element instanceof HTMLSelectElement
+  return isField && element.value !== '' ? `value ${quoted(element.value)}` : ''
+}
+
+/** The row, list item or the like that an element is in. */
+const entryOf = (element: Element): string =>
+  ancestorOf(element, entries, (entry, role) => nameOf(entry, role) || elementText(entry))
+
+/** The landmark, dialog or other area that an element is in. */
+const areaOf = (element: Element): string => ancestorOf(element, areas, nameOf)
+
+function ancestorOf(
+  element: Element,
+  roles: Set<string>,
+  nameIn: (ancestor: Element, role: string) => string
+): string {
+  for (let node = composedParent(element); node; node = composedParent(node)) {
+    const role = roleOf(node)
+    if (!roles.has(role)) continue
+    const name = nameIn(node, role)
+    return name === '' ? `in ${role}` : `in ${role} ${quoted(name)}`
+  }
+  return ''
+}

@@ -1,0 +1,90 @@
+/** Resolves a target to one element, or to an error that helps to correct it. */
+import type { Match, ResolveResult, TargetArgument } from '../api'
+import { Failure } from '../dom/failure'
+import { elementByRef, isRef, nextRef, RefGiver } from '../dom/refs'
+import { isVisible } from '../dom/visibility'
+import { describeElement } from '../roles/describe'
+import { contexts } from './distinguishing-facts'
+import { nearMatches } from './suggestions'
+import { findAll } from './targets'
+
+export const matchOf = (element: Element, refs: RefGiver): Match => ({
+  ref: refs.of(element),
+  description: describeElement(element, refs)
+})
+
+/** Returns the element of a ref. Fails if the element has left the page, or if no element ever had this ref. */
+export function requireRef(ref: string): Element {
+  const element = elementByRef(ref.trim())
+  if (element) return element
+  if (Number(/\d+$/.exec(ref.trim())?.[0]) >= nextRef()) {
+    throw new Failure(
+      'ELEMENT_NOT_FOUND',
+      `no element has had the ref \`${ref}\``,
+      { reason: 'unknown', ref },
+      "Call `snapshot`: it shows the refs of the page's elements."
+    )
+  }
+  throw new Failure(
+    'ELEMENT_NOT_FOUND',
+    `the element of ref \`${ref}\` is no longer in the page`,
+    { reason: 'stale', ref },
+    'Take a new snapshot: it has the refs of what is there now.'
+  )
+}
+
+/** The element that a target means; fails where there is none, or (strict) several. */
+export function resolveOne(target: string, refs: RefGiver, strict: boolean): Element {
+  return resolveMany(target, refs, strict).element
+}
+
+/** `quick` leaves out the near matches of a missing element: the caller waits, and asks for them at the end. */
+export function resolveMany(
+  target: string,
+  refs: RefGiver,
+  strict: boolean,
+  quick = false
+): { element: Element; count: number } {
+  const trimmed = target.trim()
+  if (isRef(trimmed)) return { element: requireRef(trimmed), count: 1 }
+  const found = findAll(trimmed)
+  if (found.length === 0)
+    throw quick
+      ? new Failure('ELEMENT_NOT_FOUND', `nothing matches \`${trimmed}\``)
+      : notFound(trimmed, refs)
+  if (found.length === 1 || !strict) return { element: found[0], count: found.length }
+  const visible = found.filter(isVisible)
+  if (visible.length === 1) return { element: visible[0], count: found.length }
+  const shown = visible.length > 1 ? visible : found
+  const listed = shown.slice(0, 10)
+  const context = contexts(listed)
+  const matches = listed.map((element, index) => ({
+    ref: refs.of(element),
+    description: describeElement(element, refs) + context[index]
+  }))
+  throw new Failure(
+    'ELEMENT_AMBIGUOUS',
+    `\`${trimmed}\` matches ${shown.length} elements: ${matches.map((match) => match.description).join('; ')}${shown.length > matches.length ? '; …' : ''}`,
+    { count: shown.length, matches },
+    'Use the ref of the one that is meant, or a narrower target.'
+  )
+}
+
+export function notFound(target: string, refs: RefGiver): Failure {
+  const suggestions = nearMatches(target, refs)
+  const message = `nothing matches \`${target}\``
+  if (suggestions.length === 0) return new Failure('ELEMENT_NOT_FOUND', message, { suggestions })
+  return new Failure(
+    'ELEMENT_NOT_FOUND',
+    message,
+    { suggestions },
+    `Did you mean ${suggestions.map((near) => near.description).join(', or ')}?`
+  )
+}
+
+export function resolve(argument: TargetArgument): ResolveResult {
+  const refs = new RefGiver(argument.refs)
+  const { element, count } = resolveMany(argument.target, refs, argument.strict ?? false)
+  const match = matchOf(element, refs)
+  return { ...match, count, next: refs.next }
+}

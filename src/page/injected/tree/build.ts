@@ -1,0 +1,42 @@
+/** The tree that a snapshot is written from. */
+import { bodyOf, documentElement } from '../dom/composed-tree'
+import type { TreeNode } from './node'
+import { Walk } from './walk'
+
+const defaultFold = 20
+
+export interface Built {
+  tree: TreeNode
+  folded: boolean
+  /** Where the walk has stopped; null if it was complete. */
+  stoppedIn: TreeNode | null
+}
+
+export function buildTree(
+  root: Element | null,
+  options: {
+    interactive?: boolean
+    overview?: boolean
+    depth?: number
+    fold?: number
+    cursors?: boolean
+  }
+): Built {
+  const walk = new Walk({
+    interactive: options.interactive ?? false,
+    overview: options.overview ?? false,
+    depth: options.depth ?? Infinity,
+    fold:
+      options.fold === undefined
+        ? root
+          ? Infinity
+          : defaultFold
+        : options.fold > 0
+          ? options.fold
+          : Infinity,
+    cursors: options.cursors ?? false
+  })
+  const start = root ?? bodyOf() ?? documentElement()
+  if (!start) throw new Error('the document is empty')
+  return { tree: walk.run(start, root === null), folded: walk.folded, stoppedIn: walk.stoppedIn }
+}

@@ -1,0 +1,143 @@
+/** Hints for controls without a name, and selected elements that ARIA does not mark. */
+import { attr, hasAttr, localName, normalize, queryAll, textContent } from '../dom/composed-tree'
+
+const tooltips = [
+  'data-tooltip',
+  'data-title',
+  'data-original-title',
+  'data-bs-original-title',
+  'data-tip',
+  'aria-description',
+  'data-label',
+  'data-name'
+]
+const facts = [
+  'data-action',
+  'data-command',
+  'data-icon',
+  'data-testid',
+  'data-test',
+  'data-id',
+  'data-key',
+  'data-value',
+  'name',
+  'id'
+]
+/** Classes of icon fonts: the part after the prefix names the icon. */
+const iconClass =
+  /^(?:fa|fas|far|icon|mdi|bi|glyphicon|ri|ti|la|pi|codicon|lucide|anticon|el-icon|octicon|svg|i)[-_]+([a-z][\w-]*)$/i
+/** Classes of sizes and the like of an icon. */
+const looks =
+  /^(?:fw|lg|sm|xs|\d*x|spin|pulse|fixed|inverse|stack|solid|regular|light|icon|btn|button|small|large|medium|left|right)$/i
+const longest = 40
+
+/** A hint as ` (trash)`; empty where there is none. */
+export function hintOf(element: Element): string {
+  const hint =
+    titleOf(element) ??
+    tooltipOf(element) ??
+    iconOf(element) ??
+    factOf(element) ??
+    classOf(element) ??
+    shapeOf(element)
+  return hint ? ` (${hint.length > longest ? `${hint.slice(0, longest)}…` : hint})` : ''
+}
+
+const said = (element: Element, name: string): string | null =>
+  attr(element, name)?.trim().replace(/\s+/g, ' ') || null
+
+/** The title of a shape or a group of SVG. */
+function titleOf(element: Element): string | null {
+  if (!(element instanceof SVGElement)) return null
+  const title = Array.from(element.children).find((child) => localName(child) === 'title')
+  return title ? normalize(textContent(title)) || null : null
+}
+
+/** The tag of an SVG shape; for a group, that of its first shape. */
+function shapeOf(element: Element): string | null {
+  if (!(element instanceof SVGElement)) return null
+  const shape =
+    localName(element) === 'g'
+      ? queryAll(element, 'path, rect, circle, ellipse, line, polygon, polyline, image')[0]
+      : element
+  return shape === undefined ? null : localName(shape)
+}
+
+function tooltipOf(element: Element): string | null {
+  for (const name of tooltips) {
+    const text = said(element, name)
+    if (text) return text
+  }
+  return null
+}
+
+/** The name of the icon in an element, of a font or a sprite. */
+function iconOf(element: Element): string | null {
+  const inside = Array.from(queryAll(element, 'i, svg, span, use, img')).slice(0, 5)
+  for (const part of [element, ...inside]) {
+    const tag = localName(part)
+    const address =
+      tag === 'use'
+        ? (attr(part, 'href') ?? attr(part, 'xlink:href'))
+        : tag === 'img'
+          ? attr(part, 'src')
+          : null
+    const file =
+      address && !address.startsWith('data:')
+        ? /([\w-]+)(?:\.\w+)?(?:[?#][^/]*)?$/.exec(
+            tag === 'use' ? address.replace(/^.*#/, '') : address
+          )
+        : null
+    if (file) return file[1]
+    for (const name of (attr(part, 'class') ?? '').split(/\s+/)) {
+      const icon = iconClass.exec(name)?.[1]
+      if (icon && !looks.test(icon)) return icon
+    }
+  }
+  return null
+}
+
+/** The first attribute whose value does not look generated. */
+function factOf(element: Element): string | null {
+  for (const name of facts) {
+    const text = said(element, name)
+    if (text && !/\d{3}|^[\d\W]+$|^:/.test(text))
+      return name === 'id' ? `#${text}` : name.startsWith('data-') ? `${name}=${text}` : text
+  }
+  if (localName(element) !== 'a') return null
+  const path = /([^/?#]+)\/?(?:[?#].*)?$/.exec(attr(element, 'href') ?? '')
+  return path && !path[1].startsWith('javascript:') ? path[1] : null
+}
+
+const classOf = (element: Element): string | null => {
+  const name = (attr(element, 'class') ?? '')
+    .split(/\s+/)
+    .find((each) => /^[a-z][a-z_-]{2,}$/i.test(each) && !looks.test(each))
+  return name ? `.${name}` : null
+}
+
+const chosenClass = /(?:^|\s)(?:[\w-]*(?:--|__|-))?(?:active|selected|current)(?:\s|$)/i
+const mostSiblings = 100
+const choices = new Set(['tab', 'option', 'menuitem', 'treeitem', 'link', 'button', 'listitem'])
+
+/**
+ * Whether a class such as `active` marks the element but none of its siblings. False if the element has an ARIA state: the
+ * class is read only where tabs, menus and lists have none.
+ */
+export function seemsChosen(element: Element, role: string): boolean {
+  if (
+    !choices.has(role) ||
+    ['aria-selected', 'aria-current', 'aria-pressed', 'aria-checked'].some((name) =>
+      hasAttr(element, name)
+    )
+  )
+    return false
+  const siblings = isMarked(element) ? element.parentElement?.children : undefined
+  if (!siblings || siblings.length < 2 || siblings.length > mostSiblings) return false
+  return Array.from(siblings).every(
+    (sibling) =>
+      sibling === element || (localName(sibling) === localName(element) && !isMarked(sibling))
+  )
+}
+
+const isMarked = (element: Element): boolean => chosenClass.test(attr(element, 'class') ?? '')

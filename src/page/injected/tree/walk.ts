@@ -1,0 +1,890 @@
+/**
+ * The walk of the composed tree that a snapshot is written from: which elements become lines, what they are
+ * called and in which state they are. Everything is computed once, from the top down, and nothing for
+ * folded elements.
+ */
+import {
+  activeElement,
+  attr,
+  byIds,
+  composedContains,
+  composedParent,
+  eachComposedChild,
+  factsOf,
+  firstElementChild,
+  HAS_ACTION,
+  HAS_ARIA,
+  HAS_CLASS,
+  HAS_FIELD_STATE,
+  HAS_INERT,
+  HAS_OTHER,
+  HAS_ROLE,
+  HAS_STYLE,
+  HAS_TITLE,
+  hasAttr,
+  localName,
+  nodeType,
+  normalize,
+  queryAll,
+  rootOf,
+  shadowRootOf,
+  textContent
+} from '../dom/composed-tree'
+import { catchUp, watchRoot } from '../dom/mutation-observer'
+import {
+  AFTER,
+  animationsRun,
+  BEFORE,
+  blockQuestions,
+  CURSOR,
+  DISPLAY,
+  isBlock,
+  isShown,
+  keysOf,
+  modalDialogs,
+  pseudoText,
+  Shown,
+  shownOf,
+  VISIBILITY
+} from '../dom/styles'
+import { fieldValue, givenName, nameOf } from '../roles/accessible-name'
+import { isChosen, isDisabled, stateText } from '../roles/aria-states'
+import { labellers } from '../roles/explicit-name'
+import {
+  isEditingHost,
+  isFocusable,
+  landmarkRoles,
+  namedByContent,
+  presentationalChildren,
+  roleOf,
+  widgetRoles
+} from '../roles/roles'
+import { seemsChosen } from './hints'
+import { beginKeeping, keepLine, keptLine, speaksForItself, turnedAt } from './line-cache'
+import { makeNode, mergeText, nothing, onlyChild, scalar, type TreeNode } from './node'
+
+export interface WalkOptions {
+  interactive: boolean
+  /** With `interactive`: what repeats is kept too, and messages with their text. */
+  overview: boolean
+  depth: number
+  fold: number
+  /** Told of the cursor of widgets too, as Playwright does. */
+  cursors: boolean
+}
+
+// State that a child inherits from its ancestors.
+const INVISIBLE = 1
+const DISABLED = 2
+const POINTER = 4
+/** The name of an ancestor already contains the text. */
+const QUIET = 8
+/** Inside `details`: whether a bare element is shown has to be asked. */
+const ASK = 32
+/** Inside the open modal dialog. */
+const REACHED = 16
+/** The text is told although only what can be acted on is: it names what can. */
+const TELL = 64
+
+const skippedTags = new Set([
+  'script',
+  'style',
+  'template',
+  'noscript',
+  'head',
+  'meta',
+  'link',
+  'title',
+  'base',
+  'source',
+  'track',
+  'param',
+  'datalist',
+  'wbr',
+  'colgroup',
+  'col'
+])
+const inlineRoles = new Set([
+  'presentation',
+  'none',
+  'strong',
+  'emphasis',
+  'mark',
+  'subscript',
+  'superscript',
+  'time',
+  'code',
+  'rowgroup',
+  'generic'
+])
+const blockTags = new Set([
+  'div',
+  'p',
+  'pre',
+  'section',
+  'header',
+  'footer',
+  'aside',
+  'form',
+  'dl',
+  'ul',
+  'ol',
+  'li',
+  'tr',
+  'td',
+  'th',
+  'table',
+  'address',
+  'center',
+  'fieldset',
+  'legend',
+  'body',
+  'article',
+  'nav',
+  'main',
+  'blockquote',
+  'tbody',
+  'thead',
+  'tfoot'
+])
+/** What they say is what the buttons in them answer. */
+const asking = new Set(['alert', 'alertdialog'])
+const keptEmpty = new Set([
+  'cell',
+  'gridcell',
+  'columnheader',
+  'rowheader',
+  'img',
+  'iframe',
+  'canvas',
+  'video',
+  'audio',
+  'embed',
+  'object',
+  'progressbar',
+  'meter',
+  'separator',
+  'dialog',
+  'alertdialog',
+  'application'
+])
+const withoutRef = new Set([
+  'paragraph',
+  'cell',
+  'columnheader',
+  'rowheader',
+  'separator',
+  'term',
+  'definition',
+  'caption',
+  'deletion',
+  'insertion',
+  'rowgroup',
+  'blockquote',
+  'figure',
+  'status',
+  'math',
+  'note',
+  'group'
+])
+/** Named by their text alone, or told by what they contain. */
+const mixedRoles = new Set(['term', 'cell', 'gridcell', 'columnheader', 'rowheader', 'row'])
+const nativelyNamed = new Set([
+  'fieldset',
+  'figure',
+  'table',
+  'img',
+  'area',
+  'input',
+  'select',
+  'textarea',
+  'meter',
+  'progress',
+  'output',
+  'optgroup',
+  'option',
+  'svg',
+  'button'
+])
+const statefulTags = new Set([
+  'input',
+  'select',
+  'textarea',
+  'summary',
+  'option',
+  'h1',
+  'h2',
+  'h3',
+  'h4',
+  'h5',
+  'h6'
+])
+const captions = new Set(['caption', 'legend', 'figcaption'])
+/** Roles of what often repeats. */
+export const repeatedRoles = new Set([
+  'row',
+  'listitem',
+  'option',
+  'treeitem',
+  'article',
+  'menuitem',
+  'menuitemcheckbox',
+  'menuitemradio',
+  'gridcell',
+  'cell',
+  'columnheader',
+  'generic',
+  'img',
+  'radio'
+])
+/** What an overview keeps although nothing can be done with it: repeated parts, what contains them, and messages. */
+const outline = new Set([
+  'list',
+  'listitem',
+  'table',
+  'grid',
+  'treegrid',
+  'row',
+  'article',
+  'feed',
+  'status',
+  'log'
+])
+/** Classes of messages that have no role. A class such as `text-success` only gives a color. */
+const messageClass =
+  /(^|\s)((\S*[-_])?(alerts?|errors?|messages?|notices?|notifications?|toasts?)|errorlist|messagelist|flash|success|warning|(in)?valid-feedback)(\s|$)/i
+const telling = /pointer|grab|move|resize|crosshair|zoom|copy/
+
+/** A larger page is shown in part. */
+const mostElements = 50_000
+/** ms; the page's own scripts wait meanwhile. */
+const longestWalk = 1500
+/** How many elements a walk of this document takes in that time, once one has run out of it: later walks end at the same place. */
+let affordable = mostElements
+
+/** The cursor over the element around this one. */
+function cursorAround(element: Element): string {
+  const parent = composedParent(element)
+  return parent ? getComputedStyle(parent).cursor : ''
+}
+
+/** What is on a canvas can be acted on by its position only. */
+function canvasSize(element: Element): string {
+  const { width, height } = element.getBoundingClientRect()
+  return `${Math.round(width)}×${Math.round(height)} px, act in it with \`position\``
+}
+
+export class Walk {
+  private readonly options: WalkOptions
+  private readonly until = performance.now() + longestWalk
+  private visited = 0
+  /** The node that was being filled when the walk reached its limit; null if it took in everything. */
+  stoppedIn: TreeNode | null = null
+  private readonly active = activeElement()
+  private readonly animated = animationsRun()
+  private readonly owned = new Set<Element>()
+  private readonly modals = modalDialogs()
+  private readonly documentKeys = keysOf(document)
+  private keys = this.documentKeys
+  private root: Element | null = null
+  private depth = 0
+  /** Lines are kept for the next walk, and those of the last one taken. */
+  private keeps = false
+  /** Those hold that were kept since. */
+  private since = 0
+  /** Elements met of which nothing can be kept. */
+  private unkept = 0
+  /** Something was folded away. */
+  folded = false
+
+  constructor(options: WalkOptions) {
+    this.options = options
+    for (const owner of queryAll(document, '[aria-owns]'))
+      for (const owned of byIds(owner, 'aria-owns'))
+        if (!composedContains(owned, owner)) this.owned.add(owned)
+  }
+
+  /** The tree of the whole document, or of one element. */
+  run(root: Element, isDocument: boolean): TreeNode {
+    const top = makeNode(root, 'document')
+    this.keys = keysOf(rootOf(root))
+    // A body that is edited (the frame of an old rich-text editor) is the field itself.
+    if (isDocument && !isEditingHost(root)) {
+      this.keeps = this.mayKeep()
+      if (this.keeps) {
+        catchUp()
+        beginKeeping(this.documentKeys, this.active)
+        this.since = turnedAt(root)
+      }
+      this.children(root, top, 0)
+    } else {
+      this.root = root
+      this.element(
+        root,
+        top,
+        this.modals.some((dialog) => composedContains(dialog, root)) ? REACHED : 0
+      )
+    }
+    this.close(top)
+    return top
+  }
+
+  /** What is folded or left out depends on neighbours, and what is animated or under a dialog on the moment. */
+  private mayKeep(): boolean {
+    const { interactive, depth, fold, cursors } = this.options
+    return (
+      !interactive &&
+      !cursors &&
+      depth === Infinity &&
+      fold === Infinity &&
+      !this.animated &&
+      this.modals.length === 0 &&
+      this.owned.size === 0
+    )
+  }
+
+  private children(element: Element, parent: TreeNode, bits: number): void {
+    const shadow = shadowRootOf(element)
+    const keys = this.keys
+    if (shadow) {
+      this.unkept++
+      this.keys = keysOf(shadow)
+      watchRoot(shadow)
+    }
+    eachComposedChild(element, (child) => {
+      const type = nodeType(child)
+      if (type === 3) {
+        // An element below it is asked whether it is shown; a text cannot be.
+        if (!(bits & ASK) || !isClosed(element)) this.text((child as Text).data, parent, bits)
+      } else if (type === 1 && !(this.owned.size > 0 && this.owned.has(child as Element))) {
+        this.element(child as Element, parent, bits)
+      }
+    })
+    this.keys = keys
+    if (this.owned.size > 0 && hasAttr(element, 'aria-owns')) {
+      for (const owned of byIds(element, 'aria-owns'))
+        if (this.owned.has(owned)) this.element(owned, parent, bits)
+    }
+  }
+
+  private text(data: string, parent: TreeNode, bits: number): void {
+    if (bits & (INVISIBLE | QUIET) || (this.options.interactive && !(bits & TELL))) return
+    if (parent.skipped.length > 0) {
+      if (data.trim().length <= 3) return
+      this.flush(parent)
+    }
+    const children = parent.children
+    const last = children.length > 0 ? children[children.length - 1] : null
+    if (parent.boundary) {
+      if (
+        typeof last === 'string' &&
+        !/\s$/.test(last) &&
+        !/^\s/.test(data) &&
+        isBlock(parent.boundary)
+      )
+        children.push('\n')
+      parent.boundary = null
+    }
+    children.push(data)
+  }
+
+  private element(element: Element, parent: TreeNode, inherited: number): void {
+    const tag = localName(element)
+    if (skippedTags.has(tag)) return
+    if (this.stoppedIn !== null) {
+      // Folded elements are only counted.
+      if (parent.skipped.length > 0 && localName(parent.skipped[0][0]) === tag)
+        parent.skipped.push([element, inherited])
+      return
+    }
+    if (tag === 'br') {
+      if (!(inherited & (QUIET | INVISIBLE))) parent.children.push('\n')
+      return
+    }
+    const { since } = this
+    if (this.keeps) {
+      const kept = keptLine(element)
+      if (
+        kept &&
+        kept.bits === inherited &&
+        kept.at > since &&
+        this.visited + kept.elements <= affordable &&
+        (!kept.asks || shownOf(element, false) === Shown.Visible)
+      ) {
+        parent.boundary = null
+        parent.children.push(kept.node)
+        this.visited += kept.elements
+        return
+      }
+      this.since = Math.max(since, turnedAt(element))
+      this.walked(element, tag, parent, inherited)
+      this.since = since
+    } else this.walked(element, tag, parent, inherited)
+  }
+
+  private walked(element: Element, tag: string, parent: TreeNode, inherited: number): void {
+    const before = this.visited
+    if (this.mustStop()) {
+      this.stoppedIn = parent
+      return
+    }
+    let bits = inherited
+    const facts = factsOf(element)
+    const effects = this.keys.of(element, facts, tag)
+    const unkept = this.unkept + blockQuestions
+    if (
+      this.keeps &&
+      (bits & ASK || this.keys !== this.documentKeys || !speaksForItself(tag, facts, effects))
+    )
+      this.unkept++
+    const asked = this.animated || (effects & VISIBILITY) !== 0
+    // An element without attributes is hidden only by a rule for its tag, or inside a closed `details`; so is a link with
+    // an address and nothing else. A host is hidden by rules of its own, and what is slotted by those of the document.
+    const plain =
+      facts === 0 || (facts === HAS_OTHER && this.keys === this.documentKeys && !tag.includes('-'))
+    if (!plain || asked || effects & DISPLAY || bits & ASK) {
+      const shown = shownOf(element, asked)
+      if (shown === Shown.None) return
+      if (shown === Shown.Invisible) bits |= INVISIBLE
+      else if (asked && shown === Shown.Visible) bits &= ~INVISIBLE
+      if (tag === 'details') bits |= ASK
+      if (facts & HAS_ARIA) {
+        if (attr(element, 'aria-hidden') === 'true' && element !== this.active) return
+        if (attr(element, 'aria-disabled') === 'true') bits |= DISABLED
+      }
+      if (facts & HAS_INERT) return
+      if (facts & HAS_STYLE && (attr(element, 'style') as string).includes('content-visibility'))
+        bits |= ASK
+    } else if (tag === 'details') bits |= ASK
+    if (this.modals.length > 0 && !(bits & REACHED)) {
+      if (this.modals.includes(element)) bits |= REACHED
+      else if (!this.modals.some((dialog) => composedContains(element, dialog))) return
+    }
+    let cursor = ''
+    if (effects & CURSOR || this.animated) {
+      const value = getComputedStyle(element).cursor
+      if (value === 'auto' || value === 'default' || value === 'text') bits &= ~POINTER
+      else if (telling.test(value)) {
+        // A handle within something that can be dragged has a cursor of its own.
+        if (!(inherited & POINTER) || value !== cursorAround(element)) cursor = value
+        bits |= POINTER
+      }
+    }
+    const role = roleOf(element, (facts & HAS_ROLE) !== 0, tag)
+    if (
+      this.options.overview &&
+      (role === 'status' || messageClass.test(attr(element, 'class') ?? ''))
+    )
+      bits |= TELL
+    if (bits & INVISIBLE) {
+      if (tag !== 'iframe') this.children(element, parent, bits)
+      return
+    }
+    const forced = element === this.root
+    if (
+      captions.has(tag) &&
+      parent.name !== '' &&
+      !forced &&
+      normalize(textContent(element)) === parent.name
+    )
+      return
+    // Inside something that is named and acted on as a whole, a pointer says nothing new.
+    const acting =
+      (cursor !== '' && !(bits & QUIET)) ||
+      (facts & (HAS_ACTION | HAS_ARIA) || tag === 'label' ? isActed(element, role) : false)
+    if (!forced && this.isTransparent(element, role, tag, acting, facts, bits)) {
+      this.transparent(element, parent, tag, effects, bits)
+      return
+    }
+    if (this.isSkipped(element, role, parent, inherited)) return
+    const line = this.node(element, parent, role, tag, facts, acting, cursor, effects, bits)
+    if (line && this.keeps && this.stoppedIn === null && this.unkept + blockQuestions === unkept)
+      keepLine(element, line, { bits: inherited, asks: !plain, elements: this.visited - before })
+  }
+
+  /** Counts an element; true once the limit of elements or of time is reached. */
+  private mustStop(): boolean {
+    if (++this.visited > affordable) return true
+    if (this.visited % 256 !== 0 || performance.now() < this.until) return false
+    affordable = this.visited - 1
+    return true
+  }
+
+  private isTransparent(
+    element: Element,
+    role: string,
+    tag: string,
+    acting: boolean,
+    facts: number,
+    bits: number
+  ): boolean {
+    if (acting) return false
+    if (inlineRoles.has(role))
+      return (
+        role !== 'generic' || tag === 'label' || (facts & HAS_ARIA) === 0 || !namedGeneric(element)
+      )
+    if (this.options.overview && outline.has(role)) return false
+    if (this.options.interactive)
+      return !(
+        widgetRoles.has(role) ||
+        role === 'heading' ||
+        role === 'iframe' ||
+        role === 'dialog' ||
+        asking.has(role) ||
+        landmarkRoles.has(role) ||
+        (isFocusable(element) && element !== this.active)
+      )
+    if (bits & QUIET)
+      return !(
+        widgetRoles.has(role) ||
+        role === 'iframe' ||
+        role === 'list' ||
+        role === 'table' ||
+        role === 'grid' ||
+        role === 'group'
+      )
+    if (role === 'group' && (tag === 'address' || tag === 'hgroup')) return true
+    return (
+      role === 'img' &&
+      tag !== 'img' &&
+      !hasAttr(element, 'aria-label') &&
+      nameOf(element, role) === ''
+    )
+  }
+
+  private transparent(
+    element: Element,
+    parent: TreeNode,
+    tag: string,
+    effects: number,
+    bits: number
+  ): void {
+    const block = blockTags.has(tag)
+    if (tag === 'label' && !(bits & QUIET) && labelIsTold(element as HTMLLabelElement))
+      bits |= QUIET
+    const speaks = (bits & QUIET) === 0 && (!this.options.interactive || (bits & TELL) !== 0)
+    if (speaks) {
+      if (block) parent.children.push('\n')
+      else if (!parent.boundary || !isBlock(parent.boundary)) parent.boundary = element
+      if (effects & BEFORE) this.text(pseudoText(element, '::before'), parent, bits)
+    }
+    this.children(element, parent, bits)
+    if (speaks) {
+      if (effects & AFTER) this.text(pseudoText(element, '::after'), parent, bits)
+      if (block) parent.children.push('\n')
+      else parent.boundary = element
+    }
+  }
+
+  /** Counts runs of siblings of one role, and keeps back those over the limit. */
+  private isSkipped(element: Element, role: string, parent: TreeNode, bits: number): boolean {
+    const kind = role === 'term' ? 'definition' : role
+    if (parent.runRole !== kind) {
+      this.flush(parent)
+      parent.runRole = kind
+      parent.runCount = 0
+    }
+    parent.runCount++
+    const limit = repeatedRoles.has(kind) ? this.options.fold : this.options.fold * 2.5
+    if (parent.runCount <= limit) return false
+    if (isChosen(element) || (this.active && composedContains(element, this.active))) return false
+    if (parent.skipped.length === 0) parent.skipped = []
+    parent.skipped.push([element, bits])
+    return true
+  }
+
+  /** Writes the line for what was kept back; a few are not worth one and are shown after all. */
+  private flush(parent: TreeNode): void {
+    const skipped = parent.skipped
+    if (skipped.length === 0) return
+    parent.skipped = nothing
+    if (skipped.length <= 3) {
+      const { runRole, runCount } = parent
+      for (const [element, bits] of skipped) {
+        parent.runRole = ''
+        this.element(element, parent, bits)
+      }
+      parent.runRole = runRole
+      parent.runCount = runCount
+      return
+    }
+    this.folded = true
+    parent.folds = true
+    parent.children.push({ fold: true, role: parent.runRole, count: skipped.length })
+    parent.runCount = 0
+  }
+
+  private node(
+    element: Element,
+    parent: TreeNode,
+    role: string,
+    tag: string,
+    facts: number,
+    acting: boolean,
+    cursor: string,
+    effects: number,
+    bits: number
+  ): TreeNode | null {
+    const node = makeNode(element, role === 'presentation' ? 'generic' : role)
+    const native = widgetRoles.has(role)
+    const own = isDisabled(element, tag)
+    // What is below something disabled is so too, but told only of what could be acted on.
+    const disabled = own || (native && (bits & DISABLED) !== 0)
+    if (own) bits |= DISABLED
+    node.wantsRef =
+      acting ||
+      (native && role !== 'option') ||
+      !withoutRef.has(role) ||
+      (role === 'option' && tag !== 'option')
+    if (role === 'option' && tag === 'option') node.wantsRef = false
+    if (cursor !== '' && (!native || this.options.cursors)) node.cursor = cursor
+    if (tag === 'canvas') node.value = canvasSize(element)
+    if (role === 'link') {
+      const url = attr(element, 'href') ?? attr(element, 'xlink:href')
+      if (url !== null && !/^(#|javascript:.*)?$/i.test(url))
+        node.properties = [`/url: ${scalar(url.length > 300 ? `${url.slice(0, 300)}…` : url)}`]
+      if (this.options.cursors && !(bits & POINTER)) node.cursor = 'pointer'
+      bits |= POINTER
+    }
+    if (facts & (HAS_ARIA | HAS_FIELD_STATE) || disabled || statefulTags.has(tag))
+      node.states = stateText(element, role, disabled, element === this.active)
+    else if (element === this.active) node.states = ' [active]'
+    if (facts & HAS_CLASS && seemsChosen(element, role)) node.states += ' [selected?]'
+    const owns = this.owned.size > 0 && hasAttr(element, 'aria-owns')
+    const leaf =
+      firstElementChild(element) === null &&
+      !owns &&
+      (effects & (BEFORE | AFTER)) === 0 &&
+      shadowRootOf(element) === null &&
+      tag !== 'slot'
+    if (tag === 'label' && labelIsTold(element as HTMLLabelElement)) bits |= QUIET
+    if (
+      acting ||
+      mixedRoles.has(role) ||
+      role === 'textbox' ||
+      role === 'heading' ||
+      asking.has(role)
+    )
+      bits |= TELL
+    this.depth++
+    this.fill(
+      node,
+      tag,
+      (facts & (HAS_ARIA | HAS_TITLE)) === 0 && !nativelyNamed.has(tag),
+      leaf,
+      effects,
+      bits
+    )
+    this.depth--
+    if (!this.isWorthALine(node, acting)) return null
+    const line = onlyChild(node) ?? node
+    parent.boundary = null
+    parent.children.push(line)
+    return line
+  }
+
+  /** `unnamed` says that neither an attribute nor its tag may name it. */
+  private fill(
+    node: TreeNode,
+    tag: string,
+    unnamed: boolean,
+    leaf: boolean,
+    effects: number,
+    bits: number
+  ): void {
+    const { element, role } = node
+    if (tag === 'iframe' || tag === 'frame') {
+      node.name = nameOf(element, role)
+      return
+    }
+    if (tag === 'input' || tag === 'textarea' || tag === 'select') {
+      this.fillField(node, tag, bits)
+      return
+    }
+    if (mixedRoles.has(role)) {
+      if (!unnamed) node.name = givenName(element, role)
+      if (leaf) {
+        const text = normalize(textContent(element))
+        if (node.name === '') node.name = text
+        else if (text !== '' && text !== node.name) node.children.push(text)
+        return
+      }
+      this.below(node, effects, bits)
+      this.takeText(node)
+      return
+    }
+    if (namedByContent.has(role)) {
+      const given = unnamed ? '' : givenName(element, role)
+      const fromText =
+        unnamed ||
+        given === '' ||
+        (!hasAttr(element, 'aria-label') && !hasAttr(element, 'aria-labelledby') && tag !== 'svg')
+      if (leaf && fromText) {
+        node.name = normalize(textContent(element)) || given
+        return
+      }
+      node.name = fromText ? nameOf(element, role) : given
+      const quiet = (fromText && node.name !== '') || presentationalChildren.has(role)
+      this.below(node, effects, quiet ? bits | QUIET : bits)
+      this.dropTold(node)
+      return
+    }
+    if (!unnamed) node.name = givenName(element, role)
+    if (role === 'img') return
+    if (
+      role === 'slider' ||
+      role === 'progressbar' ||
+      role === 'meter' ||
+      role === 'spinbutton' ||
+      role === 'scrollbar'
+    ) {
+      node.value =
+        attr(element, 'aria-valuetext') ??
+        attr(element, 'aria-valuenow') ??
+        fieldValue(element) ??
+        null
+      return
+    }
+    if (leaf) {
+      const text =
+        bits & QUIET || (this.options.interactive && !(bits & TELL))
+          ? ''
+          : normalize(textContent(element))
+      if (text !== '' && text !== node.name) node.children.push(text)
+    } else this.below(node, effects, bits)
+    if (role === 'textbox' || role === 'searchbox' || role === 'combobox') {
+      const placeholder = attr(element, 'aria-placeholder') ?? attr(element, 'data-placeholder')
+      if (placeholder && placeholder !== node.name)
+        node.properties = [`/placeholder: ${scalar(normalize(placeholder))}`]
+    }
+    this.dropTold(node)
+  }
+
+  private fillField(node: TreeNode, tag: string, bits: number): void {
+    const { element, role } = node
+    node.name = nameOf(element, role)
+    if (tag === 'select') {
+      this.below(node, 0, bits)
+      return
+    }
+    const placeholder = attr(element, 'placeholder')
+    if (placeholder && normalize(placeholder) !== node.name)
+      node.properties = [`/placeholder: ${scalar(normalize(placeholder))}`]
+    if (role === 'checkbox' || role === 'radio' || role === 'switch') return
+    if (role === 'button') {
+      if (attr(element, 'type')?.toLowerCase() !== 'file') return
+      const files = (element as HTMLInputElement).files
+      node.value =
+        files && files.length > 0 ? Array.from(files, (file) => file.name).join(', ') : null
+      return
+    }
+    const value = attr(element, 'aria-valuetext') ?? fieldValue(element) ?? ''
+    node.value = value === '' ? null : value
+  }
+
+  private below(node: TreeNode, effects: number, bits: number): void {
+    if (this.depth >= this.options.depth) {
+      node.cut = (bits & QUIET) === 0
+      return
+    }
+    if (effects & BEFORE) this.text(pseudoText(node.element, '::before'), node, bits)
+    this.children(node.element, node, bits)
+    if (effects & AFTER) this.text(pseudoText(node.element, '::after'), node, bits)
+    this.close(node)
+  }
+
+  private close(node: TreeNode): void {
+    this.flush(node)
+    node.children = mergeText(node.children)
+  }
+
+  /** A cell, row or term is called by its text when it has nothing else. */
+  private takeText(node: TreeNode): void {
+    const { children } = node
+    if (children.length === 0) return
+    const texts = children.filter((child): child is string => typeof child === 'string')
+    if (texts.length < children.length) return
+    const text = texts.join(' ')
+    if (node.name === '') node.name = text
+    else if (text !== '' && text !== node.name) return
+    node.children = []
+  }
+
+  /** Text that only repeats the name is left out. */
+  private dropTold(node: TreeNode): void {
+    if (node.name === '' || node.children.length === 0) return
+    const texts = node.children.filter((child) => typeof child === 'string')
+    if (
+      texts.length > 0 &&
+      texts.length === node.children.length &&
+      node.name.includes(texts.join(' '))
+    )
+      node.children = []
+  }
+
+  private isWorthALine(node: TreeNode, acting: boolean): boolean {
+    if (node.children.length > 0 || node.name !== '' || node.cut || node.value !== null) return true
+    if (
+      node.role === 'generic' &&
+      node.cursor === '' &&
+      node.element !== this.active &&
+      node.element !== this.root &&
+      isRuledOut(node.element)
+    )
+      return false
+    if (
+      acting ||
+      widgetRoles.has(node.role) ||
+      keptEmpty.has(node.role) ||
+      node.element === this.root ||
+      node.element === this.active
+    )
+      return true
+    return isFocusable(node.element)
+  }
+}
+
+/** A `details` of which only the summary is shown. */
+const isClosed = (element: Element): boolean =>
+  localName(element) === 'details' && !hasAttr(element, 'open')
+
+function namedGeneric(element: Element): boolean {
+  const label = attr(element, 'aria-label')
+  return label !== null && label.trim() !== ''
+}
+
+/** Whether its author says that it is only there for the eye: a line between menu items, which toolkits make focusable. */
+const isRuledOut = (element: Element): boolean =>
+  /^\s*(none|presentation)\b/.test(attr(element, 'role') ?? '') && !hasAttr(element, 'onclick')
+
+/** Whether a script or the markup makes something of it that its role doesn't say. */
+function isActed(element: Element, role: string): boolean {
+  if (hasAttr(element, 'onclick') || attr(element, 'draggable') === 'true') return true
+  // The header of a column that can be sorted: pressing it does so.
+  if (hasAttr(element, 'aria-sort')) return true
+  if (role !== 'generic' && role !== 'presentation')
+    return (
+      isFocusable(element) && hasAttr(element, 'tabindex') && attr(element, 'tabindex') !== '-1'
+    )
+  if (hasAttr(element, 'tabindex'))
+    return isFocusable(element) && attr(element, 'tabindex') !== '-1'
+  if (
+    hasAttr(element, 'aria-expanded') ||
+    hasAttr(element, 'aria-haspopup') ||
+    hasAttr(element, 'aria-pressed')
+  )
+    return true
+  if (localName(element) === 'label') {
+    const control = (element as HTMLLabelElement).control
+    return control !== null && !isShown(control)
+  }
+  return isEditingHost(element)
+}
+
+/** Whether the text of a label is the name of a control that is seen. */
+function labelIsTold(label: HTMLLabelElement): boolean {
+  const control = label.control
+  if (!control || !isShown(control) || attr(control, 'aria-hidden') === 'true') return false
+  const named = labellers(control)
+  return named.length > 0 ? named.includes(label) : !hasAttr(control, 'aria-label')
+}
