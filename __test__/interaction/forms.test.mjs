@@ -208,7 +208,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     for (const [selector, wanted, errorCode, message] of [
       ['#one', 'Delta', 'ELEMENT_NOT_FOUND', /Alpha, Beta/],
       ['#one', 'Gamma', 'ELEMENT_NOT_EDITABLE', /disabled/],
-      ['#name', 'x', 'ELEMENT_NOT_EDITABLE', /no select element/]
+      ['#name', 'x', 'ELEMENT_NOT_EDITABLE', /not a select element/]
     ]) {
       const error = await refused('select', { selector, value: wanted })
       assert.equal(error.errorCode, errorCode)

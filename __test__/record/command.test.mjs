@@ -47,7 +47,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     )
     assert.match(calls, /^# +TIME +TOOL +MS +RESULT +PARAMETERS$/m)
     assert.match(calls, /^2 +.* navigate +\d+ +ok +\{"url":"http.*\/shop"\}$/m)
-    assert.match(calls, /^5 +.* click +\d+ +#it's-not-there is no CSS selector +\{/m)
+    assert.match(calls, /^5 +.* click +\d+ +#it's-not-there is not a valid CSS selector +\{/m)
 
     const folder = join(temporaryFolder(t), 'out')
     const exported = await troupe('sessions', 'export', sessionId, folder, '--store', file)

@@ -1,10 +1,11 @@
 /**
- * The interface between Rust and the page. The bundle sets `globalThis.__troupe` to a {@link Troupe}; each function
- * takes one JSON argument and returns a JSON string: its result, or `{"error": …, "next": …}` ({@link ErrorAnswer}).
- * No function throws for invalid input. Each frame is called in its own world, and Rust joins the results.
+ * The interface between Rust and the page. The bundle sets `globalThis.__troupe` to a {@link
+ * Troupe}. Each function takes one JSON argument and returns a JSON string: its result, or
+ * `{"error": …, "next": …}` ({@link ErrorAnswer}). No function throws for invalid input. Rust calls
+ * each frame in its own isolated world, and joins the results.
  */
 
-/** Codes of spec.md section 6 that the page can give. */
+/** Error codes that the page can return. */
 export type ErrorCode =
   | 'INVALID_PARAMETERS'
   | 'INVALID_SELECTOR'
@@ -18,9 +19,12 @@ export type ErrorCode =
 export interface ErrorAnswer {
   error: {
     code: ErrorCode
-    /** Plain text: the target and what was found instead. */
+    /** What failed, on which target, and why. */
     message: string
-    /** `reason`, `matches` ({@link Match}[]), `suggestions` ({@link Match}[]), `selector`, `covering`… */
+    /**
+     * `reason`, `matches` ({@link Match}[]), `suggestions` ({@link Match}[]), `selector`,
+     * `covering`…
+     */
     details: Record<string, unknown>
     suggestion?: string
   }
@@ -28,7 +32,7 @@ export interface ErrorAnswer {
   next: number
 }
 
-/** Rust owns the counter: the answer's `next` is where the next call starts. */
+/** The ref counter, which Rust stores. `next` in an answer is the counter for the next call. */
 export interface RefCounter {
   /** `"e"` in the main frame, `"f2e"` in a child frame. */
   prefix: string
@@ -37,16 +41,25 @@ export interface RefCounter {
 
 export interface WithRefs {
   refs: RefCounter
-  /** The caller can hand in closed shadow roots: it wants {@link Hosts} where there may be some that are not known. */
+  /**
+   * The caller can pass in closed shadow roots: answer with {@link Hosts} if there are unchecked
+   * possible hosts.
+   */
   hosts?: boolean
 }
 
-/** In place of an answer: `closedCandidates` are to be looked into first, then the call is to be repeated. */
+/**
+ * The answer if the caller has to check `closedCandidates` for closed shadow roots first, and then
+ * repeat the call.
+ */
 export interface Hosts {
   hosts: true
 }
 
-/** One element in a list: `description` is its line as in the snapshot, `button "Send" [ref=e5]`; of several that match, with what distinguishes it. */
+/**
+ * An element in a list. `description` is its line as in a snapshot, `button "Send" [ref=e5]`. If
+ * several elements match, it also contains how this one differs from the others.
+ */
 export interface Match {
   ref: string
   description: string
@@ -55,51 +68,57 @@ export interface Match {
 // ---- snapshot
 
 export interface SnapshotArgument extends WithRefs {
-  /** Root of the snapshot; the whole document without it. */
+  /** Root of the snapshot. Default: the whole document. */
   selector?: string
   ref?: string
-  /** Only what can be acted on, with headings and landmarks. */
+  /** Only interactive elements, headings and landmarks. */
   interactive?: boolean
-  /** The whole document if it fits into `budget`, else its controls, headings and messages, with parts collapsed. */
+  /**
+   * The whole document if it fits into `budget`, else its controls, headings and messages, partly
+   * collapsed.
+   */
   overview?: boolean
-  /** Levels of lines; deeper ones are replaced by `…`. */
+  /** Maximum depth. Deeper lines are replaced by `…`. */
   depth?: number
-  /** Characters; cut at a line boundary. */
+  /** Maximum number of characters. The text is cut at a line boundary. */
   budget?: number
-  /** Runs of more siblings of one role are folded. 20 for a document, none for a given root; 0 is none. */
+  /**
+   * Longer runs of siblings with the same role are folded. 0: never. Default: 20 for a document,
+   * never for a given root.
+   */
   fold?: number
-  /** Tells `[cursor=pointer]` of links and buttons too, as Playwright does (for the Playwright set). */
+  /** Writes `[cursor=pointer]` for links and buttons too, for the Playwright tools. */
   cursors?: boolean
 }
 
 export interface SnapshotResult {
-  /** YAML lines joined by `\n`, no newline at the end. */
+  /** YAML lines, without a newline at the end. */
   text: string
   next: number
-  /** The `iframe` lines: Rust appends `:` and the frame's own lines, indented by `indent + 2`. */
+  /** The `iframe` lines. Rust appends `:` and the lines of the frame, indented by `indent + 2`. */
   frames: { ref: string; line: number; indent: number }[]
-  /** Something was folded. */
+  /** Whether anything was folded. */
   folded: boolean
-  /** The budget, or the limit of a walk, cut it; the last line says so. */
+  /** Whether the budget or the limit of a walk has cut the text, as its last line then tells. */
   cut: boolean
   lines: number
-  /** `count` of `mutations` when it was taken. */
+  /** The change count when the snapshot was taken. */
   mutations: number
-  /** The document, as {@link InnerCounts} names it. */
+  /** The name of the document, as in {@link InnerCounts}. */
   document: string
 }
 
 // ---- targets
 
 export interface TargetArgument extends WithRefs {
-  /** A target of spec.md section 1 within this frame; `>>` chains. */
+  /** A target in this frame. `>>` chains its parts. */
   target: string
-  /** Several matches are an error (of several, the one that is visible is meant). Default false: the first is meant. */
+  /** Whether several visible matches are an error. Default false: the first match is used. */
   strict?: boolean
 }
 
 export interface ResolveResult extends Match {
-  /** How many elements matched. */
+  /** The number of matches. */
   count: number
   next: number
 }
@@ -135,24 +154,27 @@ export interface Box {
 
 export interface ActionableArgument extends TargetArgument {
   action: Action
-  /** Skips every check but that there is a box. */
+  /** Skips all checks except that the element has a box. */
   force?: boolean
-  /** Relative to the top left corner of the element's box. */
+  /** The position to act on, relative to the top left corner of the element's box. */
   position?: Point
-  /** The target is a frame element: act on this point of its document, in CSS px of its viewport. */
+  /** For frame elements: the point in the frame's document to act on, in CSS px of its viewport. */
   inside?: Point
 }
 
 export interface WaitActionableArgument extends ActionableArgument {
   /** ms */
   timeout: number
-  /** How many of them are over: the call is repeated. */
+  /** ms that earlier calls of the same wait have taken. */
   waited?: number
-  /** Gives the element the focus once it can be acted on; with `replace` all of it is selected, so that typing replaces it. */
+  /**
+   * Focuses the element when all checks succeed. `replace` selects its contents, so that typing
+   * replaces them.
+   */
   focus?: { replace: boolean }
-  /** Guards the press that comes next: {@link Turned} tells whether it was on the element. */
+  /** Guards the next click. {@link Turned} reports whether it has hit another element. */
   guard?: boolean
-  /** `count` of `mutations` with which the element is to be pressed at once: {@link ActionableResult.press} tells where. */
+  /** The change count for which the caller may click at once, at {@link ActionableResult.press}. */
   known?: number
 }
 
@@ -160,14 +182,16 @@ export interface WaitActionableArgument extends ActionableArgument {
 export interface TestId {
   attribute: string
   value: string
-  /** If it is not unique in the document: the ref of the outermost element with a ref in which it is. */
+  /**
+   * If it is not unique in the document: the ref of the outermost element in which it is unique.
+   */
   within?: string
 }
 
-/** Its counts are those before the focus was given. */
+/** The change counts are those before the element was focused. */
 export interface ActionableResult extends Match, ChangeCounts {
   ok: true
-  /** Where to point, in CSS px of this frame's viewport. */
+  /** The action point, in CSS px of this frame's viewport. */
   x: number
   y: number
   box: Box
@@ -175,17 +199,23 @@ export interface ActionableResult extends Match, ChangeCounts {
   tag: string
   type: string
   password: boolean
-  /** For the record only. */
+  /** For the recording. */
   testId?: TestId
-  /** The field receives the key events of a code editor: text is pasted, and replaced by selecting everything with keys. */
+  /**
+   * Whether the field receives the key events of a code editor. Text is then pasted, and replaced
+   * after Select All.
+   */
   editor?: boolean
-  /** Whether the element took the focus that was to be given. */
+  /** Whether the element has accepted the requested focus. */
   focused?: boolean
-  /** Whoever has asked is to press here now. */
+  /** The point at which the caller may click at once. */
   press?: { x: number; y: number }
-  /** The first attempt failed: the page may have changed meanwhile. */
+  /** Whether the first attempt has failed. The page may have changed meanwhile. */
   retried?: boolean
-  /** With `inside`: maps the viewport of the frame's document to this viewport, see {@link FrameMatrixResult}. */
+  /**
+   * With `inside`: maps the viewport of the frame's document to this viewport, see {@link
+   * FrameMatrixResult}.
+   */
   matrix?: number[]
   next: number
 }
@@ -196,13 +226,16 @@ export interface HitArgument {
   y: number
 }
 
-/** `covered` says by what. */
+/** `covered` describes the covering element. */
 export interface HitResult {
   ok: boolean
   covered?: string
 }
 
-/** Maps the viewport of a frame's document to the viewport around it: `[a, b, c, d, e, f]` as in CSS `matrix()`. */
+/**
+ * Maps the viewport of a frame's document to the viewport around it: `[a, b, c, d, e, f]` as in CSS
+ * `matrix()`.
+ */
 export interface FrameMatrixResult {
   matrix: number[]
 }
@@ -214,12 +247,12 @@ export interface RefArgument {
 }
 
 export interface FileInputArgument extends RefArgument {
-  /** Takes its files out, which protocols that put files in don't. */
+  /** Removes the files, which the browser protocols don't support. */
   empty: boolean
 }
 
 export interface FileInputResult {
-  /** Whether it takes several files. */
+  /** Whether the input accepts several files. */
   multiple: boolean
 }
 
@@ -242,12 +275,15 @@ export interface InsertResult {
 }
 
 export interface EnteredArgument extends WithRefs {
-  /** `index` is the caller's own. `typed`: the text was inserted at the caret, so that the value only contains it. */
+  /**
+   * `index` identifies the field to the caller. `typed`: the value need only contain the text,
+   * inserted at the caret.
+   */
   fields: { index: number; ref: string; text: string; typed: boolean }[]
 }
 
 export interface EnteredResult {
-  /** The fields whose value is another than the text. */
+  /** The fields whose value differs from the text. */
   different: {
     index: number
     description: string
@@ -259,7 +295,10 @@ export interface EnteredResult {
 }
 
 export interface SelectArgument extends RefArgument {
-  /** Each is compared with value, label and text of the options, then as an index (`#2`, or a number). */
+  /**
+   * Each is compared with the value, label and text of the options, then with their index (`#2` or
+   * `2`).
+   */
   values: string[]
 }
 
@@ -269,7 +308,7 @@ export interface SelectResult {
 }
 
 export interface CheckedArgument extends RefArgument {
-  /** Guards the press that comes next where the element is not so. */
+  /** The requested state. If it differs from the current one, the next click is guarded. */
   wanted?: boolean
 }
 
@@ -282,15 +321,15 @@ export interface CheckedResult {
 
 // ---- reading
 
-/** `all` reads every match, not the first alone. */
+/** `all` reads all matches, not only the first. */
 export interface TextArgument extends WithRefs {
-  /** The body without it. */
+  /** Default: the body. */
   target?: string
   all?: boolean
 }
 
 export interface TextResult {
-  /** As a user sees it (`innerText`, with what shadow roots and fields show). */
+  /** The visible text (`innerText` with shadow roots and values of fields). */
   text: string
   /** With `all`: the text of each match. */
   texts?: string[]
@@ -303,14 +342,17 @@ export interface AttributeArgument extends TargetArgument {
 }
 
 export interface AttributeResult {
-  /** Null where it is missing. URLs (`href`, `src`) as they are written. */
+  /** Null if the attribute is missing. URLs (`href`, `src`) as in the markup. */
   value: string | null
   ref: string
   next: number
 }
 
 export interface ValueResult {
-  /** Masked for passwords. A `select` has its option's value; several with `values`. */
+  /**
+   * Masked for passwords. For a `select`, the value of its option, or with `values` of all selected
+   * options.
+   */
   value: string | null
   values?: string[]
   checked?: boolean | 'mixed'
@@ -319,14 +361,14 @@ export interface ValueResult {
   next: number
 }
 
-/** `state` never fails for a missing element. */
+/** The result for a missing element too, which is not an error. */
 export interface StateResult {
   exists: boolean
   visible: boolean
   enabled: boolean
   editable: boolean
   count: number
-  /** Why it is not visible. */
+  /** Why the element is not visible. */
   hiddenBecause?: string
   ref?: string
   description?: string
@@ -334,18 +376,18 @@ export interface StateResult {
 }
 
 export interface FindArgument extends WithRefs {
-  /** Part of a line, in any case. */
+  /** Part of a line, case-insensitive. */
   text?: string
-  /** A pattern, `i` is added. */
+  /** A pattern, with the flag `i`, or `/pattern/flags`. */
   regex?: string
-  /** Lines told at most; default 50. */
+  /** Maximum number of lines. Default 50. */
   limit?: number
 }
 
 export interface FindResult {
-  /** The matching lines under the lines that hold them, as in a snapshot. */
+  /** The matching lines and their ancestors, as in a snapshot. */
   text: string
-  /** Lines that match, also those over the limit. */
+  /** The number of matching lines, including those over the limit. */
   count: number
   next: number
 }
@@ -370,7 +412,7 @@ export interface ListResult {
 }
 
 export interface LinksArgument extends WithRefs {
-  /** Only the links in it. */
+  /** Only the links in this element. */
   target?: string
 }
 
@@ -382,7 +424,7 @@ export interface LinksResult {
 export interface TableResult {
   caption?: string
   headers: string[]
-  /** Spans are filled in: each row has a text for each column. */
+  /** Each row has a text for each column. Cells are repeated over their spans. */
   rows: string[][]
   next: number
 }
@@ -394,7 +436,7 @@ export interface MetadataResult {
   canonical: string | null
   language: string | null
   charset: string
-  /** `og:…`, `twitter:…` and every other named meta tag. */
+  /** `og:…`, `twitter:…` and all other named meta tags. */
   meta: Record<string, string>
   jsonLd: unknown[]
   headings: { level: number; text: string }[]
@@ -402,46 +444,54 @@ export interface MetadataResult {
 }
 
 export interface ScrollArgument extends WithRefs {
-  /** Scrolled into view without `x`, `y`, else scrolled itself, or the nearest element around it that can be. */
+  /**
+   * Without `x` and `y`, scrolled into view. Otherwise, the element itself or its nearest scroll
+   * container scrolls.
+   */
   target?: string
   x?: number
   y?: number
-  /** Where the wheel would be turned: within the target, else in the viewport. Default: the center. */
+  /** Position of wheel events, in the target or else in the viewport. Default: the center. */
   position?: Point
 }
 
 export interface ScrollResult {
-  /** Whether anything moved by script. Otherwise {@link Troupe.wheeled} tells whether the wheel has moved anything. */
+  /**
+   * Whether anything has scrolled by script. Otherwise, {@link Troupe.wheeled} reports the effect
+   * of wheel events.
+   */
   moved: boolean
   /** The scrolled element, or the one that did not scroll. */
   description: string
   x: number
   y: number
-  /** How far it can be scrolled. */
+  /** The maximum scroll offsets. */
   maxX: number
   maxY: number
-  /** Where nothing moved: where to turn the wheel, in CSS px of this frame's viewport. */
+  /**
+   * If nothing has scrolled: where to dispatch wheel events, in CSS px of this frame's viewport.
+   */
   point?: Point
-  /** The ref of the frame element at this point, which is to be scrolled instead. */
+  /** The ref of the frame element at this point, whose document should scroll instead. */
   frame?: string
-  /** Of a target that has one, with its test id for the record. */
+  /** The ref of the target, if it has one, and its test id for the recording. */
   ref?: string
   testId?: TestId
   next: number
 }
 
 export interface WheeledResult {
-  /** The page has handled the wheel, or something has scrolled. */
+  /** Whether the page has handled the wheel event, or anything has scrolled. */
   moved: boolean
 }
 
-/** A point of this viewport. */
+/** A point in this viewport. */
 export interface PointedArgument extends WithRefs, Point {}
 
 export interface PointedResult {
-  /** The innermost element there. Missing where there is none. */
+  /** The innermost element at the point. Missing if there is none. */
   description?: string
-  /** Size of the viewport, CSS px. */
+  /** Size of the viewport in CSS px. */
   width: number
   height: number
   next: number
@@ -452,7 +502,7 @@ export interface HtmlArgument extends WithRefs {
 }
 
 export interface HtmlResult {
-  /** Shadow roots written in place, URLs absolute, hidden parts, scripts and styles left out. */
+  /** With shadow roots and absolute URLs, without hidden elements, scripts and styles. */
   html: string
   title: string
   url: string
@@ -465,16 +515,20 @@ export interface WaitForArgument extends WithRefs {
   state?: 'attached' | 'detached' | 'visible' | 'hidden'
   text?: string
   textGone?: string
+  /** ms */
   timeout: number
-  /** How many of them are over: the call is repeated. */
+  /** ms that earlier calls of the same wait have taken. */
   waited?: number
 }
 
 export interface WaitForResult {
-  /** The element that is awaited, where it is there. */
+  /** The awaited element, if it is in the document. */
   ref?: string
   description?: string
-  /** Where the awaited text is not a visible text of the element: `name`, `placeholder`, `value` or `title`. */
+  /**
+   * If the awaited text is not a visible text of the element: `name`, `placeholder`, `value` or
+   * `title`.
+   */
   as?: string
   waited: number
   next: number
@@ -491,19 +545,19 @@ export interface DescribeResult extends Match {
   enabled: boolean
   value?: string | null
   checked?: boolean | 'mixed'
-  /** A CSS path to it. */
+  /** A CSS path to the element. */
   path: string
 }
 
 export interface AnnotationsArgument extends WithRefs {
-  /** Includes the area outside of the viewport. */
+  /** Includes elements outside of the viewport. */
   whole?: boolean
 }
 
 export interface AnnotationsResult {
-  /** Boxes of what can be acted on, in CSS px of this frame's viewport. */
+  /** Boxes of interactive elements, in CSS px of this frame's viewport. */
   boxes: { ref: string; role: string; box: Box }[]
-  /** Each child frame: the size of its document's viewport, and where that is. */
+  /** The child frames: the sizes of their viewports, and their positions in this viewport. */
   frames: ({ ref: string; width: number; height: number } & FrameMatrixResult)[]
   width: number
   height: number
@@ -518,7 +572,7 @@ export interface FieldState {
   path: string
   value?: string
   checked?: boolean
-  /** Indexes of the options that are selected. */
+  /** Indexes of the selected options. */
   selected?: number[]
 }
 
@@ -528,7 +582,7 @@ export interface ScrollState {
   y: number
 }
 
-/** Where a ref stood, to find its element again. */
+/** The element of a ref, to find it again after a restart. */
 export interface RefState {
   ref: string
   role: string
@@ -547,7 +601,10 @@ export interface StoreState {
   autoIncrement: boolean
   keyPath?: string
   keyPathArray?: string[]
-  /** What JSON cannot say stands under `keyEncoded` and `valueEncoded` (see structured-clone.ts). */
+  /**
+   * Values that JSON cannot represent are in `keyEncoded` and `valueEncoded` (see
+   * structured-clone.ts).
+   */
   records: { key?: unknown; keyEncoded?: unknown; value?: unknown; valueEncoded?: unknown }[]
   indexes: {
     name: string
@@ -565,24 +622,24 @@ export interface DatabaseState {
 }
 
 export interface KeepArgument {
-  /** `version` of the last answer for this document. */
+  /** The `version` in the last answer for this document. */
   known?: string
-  /** Reads the databases. `known`: their `databases` of the last answer for this origin. */
+  /** Reads the databases. `known` is `databases` in the last answer for this origin. */
   indexedDB?: { known: string | null }
 }
 
 export interface Whereabouts {
   url: string
-  /** Indexes among the child frames, from the main frame inwards; empty for the main frame. */
+  /** Indexes among the child frames, from the main frame inward. Empty for the main frame. */
   place: number[]
 }
 
 export interface Kept {
   url: string
-  /** `null` where it can have no storage. */
+  /** The string `null` if the document has an opaque origin, which has no storage. */
   origin: string
   version: string
-  /** Left out where `version` is the one that is known. */
+  /** Missing if `version` equals the known one. */
   document?: {
     place: number[]
     scroll: { x: number; y: number }
@@ -592,13 +649,13 @@ export interface Kept {
   }
   localStorage?: Item[]
   sessionStorage?: Item[]
-  /** An array of `DatabaseState` as JSON; left out where `databases` is the version that is known. */
+  /** An array of `DatabaseState` as JSON. Missing if `databases` equals the known version. */
   indexedDB?: string
   /** The version of the databases, if they were read. */
   databases?: string
-  /** Databases that are too large to be kept, or did not answer. */
+  /** Names of databases that were too large or did not answer. */
   left?: string[]
-  /** How long the databases took, in ms. */
+  /** The time for reading the databases, in ms. */
   reading?: number
 }
 
@@ -606,142 +663,148 @@ export interface BringBackArgument extends WithRefs {
   scroll: { x: number; y: number }
   scrolls: ScrollState[]
   fields: FieldState[]
-  /** Not `refs`: under that name every call is handed the counter. */
+  /** The refs to restore. The name `refs` is that of the counter in each call. */
   named: RefState[]
-  /** How long to wait for missing elements, in ms. */
+  /** Maximum wait for missing elements, in ms. */
   patience: number
 }
 
 export interface BringBackResult {
-  /** How many are filled again, and how many are not there. */
+  /** The number of restored fields, and of fields that were not found. */
   fields: number
   missing: number
-  /** How many name their elements again. */
+  /** The number of restored refs. */
   refs: number
-  /** No element, or several, of this role, name and path. */
+  /** Refs for which no element, or several, have the saved role, name and path. */
   stale: string[]
 }
 
 export interface WriteStorageArgument {
-  /** `localStorage`, `sessionStorage`, `indexedDB` as {@link Kept} has them, as JSON. */
+  /** `localStorage`, `sessionStorage` and `indexedDB` in the format of {@link Kept}, as JSON. */
   state: string
-  /** Also removes what the state does not contain. */
+  /** Also removes items and databases that the state does not contain. */
   replace?: boolean
 }
 
 // ---- bookkeeping
 
-/** The mutation count of each document that this one can reach in its frames, by the document's name: those of its origin. */
+/** The change counts of the documents in same-origin frames, by the document's name. */
 export type InnerCounts = Record<string, number>
 
-/** What answers report about changes of the page. */
+/** Change counts in answers. */
 export interface ChangeCounts {
-  /** `count` of `mutations`. */
+  /** The change count of this document. */
   mutations: number
   /** The name of this document. */
   document: string
-  /** Missing where there are none. */
+  /** Missing without same-origin frames. */
   inner?: InnerCounts
 }
 
 export interface MutationsResult {
   /** Grows with every change of the document. */
   count: number
-  /** The same, under the name that other answers have it. */
+  /** The same count, under its name in other answers. */
   mutations: number
-  /** Anything changed since the last snapshot of this frame. */
+  /** Whether the document has changed since the last snapshot. */
   changed: boolean
 }
 
 export interface SnapshotIfChangedArgument extends WithRefs {
-  /** `known` is the mutation count of the snapshot that the caller has, and `document` the name of its document. */
+  /** `known` is the change count of the caller's snapshot, `document` the name of its document. */
   look: Omit<SnapshotArgument, keyof WithRefs> & { known?: number; document?: string }
 }
 
 export interface SnapshotIfChangedResult extends ChangeCounts {
-  /** Missing if the mutation count is still `known`. */
+  /** Missing if the change count equals `known`. */
   snapshot?: SnapshotResult
   next?: number
 }
 
-/** Any object that has nothing but success to tell. */
+/** The result of calls without data. */
 export interface Done {
   done: true
 }
 
 export interface TurnArgument extends WithRefs {
-  /** It begins when the press that is guarded has been let go so many times: it may be asked for before. */
+  /** Waits for this number of button releases of the guarded click first. */
   releases?: number
-  /** Tasks that it lets pass before the last; one by default. */
+  /** The number of tasks to wait for, before the last. Default 1. */
   tasks?: number
-  /** The snapshot that is wanted if `count` of `mutations` is no more this, or the document is another. */
+  /** The snapshot to take if the change count or the document differs. */
   look?: Omit<SnapshotArgument, keyof WithRefs> & { known: number; document?: string }
 }
 
 export interface Turned extends Done, ChangeCounts {
-  /** A link with `download` has been clicked since the last turn. */
+  /** A link with `download` has been clicked since the last tick. */
   download?: boolean
-  /** What the press that was guarded would have hit in place of its element: nothing in the page has heard of it. */
+  /**
+   * The element that the guarded click would have hit instead of its target. The page has not
+   * received the click.
+   */
   covered?: string
-  /** What stands in the field for a password that has the focus; true where a frame has it that cannot be looked into. */
+  /** The value of the focused password field. True if a cross-origin frame has the focus. */
   password?: string | true
-  /** What was wanted by `look`; missing where closed shadow roots have to be handed in first. */
+  /** The requested snapshot. Missing if the caller has to check possible shadow hosts first. */
   snapshot?: SnapshotResult
-  /** Told with `snapshot`. */
+  /** Present with `snapshot`. */
   next?: number
 }
 
 export interface ArrivalArgument extends WithRefs {
-  /** What to show of the page in the same answer. */
+  /** The snapshot to take in the same call. */
   look?: Omit<SnapshotArgument, keyof WithRefs> | null
 }
 
 export interface Arrival {
   title: string
-  /** Milliseconds since the navigation began; missing what has not come yet. */
+  /** ms since the start of the navigation. Future events are missing. */
   timing: { responseStart?: number; domContentLoaded?: number; load?: number }
-  /** What was wanted by `look`; missing where closed shadow roots have to be handed in first. */
+  /** The requested snapshot. Missing if the caller has to check possible shadow hosts first. */
   snapshot?: SnapshotResult
-  /** Told with `snapshot`, as are the counts. */
+  /** This and the change counts are present with `snapshot`. */
   next?: number
   mutations?: number
   document?: string
   inner?: InnerCounts
 }
 
-/** A function of the contract. */
+/** A function of the interface. */
 export type Call<Argument, Result> = (argument: Argument) => Result
 
 export interface Troupe {
   version: 1
   snapshot: Call<SnapshotArgument, SnapshotResult>
   resolve: Call<TargetArgument, ResolveResult>
-  /** Retries in the page until `timeout`; returns at once if all checks succeed. */
+  /** Checks the actionability until all checks succeed or `timeout` has passed. */
   waitActionable: Call<WaitActionableArgument, Promise<ActionableResult>>
-  /** Whether a point of this frame hits an element. */
+  /** Returns whether the hit target at a point of this frame is an element. */
   hit: Call<HitArgument, HitResult>
-  /** Where the document of a frame element is in this frame. */
+  /** Returns the position of a frame's document in this frame. */
   frameMatrix: Call<RefArgument, FrameMatrixResult>
   fill: Call<FillArgument, Promise<FillResult>>
   insertInto: Call<InsertArgument, InsertResult>
   fileInput: Call<FileInputArgument, FileInputResult>
-  /** Which fields do not have the text that was entered: cut off, or formatted by the page. */
+  /**
+   * Returns the fields that do not contain the entered text, for example because the page has
+   * formatted it.
+   */
   entered: Call<EnteredArgument, Promise<EnteredResult>>
   select: Call<SelectArgument, SelectResult>
   checkedState: Call<CheckedArgument, CheckedResult>
   text: Call<TextArgument, TextResult>
   attribute: Call<AttributeArgument, AttributeResult>
   value: Call<TargetArgument, ValueResult>
-  /** `is_visible`, `is_enabled`, `element_exists`. */
+  /** For `is_visible`, `is_enabled` and `element_exists`. */
   state: Call<TargetArgument, StateResult>
-  /** Looks through the whole page, whatever was folded. */
+  /** Searches the whole page, including folded elements. */
   find: Call<FindArgument, FindResult>
   list: Call<ListArgument, ListResult>
   links: Call<LinksArgument, LinksResult>
   table: Call<TargetArgument, TableResult>
   metadata: Call<void, MetadataResult>
   scroll: Call<ScrollArgument, ScrollResult>
-  /** Whether the wheel events after a `scroll` that moved nothing had an effect. */
+  /** Returns whether the wheel events after a `scroll` without effect have had an effect. */
   wheeled: Call<object, Promise<WheeledResult>>
   /** Describes the element at a point. */
   pointed: Call<PointedArgument, PointedResult>
@@ -755,24 +818,33 @@ export interface Troupe {
   whereabouts: Call<void, Whereabouts>
   mutations: Call<void, MutationsResult>
   snapshotIfChanged: Call<SnapshotIfChangedArgument, SnapshotIfChangedResult>
-  /** Where a navigation has led, with the page as it is then, which saves a call. */
+  /** Describes the document after a navigation. Includes a snapshot, which saves a call. */
   arrival: Call<ArrivalArgument, Promise<Arrival>>
-  /** Resolves after one turn of the event loop; with the page as it is then, which saves a call. */
+  /**
+   * Resolves after one event loop tick. Includes a snapshot of the changed page, which saves a
+   * call.
+   */
   turn: Call<TurnArgument, Promise<Turned>>
-  /** Begins a turn that waits for releases: this document does not hear of them. */
+  /** Ends the wait of `turn` for button releases, because this document does not receive them. */
   giveUpRelease: Call<object, Done>
 
-  // Those below take and return real objects, not JSON; for use by object id, or by the document around this one.
+  // The functions below take and return objects, not JSON, for use by object id or by the parent
+  // document.
 
-  /** The counts of this document and of those in it, by their names. */
+  /** Returns the change counts of this document and those in same-origin frames, by their names. */
   countsByDocument(): InnerCounts
 
-  /** Makes a closed shadow root known, as the protocol hands it in. */
+  /** Registers a closed shadow root, which Rust has found over the protocol. */
   adoptShadowRoot(host: Element, root: ShadowRoot): void
-  /** Elements that may have a closed root, as far as the protocol has not looked at them as they are now. */
+  /**
+   * Returns elements that may have a closed root and have not been checked in their current state.
+   */
   closedCandidates(): Element[]
-  /** The window of the frame at a point of this viewport, and the point in that frame's viewport; empty where there is no frame. */
+  /**
+   * Returns the window of the frame at a point, and the point in that frame's viewport. Empty if
+   * there is no frame.
+   */
   frameAt(x: number, y: number): [] | [Window, number, number]
-  /** Null where the ref is stale. */
+  /** Returns the element of a ref, null if the ref is stale. */
   element(ref: string): Element | null
 }

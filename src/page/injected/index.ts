@@ -1,4 +1,7 @@
-/** Sets `globalThis.__troupe` to the functions of `api.ts`, unless it is set already. */
+/**
+ * The entry point: sets `globalThis.__troupe` to the functions of `api.ts`, unless it is set
+ * already.
+ */
 import type { Troupe } from './api'
 import { frameAt, frameMatrix, hit, waitActionable } from './actions/actionability'
 import { giveUpRelease } from './actions/click-guard'
@@ -26,11 +29,14 @@ import { bringBack, keep, watchScrolls, whereabouts } from './storage/restart-st
 import { writeStorage } from './storage/web-storage'
 import { resolve } from './targets/resolve'
 
-/** A call that looks through the page. */
+/**
+ * Wraps a call that reads the page: it runs with a cache, and after possible shadow hosts have been
+ * checked.
+ */
 const read = <Argument extends object, Result>(run: (argument: Argument) => Result): unknown =>
   answerRead(known(run))
 
-/** Each call of the contract, as it is called from outside: a string comes back. */
+/** The functions of the interface, which return JSON strings to Rust. */
 type Outside = { [Name in keyof Troupe]: unknown }
 
 function wire(): Outside {

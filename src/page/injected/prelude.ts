@@ -1,6 +1,7 @@
 /**
- * Runs in Troupe's world of each document before the page's own scripts. The rest of the script is added by `build.rs`
- * as a getter, which runs at its first use. The browser caches the compiled script from one document to the next.
+ * Runs in Troupe's isolated world of each document before the page's own scripts. `build.rs` adds
+ * the rest of the script as a getter, which runs at its first use. The browser caches the compiled
+ * script between documents.
  */
 import { pressListener, pressTypes } from './actions/pointer-listener'
 

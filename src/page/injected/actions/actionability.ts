@@ -1,4 +1,4 @@
-/** Actionability checks, and the wait until they succeed. */
+/** The actionability checks, and the wait until they succeed. */
 import type {
   Action,
   ActionableArgument,
@@ -52,11 +52,11 @@ import {
 const entering = new Set<Action>(['type', 'fill', 'select', 'upload'])
 const pointing = new Set<Action>(['click', 'hover', 'check', 'drag', 'drop'])
 
-/** What to do about each reason. */
+/** The suggestion for each reason. */
 const advice: Record<string, string> = {
   hidden: 'Make the element visible first, or target a visible one: `snapshot` lists them.',
   disabled:
-    'Wait until it is enabled, or do first what enables it. Its form may react to keys only: then enter text with `type`.',
+    'Wait until it is enabled, or first do what enables it. If its form reacts only to keys, enter text with `type`.',
   moving: 'Wait until the animation has ended, or pass `force`.',
   position:
     'Positions are CSS px from the top left corner of the element. Without `selector`, they are those of the viewport.',
@@ -70,7 +70,7 @@ type Attempt =
   | { ok: true; element: Element; x: number; y: number; box: Box }
   | { ok: false; retry: boolean; failure: Failure; missing?: boolean; moving?: boolean; box?: Box }
 
-/** One attempt. `scrolls` counts the attempts that had to scroll, over the whole wait. */
+/** The attempts of a wait. `scrolls` counts those that had to scroll. */
 class Attempts {
   private readonly argument: ActionableArgument
   private readonly code: ErrorCode
@@ -198,7 +198,7 @@ class Attempts {
     })
   }
 
-  /** Where to point at the element, in the viewport. */
+  /** Returns the action points of the element in the viewport. */
   private points(element: Element): Point[] {
     const { inside, position } = this.argument
     if (!inside) return pointsOf(element, position)
@@ -228,7 +228,7 @@ class Attempts {
     return { by }
   }
 
-  /** A hidden checkbox is meant by its label; what is typed into a label goes into its control. */
+  /** Returns the element to act on: the label of a hidden checkbox, the control of a label. */
   private subject(element: Element, action: Action): Element {
     const tag = localName(element)
     // The pointer acts on a code editor, not on its invisible field.
@@ -270,7 +270,7 @@ function withoutPointer(element: Element): string {
   return key ? `\`press\` with its \`selector\` and the key ${key} needs no pointer.` : ''
 }
 
-/** Why the pointer passes through an element; null if it does not. */
+/** Returns why an element receives no pointer events, null if it receives them. */
 function ignoresPointer(element: Element): string | null {
   for (let node: Element | null = element; node; node = composedParent(node))
     if (hasAttr(node, 'inert'))
@@ -278,7 +278,7 @@ function ignoresPointer(element: Element): string | null {
   return getComputedStyle(element).pointerEvents === 'none' ? 'it has pointer-events: none' : null
 }
 
-/** The element that hides another, told where it is not the other itself. */
+/** Describes the ancestor that hides an element, empty if the element hides itself. */
 function hiddenBy(element: Element, why: string): string {
   const none = why === 'display: none' || why === notRendered
   if (!none && why !== 'visibility: hidden') return ''
@@ -290,6 +290,7 @@ function hiddenBy(element: Element, why: string): string {
   return outermost ? ` (by ${tagOf(outermost)})` : ''
 }
 
+/** Returns the element that disables an element: itself, or an ancestor. */
 export function disabledBy(element: Element): Element | null {
   if (isDisabled(element)) return element
   const native = elementClosest(element, 'button, select, option, optgroup, fieldset:disabled')
@@ -307,7 +308,7 @@ interface EditProblem {
 
 const notTyped = /^(button|checkbox|color|file|hidden|image|radio|range|reset|submit)$/
 
-/** Why nothing can be entered; null where it can. */
+/** Returns why an element accepts no text, null if it accepts text. */
 export function editProblem(element: Element, action: Action): EditProblem | null {
   const tag = localName(element)
   if (tag === 'input' || tag === 'textarea') {
@@ -346,7 +347,7 @@ export function editProblem(element: Element, action: Action): EditProblem | nul
     return attr(element, 'aria-readonly') === 'true'
       ? { reason: 'read-only', why: 'is read-only (aria-readonly)' }
       : null
-  // Typing goes to whatever has the focus: a canvas, a grid, a custom element that handles keys.
+  // Any focusable element can handle keys: a canvas, a grid, a custom element.
   if (
     action === 'type' &&
     (hasAttr(element, 'tabindex') ||
@@ -358,7 +359,7 @@ export function editProblem(element: Element, action: Action): EditProblem | nul
     return null
   return {
     reason: 'not-a-text-field',
-    why: `takes no text: it is no input, textarea or contenteditable element but ${tagOf(element)}`,
+    why: `takes no text: ${tagOf(element)} is not an input, textarea or contenteditable element`,
     suggestion: 'Target the text field itself, e.g. role=textbox or label=…'
   }
 }
@@ -382,13 +383,18 @@ function success(attempt: Attempt & { ok: true }, refs: RefGiver): ActionableRes
   }
 }
 
-/** ms between two looks at something that moves. */
+/** Minimum ms between two checks of a moving element. */
 const shortestStep = 8
 
-/** How often to look again where nothing tells of a change: a rule set through CSSOM, a media query. */
+/**
+ * Maximum ms between two checks. Some changes create no event: a rule set through CSSOM, a media
+ * query.
+ */
 const heartbeat = 100
 
-/** Resolves at the next change, frame (where something moves) or heartbeat, or when `until` is reached. */
+/**
+ * Resolves at the next change, frame (for moving elements) or heartbeat, or at the time `until`.
+ */
 export function nextChange(moving: boolean, until: number): Promise<void> {
   return new Promise((resolve) => {
     let stop = (): void => {}
@@ -420,7 +426,7 @@ export async function waitActionable(
   for (;;) {
     const hosts = unknownHosts(argument)
     if (hosts) return hosts
-    // Two looks at one moment of the animations' clock say nothing: outside of a frame it stands at the next.
+    // Two checks at the same time of the animation timeline cannot detect movement.
     const early =
       lastBox !== undefined && Number(document.timeline?.currentTime ?? 0) - boxTime < shortestStep
     const attempt = attempts.try(refs, early ? undefined : lastBox)

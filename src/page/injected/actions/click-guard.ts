@@ -1,6 +1,6 @@
 /**
- * Guards a press: between the check of an element and the press, another element may move over it or replace it. The
- * press is then canceled before that element receives it, and reported as missed.
+ * Guards a click: between the check of an element and the click, another element may cover or
+ * replace it. The click is then canceled before that element receives it, and reported.
  */
 import type { Done } from '../api'
 import { stillListening } from '../dom/window-listeners'
@@ -9,36 +9,36 @@ import { presses, pressListener } from './pointer-listener'
 
 interface Guard {
   target: Element
-  /** On the page's clock: a press that comes later is somebody else's. */
+  /** Expiry on the page's clock. Later events are not those of the guarded click. */
   until: number
-  /** What is pressed instead; null where the target is, undefined before the press. */
+  /** The element that was hit instead, null if the target was hit, undefined before the click. */
   covered: string | null | undefined
-  /** How often the button has been let go. */
+  /** The number of button releases. */
   releases: number
 }
 
 let guard: Guard | null = null
-/** Callers that wait until the button was released a number of times. */
+/** The caller that waits for a number of button releases. */
 let awaiting: { releases: number; go: () => void } | null = null
 
-/** ms from the look to the press; more only where the machine is busy. */
+/** Maximum ms between the check and the click. */
 const longest = 5000
 
-/** The next press is meant for `target`. */
+/** Guards the next click, which is intended for `target`. */
 export function guardPress(target: Element): void {
   stillListening()
   pressListener().heard = heard
   guard = { target, until: performance.now() + longest, covered: undefined, releases: 0 }
 }
 
-/** What was pressed in place of the target, if anything was; nothing is guarded any more. */
+/** Returns the element that was hit instead of the target, and ends the guard. */
 export function guardedFrom(): string | undefined {
   const covered = guard?.covered ?? undefined
   guard = null
   return covered
 }
 
-/** Resolves when the button has been let go so many times since the look, or nobody waits for that any more. */
+/** Resolves after this number of button releases since the check, or when the wait is given up. */
 export function released(releases: number): Promise<void> {
   giveUpRelease()
   if (guard === null || guard.releases >= releases) return Promise.resolve()
@@ -47,7 +47,7 @@ export function released(releases: number): Promise<void> {
   })
 }
 
-/** What was pressed does not let this document hear of it: nobody waits for that any more. */
+/** Ends the wait for button releases, because this document does not receive them. */
 export function giveUpRelease(): Done {
   awaiting?.go()
   awaiting = null
@@ -56,7 +56,7 @@ export function giveUpRelease(): Done {
 
 function heard(event: Event): void {
   if (guard === null || !event.isTrusted) return
-  // It comes also where the page has prevented the mouse's own events.
+  // `pointerup` occurs even if the page prevents mouse events.
   if (event.type === 'pointerup' && ++guard.releases >= (awaiting?.releases ?? Infinity))
     giveUpRelease()
   if (guard.covered === undefined) {
@@ -67,7 +67,7 @@ function heard(event: Event): void {
     }
     guard.covered = pressedInstead(event as MouseEvent, guard.target)
   }
-  // What a press on the target itself brings over it does not matter.
+  // A click that has hit the target continues, even if the target is then covered.
   if (guard.covered === null) return
   event.preventDefault()
   event.stopImmediatePropagation()
@@ -76,7 +76,7 @@ function heard(event: Event): void {
 function pressedInstead(event: MouseEvent, target: Element): string | null {
   const [pressed] = event.composedPath()
   if (pressed instanceof Element && actsOn(pressed, target)) return null
-  // The path ends before closed shadow roots.
+  // The composed path does not contain elements in closed shadow roots.
   const hit = elementAt({ x: event.clientX, y: event.clientY })
   return hit === null || actsOn(hit, target) ? null : coverName(hit, target)
 }

@@ -1,6 +1,6 @@
 /**
- * Code editors that render their text in their own elements. An invisible field receives the key events. The rendered lines
- * contain only the visible part of the text.
+ * Code editors that render text in their own elements. An invisible field receives the key events,
+ * and the rendered lines contain only the visible part of the text.
  */
 import {
   attr,
@@ -38,8 +38,8 @@ export function drawnText(editor: HTMLElement): string {
 }
 
 /**
- * Dispatches a paste event with a text. Editors insert pasted text unchanged, but indent typed lines and close brackets.
- * Returns whether the page has handled the event.
+ * Dispatches a paste event with a text. Editors insert pasted text unchanged, but indent typed
+ * lines and close brackets. Returns whether the page has handled the event.
  */
 export function paste(field: Element, text: string): boolean {
   const clipboardData = new DataTransfer()

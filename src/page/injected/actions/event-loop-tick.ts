@@ -1,4 +1,4 @@
-/** An event loop tick of the page. */
+/** The `turn` call: waits for one event loop tick of the page. */
 import type { TurnArgument, Turned } from '../api'
 import { changeCounts } from '../dom/change-counts'
 import { focusedPassword } from '../dom/composed-tree'
@@ -8,10 +8,13 @@ import { listenTo } from '../dom/window-listeners'
 import { shown } from '../snapshot/snapshot-if-changed'
 import { guardedFrom, released } from './click-guard'
 
-/** What asked for the last download. */
+/** The event that has started the last download. */
 let asked: Event | null = null
 
-/** A link that downloads starts no request that is told of: the download comes out of the blue, when its server has answered. */
+/**
+ * Records clicks on download links: the browser reports no request for them, and the download only
+ * after the response.
+ */
 export function watchDownloads(): void {
   const noted = (event: Event): void => {
     const link = event
@@ -20,19 +23,19 @@ export function watchDownloads(): void {
     if (link instanceof HTMLAnchorElement && isDownloaded(link)) asked = event
   }
   listenTo(['click'], noted, true)
-  // Scripts click links that stand nowhere. Documents of no origin of their own are told only of clicks, as are all in WebKit.
+  // Scripts click links outside of the document. Opaque origins and WebKit have only click events.
   ;(window as { navigation?: Navigation }).navigation?.addEventListener('navigate', (event) => {
     if (event.downloadRequest !== null && isDownloaded(new URL(event.destination.url)))
       asked = event
   })
 }
 
-/** What is of another origin is a link like others. */
+/** Returns whether the `download` attribute applies: cross-origin links navigate instead. */
 function isDownloaded({ origin, protocol }: URL | HTMLAnchorElement): boolean {
   return origin === location.origin || protocol === 'data:'
 }
 
-/** Timers of 0 ms that the action set have run by then. */
+/** Resolves after one tick. Timers of 0 ms that the action has set have run by then. */
 export async function turn(argument: TurnArgument): Promise<Turned> {
   if (argument.releases) await released(argument.releases)
   for (let left = argument.tasks ?? 1; left > 0; left--) await nextTask()

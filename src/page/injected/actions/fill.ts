@@ -1,4 +1,4 @@
-/** Form input: text, options, checkboxes. */
+/** Fills form fields: text, options, checkboxes. */
 import type {
   CheckedArgument,
   CheckedResult,
@@ -148,7 +148,7 @@ const sameNumber = (type: string, left: string, right: string): boolean =>
         right !== '' &&
         Number(left) === Number(right)
 
-/** Whether a field has the text that was entered. */
+/** Returns whether a field contains the entered text. */
 function hasText(field: HTMLElement, value: string, text: string, typed: boolean): boolean {
   const lines = text.replace(/\r\n?/g, '\n')
   if (typed)
@@ -163,7 +163,7 @@ function hasText(field: HTMLElement, value: string, text: string, typed: boolean
   )
 }
 
-/** Whether the rendered lines of an editor can belong to the entered text. */
+/** Returns whether the rendered lines of an editor can belong to the entered text. */
 function mayHaveText(drawn: string, text: string, typed: boolean): boolean {
   const lines = text.replace(/\r\n?/g, '\n')
   return (
@@ -173,7 +173,7 @@ function mayHaveText(drawn: string, text: string, typed: boolean): boolean {
   )
 }
 
-/** One frame; of a page that is not painted, its time. */
+/** Resolves after the next frame, or after 100 ms if the page is not painted. */
 const nextFrame = (): Promise<void> =>
   new Promise((resolve) => {
     requestAnimationFrame(() => setTimeout(resolve, 0))
@@ -188,7 +188,7 @@ export async function entered({ refs: counter, fields }: EnteredArgument): Promi
   const refs = new RefGiver(counter)
   const different: EnteredResult['different'] = []
   for (const { index, ref, text, typed } of fields) {
-    // An element that is gone has no value.
+    // A removed element has no value.
     const element = elementByRef(ref)
     const field = element && controlOf(element)
     if (!(field instanceof HTMLElement)) continue
@@ -215,7 +215,7 @@ export function select(argument: SelectArgument): SelectResult {
     throw refuse(
       element,
       'not-a-select',
-      `is no select element but ${localName(element)} with role ${role}`,
+      `is not a select element but ${localName(element)} with role ${role}`,
       {},
       role === 'combobox' || role === 'listbox' || role === 'button'
         ? 'Click it, then click the option in the new snapshot.'
@@ -225,7 +225,7 @@ export function select(argument: SelectArgument): SelectResult {
   if (argument.values.length > 1 && !element.multiple)
     throw new Failure(
       'INVALID_PARAMETERS',
-      `${describe(element)} takes one value, and ${argument.values.length} were given`,
+      `${describe(element)} takes one value, but ${argument.values.length} were given`,
       { values: argument.values }
     )
   const options = Array.from(element.options)

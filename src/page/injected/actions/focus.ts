@@ -1,8 +1,8 @@
-/** Focuses an element and puts the caret where a user would have it. */
+/** Focuses elements and places the caret. */
 import { activeElement, composedContains } from '../dom/composed-tree'
 import { editorOf } from './code-editors'
 
-/** Puts the caret behind the contents, or selects them all. */
+/** Places the caret at the end of the contents, or selects them all. */
 export function placeCaret(element: HTMLElement, all: boolean): void {
   if (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement) {
     if (all) element.select()
@@ -10,7 +10,7 @@ export function placeCaret(element: HTMLElement, all: boolean): void {
       try {
         element.setSelectionRange(element.value.length, element.value.length)
       } catch {
-        // Number and e-mail inputs have no selection to set: their caret is where the browser puts it.
+        // Number and email inputs do not support selections. The browser places their caret.
       }
     }
     return
@@ -24,7 +24,10 @@ export function placeCaret(element: HTMLElement, all: boolean): void {
   selection?.addRange(range)
 }
 
-/** Makes an element ready for keys, all of it selected where they shall replace it; whether it has the focus then. */
+/**
+ * Focuses an element for key input. With `replace`, selects its contents. Returns whether it has
+ * the focus.
+ */
 export function takeFocus(element: HTMLElement, replace: boolean): boolean {
   const hasFocus = (): boolean => {
     const active = activeElement()
@@ -32,7 +35,7 @@ export function takeFocus(element: HTMLElement, replace: boolean): boolean {
   }
   const had = hasFocus()
   if (!had) element.focus?.({ preventScroll: true })
-  // A code editor has its own selection, which is not that of its field.
+  // A code editor has its own selection, independent of its field.
   if ((!had || replace) && !editorOf(element)) placeCaret(element, replace)
   return hasFocus()
 }

@@ -35,7 +35,7 @@ function rectsOf(element: Element): DOMRect[] {
 export const isInViewport = ({ x, y }: Point): boolean =>
   x >= 0 && y >= 0 && x < window.innerWidth && y < window.innerHeight
 
-/** The centres of the visible parts of an element, or the one point that `position` names. */
+/** Returns the centers of the visible parts of an element, or the point at `position`. */
 export function pointsOf(element: Element, position: Point | undefined): Point[] {
   if (position) {
     const { x, y } = element.getBoundingClientRect()
@@ -51,7 +51,7 @@ export function pointsOf(element: Element, position: Point | undefined): Point[]
   return points
 }
 
-/** The innermost element at a point, through shadow roots. */
+/** Returns the innermost element at a point, inside shadow roots too. */
 export function elementAt(point: Point): Element | null {
   let element = document.elementFromPoint(point.x, point.y)
   while (element) {
@@ -62,10 +62,10 @@ export function elementAt(point: Point): Element | null {
   return element
 }
 
-/** Whether a press that hits `hit` acts on `target`. */
+/** Returns whether a click on `hit` acts on `target`. */
 export function actsOn(hit: Element, target: Element): boolean {
   if (composedContains(target, hit)) return true
-  // A press on a label acts on its control, one on a button on what is drawn in it.
+  // A click on a label acts on its control, and a click on a button acts on the elements in it.
   const label = elementClosest(hit, 'label') as HTMLLabelElement | null
   if (label?.control === target) return true
   const owner = elementClosest(
@@ -83,7 +83,7 @@ export function actsOn(hit: Element, target: Element): boolean {
   return widget !== null && composedContains(widget, hit)
 }
 
-/** Roles of controls that pages draw with parts of their own above or around them. */
+/** Roles of controls that pages render with their own elements above or around them. */
 const drawnRoles = new Set([
   'checkbox',
   'radio',
@@ -96,13 +96,13 @@ const drawnRoles = new Set([
 ])
 const controls =
   'a[href], button, input:not([type="hidden"]), select, textarea, iframe, [tabindex], [contenteditable], [role="button"], [role="link"], [role="dialog"], [role="status"], [role="alert"]'
-/** A larger element around a control is no longer a part of it. */
+/** Maximum height of the elements around a control that belong to it, in CSS px. */
 const tallestWidget = 64
 const highestWidget = 3
 
 /**
- * The outermost element that contains this control and no other one, such as the box of a checkbox or the track of a slider.
- * A press on any part of it acts on the control.
+ * Returns the outermost element that contains this control and no other one, such as the box of a
+ * checkbox or the track of a slider. A click on any part of it acts on the control.
  */
 function widgetOf(control: Element): Element | null {
   if (!drawnRoles.has(roleOf(control))) return null
@@ -122,11 +122,11 @@ function widgetOf(control: Element): Element | null {
   return widget
 }
 
-/** A slider for a range has two thumbs on its track. */
+/** Returns whether both elements are thumbs: a slider for a range has two. */
 const isThumb = (other: Element, control: Element): boolean =>
   roleOf(control) === 'slider' && roleOf(other) === 'slider'
 
-/** Returns the outermost element that covers the target and does not contain it. */
+/** Describes the hit element and the outermost element around it that covers the target. */
 export function coverName(hit: Element, target: Element): string {
   let cover = hit
   for (
@@ -142,13 +142,18 @@ export function coverName(hit: Element, target: Element): string {
 
 const alignments: ScrollLogicalPosition[] = ['center', 'end', 'start', 'nearest']
 
-/** Brings an element into view at once; further attempts align it elsewhere, as a sticky header may cover it. */
+/**
+ * Scrolls an element into view. Each attempt aligns it differently, because a sticky header may
+ * cover it.
+ */
 export function bringIntoView(element: Element, attempt: number): void {
   const align = alignments[attempt % alignments.length]
   element.scrollIntoView({ block: align, inline: align, behavior: 'instant' as ScrollBehavior })
 }
 
-/** Brings a position of an element's box into view: the element may be larger than the viewport. */
+/**
+ * Scrolls a position in an element's box into view. The element may be larger than the viewport.
+ */
 export function bringPositionIntoView(element: Element, position: Point, attempt: number): void {
   const inViewport = (): Point => {
     const { x, y } = element.getBoundingClientRect()
@@ -161,13 +166,14 @@ const paintOnly =
   /^(offset|computedOffset|easing|composite|opacity|visibility|filter|backdropFilter|fill|stroke|outline.*|textShadow|boxShadow|.*[cC]olor|background.*|cursor)$/
 
 /**
- * Whether an animation may move the element: one of its own or of what holds it, and not of paint alone. One that is
- * `pending` has not begun to run: what it will move stands still until then.
+ * Returns whether an animation of the element or an ancestor may move the element. Animations of
+ * paint properties don't. `pending` considers only animations that have not started: their elements
+ * do not move yet.
  */
 export function isAnimated(element: Element, pending = false): boolean {
   const animations = document.getAnimations?.() ?? []
   for (const animation of animations) {
-    // One on a timeline that stands (of a box that does not scroll) is pending for good.
+    // An animation on an inactive timeline (of a box that does not scroll) stays pending.
     if (pending && (!animation.pending || (animation.timeline?.currentTime ?? null) === null))
       continue
     if (animation.playState !== 'running' && !animation.pending) continue

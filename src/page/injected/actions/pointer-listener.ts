@@ -1,4 +1,4 @@
-/** Receives pointer events before the page does; `guard` handles them. */
+/** Receives pointer events before the page does, for `click-guard.ts`. */
 
 export const presses = ['pointerdown', 'mousedown']
 export const pressTypes = [
@@ -18,7 +18,7 @@ interface Listener {
 
 const world = globalThis as { __troupePresses?: Listener }
 
-/** The same for all scripts of this world. */
+/** Returns the listener, which all scripts of this world share. */
 export function pressListener(): Listener {
   const listener: Listener = (world.__troupePresses ??= {
     heard: null,

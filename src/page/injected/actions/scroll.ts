@@ -1,4 +1,7 @@
-/** Scrolls by script, and reports what the wheel does where nothing scrolls by script: on maps and canvases. */
+/**
+ * Scrolls by script, or observes the effects of wheel events: maps and canvases do not scroll by
+ * script.
+ */
 import type {
   Point,
   PointedArgument,
@@ -17,7 +20,7 @@ import { bringIntoView, bringPositionIntoView, elementAt, pointsOf } from './hit
 /** Maximum ms until the page has handled the wheel event. */
 const patience = 300
 
-/** The events since the wheel was prepared; null while it is not used. */
+/** Observes the effects of wheel events, null while none are expected. */
 let watch: { scrolled: boolean; event: Event | null; stop: () => void; change: () => void } | null =
   null
 
@@ -60,7 +63,7 @@ function prepareWheel(point: Point, refs: RefGiver): Pick<ScrollResult, 'point' 
   return { point }
 }
 
-/** The elements to scroll, in the order in which they are tried. */
+/** Returns the elements to scroll, in the order of the attempts. */
 function candidates(element: Element | null, position: Point | undefined): Element[] {
   const page = pageElement()
   const first = element ?? (position ? elementAt(position) : page)
@@ -69,7 +72,7 @@ function candidates(element: Element | null, position: Point | undefined): Eleme
     if (node === element || node === page || isScrollContainer(node)) found.push(node)
   if (page && !found.includes(page)) found.push(page)
   if (first !== page) return found
-  // The page itself does not move in applications that scroll one of their parts.
+  // In many applications, a part of the page scrolls, not the page itself.
   for (let node = elementAt(center()); node; node = composedParent(node))
     if (node !== page && isScrollContainer(node)) found.push(node)
   return found
@@ -136,7 +139,7 @@ export async function wheeled(): Promise<WheeledResult> {
   const watched = watch
   if (!watched) return { moved: false }
   const hasMoved = (): boolean => watched.scrolled || watched.event?.defaultPrevented === true
-  // The page's own listeners run after ours: only then is it known whether they have handled the event.
+  // The page's own listeners run later. Only then is it known whether they have handled the event.
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, patience)
     const check = (): void => {

@@ -1,4 +1,4 @@
-/** Waits for an element's state or for text. */
+/** The `waitFor` call: waits for the state of an element or for text. */
 import type { Hosts, WaitForArgument, WaitForResult } from '../api'
 import { unknownHosts } from '../dom/closed-shadow-roots'
 import { isConnected } from '../dom/composed-tree'
@@ -19,7 +19,7 @@ type Look = { met: true; element: Element | null; as?: Said['as'] } | { met: fal
 
 const met = (element: Element | null): Look => ({ met: true, element })
 
-/** The element that shows a text, or has it as its name, placeholder, value or title. */
+/** Returns the element that shows a text, or has it as its name, placeholder, value or title. */
 function showing(text: string): Said | { element: Element; as?: undefined } | undefined {
   const matcher = containing(text)
   const element = queryText(matcher, document).find(isVisible)

@@ -1,4 +1,7 @@
-/** A cheap answer to "did anything change since the last snapshot?". */
+/**
+ * Counts the changes of a document, to find out cheaply whether it has changed since the last
+ * snapshot.
+ */
 import type { ChangeCounts, InnerCounts, MutationsResult } from '../api'
 import { mayHaveNewRoots } from './closed-shadow-roots'
 import { activeElement, byTag } from './composed-tree'
@@ -10,7 +13,10 @@ import { stillListening } from './window-listeners'
 let signature = 0
 let atSnapshot = -1
 
-/** What scripts set without an event and without a mutation: values, checks, selections, style rules, the focus. */
+/**
+ * Hashes state that scripts can set without an event or mutation: values, selections, style rules,
+ * the focus.
+ */
 function quietState(): number {
   let hash = styleSignature()
   const mix = (text: string | number): void => {
@@ -34,21 +40,21 @@ function quietState(): number {
   return hash
 }
 
-/** The counter: it grows with every change, those not seen by an observer counted as one. */
+/** Returns the change count. All changes without a mutation record count as one. */
 export function mutations(): MutationsResult {
   if (memo()?.counted !== true) countUp()
   return { count, mutations: count, changed: count !== atSnapshot }
 }
 
-/** Names this document among those of the page. */
+/** Identifies this document among those of the page. */
 export const documentName = Array.from(crypto.getRandomValues(new Uint32Array(2)), (part) =>
   part.toString(36)
 ).join('')
 
-/** Frames of one document that are asked; the others are asked one by one from outside. */
+/** The maximum number of frames that are read here. Rust reads the others one by one. */
 const mostFrames = 200
 
-/** The counts of the documents in the frames of this one. A frame of another origin cannot be asked from here. */
+/** Returns the counts of the documents in same-origin frames. */
 function innerCounts(): InnerCounts {
   const counts: InnerCounts = {}
   for (let i = 0; i < window.length && i < mostFrames; i++) {
@@ -60,7 +66,7 @@ function innerCounts(): InnerCounts {
         ).__troupe?.countsByDocument()
       )
     } catch {
-      // Of another origin.
+      // A cross-origin frame.
     }
   }
   return counts
@@ -71,7 +77,10 @@ export const countsByDocument = (): InnerCounts => ({
   ...innerCounts()
 })
 
-/** The counter, with those of the documents in this one: whoever asks here need not ask there. */
+/**
+ * Returns the change count with those of the documents in same-origin frames, which saves a call to
+ * each.
+ */
 export function changeCounts(): ChangeCounts {
   const counted = { mutations: mutations().count, document: documentName }
   if (window.length === 0) return counted
@@ -90,7 +99,7 @@ function countUp(): void {
   if (kept) kept.counted = true
 }
 
-/** The snapshot that was just taken is what `changed` compares with. */
+/** Records the change count of a new snapshot, to which `mutations` compares later counts. */
 export function noteSnapshot(): number {
   stillListening()
   atSnapshot = mutations().count

@@ -1,9 +1,9 @@
 /**
- * The elements that may have a closed shadow root. Scripts cannot see one; Rust checks over the protocol and passes in
- * the roots.
+ * Finds elements that may have a closed shadow root. Scripts cannot see closed roots: Rust checks
+ * the elements over the protocol and passes in the roots.
  *
- * Possible hosts are custom elements, and visible plain ones with a size but without contents. A plain element that
- * has contents as well as a closed root is treated as one without a root: only its contents are seen.
+ * Possible hosts are custom elements, and visible built-in elements with a size but without
+ * contents. A built-in element with contents and a closed root counts as one without a root.
  */
 import type { Hosts } from '../api'
 import {
@@ -22,7 +22,10 @@ import {
 } from './composed-tree'
 import { takeGrown, watchRoot } from './mutation-observer'
 
-/** An element without a root is looked at again when it has another size or is upgraded, but not for ever. */
+/**
+ * How often an element without a root is checked again after its size has changed or it was
+ * upgraded.
+ */
 const mostLooks = 3
 
 interface Look {
@@ -34,7 +37,7 @@ interface Look {
 const looks = new WeakMap<Element, Look>()
 let possible = new Set<Element>()
 
-/** Takes in an element, if a shadow root may be in it. */
+/** Adds an element to the possible hosts if it may have a closed root. */
 function consider(element: Element): void {
   const tag = localName(element)
   const custom = tag.includes('-')
@@ -51,7 +54,7 @@ function considerIn(root: Root | Element): void {
   for (let i = 0; i < elements.length; i++) consider(elements[i])
 }
 
-/** Contains only white space, as a `template` with a shadow root leaves it. */
+/** Returns whether an element contains only white space, as a declarative shadow root leaves it. */
 function isBlank(element: Element): boolean {
   for (let child = firstChild(element); child !== null; child = nextSibling(child)) {
     const type = nodeType(child)
@@ -60,7 +63,7 @@ function isBlank(element: Element): boolean {
   return true
 }
 
-/** The size of an element as one number; 0 where it has none. */
+/** Returns the size of an element as one number, 0 if it has no box. */
 const sizeOf = (element: Element): number => {
   const { offsetWidth, offsetHeight } = element as HTMLElement
   return offsetWidth > 0 && offsetHeight > 0 ? offsetWidth * 100_000 + offsetHeight : 0
@@ -78,7 +81,7 @@ function isUnknown(element: Element): boolean {
   )
 }
 
-/** Visits only added or changed elements. */
+/** Updates the possible hosts from the changed nodes. */
 function refresh(): void {
   const grown = takeGrown()
   if (grown === null) {
@@ -94,7 +97,7 @@ function refresh(): void {
     for (const element of possible) if (!isConnected(element)) possible.delete(element)
 }
 
-/** Whether there are possible hosts that were not checked over the protocol in their current state. */
+/** Returns whether a possible host has not been checked over the protocol in its current state. */
 function hasUnknownHosts(): boolean {
   refresh()
   for (const element of possible) if (isUnknown(element)) return true
@@ -114,20 +117,20 @@ export function closedCandidates(): Element[] {
   return unknown
 }
 
-/** Somebody hands in roots. */
+/** Whether the caller can pass in roots. */
 let looked = false
 
-/** The answer for a caller that can pass in roots while there are unchecked hosts. */
+/** Returns the answer for a caller that has to check hosts first, null if it need not. */
 export function unknownHosts(argument: { hosts?: boolean }): Hosts | null {
   if (!argument.hosts) return null
   looked = true
   return hasUnknownHosts() ? { hosts: true } : null
 }
 
-/** A root that was attached makes no mutation: where one may have been, something may have changed. */
+/** Returns whether a root may have been attached, which creates no mutation record. */
 export const mayHaveNewRoots = (): boolean => looked && hasUnknownHosts()
 
-/** `run` over a page whose hosts are known. */
+/** Wraps a call: it runs only if all possible hosts have been checked. */
 export const known =
   <Argument extends object, Result>(
     run: (argument: Argument) => Result

@@ -1,9 +1,9 @@
 /**
  * The composed tree: what the DOM looks like once shadow roots and slots are laid out.
  *
- * Properties are read through getters captured from the prototypes, because a form's or a document's own
- * properties can be clobbered by the names of the elements in it (`<input name="parentNode">`), in an
- * isolated world too.
+ * Properties are read through getters captured from the prototypes, because a form's or a
+ * document's own properties can be clobbered by the names of the elements in it (`<input
+ * name="parentNode">`), in an isolated world too.
  */
 
 type Getter<This, Value> = (this: This) => Value
@@ -31,7 +31,7 @@ export const elementMatches = (element: Element, selector: string): boolean =>
 export const elementClosest = (element: Element, selector: string): Element | null =>
   closest.call(element, selector)
 
-// What the attributes of an element can concern; one call instead of a question for each.
+// Kinds of attributes. `factsOf` finds them all with one call.
 export const HAS_CLASS = 1
 export const HAS_ID = 2
 export const HAS_STYLE = 4
@@ -44,7 +44,7 @@ export const HAS_TITLE = 128
 export const HAS_FIELD_STATE = 256
 /** `hidden`, `popover`, the `type` of an input, `display` and `visibility` of SVG. */
 export const HAS_HIDING = 512
-/** Names another element. */
+/** References to other elements. */
 export const HAS_REFERENCE = 1024
 export const HAS_OTHER = 2048
 
@@ -76,7 +76,7 @@ const attributeFacts = new Map<string, number>(
   })
 )
 
-/** Which kinds of attributes an element has; 0 is none at all. */
+/** Returns the kinds of attributes that an element has, 0 if it has no attributes. */
 export function factsOf(element: Element): number {
   const names = getAttributeNames.call(element)
   let facts = 0
@@ -85,7 +85,8 @@ export function factsOf(element: Element): number {
   return facts
 }
 
-// One closure each, not one made by a factory: these are called for every node, and V8 inlines them only so.
+// Written out, not made by a factory: they are called for every node, and V8 inlines only this
+// form.
 const getNodeType = getterOf<Node, number>(Node.prototype, 'nodeType')
 const getFirstChild = getterOf<Node, ChildNode | null>(Node.prototype, 'firstChild')
 const getNextSibling = getterOf<Node, ChildNode | null>(Node.prototype, 'nextSibling')
@@ -136,7 +137,10 @@ export const isElement = (node: Node | null): node is Element =>
 export const isShadowRoot = (node: Node | null): node is ShadowRoot => node instanceof ShadowRoot
 export const isHtml = (element: Element): element is HTMLElement => element instanceof HTMLElement
 
-/** `querySelectorAll` of a document, a shadow root or an element; throws on a selector that is none. */
+/**
+ * Runs `querySelectorAll` on a document, a shadow root or an element. Throws if the selector is
+ * invalid.
+ */
 export function queryAll(root: Root | Element, selector: string): NodeListOf<Element> {
   const kind = nodeType(root)
   if (kind === 1) return querySelectorAll.call(root, selector) as NodeListOf<Element>
@@ -144,11 +148,13 @@ export function queryAll(root: Root | Element, selector: string): NodeListOf<Ele
   return fragmentQueryAll.call(root, selector) as NodeListOf<Element>
 }
 
-/** The elements of the document with a tag. The browser keeps the collection: asked again, it searches only what changed. */
+/**
+ * Returns the elements of the document with a tag, in a live collection that the browser caches.
+ */
 export const byTag = (tag: string): HTMLCollectionOf<Element> =>
   Document.prototype.getElementsByTagName.call(document, tag)
 
-/** Elements that may have a shadow root although they are no custom ones. */
+/** Tags of built-in elements that can have a shadow root. */
 export const plainHosts = new Set([
   'article',
   'aside',
@@ -170,7 +176,7 @@ export const plainHosts = new Set([
   'span'
 ])
 
-/** Closed shadow roots that the protocol handed in. */
+/** Closed shadow roots, which Rust passes in over the protocol. */
 const closedRoots = new WeakMap<Element, ShadowRoot>()
 let closedRootCount = 0
 
@@ -179,14 +185,14 @@ export function adoptShadowRoot(host: Element, root: ShadowRoot): void {
   closedRoots.set(host, root)
 }
 
-/** The shadow root of an element, open or handed in. */
+/** Returns the shadow root of an element: an open one, or a known closed one. */
 export function shadowRootOf(element: Element): ShadowRoot | null {
   const open = getShadowRoot.call(element)
   if (open !== null || closedRootCount === 0) return open
   return closedRoots.get(element) ?? null
 }
 
-/** The slot into which a node is put. `assignedSlot` is silent about closed roots. */
+/** Returns the slot of a node. `assignedSlot` is null for slots in closed roots. */
 export function assignedSlotOf(node: Node): HTMLSlotElement | null {
   const slot = (node as Element).assignedSlot
   if (slot) return slot
@@ -201,7 +207,7 @@ export function assignedSlotOf(node: Node): HTMLSlotElement | null {
   return null
 }
 
-/** The parent in the composed tree, without `aria-owns`. Null above the document element. */
+/** Returns the parent in the composed tree, without `aria-owns`. Null for the document element. */
 export function composedParent(node: Node): Element | null {
   const slot = assignedSlotOf(node)
   if (slot) return slot
@@ -225,7 +231,7 @@ export function eachComposedChild(element: Element, visit: (child: Node) => void
     visit(child)
 }
 
-/** Whether `inner` is `outer` or below it in the composed tree. */
+/** Returns whether `inner` is `outer` or a descendant of it in the composed tree. */
 export function composedContains(outer: Element, inner: Node): boolean {
   for (let node: Node | null = inner; node !== null; node = composedParent(node)) {
     if (node === outer) return true
@@ -233,7 +239,7 @@ export function composedContains(outer: Element, inner: Node): boolean {
   return false
 }
 
-/** The document or shadow root in which ids of this element are looked up. */
+/** Returns the document or shadow root that scopes the ids of a node. */
 export function rootOf(node: Node): Root {
   const root = node.getRootNode()
   return nodeType(root) === 9 || isShadowRoot(root) ? (root as Root) : document
@@ -245,7 +251,7 @@ export function byId(from: Node, id: string): Element | null {
   return Document.prototype.getElementById.call(root, id)
 }
 
-/** Elements that an attribute of ids (`aria-labelledby`) names, in order. */
+/** Returns the elements that an attribute with ids (`aria-labelledby`) references, in order. */
 export function byIds(from: Element, attribute: string): Element[] {
   const ids = attr(from, attribute)
   if (!ids) return []
@@ -257,7 +263,7 @@ export function byIds(from: Element, attribute: string): Element[] {
   return found
 }
 
-/** The focused element, through shadow roots; null when nothing has the focus. */
+/** Returns the focused element, inside shadow roots too. Null if nothing has the focus. */
 export function activeElement(): Element | null {
   let active = getDocumentActive.call(document)
   while (active) {
@@ -267,14 +273,14 @@ export function activeElement(): Element | null {
     active = inner
   }
   if (active === documentElement()) return null
-  // The body is the active element where nothing has the focus; one that can be edited may have it itself.
+  // Without a focus, `activeElement` is the body. An editable body can have the focus itself.
   if (active !== null && active === bodyOf() && !elementMatches(active, ':focus')) return null
   return active
 }
 
 /**
- * What stands in the field for a password that has the focus, also in frames of this origin; true where a frame has it
- * that cannot be looked into.
+ * Returns the value of the focused password field, in same-origin frames too. True if a
+ * cross-origin frame has the focus, null if no password field has it.
  */
 export function focusedPassword(): string | true | null {
   let active = activeElement()
@@ -283,7 +289,7 @@ export function focusedPassword(): string | true | null {
     if (!inner) return true
     active = inner.activeElement
   }
-  // Of a frame the constructors are others.
+  // No `instanceof`: a frame has its own constructors.
   const field = active as HTMLInputElement | null
   return field !== null && localName(field) === 'input' && field.type === 'password'
     ? field.value
@@ -293,8 +299,8 @@ export function focusedPassword(): string | true | null {
 const untidy = /[\t\n\f\r\u00a0\u00ad\u200b\ue000-\uf8ff\ufeff]| {2}|^ | $/
 
 /**
- * Text as a reader sees it: runs of white space become one space, none at the ends; soft hyphens, zero-width
- * spaces and the private-use characters of icon fonts are left out.
+ * Collapses white space and trims it. Removes soft hyphens, zero-width spaces and the private-use
+ * characters of icon fonts.
  */
 export function normalize(text: string): string {
   if (!untidy.test(text)) return text

@@ -1,4 +1,4 @@
-/** A CSS path to an element, by which it is found again in the same page. */
+/** CSS paths of elements, by which they are found again in the same page. */
 import {
   attr,
   firstElementChild,
@@ -11,11 +11,13 @@ import {
   rootOf
 } from './composed-tree'
 
-/** Makes paths while nothing changes; what siblings have been counted once are not counted again. */
+/** Creates CSS paths while the page does not change. Caches the positions of siblings. */
 export class Paths {
   private readonly steps = new Map<Element, string>()
 
-  /** `main > form > input:nth-of-type(2)`; through shadow roots the parts are chained with `>>`. */
+  /**
+   * Returns `main > form > input:nth-of-type(2)`. Paths through shadow roots are chained with `>>`.
+   */
   of(element: Element): string {
     const root = rootOf(element)
     const parts: string[] = []

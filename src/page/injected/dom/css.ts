@@ -1,6 +1,6 @@
 /**
- * CSS selectors that pierce open shadow roots, with pseudo-classes that agents know from other tools:
- * `:has-text("…")`, `:text("…")`, `:text-is("…")`, `:contains("…")`, `:visible`.
+ * CSS selectors that pierce open shadow roots, with pseudo-classes that agents know from other
+ * tools: `:has-text("…")`, `:text("…")`, `:text-is("…")`, `:contains("…")`, `:visible`.
  */
 import {
   elementMatches,
@@ -19,7 +19,7 @@ import { elementText, isSmallestMatch } from './text'
 import { parseMatcher } from './text-matcher'
 import { isVisible } from './visibility'
 
-/** Every shadow root below a root, nested ones too. */
+/** Returns all shadow roots in a root or element, nested ones too. */
 export function shadowRoots(root: Root | Element): ShadowRoot[] {
   const found: ShadowRoot[] = []
   const collect = (from: Root | Element): void => {
@@ -46,7 +46,7 @@ export function shadowRoots(root: Root | Element): ShadowRoot[] {
 type Test = (element: Element) => boolean
 
 interface Step {
-  /** What binds the step to the one before: "" for the first. */
+  /** The combinator before this step, "" for the first step. */
   combinator: string
   selector: string
   tests: Test[]
@@ -81,7 +81,7 @@ function native(root: Root | Element, selector: string, whole: string): NodeList
   } catch {
     throw new Failure(
       'INVALID_SELECTOR',
-      `${whole} is no CSS selector`,
+      `${whole} is not a valid CSS selector`,
       { selector: whole },
       'Targets are a ref (e12), CSS, XPath (//…), text=…, role=button[name="…"], label=…, placeholder=… or testid=…'
     )
@@ -131,7 +131,7 @@ function parentAcross(element: Element): Element | null {
   return isElement(parent) ? parent : null
 }
 
-/** Splits `a > b c` into its compounds, and takes our own pseudo-classes out of them. */
+/** Splits `a > b c` into compound selectors, and extracts Troupe's own pseudo-classes. */
 function parseSteps(selector: string, whole: string): Step[] {
   const steps: Step[] = []
   let current = ''
@@ -164,7 +164,9 @@ function parseSteps(selector: string, whole: string): Step[] {
   }
   put(' ')
   if (steps.length === 0)
-    throw new Failure('INVALID_SELECTOR', `${whole} is no CSS selector`, { selector: whole })
+    throw new Failure('INVALID_SELECTOR', `${whole} is not a valid CSS selector`, {
+      selector: whole
+    })
   return steps
 }
 
@@ -203,7 +205,7 @@ function closing(text: string, open: number): number {
 function makeTest(name: string, body: string, whole: string): Test {
   if (name === 'visible') return isVisible
   if (body.trim() === '')
-    throw new Failure('INVALID_SELECTOR', `:${name}() of ${whole} names no text`, {
+    throw new Failure('INVALID_SELECTOR', `:${name}() in ${whole} has no text`, {
       selector: whole
     })
   const unquoted = body.trim().replace(/^(["'])(.*)\1$/s, '$2')
@@ -213,7 +215,7 @@ function makeTest(name: string, body: string, whole: string): Test {
   return (element) => matcher.test(elementText(element))
 }
 
-/** Whether an element is below a scope, shadow roots crossed. */
+/** Returns whether an element is in a scope, inside shadow roots too. */
 export function isBelow(scope: Root | Element, element: Element): boolean {
   for (let node: Node | null = element; node;) {
     if (node === scope) return true

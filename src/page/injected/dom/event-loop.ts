@@ -1,10 +1,10 @@
 /** Tasks of the page's event loop. */
 
 const waiting: (() => void)[] = []
-/** Each message to it is a task. */
+/** Each message to this port queues a task. */
 let port: MessagePort | null = null
 
-/** Waits for a new task behind the queued ones; a frame would take 16 ms. */
+/** Resolves in a new task after the queued ones. Waiting for a frame would take 16 ms. */
 export function nextTask(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve)

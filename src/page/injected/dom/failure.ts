@@ -1,4 +1,4 @@
-/** The errors of calls, and their JSON. */
+/** Errors of calls, and the JSON of results and errors. */
 import type { ErrorCode } from '../api'
 import { withMemo } from './memo'
 import { nextRef } from './refs'
@@ -33,13 +33,13 @@ function failed(error: unknown): string {
   })
 }
 
-/** The same for a function that only reads: facts about the page are kept while it runs. */
+/** Like `answer`, for a function that only reads: it runs with a cache. */
 export const answerRead = <Argument, Result>(
   run: (argument: Argument) => Result
 ): ((argument?: Argument) => string) =>
   answer((argument: Argument) => withMemo(() => run(argument)))
 
-/** A function of the contract: its result as JSON, and never an exception. */
+/** Wraps a function as a call of the contract: returns JSON and never throws. */
 export function answer<Argument, Result>(
   run: (argument: Argument) => Result
 ): (argument?: Argument) => string {
@@ -52,6 +52,7 @@ export function answer<Argument, Result>(
   }
 }
 
+/** Like `answer`, for an asynchronous function. */
 export function answerLater<Argument, Result>(
   run: (argument: Argument) => Promise<Result>
 ): (argument?: Argument) => Promise<string> {

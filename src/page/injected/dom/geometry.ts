@@ -1,4 +1,6 @@
-/** Maps points between an element's own coordinates and the viewport, through transforms and zoom. */
+/**
+ * Maps points between an element's own coordinates and the viewport, through transforms and zoom.
+ */
 import type { Box, Point } from '../api'
 import { composedParent } from './composed-tree'
 
@@ -16,7 +18,9 @@ export const sameBox = (left: Box, right: Box): boolean =>
 const isSet = (value: string | undefined): value is string =>
   value !== undefined && value !== '' && value !== 'none'
 
-/** The linear part of an element's own transform; null where it has none. Perspective is left out. */
+/**
+ * Returns the linear part of an element's own transform, without perspective. Null if it has none.
+ */
 function ownTransform({ rotate, scale, transform }: CSSStyleDeclaration): DOMMatrix | null {
   if (!isSet(rotate) && !isSet(scale) && !isSet(transform)) return null
   const matrix = new DOMMatrix()
@@ -61,7 +65,7 @@ function ownTransform({ rotate, scale, transform }: CSSStyleDeclaration): DOMMat
   return matrix
 }
 
-/** The linear part of the transform from an element to the viewport. */
+/** Returns the linear part of the transform from an element to the viewport. */
 function linearPart(element: Element): DOMMatrix {
   let linear = new DOMMatrix()
   for (let node: Element | null = element; node; node = composedParent(node)) {
@@ -80,7 +84,10 @@ function linearPart(element: Element): DOMMatrix {
 
 const px = (value: string): number => parseFloat(value) || 0
 
-/** Width and height of the border box, untransformed: with their fractions, which `offsetWidth` rounds away. */
+/**
+ * Returns the untransformed size of the border box, with the fractions that `offsetWidth` rounds
+ * away.
+ */
 function ownSize(element: Element, style: CSSStyleDeclaration): [number, number] {
   const { offsetWidth = 0, offsetHeight = 0 } = element as HTMLElement
   const edges =
@@ -141,8 +148,9 @@ export const coefficients = ({ a, b, c, d, e, f }: DOMMatrix): number[] => [a, b
 const shares = [0.5, 0.9, 0.1]
 
 /**
- * Scrolls a point of an element into view, which `inViewport` gives as it is then: the boxes around the element from the
- * inside out, then the document. Further attempts bring it elsewhere, as a sticky header may cover it.
+ * Scrolls a point of an element into view: first its scroll containers from the inside out, then
+ * the document. `inViewport` returns the current position of the point. Each attempt aligns it
+ * differently, because a sticky header may cover it.
  */
 export function bringPointIntoView(
   element: Element,

@@ -1,20 +1,20 @@
 /**
- * A cache for one call. The page's scripts do not run during the call, so nothing changes. The cache ends with the
- * call.
+ * A cache that lives for one synchronous call. The page's scripts don't run meanwhile, so nothing
+ * changes.
  */
 import type { Root } from './composed-tree'
 
 interface Memo {
-  /** Rule keys by root (see styles.ts). */
+  /** Rule indexes by root (see styles.ts). */
   keys: Map<Root, unknown>
-  /** Labels by their control, by root. */
+  /** Labels by control, for each root. */
   labels: Map<Root, Map<Element, HTMLLabelElement[]>>
-  /** The role of the table of the last row that was asked about. */
+  /** The last row whose table was looked up, and the role of that table. */
   row: ParentNode | null
   tableRole: string | null
-  /** Whether children of one parent with the same tag and classes are blocks. */
+  /** Whether the children of a parent with the same tag and classes are blocks. */
   blocks: Map<ParentNode, Map<string, boolean>>
-  /** Whether the changes of the page are counted up to now. */
+  /** Whether the change count is up to date. */
   counted: boolean
 }
 
@@ -22,7 +22,7 @@ let current: Memo | null = null
 
 export const memo = (): Memo | null => current
 
-/** Runs something synchronous that only reads the page. */
+/** Runs a synchronous function that only reads the page, with a cache. */
 export function withMemo<Result>(run: () => Result): Result {
   if (current) return run()
   current = {

@@ -1,13 +1,17 @@
-/** Observes the page: counts its changes and records the changed parts. */
+/** The mutation observer: counts the changes of the document and collects the changed nodes. */
 import { listenTo } from './window-listeners'
 
+/**
+ * Added nodes with their subtrees (true), and nodes whose children changed (false). Null: the whole
+ * document.
+ */
 export type Grown = Map<Node, boolean> | null
 
 /** The number of changes so far. */
 export let count = 0
-/** More is looked at as a whole again. */
+/** With more changed nodes, the whole document counts as changed. */
 const mostGrown = 200
-/** What has come since it was last asked (true), or has got or lost children (false); null: everything. */
+/** The nodes that have changed since the last `takeGrown`. */
 let grown: Grown = null
 let watched = new WeakSet<Node>()
 const watchers = new Set<() => void>()
@@ -52,7 +56,7 @@ export const countUnobserved = (): void => void count++
 /** Processes the pending mutation records. */
 export const catchUp = (): void => seen(observer.takeRecords())
 
-/** What has come since this was last called, with all that is in it (true), or has got or lost children (false); null: everything. */
+/** Returns the nodes that have changed since the last call. */
 export function takeGrown(): Grown {
   catchUp()
   const taken = grown
@@ -60,14 +64,14 @@ export function takeGrown(): Grown {
   return taken
 }
 
-/** Adds a shadow root: its contents are new. */
+/** Observes a new shadow root, and marks its contents as added. */
 export function rootCame(root: Node): void {
   watchRoot(root)
   grown?.set(root, true)
   changed(1)
 }
 
-/** Observes a document or shadow root; asked again it does nothing. */
+/** Observes a document or shadow root, unless it is observed already. */
 export function watchRoot(root: Node): void {
   if (watched.has(root)) return
   watched.add(root)
@@ -101,7 +105,7 @@ const events = [
   'selectionchange'
 ]
 
-/** Starts observing the document. Listeners live in the isolated world and are no part of the page. */
+/** Starts observing the document. The page cannot see listeners of the isolated world. */
 export function startWatching(): void {
   watched = new WeakSet()
   grown = null

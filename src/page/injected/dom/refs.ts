@@ -1,6 +1,6 @@
 /**
- * Refs: short ids of elements. A ref is never reused, refers to its element as long as that exists, and does not keep
- * it alive. The caller passes prefix and counter, because it knows all frames of the session.
+ * Refs: short ids of elements. A ref is never reused and does not keep its element alive. The
+ * caller passes the prefix and the counter, because it knows all frames of the session.
  */
 import type { RefCounter } from '../api'
 import { isConnected } from './composed-tree'
@@ -8,10 +8,13 @@ import { isConnected } from './composed-tree'
 const refOfElement = new WeakMap<Element, string>()
 const elementOfRef = new Map<string, WeakRef<Element>>()
 let sweepAt = 4096
-/** Where the next ref starts at least: two calls that run at once were handed the same counter. */
+/**
+ * The number of the next ref. It may exceed the passed counter, because concurrent calls receive
+ * the same one.
+ */
 let highest = 1
 
-/** The counter after everything given so far; every answer tells it, errors too. */
+/** Returns the counter, which every answer contains, errors too. */
 export const nextRef = (): number => highest
 
 export class RefGiver {
@@ -26,7 +29,7 @@ export class RefGiver {
     return highest
   }
 
-  /** The ref of an element, given now if it has none. */
+  /** Returns the ref of an element. Assigns one if it has none. */
   of(element: Element): string {
     let ref = refOfElement.get(element)
     if (ref === undefined) {
@@ -44,7 +47,7 @@ function sweep(): void {
   sweepAt = Math.max(4096, elementOfRef.size * 2)
 }
 
-/** Gives a former ref back to its element after a restart; false where either is taken. */
+/** Restores a ref after a restart. Returns false if the ref or the element is taken. */
 export function claimRef(ref: string, element: Element): boolean {
   if (refOfElement.has(element) || elementOfRef.get(ref)?.deref()) return false
   refOfElement.set(element, ref)
@@ -53,16 +56,16 @@ export function claimRef(ref: string, element: Element): boolean {
   return true
 }
 
-/** The element of a ref, if it is in the document now. */
+/** Returns the element of a ref if it is in the document. */
 export function elementByRef(ref: string): Element | null {
   const element = elementOfRef.get(ref)?.deref()
   return element && isConnected(element) ? element : null
 }
 
-/** The ref that an element has been given; undefined if it has none. */
+/** Returns the ref of an element, undefined if it has none. */
 export const givenRef = (element: Element): string | undefined => refOfElement.get(element)
 
-/** All elements with a ref that are in the document. */
+/** Yields all elements in the document that have a ref. */
 export function* connectedRefs(): Generator<[string, Element]> {
   for (const [ref, weak] of elementOfRef) {
     const element = weak.deref()
@@ -70,5 +73,5 @@ export function* connectedRefs(): Generator<[string, Element]> {
   }
 }
 
-/** `e12`, `f2e7`. */
+/** Returns whether a text is a ref such as `e12` or `f2e7`. */
 export const isRef = (text: string): boolean => /^(f\d+)*e\d+$/.test(text)

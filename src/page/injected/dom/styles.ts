@@ -1,8 +1,8 @@
 /**
- * Computed styles, read as rarely as possible. `getComputedStyle` takes a microsecond for every property, so a walk
- * calls it only for elements that a style rule may match. The rules of the page are read once and indexed by the
- * classes, ids, tags and attributes of their selectors (like the browser's own rule buckets). A style sheet that
- * cannot be read is treated as matching every element.
+ * Computed styles, read as rarely as possible, because `getComputedStyle` is slow. A walk calls it
+ * only for elements that a style rule may match. An index stores the page's rules by the classes,
+ * ids, tags and attributes of their selectors, like the browser's own rule buckets. An unreadable
+ * style sheet counts as matching every element.
  */
 import {
   attr,
@@ -20,12 +20,12 @@ import {
 } from './composed-tree'
 import { memo } from './memo'
 
-/** What rules may do to an element. */
+// Effects of style rules on an element.
 export const VISIBILITY = 1
 export const BEFORE = 2
 export const AFTER = 4
 export const CURSOR = 8
-/** A rule may take it out of the page. */
+/** Changes whether the element is rendered. */
 export const DISPLAY = 16
 const EVERYTHING = VISIBILITY | BEFORE | AFTER | CURSOR | DISPLAY
 
@@ -43,7 +43,8 @@ class RuleKeys {
 
   private addComplex(selector: string, effect: number): void {
     const compound = lastCompound(selector)
-    // A rule inside another (`&`), on a host, on slotted nodes or on parts names its elements elsewhere.
+    // The compound of a nested rule (`&`), `:host`, `::slotted` or `::part` does not identify the
+    // element.
     if (/&|:host|::slotted|::part|:is\(|:where\(|\\/.test(compound)) {
       this.universal |= effect
       return
@@ -59,7 +60,7 @@ class RuleKeys {
     else this.universal |= effect
   }
 
-  /** `facts` are the element's, as `factsOf` tells them. */
+  /** Returns the effects that rules may have on an element. `facts` is the result of `factsOf`. */
   of(element: Element, facts = -1, tag = localName(element)): number {
     let effects = this.universal | (this.tags.get(tag) ?? 0)
     if (facts === 0 || effects === EVERYTHING) return effects
@@ -89,7 +90,7 @@ class RuleKeys {
   }
 }
 
-/** Splits at a separator that stands outside brackets, parentheses and quotes. */
+/** Splits a text at a separator outside of brackets, parentheses and quotes. */
 export function splitTopLevel(text: string, separator: string): string[] {
   if (!text.includes(separator)) return [text]
   const parts: string[] = []
@@ -126,7 +127,7 @@ function lastCompound(selector: string): string {
   return text
 }
 
-/** `content` that adds no text to the page: nothing, an empty string, a clearfix. */
+/** Values of `content` that add no text to the page: none, an empty string, a clearfix. */
 const silentContent = /^(|none|normal|""|''|" "|' '|"\\200b"|inherit|initial|unset|revert)$/
 
 function readRules(rules: CSSRuleList, keys: RuleKeys, nested: boolean): void {
@@ -137,7 +138,7 @@ function readRules(rules: CSSRuleList, keys: RuleKeys, nested: boolean): void {
     if (style && selector !== undefined) {
       let effect = 0
       if (style.visibility) effect |= VISIBILITY
-      // What a variable stands for is another matter each time.
+      // A variable can have a different value for each element.
       if (
         style.display === 'none' ||
         style.display === 'contents' ||
@@ -160,7 +161,7 @@ function readRules(rules: CSSRuleList, keys: RuleKeys, nested: boolean): void {
     }
     if (rule.styleSheet) readSheet(rule.styleSheet, keys)
     const inner = rule.cssRules as CSSRuleList | undefined
-    // `@scope` and nested rules key on what stands outside them.
+    // The selectors in `@scope` and nested rules depend on the rule around them.
     if (inner && inner.length > 0 && !(rule instanceof CSSKeyframesRule)) {
       readRules(
         inner,
@@ -186,7 +187,7 @@ function sheetsOf(root: Root): CSSStyleSheet[] {
   try {
     sheets.push(...(root.adoptedStyleSheets ?? []))
   } catch {
-    // Firefox hides adopted sheets of the page from a sandbox; the caller then asks about every element.
+    // A Firefox sandbox cannot read the page's adopted style sheets.
     return sheets
   }
   return sheets
@@ -208,7 +209,10 @@ function ruleCount(sheet: CSSStyleSheet): number {
   }
 }
 
-/** The rule keys of a document or shadow root; read again when a sheet came, went or changed its length. */
+/**
+ * Returns the rule index of a root. Reads the rules again if a style sheet or a number of rules has
+ * changed.
+ */
 export function keysOf(root: Root): RuleKeys {
   const kept = memo()
   let keys = kept?.keys.get(root) as RuleKeys | undefined
@@ -247,7 +251,7 @@ function readKeys(root: Root): RuleKeys {
   return keys
 }
 
-/** A number that changes when the rules of the page do. */
+/** Returns a number that changes with the page's style rules. */
 export function styleSignature(): number {
   let signature = 0
   for (const sheet of sheetsOf(document)) signature = (signature * 31 + ruleCount(sheet) + 7) | 0
@@ -258,7 +262,7 @@ const checkVisibility = (Element.prototype as { checkVisibility?: (options?: obj
   .checkVisibility
 const withVisibility = { visibilityProperty: true, checkVisibilityCSS: true }
 
-/** How an element is shown: not at all, with no box of its own, without being seen, or plainly. */
+/** How an element is rendered: not at all, without a box of its own, invisibly, or visibly. */
 export const enum Shown {
   None,
   Contents,
@@ -266,7 +270,10 @@ export const enum Shown {
   Visible
 }
 
-/** `askVisibility` false says that no rule sets `visibility` on it: its parent's holds. */
+/**
+ * Returns how an element is rendered. Pass `askVisibility` false if no rule sets `visibility` on
+ * the element.
+ */
 export function shownOf(element: Element, askVisibility: boolean): Shown {
   if (checkVisibility) {
     if (askVisibility) {
@@ -279,7 +286,8 @@ export function shownOf(element: Element, askVisibility: boolean): Shown {
   if (display === 'contents') return Shown.Contents
   if (style.visibility !== 'visible') return Shown.Invisible
   if (!checkVisibility) return Shown.Visible
-  // Skipped contents (`content-visibility: hidden`, a closed `details`), or an option, which has no box.
+  // Either skipped contents (`content-visibility: hidden`, a closed `details`), or an option, which
+  // has no box.
   const tag = localName(element)
   if (tag === 'option' || tag === 'optgroup' || tag === 'area') return Shown.Visible
   return display === 'inline' && namespaceOf(element) !== 'http://www.w3.org/1999/xhtml'
@@ -287,22 +295,26 @@ export function shownOf(element: Element, askVisibility: boolean): Shown {
     : Shown.None
 }
 
-/** Whether an animation may be setting what no rule key tells. */
+/**
+ * Returns whether animations run, which can set properties that the rule index does not contain.
+ */
 export const animationsRun = (): boolean => (document.getAnimations?.() ?? []).length > 0
 
 const blockDisplays =
   /^(block|flex|grid|table|list-item|flow-root|table-row|table-cell|table-caption|table-row-group|table-header-group|table-footer-group|table-column|-webkit-box)$/
 
-/** How often it was asked whether an element is a block: that depends on more than its markup. */
+/** The number of `isBlock` calls. A line whose text depends on one cannot be cached. */
 export let blockQuestions = 0
 
-/** Whether text before and after this element is on other lines. */
+/**
+ * Returns whether an element is a block, so that the texts before and after it are on other lines.
+ */
 export function isBlock(element: Element): boolean {
   blockQuestions++
   const kept = memo()
   const parent = parentNode(element)
   if (!kept || !parent || hasAttr(element, 'style')) return hasBlockDisplay(element)
-  // A line of code has hundreds of spans of a few classes: one of each is asked.
+  // A line of code has hundreds of spans with few classes: one computed style per class is enough.
   let known = kept.blocks.get(parent)
   if (!known) kept.blocks.set(parent, (known = new Map()))
   const kind = `${localName(element)}.${attr(element, 'class') ?? ''}`
@@ -314,7 +326,10 @@ export function isBlock(element: Element): boolean {
 const hasBlockDisplay = (element: Element): boolean =>
   blockDisplays.test(getComputedStyle(element).display)
 
-/** The text that `::before` or `::after` adds; alternative text after a slash wins. */
+/**
+ * Returns the text that `::before` or `::after` adds. Alternative text after a slash takes
+ * precedence.
+ */
 export function pseudoText(element: Element, pseudo: '::before' | '::after'): string {
   const style = getComputedStyle(element, pseudo)
   const content = style.content
@@ -343,7 +358,7 @@ export function pseudoText(element: Element, pseudo: '::before' | '::after'): st
   return text && style.display !== 'inline' ? ` ${text} ` : text
 }
 
-/** Whether an element is rendered and visible, without a walk. */
+/** Returns whether an element is rendered and visible. */
 export function isShown(element: Element): boolean {
   const shown = shownOf(element, true)
   if (shown === Shown.None || shown === Shown.Invisible) return false
@@ -354,9 +369,9 @@ export function isShown(element: Element): boolean {
   return parent === null || isShown(parent)
 }
 
-/** The open modal dialogs: everything outside of the last one is inert. */
+/** Returns the open modal dialogs. Everything outside of the last one is inert. */
 export function modalDialogs(): Element[] {
-  // A collection that the browser keeps: on most pages there is nothing to search for.
+  // This live collection is cached and empty on most pages.
   if (byTag('dialog').length === 0) return []
   try {
     return Array.from(queryAll(document, 'dialog:modal'))
@@ -365,7 +380,10 @@ export function modalDialogs(): Element[] {
   }
 }
 
-/** Whether an element is hidden to everyone, or to assistive technology by `aria-hidden` or `inert`. */
+/**
+ * Returns whether an element is hidden from assistive technology: not visible, `aria-hidden` or
+ * `inert`.
+ */
 export function isHiddenForAria(element: Element): boolean {
   if (!isShown(element)) return true
   for (let node: Element | null = element; node; node = composedParent(node)) {

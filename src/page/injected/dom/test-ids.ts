@@ -1,20 +1,23 @@
-/** Test ids: attributes that their authors keep the same, by which an exported script finds an element again. */
+/** Test ids: attributes for tests, by which an exported script finds an element again. */
 import type { TestId } from '../api'
 import { attr, composedParent, queryAll, type Root } from './composed-tree'
 import { shadowRoots } from './css'
 import { givenRef } from './refs'
 
-/** In the order of preference; each is also the engine of a target. */
+/** In order of preference. Each is also a target engine. */
 const attributes = ['data-testid', 'data-test-id', 'data-test']
 
-/** Elements of a root and of every shadow root below. */
+/** Returns the elements that match a selector in a scope and in all shadow roots in it. */
 export function everywhere(selector: string, scope: Root | Element): Element[] {
   const found = Array.from(queryAll(scope, selector))
   for (const root of shadowRoots(scope)) found.push(...queryAll(root, selector))
   return found
 }
 
-/** The test id of an element, unless neither it nor an element with a ref around it can be told from others by it. */
+/**
+ * Returns the test id of an element if it is unique in the document or in an ancestor that has a
+ * ref.
+ */
 export function testIdOf(element: Element): TestId | undefined {
   for (const attribute of attributes) {
     const value = attr(element, attribute)

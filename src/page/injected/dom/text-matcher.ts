@@ -1,12 +1,12 @@
-/** How a target's text is compared: a part of it in any case, `"all of it"`, or `/a pattern/`. */
+/** How targets compare text: a case-insensitive substring, `"the exact text"`, or `/a pattern/`. */
 import { normalize } from './composed-tree'
 import { Failure } from './failure'
 
 export interface TextMatcher {
-  /** Whether the text as a whole matches. */
+  /** Returns whether a text matches. */
   test: (text: string) => boolean
   exact: boolean
-  /** The text looked for; null for a pattern. */
+  /** The text to find, null for a pattern. */
   needle: string | null
 }
 
@@ -27,7 +27,7 @@ export function parseMatcher(source: string, target: string): TextMatcher {
   return partly(normalize(text))
 }
 
-/** Texts that hold another, in any case. */
+/** Matches texts that contain `text`, in any case. */
 export const containing = (text: string): TextMatcher => partly(normalize(text))
 
 function partly(needle: string): TextMatcher {
@@ -35,14 +35,14 @@ function partly(needle: string): TextMatcher {
   return { test: (value) => value.toLowerCase().includes(lower), exact: false, needle }
 }
 
-/** A regular expression that keeps no state between tests. */
+/** Parses a regular expression without the flags `g` and `y`, which keep state between tests. */
 export function parseRegex(source: string, flags: string, target: string): RegExp {
   try {
     return new RegExp(source, flags.replace(/[gy]/g, ''))
   } catch (error) {
     throw new Failure(
       'INVALID_SELECTOR',
-      `the regular expression of ${target} cannot be read: ${(error as Error).message}`,
+      `the regular expression in ${target} is invalid: ${(error as Error).message}`,
       { selector: target }
     )
   }

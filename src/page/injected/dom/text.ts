@@ -1,4 +1,4 @@
-/** The text of elements as targets compare it, and `text=…`. */
+/** The text of elements as targets compare it, and the engine `text=…`. */
 import {
   bodyOf,
   documentElement,
@@ -51,14 +51,16 @@ function collect(element: Element, parts: string[]): void {
   })
 }
 
-/** All text of an element, hidden text too, shadow contents too, without scripts and styles. */
+/**
+ * Returns all text of an element, with hidden text and shadow trees, without scripts and styles.
+ */
 export function elementText(element: Element): string {
   const parts: string[] = []
   if (!noText.has(localName(element))) collect(element, parts)
   return normalize(parts.join(''))
 }
 
-/** The texts that stand directly in an element. */
+/** Returns the texts that are direct children of an element. */
 function ownTexts(element: Element): string[] {
   const field = fieldText(element)
   if (field !== null) return [normalize(field)]
@@ -80,7 +82,7 @@ function matchesText(element: Element, matcher: TextMatcher): boolean {
   return matcher.exact && matcher.needle !== '' && ownTexts(element).some(matcher.test)
 }
 
-/** Whether an element matches and none of its children does. */
+/** Returns a test for elements that match and have no matching child. */
 export function isSmallestMatch(matcher: TextMatcher): (element: Element) => boolean {
   return (element) => {
     if (noText.has(localName(element)) || !matchesText(element, matcher)) return false
@@ -109,7 +111,7 @@ function matchesBelow(element: Element, matcher: TextMatcher): boolean {
   return below
 }
 
-/** The smallest elements whose text matches, in document order. Only branches that hold the text are entered. */
+/** Returns the smallest elements whose text matches, in document order. */
 export function queryText(matcher: TextMatcher, scope: Root | Element): Element[] {
   const found: Element[] = []
   const holds = (text: string): boolean =>
@@ -117,7 +119,8 @@ export function queryText(matcher: TextMatcher, scope: Root | Element): Element[
   const visit = (element: Element): boolean => {
     if (noText.has(localName(element))) return false
     const text = elementText(element)
-    // A pattern may match a part that the whole does not (anchors), so its branches are all entered.
+    // A pattern with anchors can match a part without matching the whole, so patterns search every
+    // branch.
     if (matcher.needle !== null && !holds(text)) return false
     let below = false
     eachComposedChild(element, (child) => {

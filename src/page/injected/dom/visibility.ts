@@ -2,14 +2,14 @@
 import { eachComposedChild, isElement, localName, nodeType } from './composed-tree'
 import { Shown, shownOf } from './styles'
 
-/** An ancestor hides it. */
+/** The reason if an ancestor hides the element. */
 export const notRendered = 'it is not rendered'
 
 export function isVisible(element: Element): boolean {
   return invisibleBecause(element) === null
 }
 
-/** Why an element cannot be seen; null where it can. */
+/** Returns why an element is not visible, null if it is visible. */
 export function invisibleBecause(element: Element): string | null {
   const tag = localName(element)
   if (tag === 'option' || tag === 'optgroup') {

@@ -1,11 +1,14 @@
-/** Troupe's listeners on the window. They run before the page's own, and exist as long as the document. */
+/**
+ * Troupe's event listeners on the window. They run before the page's own, and last as long as the
+ * document.
+ */
 import { documentElement } from './composed-tree'
 
 const listeners: { types: string[]; listener: (event: Event) => void; passive: boolean }[] = []
-/** The root element that they were added beside. */
+/** The document element at the time when the listeners were added. */
 let root: Element | null = null
 
-/** Adds `listener` for these event types in front of the page's own; a passive one cannot cancel events. */
+/** Adds a capturing listener for these event types. A passive one cannot cancel events. */
 export function listenTo(
   types: string[],
   listener: (event: Event) => void,
@@ -16,7 +19,10 @@ export function listenTo(
   listen(types, listener, passive)
 }
 
-/** `document.open` takes all listeners away, and the root element with them: one that is another may be without. */
+/**
+ * Adds the listeners again if the document element is a new one: `document.open` removes all
+ * listeners.
+ */
 export function stillListening(): void {
   const now = documentElement()
   if (now === root) return
@@ -24,7 +30,7 @@ export function stillListening(): void {
   for (const { types, listener, passive } of listeners) listen(types, listener, passive)
 }
 
-/** Said again it does nothing. */
+/** Adds a listener. Adding it twice has no effect. */
 function listen(types: string[], listener: (event: Event) => void, passive: boolean): void {
   for (const type of types) window.addEventListener(type, listener, { capture: true, passive })
 }

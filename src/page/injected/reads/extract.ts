@@ -1,4 +1,4 @@
-/** Reads a page as data: links, tables, metadata. */
+/** Extracts data from a page: links, tables, metadata. */
 import type {
   LinksArgument,
   LinksResult,
@@ -58,7 +58,7 @@ export function table(argument: TargetArgument): TableResult {
     : (target.querySelector('table, [role="table"], [role="grid"], [role="treegrid"]') ??
       elementClosest(target, 'table, [role="table"], [role="grid"], [role="treegrid"]'))
   if (!element)
-    throw new Failure('ELEMENT_NOT_FOUND', `${tagOf(target)} is no table and holds none`, {
+    throw new Failure('ELEMENT_NOT_FOUND', `${tagOf(target)} is not a table and contains none`, {
       reason: 'not-a-table'
     })
   const native = localName(element) === 'table' && (element as HTMLTableElement).rows.length > 0
@@ -81,7 +81,7 @@ export function table(argument: TargetArgument): TableResult {
   return name === '' ? result : { caption: name, ...result }
 }
 
-/** Fills the grid like the HTML table model: a cell is in each slot that it spans. */
+/** Builds the grid of the HTML table model: a cell is in each slot that it spans. */
 function nativeGrid(element: HTMLTableElement): { grid: Cell[][]; headRows: number } {
   const rows = Array.from(element.rows).filter(isShown)
   const grid: Cell[][] = rows.map(() => [])
@@ -91,7 +91,7 @@ function nativeGrid(element: HTMLTableElement): { grid: Cell[][]; headRows: numb
       if (!isShown(cell)) continue
       while (grid[top][column]) column++
       const content: Cell = { text: normalize(visibleText(cell)), header: localName(cell) === 'th' }
-      // A rowspan of 0 goes to the end of its section; none goes past it.
+      // A cell ends at the end of its section at the latest. A rowspan of 0 extends to that end.
       const section = rows.filter(
         (other, index) => index >= top && other.parentElement === row.parentElement
       ).length
@@ -153,7 +153,7 @@ export function metadata(): MetadataResult {
     try {
       jsonLd.push(JSON.parse(textContent(script)))
     } catch {
-      // A broken block says nothing.
+      // Invalid JSON is skipped.
     }
   }
   const headings: MetadataResult['headings'] = []

@@ -1,4 +1,6 @@
-/** HTML for the Markdown conversion: rendered elements only, with shadow roots and absolute URLs. */
+/**
+ * HTML for the Markdown conversion: only rendered elements, with shadow roots and absolute URLs.
+ */
 import type { HtmlArgument, HtmlResult } from '../api'
 import {
   attr,
@@ -53,7 +55,10 @@ const kept = new Set([
   'aria-label'
 ])
 
-/** Deeper elements are written without their tags, because the reader is recursive and must not overflow its stack. */
+/**
+ * Deeper elements are written without their tags, because the recursive HTML parser could overflow
+ * its stack.
+ */
 const deepest = 200
 
 const escape = (text: string): string =>
@@ -78,7 +83,7 @@ function write(element: Element, out: string[], depth: number): void {
     for (const name of element.getAttributeNames()) {
       if (!kept.has(name)) continue
       const value = attr(element, name) ?? ''
-      // A picture written into its own URL is no text for reading.
+      // Data URLs of images contain no readable text.
       if (name === 'src' && /^data:/i.test(value)) continue
       const text = name === 'href' || name === 'src' || name === 'cite' ? absolute(value) : value
       out.push(' ', name, '="', escape(text).replace(/"/g, '&quot;'), '"')

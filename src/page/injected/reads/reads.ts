@@ -100,7 +100,7 @@ export function state(argument: TargetArgument): StateResult {
   const target = argument.target.trim()
   const single = isRef(target) ? elementByRef(target) : null
   const found = isRef(target) ? (single ? [single] : []) : findAll(target)
-  // Of several the first is meant; visible is asked of any, as for a reader.
+  // Of several matches, the first is used.
   const element = found[0]
   if (!element)
     return {

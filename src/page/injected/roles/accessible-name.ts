@@ -1,4 +1,7 @@
-/** Names by "Accessible Name and Description Computation 1.2" and the HTML mappings. */
+/**
+ * Accessible names by "Accessible Name and Description Computation 1.2" and the HTML accessibility
+ * mappings.
+ */
 import {
   attr,
   byIds,
@@ -32,21 +35,21 @@ import {
 import { labellers } from './explicit-name'
 import { namedByContent, roleOf } from './roles'
 
-/** From where the computation came to an element. */
+/** How the computation reached an element. */
 type Via = 'itself' | 'content' | 'reference' | 'label'
 
 interface Traversal {
   via: Via
-  /** Inside something that `aria-labelledby` named: no second hop. */
+  /** Inside an element referenced by `aria-labelledby`: further references are not followed. */
   referenced: boolean
-  /** The named root is hidden itself, so its hidden contents count. */
+  /** The referenced element is hidden itself, so its hidden contents count. */
   hidden: boolean
-  /** The name is a tree item's: the items below it are no part of it. */
+  /** The name of a tree item, which does not contain the names of the items in it. */
   item?: boolean
   visited: Set<Element>
 }
 
-/** The name of an element as assistive technology tells it. */
+/** Returns the accessible name of an element. */
 export function nameOf(element: Element, role: string = roleOf(element)): string {
   return normalize(
     alternative(element, role, {
@@ -59,7 +62,7 @@ export function nameOf(element: Element, role: string = roleOf(element)): string
   )
 }
 
-/** The name by the author (labels, attributes, captions), without the element's contents. */
+/** Returns the name from labels, attributes and captions, without the element's contents. */
 export function givenName(element: Element, role: string): string {
   const traversal: Traversal = {
     via: 'itself',
@@ -72,7 +75,7 @@ export function givenName(element: Element, role: string): string {
   )
 }
 
-/** Text of an element's contents as a name is made from them. */
+/** Returns the name of an element from its contents. */
 export function contentName(element: Element): string {
   return normalize(
     fromContent(element, { via: 'content', referenced: false, hidden: false, visited: new Set() })
@@ -106,12 +109,12 @@ function alternative(element: Element, role: string, traversal: Traversal): stri
   return tooltip(element)
 }
 
-/** Steps "labelledby", "embedded control" and "aria-label". */
+/** The steps "aria-labelledby", "embedded control" and "aria-label". */
 function labelled(element: Element, traversal: Traversal, role = ''): string {
   if (!traversal.referenced) {
     const named = labellers(element)
     if (named.length > 0) {
-      // The element itself is allowed once more: a button may name itself and its row.
+      // The element may reference itself once: a button can be named by itself and its row.
       const text = named
         .map((each) =>
           each === element ? selfReference(element, role) : reference(each, traversal.visited)
@@ -139,7 +142,7 @@ function selfReference(element: Element, role: string): string {
 
 const ranges = new Set(['slider', 'spinbutton', 'scrollbar', 'progressbar', 'meter'])
 
-/** The value of a control inside a label; null where the element is no control. */
+/** Returns the value of a control inside a label, null if the element is not such a control. */
 function embeddedValue(element: Element, role: string, traversal: Traversal): string | null {
   switch (role) {
     case 'textbox':
@@ -177,7 +180,7 @@ function embeddedValue(element: Element, role: string, traversal: Traversal): st
   }
 }
 
-/** The value of a native field, masked where it is a password. */
+/** Returns the value of a native field, masked for passwords. Null for other elements. */
 export function fieldValue(element: Element): string | null {
   if (element instanceof HTMLInputElement) {
     if (element.type === 'password') return element.value === '' ? '' : '••••'
@@ -190,7 +193,10 @@ export function fieldValue(element: Element): string | null {
   return null
 }
 
-/** A field that can be seen stands between the texts around it, be it empty. */
+/**
+ * Returns whether an element is a visible field, which separates the texts around it even if it is
+ * empty.
+ */
 function isField(element: Element): boolean {
   const tag = localName(element)
   return (
@@ -201,7 +207,7 @@ function isField(element: Element): boolean {
 
 const labelable = new Set(['input', 'select', 'textarea', 'button', 'meter', 'progress', 'output'])
 
-/** The name of an element by the HTML mappings of its own markup. */
+/** Returns the name by the HTML accessibility mappings of the element's tag. */
 function native(element: Element, role: string, traversal: Traversal): string {
   const tag = localName(element)
   if (tag === 'div' || tag === 'span' || role === 'presentation') return ''
@@ -214,7 +220,8 @@ function native(element: Element, role: string, traversal: Traversal): string {
   if (labelable.has(tag) || (tag.includes('-') && isHtml(element))) {
     const labels = labelsOf(element)
     if (labels.length > 0 && traversal.via !== 'label') {
-      // A hidden label names its control all the same, as what `aria-labelledby` names does.
+      // A hidden label names its control too, like a hidden element referenced by
+      // `aria-labelledby`.
       const text = labels
         .map((label) =>
           alternative(label, 'generic', {
@@ -264,7 +271,7 @@ function inputName(input: HTMLInputElement): string {
   }
 }
 
-/** The `label` elements of a control. */
+/** Returns the `label` elements of a control. */
 export function labelsOf(element: Element): HTMLLabelElement[] {
   const kept = memo()
   if (!kept) {
@@ -272,7 +279,8 @@ export function labelsOf(element: Element): HTMLLabelElement[] {
       NodeListOf<HTMLLabelElement> | null | undefined
     return labels ? Array.from(labels) : []
   }
-  // `labels` searches the whole document for each control; here every label is asked once for its own.
+  // `labels` searches the whole document for each control. Reading `control` of every label once is
+  // faster.
   const root = rootOf(element)
   let known = kept.labels.get(root)
   if (!known) {
@@ -311,7 +319,7 @@ function tooltip(element: Element): string {
   return attr(element, 'aria-placeholder') ?? ''
 }
 
-/** Widgets whose items are their own: no part of the name of what they stand in. */
+/** Composite widgets, whose contents are not part of the names of elements around them. */
 const composites = new Set([
   'grid',
   'listbox',
@@ -323,7 +331,7 @@ const composites = new Set([
   'treegrid'
 ])
 
-/** What stands apart from the text around it, also in the same line. */
+/** Controls, which are separated from the text around them on the same line too. */
 const controls = new Set([
   'button',
   'checkbox',
@@ -356,7 +364,10 @@ const silentTags = new Set([
   'link'
 ])
 
-/** Text from contents: what is inline is joined as it stands, what is a block gets spaces around. */
+/**
+ * Returns the text of the contents: inline parts are joined as they are, blocks are separated by
+ * spaces.
+ */
 function fromContent(element: Element, traversal: Traversal): string {
   const effects = keysOf(rootOf(element)).of(element)
   const shadow = shadowRootOf(element)
@@ -415,7 +426,7 @@ function childAlternative(child: Element, traversal: Traversal): string {
     : alternative(child, role, traversal)
 }
 
-/** Visible descendants of an element with `visibility: hidden`. */
+/** Returns the names of visible descendants of an element with `visibility: hidden`. */
 function visibleParts(element: Element, traversal: Traversal): string {
   let text = ''
   eachComposedChild(element, (child) => {

@@ -1,4 +1,4 @@
-/** ARIA states, as a snapshot shows them. */
+/** ARIA states, as they are in snapshots. */
 import { attr, elementMatches, hasAttr, isHtml, localName } from '../dom/composed-tree'
 
 const checkable = new Set([
@@ -20,7 +20,7 @@ const selectable = new Set([
   'rowheader',
   'treeitem'
 ])
-/** Whether these can be selected at all their role does not say: one that is not is told of. */
+/** Roles that need not be selectable: `[selected=false]` tells that an element is. */
 const uncertain = new Set(['row', 'treeitem'])
 const formTags = new Set([
   'button',
@@ -48,7 +48,7 @@ const valueRoles = new Set([
 
 export type Checked = boolean | 'mixed'
 
-/** Null where the role knows no such state. */
+/** Returns the checked state, null if the role has none. */
 export function checkedOf(element: Element, role: string): Checked | null {
   if (localName(element) === 'input') {
     const input = element as HTMLInputElement
@@ -61,7 +61,7 @@ export function checkedOf(element: Element, role: string): Checked | null {
   return value === 'mixed' ? 'mixed' : value === 'true'
 }
 
-/** Disabled by itself; an `aria-disabled` ancestor is the walker's matter. */
+/** Returns whether an element is disabled, without regard to `aria-disabled` ancestors. */
 export function isDisabled(element: Element, tag = localName(element)): boolean {
   if (formTags.has(tag) && elementMatches(element, ':disabled')) return true
   return attr(element, 'aria-disabled') === 'true'
@@ -87,7 +87,7 @@ export function levelOf(element: Element, role: string): number {
   return match ? Number(match[1]) : 2
 }
 
-/** The state part of a line: ` [checked] [expanded=false]`. */
+/** Returns the states in a line: ` [checked] [expanded=false]`. */
 export function stateText(
   element: Element,
   role: string,
@@ -143,7 +143,7 @@ function isInvalid(element: Element): boolean {
   }
 }
 
-/** Whether the element is the chosen one of its siblings: never folded away. */
+/** Returns whether an element is selected, checked or current. Such elements are never folded. */
 export function isChosen(element: Element): boolean {
   if (localName(element) === 'option') return (element as HTMLOptionElement).selected
   const truthy = (name: string): boolean => {

@@ -5,7 +5,10 @@ import { contentName, nameOf } from './accessible-name'
 import { isDisabled, stateText } from './aria-states'
 import { roleOf } from './roles'
 
-/** One line for one element: `button "Send" [ref=e5]`; a generic element is described by its tag. */
+/**
+ * Describes an element in one line, `button "Send" [ref=e5]`. Generic elements are described by
+ * their tag.
+ */
 export function describeElement(element: Element, refs: RefGiver): string {
   const role = roleOf(element)
   const name = nameOf(element, role)
@@ -17,7 +20,7 @@ export function describeElement(element: Element, refs: RefGiver): string {
   return `${text}${stateText(element, role, isDisabled(element))} [ref=${refs.of(element)}]`
 }
 
-/** An element as its start tag says it: `<div#overlay.modal>`. */
+/** Describes an element by its start tag: `<div#overlay.modal>`. */
 export function tagOf(element: Element): string {
   const id = attr(element, 'id')
   const classes = (attr(element, 'class') ?? '').split(/\s+/).filter(Boolean).slice(0, 3)

@@ -1,12 +1,14 @@
-/** Names that the author gave outright: `aria-labelledby`, `aria-label`, `title`. Apart, since roles depend on them. */
+/** Explicit names: `aria-labelledby`, `aria-label`, `title`. Some roles depend on them. */
 import { attr, byIds, hasAttr } from '../dom/composed-tree'
 
-/** What `aria-labelledby` names; the common misspelling is read too, as browsers do. */
+/**
+ * Returns the elements that `aria-labelledby` references. Reads the misspelling too, like browsers.
+ */
 export function labellers(element: Element): Element[] {
   return byIds(element, hasAttr(element, 'aria-labelledby') ? 'aria-labelledby' : 'aria-labeledby')
 }
 
-/** Whether the author has named the element, so that its name is not from its contents. */
+/** Returns whether an element has a name that does not come from its contents. */
 export function hasExplicitName(element: Element): boolean {
   if (hasAttr(element, 'aria-label') && (attr(element, 'aria-label') as string).trim() !== '')
     return true

@@ -17,7 +17,7 @@ import { hasExplicitName } from './explicit-name'
 
 const words = (text: string): Set<string> => new Set(text.split(' '))
 
-/** Every role that `role=` may name and that is no abstract one. */
+/** All roles that `role=` accepts, without abstract roles. */
 export const knownRoles = words(
   'alert alertdialog application article banner blockquote button caption cell checkbox code columnheader combobox comment complementary contentinfo definition deletion dialog directory document emphasis feed figure form generic grid gridcell group heading img image insertion link list listbox listitem log main mark marquee math menu menubar menuitem menuitemcheckbox menuitemradio meter navigation none note option paragraph presentation progressbar radio radiogroup region row rowgroup rowheader scrollbar search searchbox sectionfooter sectionheader separator slider spinbutton status strong subscript suggestion superscript switch tab table tablist tabpanel term textbox time timer toolbar tooltip tree treegrid treeitem ' +
     'doc-abstract doc-acknowledgments doc-afterword doc-appendix doc-backlink doc-biblioentry doc-bibliography doc-biblioref doc-chapter doc-colophon doc-conclusion doc-cover doc-credit doc-credits doc-dedication doc-endnote doc-endnotes doc-epigraph doc-epilogue doc-errata doc-example doc-footnote doc-foreword doc-glossary doc-glossref doc-index doc-introduction doc-noteref doc-notice doc-pagebreak doc-pagelist doc-part doc-preface doc-prologue doc-pullquote doc-qna doc-subtitle doc-tip doc-toc graphics-document graphics-object graphics-symbol'
@@ -37,7 +37,7 @@ export const namedByContent = words(
   'button cell checkbox columnheader comment gridcell heading link menuitem menuitemcheckbox menuitemradio option radio row rowheader switch tab term tooltip treeitem doc-backlink doc-biblioref doc-glossref doc-noteref sectionfootnote'
 )
 
-/** Roles whose descendants are no elements of their own to a reader. */
+/** Roles whose descendants are presentational. */
 export const presentationalChildren = words(
   'button checkbox img image graphics-symbol math menuitemcheckbox menuitemradio meter option progressbar radio scrollbar separator slider switch tab'
 )
@@ -64,7 +64,10 @@ const globalAttributes = [
   'aria-description'
 ]
 
-/** `disabled`, `haspopup`, `errormessage` and `invalid` are global for some roles only and don't undo a presentation. */
+/**
+ * Returns whether an element has a global ARIA attribute. `disabled`, `haspopup`, `errormessage`
+ * and `invalid` are global for some roles only and don't cancel `presentation`.
+ */
 function hasGlobalAttribute(element: Element): boolean {
   return globalAttributes.some((name) => {
     const value = attr(element, name)
@@ -74,7 +77,7 @@ function hasGlobalAttribute(element: Element): boolean {
 
 const natively = words('button details summary input select textarea iframe')
 
-/** Whether the element can get the focus. */
+/** Returns whether an element is focusable. */
 export function isFocusable(element: Element): boolean {
   const tag = localName(element)
   if (hasAttr(element, 'tabindex'))
@@ -127,7 +130,7 @@ const inputRoles: Record<string, string> = {
   week: 'textbox'
 }
 
-/** Tags whose role needs no look at anything else. */
+/** Tags whose role depends on nothing else. */
 const plainRoles = new Map<string, string>(
   Object.entries({
     address: 'group',
@@ -188,7 +191,7 @@ const plainRoles = new Map<string, string>(
   })
 )
 
-/** The tag's own role; null where the tag says nothing (a `div`, a `span`). */
+/** Returns the implicit role of a tag, null for tags without one (`div`, `span`). */
 export function implicitRole(element: Element, tag = localName(element)): string | null {
   switch (tag) {
     case 'div':
@@ -267,14 +270,14 @@ function isListItem(element: Element): boolean {
   return tag === 'ul' || tag === 'ol' || tag === 'menu'
 }
 
-/** The role of the table that a part of a table belongs to; null where it belongs to none. */
+/** Returns the role of the table that contains a row or cell, null without a table. */
 function ownTable(part: Element): string | null {
   const parent = parentNode(part)
   const kept = memo()
   if (kept && parent !== null && parent === kept.row) return kept.tableRole
   const table = elementClosest(part, 'table')
   const role = table ? (explicitRole(table) ?? 'table') : null
-  // Cells of a row come one after the other.
+  // A walk visits the cells of a row one after the other.
   if (kept) {
     kept.row = parent
     kept.tableRole = role
@@ -297,18 +300,18 @@ function headerCellRole(cell: Element): string | null {
   if (scope === 'row' || scope === 'rowgroup') return 'rowheader'
   const before = previousElement(cell)
   const after = nextElement(cell)
-  // An empty cell beside it is no data that it could head.
+  // An empty sibling contains no data to which this cell could be the header.
   const isData = (sibling: Element | null): boolean =>
     sibling !== null && localName(sibling) === 'td' && /[^ \t\n\f\r]/.test(textContent(sibling))
   return isData(before) || isData(after) ? 'rowheader' : 'columnheader'
 }
 
-/** Whether an explicit `presentation` is ignored, because the element can be acted on or says something globally. */
+/** Returns whether `role=presentation` is ignored, because of the focus or a global attribute. */
 function presentationIsIgnored(element: Element): boolean {
   return hasGlobalAttribute(element) || (isHtml(element) && isFocusable(element))
 }
 
-/** The first valid role of the attribute, null without one; `presentation` only where it holds. */
+/** Returns the first valid role of the `role` attribute, null without one. */
 export function explicitRole(element: Element): string | null {
   const value = attr(element, 'role')
   if (!value) return null
@@ -326,7 +329,7 @@ export function explicitRole(element: Element): string | null {
   return null
 }
 
-/** The role of an element: "generic" by default, "presentation" for a wrapper. */
+/** Returns the role of an element, "generic" if it has no other. */
 export function roleOf(element: Element, mayBeExplicit = true, tag = localName(element)): string {
   if (mayBeExplicit) {
     const explicit = explicitRole(element)

@@ -1,4 +1,7 @@
-/** The text that a user sees, `innerText` with shadow roots, slots and the alternative texts of pictures. */
+/**
+ * The text that users see: `innerText` with shadow roots, slots and the alternative texts of
+ * images.
+ */
 import {
   eachComposedChild,
   elementMatches,
@@ -12,9 +15,9 @@ import { shadowRoots } from '../dom/css'
 import { isBlock, pseudoText, Shown, shownOf } from '../dom/styles'
 import { fieldValue, nameOf } from './accessible-name'
 
-/** Pictures that have an alternative text. */
+/** Images that have an alternative text. */
 const pictures = 'img[alt]:not([alt=""]), svg[aria-label], [role="img"][aria-label]'
-/** In a larger element, the browser's own `innerText` is read: it has no alternative texts. */
+/** In larger elements, the browser's `innerText` is read, without alternative texts. */
 const affordable = 5000
 
 export function visibleText(element: Element): string {

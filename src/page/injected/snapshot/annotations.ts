@@ -1,4 +1,4 @@
-/** Positions of the refs of a snapshot, for drawing them on a picture. */
+/** Positions of the elements with refs, for annotated screenshots. */
 import type { AnnotationsArgument, AnnotationsResult, Box } from '../api'
 import { boxOf, coefficients, contentMatrix } from '../dom/geometry'
 import { RefGiver } from '../dom/refs'
@@ -6,7 +6,7 @@ import { isVisible } from '../dom/visibility'
 import { buildTree } from '../tree/build'
 import { isNode, type TreeNode } from '../tree/node'
 
-/** Elements that an interactive snapshot shows for orientation, not as targets. */
+/** Roles that an interactive snapshot shows for orientation, not as targets. */
 const landmarks = new Set([
   'heading',
   'banner',

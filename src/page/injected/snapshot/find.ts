@@ -1,4 +1,4 @@
-/** `find`: the matching lines of the whole snapshot, with their ancestors. */
+/** The `find` call: returns the matching lines of the whole snapshot, with their ancestors. */
 import type { FindArgument, FindResult } from '../api'
 import { normalize } from '../dom/composed-tree'
 import { Failure } from '../dom/failure'
@@ -9,8 +9,9 @@ import { isNode, type TreeNode } from '../tree/node'
 import { tooLarge } from './snapshot'
 import { Writer } from './writer'
 
-/** Maximum size of a subtree that is shown completely if a line in it matches. */
+/** Roles whose subtree is shown completely if a line in it matches. */
 const units = new Set(['row', 'listitem', 'option', 'treeitem', 'article', 'paragraph', 'menuitem'])
+/** Maximum lines of such a subtree. */
 const mostLines = 12
 /** Maximum size of the element around a matching text or element that is shown completely. */
 const mostLinesAround = 5
@@ -29,7 +30,7 @@ export function find(argument: FindArgument): FindResult {
     const textHits = node.children.filter(
       (child) => typeof child === 'string' && test(child)
     ).length
-    // A text that is all that a node holds stands on its line.
+    // The only text of a node is written on the node's line.
     const oneLine =
       node.children.length === 1 &&
       textHits === 1 &&

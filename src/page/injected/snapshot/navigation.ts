@@ -1,10 +1,10 @@
-/** The document that a navigation has loaded. */
+/** The document after a navigation. */
 import type { Arrival, ArrivalArgument } from '../api'
 import { documentTitle } from '../dom/composed-tree'
 import { nextTask } from '../dom/event-loop'
 import { shown } from './snapshot-if-changed'
 
-/** By the names that are told: those of the Navigation Timing entry without what they all end with. */
+/** Names in the result, and properties of the navigation timing entry. */
 const timed = {
   responseStart: 'responseStart',
   domContentLoaded: 'domContentLoadedEventEnd',
@@ -14,7 +14,7 @@ const timed = {
 const round = (milliseconds: number): number => Math.round(milliseconds * 10) / 10
 
 export async function arrival({ look, refs, hosts }: ArrivalArgument): Promise<Arrival> {
-  // What scripts have put off until after the load, and what that leads to: frameworks render so.
+  // Frameworks render in tasks that they queue after the load event, and in tasks queued by those.
   await nextTask()
   await nextTask()
   const told: Arrival = { title: documentTitle(), timing: {} }

@@ -1,6 +1,6 @@
 /**
- * The overview of a page: the whole page if it is short, else its controls, headings and messages, with as much collapsed
- * as the budget requires.
+ * The overview of a page: the whole page if it is short, else its controls, headings and messages,
+ * with as much collapsed as the budget requires.
  */
 import type { RefGiver } from '../dom/refs'
 import { buildTree, type Built } from '../tree/build'
@@ -8,11 +8,11 @@ import { isNode, type TreeChild, type TreeNode } from '../tree/node'
 import { repeatedRoles } from '../tree/walk'
 import { Writer } from './writer'
 
-/** How much is collapsed. */
+/** A level of detail. */
 interface Level {
   /** Landmarks around the main content become one line each. */
   landmarks: boolean
-  /** Of repeated lines, so many are shown. */
+  /** Maximum number of repeated lines. */
   run: number
 }
 
@@ -21,13 +21,13 @@ const levels: Level[] = [
   { landmarks: true, run: 5 },
   { landmarks: true, run: 3 }
 ]
-/** Other lines than rows, items and the like repeat less often. */
+/** Factor for other lines than rows and items, which repeat less often. */
 const otherRuns = 3
 const fewest = 3
 const aroundMain = new Set(['banner', 'navigation', 'complementary', 'contentinfo'])
-/** Shown only where something in them is collapsed. */
+/** Roles that are shown only if their contents are collapsed. */
 const containers = new Set(['list', 'table', 'grid', 'treegrid', 'feed'])
-/** Shown only where they have several parts. */
+/** Roles that are shown only if they have several children. */
 const items = new Set(['listitem', 'row', 'article', 'cell', 'gridcell'])
 const longestText = 160
 const longestName = 80
@@ -61,7 +61,7 @@ function written(refs: RefGiver, budget: number, children: TreeChild[]): Writer 
 const cut = (text: string, length: number): string =>
   text.length > length ? `${text.slice(0, length)}…` : text
 
-/** A copy of a node with these children. */
+/** Copies a node with other children and without its URL. */
 function copy(node: TreeNode, children: TreeChild[]): TreeNode {
   return {
     ...node,
@@ -107,10 +107,10 @@ function reduced(children: TreeChild[], level: Level): TreeChild[] {
   return result
 }
 
-/** Siblings of one role, of which `folded` more are left out already. */
+/** Reduces siblings of one role. `folded` is the number of siblings that are omitted already. */
 function reducedRun(run: TreeNode[], folded: number, level: Level): TreeChild[] {
   const most = level.run * (repeatedRoles.has(run[0].role) ? 1 : otherRuns)
-  // A few are not worth a line that says how many there are.
+  // Omitting only a few lines would save nothing.
   const all = folded === 0 && run.length <= most + fewest
   // Selected and focused elements are always shown.
   const shown = run.filter(
@@ -121,7 +121,7 @@ function reducedRun(run: TreeNode[], folded: number, level: Level): TreeChild[] 
   return count > 0 ? [...result, { fold: true, role: run[0].role, count }] : result
 }
 
-/** What is shown in place of a node. */
+/** Returns the reduced form of a node. */
 function reducedNode(node: TreeNode, level: Level): TreeChild[] {
   const { role } = node
   if (level.landmarks && aroundMain.has(role)) {
@@ -146,7 +146,7 @@ function reducedNode(node: TreeNode, level: Level): TreeChild[] {
   return [short]
 }
 
-/** A field with the names of the options that are selected, in place of all its options. */
+/** Replaces the options of a field by the names of the selected ones. */
 function withoutOptions(node: TreeNode, options: TreeNode[]): TreeNode {
   const selected = options
     .filter(({ states }) => states.includes('[selected]'))

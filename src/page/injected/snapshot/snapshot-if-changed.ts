@@ -1,4 +1,4 @@
-/** The snapshot of the page that is part of the answer to another call. */
+/** Snapshots in the answers of other calls, and snapshots of changed pages. */
 import type {
   ChangeCounts,
   SnapshotArgument,
@@ -12,7 +12,7 @@ import { unknownHosts } from '../dom/closed-shadow-roots'
 import { withMemo } from '../dom/memo'
 import { snapshot } from './snapshot'
 
-/** Nothing where closed shadow roots have to be handed in first. */
+/** Takes a snapshot. Returns null if the caller has to check possible shadow hosts first. */
 export function shown(
   look: Omit<SnapshotArgument, keyof WithRefs>,
   { refs, hosts }: WithRefs
@@ -22,7 +22,7 @@ export function shown(
   return { snapshot: taken, next: taken.next, ...changeCounts(), mutations: taken.mutations }
 }
 
-/** Takes the snapshot unless the mutation count is still the known one. */
+/** Takes a snapshot if the change count differs from the known one. */
 export function snapshotIfChanged({
   look,
   refs

@@ -69,7 +69,7 @@ function written(
   return { writer, built }
 }
 
-/** Says where a walk has stopped, and how the rest can be read. */
+/** Describes where a walk has stopped, and how to read the rest. */
 export function tooLarge(stoppedIn: TreeNode, refs: RefGiver): string {
   const place =
     stoppedIn.role === 'document' ? '' : `, in ${describeElement(stoppedIn.element, refs)}`

@@ -1,4 +1,4 @@
-/** Writes a tree as lines of YAML. Refs are assigned here, so that only visible lines get one. */
+/** Writes a tree as lines of YAML. Assigns refs, so that only written lines have one. */
 import type { RefGiver } from '../dom/refs'
 import { hintOf } from '../tree/hints'
 import { type Fold, isNode, scalar, type TreeChild, type TreeNode } from '../tree/node'
@@ -31,14 +31,17 @@ const plurals: Record<string, string> = {
   option: 'options'
 }
 
-/** A line is a YAML key where something follows it. */
+/** Quotes a line that would not be a valid YAML key. */
 const key = (head: string): string => (/: | #/.test(head) ? `'${head.replace(/'/g, "''")}'` : head)
 const quoted = (text: string): string =>
   /["\\\u0000-\u001f]/.test(text) ? JSON.stringify(text) : `"${text}"`
 const cut = (text: string, length: number): string =>
   text.length > length ? `${text.slice(0, length)}…` : text
 
-/** Controls that need a hint if nothing names them. A generic one has a line only if it can be clicked. */
+/**
+ * Roles that need a hint if they have no name. A generic element has a line only if it can be
+ * clicked.
+ */
 const hinted = new Set([
   'button',
   'link',
@@ -66,12 +69,12 @@ const hasText = ({ children, properties, value }: TreeNode): boolean =>
 export class Writer {
   readonly lines: string[] = []
   readonly frames: FrameLine[] = []
-  /** Where the text was cut; null where all of it fits. */
+  /** The ref of the container in which the text was cut, null if all of it fits. */
   cutAt: string | null = null
   private length = 0
   private readonly refs: RefGiver
   private readonly budget: number
-  /** Every line is written, each as it was before. */
+  /** Whether there is no budget, so that cached lines can be reused. */
   private readonly whole: boolean
   private readonly containers: string[] = []
 
@@ -81,7 +84,7 @@ export class Writer {
     this.whole = budget === Infinity
   }
 
-  /** The line of one element, without its children: `button "Send" [ref=e5]`. */
+  /** Returns the line of a node without its children: `button "Send" [ref=e5]`. */
   head(node: TreeNode, withRef = node.wantsRef): string {
     let text = node.role
     if (node.name !== '') text += ` ${quoted(cut(node.name, longestName))}`
@@ -103,7 +106,7 @@ export class Writer {
     }
   }
 
-  /** Writes of a tree only the marked nodes, and those in `whole` with all that they hold. */
+  /** Writes only the marked nodes of a tree, and those in `whole` with all descendants. */
   parts(
     owner: TreeNode,
     indent: string,

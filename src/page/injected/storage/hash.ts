@@ -1,11 +1,11 @@
 import { nextTask } from '../dom/event-loop'
 
-/** Characters that are hashed in one task of the page: about 2 ms. */
+/** Characters that are hashed in one task, which takes about 2 ms. */
 const part = 1 << 20
 
 /**
- * A hash of 53 bits (cyrb53) with the length of `text`. Not for security. `crypto.subtle` is missing in pages that are not
- * served over HTTPS.
+ * Returns a hash of 53 bits (cyrb53) and the length of `text`. Not for security. `crypto.subtle` is
+ * missing in pages that are not served over HTTPS.
  */
 export async function hash(text: string): Promise<string> {
   let [one, two] = [0xdeadbeef, 0x41c6ce57]

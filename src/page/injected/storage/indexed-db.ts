@@ -1,10 +1,15 @@
-/** IndexedDB of this origin, read and written whole, in the shape of Playwright's storage state. */
+/**
+ * Reads and writes the IndexedDB databases of this origin, in the format of Playwright's storage
+ * state.
+ */
 import type { DatabaseState, StoreState } from '../api'
 import { Failure } from '../dom/failure'
 import { native, realm } from './realm'
 import { decode, Encoder, maxSize } from './structured-clone'
 
-/** A database that somebody else holds open in another version does not open. ms */
+/**
+ * Maximum ms of an operation. A database does not open while a page has it open in another version.
+ */
 const patience = 2000
 
 function settled<Result>(request: IDBRequest<Result>): Promise<Result> {
@@ -14,7 +19,9 @@ function settled<Result>(request: IDBRequest<Result>): Promise<Result> {
   })
 }
 
-/** `upgrade` is what makes a new one; without it a database that is not there is not made. */
+/**
+ * Opens a database. `upgrade` creates a missing one; without it, a missing database is an error.
+ */
 function open(
   name: string,
   version?: number,
@@ -32,7 +39,7 @@ function open(
     }
   }
   const opened = settled(request).then((database) => {
-    // Nobody has to wait for us.
+    // Pages must not wait for this connection.
     database.onversionchange = () => database.close()
     return database
   })
@@ -42,7 +49,9 @@ function open(
   return within(failed, `the database \`${name}\` did not open`, (late) => late.close())
 }
 
-/** Returns the result of `work` if it is ready in time; a later one goes to `late`. */
+/**
+ * Resolves with the result of `work` if it is ready in time. A later result is passed to `late`.
+ */
 function within<Result>(
   work: Promise<Result>,
   what: string,
@@ -68,7 +77,7 @@ async function readStore(store: IDBObjectStore, encoder: Encoder): Promise<Store
   const [keys, values] = await Promise.all([settled(store.getAllKeys()), settled(store.getAll())])
   const records = []
   for (let at = 0; at < keys.length && encoder.size < maxSize; at++) {
-    // A key that stands in the value is told there.
+    // An inline key is part of the value.
     records.push({
       ...(store.keyPath === null ? encoder.part('key', keys[at]) : {}),
       ...encoder.part('value', values[at])
@@ -93,7 +102,7 @@ async function readDatabase(name: string, encoder: Encoder): Promise<DatabaseSta
     const stores: StoreState[] = []
     if (database.objectStoreNames.length > 0) {
       const transaction = database.transaction(database.objectStoreNames, 'readonly')
-      // All asked at once: a transaction ends when nothing is asked of it.
+      // All requests are made at once, because a transaction ends when it has no pending request.
       stores.push(
         ...(await Promise.all(
           Array.from(database.objectStoreNames, (store) =>
@@ -108,7 +117,7 @@ async function readDatabase(name: string, encoder: Encoder): Promise<DatabaseSta
   }
 }
 
-/** Every database, and the names of those that were too large or did not answer. */
+/** Returns all databases, and the names of those that were too large or did not answer. */
 export async function readDatabases(): Promise<{ databases: DatabaseState[]; left: string[] }> {
   const databases: DatabaseState[] = []
   const left: string[] = []
@@ -139,7 +148,7 @@ function make(database: IDBDatabase, told: DatabaseState): void {
   }
 }
 
-/** Whether the database has the stores and indexes that `told` has. */
+/** Returns whether a database has the version, stores and indexes of `told`. */
 function fits(database: IDBDatabase, told: DatabaseState): boolean {
   if (database.version !== told.version || database.objectStoreNames.length !== told.stores.length)
     return false
@@ -159,7 +168,9 @@ function fits(database: IDBDatabase, told: DatabaseState): boolean {
   })
 }
 
-/** Opens a database that is as `told`: the one that is there, or else a new one in its place. */
+/**
+ * Opens a database with the schema of `told`. Replaces an existing database with another schema.
+ */
 async function prepare(told: DatabaseState, known: boolean): Promise<IDBDatabase> {
   if (known) {
     const present = await open(told.name)
@@ -204,7 +215,7 @@ async function writeDatabase(told: DatabaseState, known: boolean): Promise<void>
   }
 }
 
-/** Puts `wanted` in the place of what is there; `replace` also takes away what it does not name. */
+/** Replaces the databases in `wanted`. `replace` also deletes all other databases. */
 export async function writeDatabases(wanted: DatabaseState[], replace: boolean): Promise<void> {
   const present = (await realm.indexedDB.databases()).map(({ name }) => name)
   for (const name of present) {

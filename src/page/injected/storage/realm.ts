@@ -1,12 +1,12 @@
 /**
- * The page's own constructors, for values of the page. A Firefox sandbox has its own `Date`, `Map` and so on, so that
- * the page's objects are not instances of them, and it shows only the built-in properties of the page's objects. In
- * other browsers, the constructors of Troupe's world are used.
+ * The global object with the page's own constructors. A Firefox sandbox has its own `Date`, `Map`
+ * and so on: the page's objects are not instances of them, and only their built-in properties are
+ * visible. In other browsers, the constructors of the isolated world work.
  */
 export const realm: typeof globalThis =
   (window as Window & { wrappedJSObject?: typeof globalThis }).wrappedJSObject ?? globalThis
 
-/** As the page would have made it. */
+/** Converts a plain value to one of the page's realm. */
 export const native = <Plain>(value: Plain): Plain =>
   realm === globalThis || typeof value !== 'object' || value === null
     ? value

@@ -1,4 +1,7 @@
-/** The state that a document is resumed with: unsent form data, scroll positions, refs, storage. */
+/**
+ * The state of a document that survives a restart: unsent form data, scroll positions, refs,
+ * storage.
+ */
 import type {
   BringBackArgument,
   BringBackResult,
@@ -30,19 +33,19 @@ import { items } from './web-storage'
 type Field = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
 
 const unsaved = /^(password|file|hidden|submit|button|reset|image)$/
-/** Refs of one document that are kept at most: the newest, which an agent has seen last. */
+/** Maximum number of saved refs in a document. The newest ones are saved. */
 const mostRefs = 2000
-/** Milliseconds that the page stands still at most while they are read. */
+/** Maximum ms of one task that reads refs. */
 const longestPart = 2
 
-/** Passwords are never kept, also where they are shown as text. */
+/** Returns whether a field contains a secret, which is never saved, even if it is shown as text. */
 const isSecret = (field: Field): boolean =>
   /\b(current-password|new-password|one-time-code|cc-csc)\b/.test(attr(field, 'autocomplete') ?? '')
 
 const isKept = (field: Field): boolean =>
   !(field instanceof HTMLInputElement && unsaved.test(field.type)) && !isSecret(field)
 
-/** Fields that differ from their defaults. */
+/** Returns the fields whose values differ from their defaults. */
 function fieldsNow(paths: Paths): FieldState[] {
   const fields: FieldState[] = []
   for (const root of [document, ...shadowRoots(document)]) {
@@ -69,7 +72,7 @@ function fieldsNow(paths: Paths): FieldState[] {
   return fields
 }
 
-/** Elements that were scrolled, besides the document. */
+/** Scrolled elements, without the document. */
 const scrolled = new Set<WeakRef<Element>>()
 
 export function watchScrolls(): void {
@@ -93,7 +96,7 @@ function scrollsNow(paths: Paths): ScrollState[] {
   return scrolls
 }
 
-/** A part at a time: an agent's next call must not wait until a long page is kept. What a part finds is true when it does. */
+/** Reads the refs in several tasks, so that an agent's next call does not wait for a large page. */
 async function refsNow(): Promise<RefState[]> {
   const refs = Array.from(connectedRefs()).slice(-mostRefs)
   const kept: RefState[] = []
@@ -113,7 +116,10 @@ async function refsNow(): Promise<RefState[]> {
   return kept
 }
 
-/** Where this document stands among the frames of its page: which child of the main frame, which child of that… */
+/**
+ * Returns the position of this document among the frames: the index in the main frame, in that
+ * child frame…
+ */
 function place(): number[] {
   const place: number[] = []
   for (let inner: Window = window; inner !== inner.parent; inner = inner.parent) {
@@ -126,7 +132,10 @@ function place(): number[] {
 
 export const whereabouts = (): Whereabouts => ({ url: location.href, place: place() })
 
-/** Omits every part except the storage if nothing has changed since `known`. */
+/**
+ * Reads the state. Returns only the storage if the document has not changed since the version
+ * `known`.
+ */
 export async function keep(argument: KeepArgument): Promise<Kept> {
   const version = `${mutations().count} ${nextRef()} ${scrollX} ${scrollY}`
   const kept: Kept = { url: location.href, origin: location.origin, version }
@@ -145,7 +154,7 @@ export async function keep(argument: KeepArgument): Promise<Kept> {
   if (session) kept.sessionStorage = session
   if (argument.indexedDB && local) {
     const begun = performance.now()
-    // Where IndexedDB is switched off there is nothing to keep.
+    // IndexedDB may be disabled.
     const read = await readDatabases().catch(() => null)
     if (read) {
       const text = JSON.stringify(read.databases)
@@ -200,7 +209,10 @@ function restoreScroll({ path, x, y }: ScrollState): boolean {
   return element !== null
 }
 
-/** Restores the state. Searches for missing elements until `patience` has passed, because pages build themselves. */
+/**
+ * Restores the state. Searches for missing elements until `patience` has passed, because pages
+ * render late.
+ */
 export async function bringBack(argument: BringBackArgument): Promise<BringBackResult | Hosts> {
   const hosts = unknownHosts(argument)
   if (hosts) return hosts

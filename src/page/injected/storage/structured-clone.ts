@@ -1,7 +1,8 @@
 /**
- * Values of structured clones as JSON, in the form of Playwright's storage state. JSON values are written
- * unchanged. Others are tagged (`{d}` a date, `{ta}` a typed array…), and objects are numbered to represent cycles.
- * `{bl}` (a blob or a file) and `{dv}` (a data view) are Troupe's extensions: other readers find plain objects.
+ * Values of structured clones as JSON, in the format of Playwright's storage state. JSON values are
+ * written unchanged. Others are tagged (`{d}` a date, `{ta}` a typed array…), and objects are
+ * numbered to represent cycles. `{bl}` (a blob or a file) and `{dv}` (a data view) are Troupe's
+ * extensions, which other programs read as plain objects.
  */
 import { realm } from './realm'
 
@@ -46,7 +47,7 @@ export const fromBase64 = (text: string): Bytes =>
 const bytesOf = (view: ArrayBufferView): Bytes =>
   new realm.Uint8Array(view.buffer as ArrayBuffer, view.byteOffset, view.byteLength).slice()
 
-/** Whether JSON says all of it. */
+/** Returns whether JSON represents a value completely. */
 export function isPlain(value: unknown, above: Set<unknown> = new Set()): boolean {
   if (typeof value === 'string' || typeof value === 'boolean') return true
   if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)
@@ -61,13 +62,13 @@ export function isPlain(value: unknown, above: Set<unknown> = new Set()): boolea
   return plain
 }
 
-/** Writes values; what blobs hold is read afterwards, all at once. */
+/** Encodes values. Reads the contents of all blobs concurrently at the end. */
 export class Encoder {
   private readonly blobs: Promise<void>[] = []
-  /** Roughly the characters written so far. */
+  /** Approximate number of characters so far. */
   size = 0
 
-  /** Returns when the contents of all blobs are there. */
+  /** Waits for the contents of all blobs. */
   async finish(): Promise<void> {
     await Promise.all(this.blobs)
   }
@@ -118,7 +119,7 @@ export class Encoder {
     }
   }
 
-  /** Both forms of a record's part: `name` where JSON says it, else `nameEncoded`. */
+  /** Returns a part of a record: as `name` if it is plain JSON, else as `nameEncoded`. */
   part(name: string, value: unknown): Record<string, unknown> {
     if (!isPlain(value)) return { [`${name}Encoded`]: this.encode(value) }
     this.size += JSON.stringify(value).length
@@ -135,7 +136,7 @@ export class Encoder {
     this.size += size * 1.4
     const told: { b: string; t: string; n?: string } = { b: '', t: type }
     if (blob instanceof realm.File) told.n = blob.name
-    // One that is too large is not read: its database is left out anyway.
+    // The database of a blob that is too large is omitted anyway.
     if (this.size < maxSize)
       this.blobs.push(
         blob.arrayBuffer().then((buffer) => void (told.b = toBase64(new realm.Uint8Array(buffer))))
@@ -152,7 +153,7 @@ interface Pair {
   v: unknown
 }
 
-/** One of these. */
+/** A tagged value, which has one of these properties. */
 interface Tagged {
   ref?: number
   v?: string
@@ -172,7 +173,7 @@ interface Tagged {
   id?: number
 }
 
-/** The value that was written, by us or by Playwright. */
+/** Decodes a value that Troupe or Playwright has encoded. */
 export function decode(told: unknown, known: Map<number, unknown> = new Map()): unknown {
   if (typeof told !== 'object' || told === null) return told
   const { ref, v, d, u, bi, r, e, ab, dv, ta, bl, a, m, s, o, id } = told as Tagged
@@ -187,7 +188,7 @@ export function decode(told: unknown, known: Map<number, unknown> = new Map()): 
   if (dv) return new realm.DataView(fromBase64(dv.b).buffer)
   if (ta) {
     const kind = typed.find(([word]) => word === ta.k)
-    if (!kind) throw new Error(`there is no typed array \`${ta.k}\``)
+    if (!kind) throw new Error(`unknown typed array \`${ta.k}\``)
     return new kind[1](fromBase64(ta.b).buffer)
   }
   if (bl)
@@ -195,7 +196,7 @@ export function decode(told: unknown, known: Map<number, unknown> = new Map()): 
       ? new realm.Blob([fromBase64(bl.b)], { type: bl.t })
       : new realm.File([fromBase64(bl.b)], bl.n, { type: bl.t })
   const fill = <Made>(made: Made, add: (made: Made) => void): Made => {
-    // Before its parts: they may lead back to it.
+    // Registered before its parts, because they may refer to it.
     if (id !== undefined) known.set(id, made)
     add(made)
     return made
@@ -211,7 +212,7 @@ export function decode(told: unknown, known: Map<number, unknown> = new Map()): 
   if (s) return fill(new realm.Set(), (made) => s.forEach((item) => made.add(decode(item, known))))
   if (o) {
     return fill(new realm.Object(), (made) => {
-      // Defined, not assigned: `__proto__` is a name like others.
+      // Defined, not assigned, so that `__proto__` is an ordinary property.
       for (const { k, v } of o)
         Object.defineProperty(made, k, {
           value: decode(v, known),

@@ -1,9 +1,9 @@
-/** The storage of an origin: local and session storage, and databases. */
+/** Local and session storage, and the `writeStorage` call. */
 import type { Done, Item, WriteStorageArgument } from '../api'
 import { Failure } from '../dom/failure'
 import { writeDatabases } from './indexed-db'
 
-/** The storage that `read` gives; null where this document may have none. */
+/** Returns the items of a storage, null if the document has no access to it. */
 export function items(read: () => Storage): Item[] | null {
   try {
     const storage = read()
@@ -24,7 +24,7 @@ function write(storage: Storage, wanted: Item[], replace: boolean): void {
 }
 
 export async function writeStorage(argument: WriteStorageArgument): Promise<Done> {
-  // Handed in as text: as a literal of JavaScript `__proto__` would not be a name like others.
+  // Passed in as JSON: in a JavaScript literal, `__proto__` would not be an ordinary property.
   const {
     localStorage: local,
     sessionStorage: session,

@@ -1,4 +1,4 @@
-/** Elements by their accessible names, placeholders, values and titles. */
+/** Finds elements by their accessible names, placeholders, values and titles. */
 import { attr, normalize, type Root } from '../dom/composed-tree'
 import { everywhere } from '../dom/test-ids'
 import type { TextMatcher } from '../dom/text-matcher'
@@ -7,14 +7,14 @@ import { fieldValue, nameOf } from '../roles/accessible-name'
 
 export interface Said {
   element: Element
-  /** Which of its texts matches. */
+  /** The attribute that matches. */
   as: 'name' | 'placeholder' | 'value' | 'title'
 }
 
 const holders =
   'input, select, textarea, img, area, [aria-label], [aria-labelledby], [alt], [title], [placeholder]'
 
-/** The visible elements one of whose texts matches, in document order. */
+/** Returns the visible elements with a matching text, in document order. */
 export function querySaid(matcher: TextMatcher, scope: Root | Element): Said[] {
   const found: Said[] = []
   for (const element of everywhere(holders, scope)) {

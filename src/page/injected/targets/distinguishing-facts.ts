@@ -21,7 +21,10 @@ const longest = 60
 const quoted = (text: string): string =>
   JSON.stringify(text.length > longest ? `${text.slice(0, longest)}…` : text)
 
-/** For each element the facts by which it differs from another one, as ` (/users/1, in row "Alice")`; empty where there are none. */
+/**
+ * Returns for each element how it differs from the others, as ` (/users/1, in row "Alice")`, or an
+ * empty string.
+ */
 export function contexts(elements: Element[]): string[] {
   const facts = [addressOf, valueOf, entryOf, areaOf].map((factOf) => elements.map(factOf))
   const telling = facts.filter((values) => new Set(values).size > 1)
@@ -43,11 +46,11 @@ function valueOf(element: Element): string {
   return isField && element.value !== '' ? `value ${quoted(element.value)}` : ''
 }
 
-/** The row, list item or the like that an element is in. */
+/** Describes the row or item that contains an element. */
 const entryOf = (element: Element): string =>
   ancestorOf(element, entries, (entry, role) => nameOf(entry, role) || elementText(entry))
 
-/** The landmark, dialog or other area that an element is in. */
+/** Describes the landmark, dialog or other area that contains an element. */
 const areaOf = (element: Element): string => ancestorOf(element, areas, nameOf)
 
 function ancestorOf(

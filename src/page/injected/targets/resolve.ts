@@ -1,4 +1,4 @@
-/** Resolves a target to one element, or to an error that helps to correct it. */
+/** Resolves a target to one element. Errors contain suggestions to correct the target. */
 import type { Match, ResolveResult, TargetArgument } from '../api'
 import { Failure } from '../dom/failure'
 import { elementByRef, isRef, nextRef, RefGiver } from '../dom/refs'
@@ -13,7 +13,10 @@ export const matchOf = (element: Element, refs: RefGiver): Match => ({
   description: describeElement(element, refs)
 })
 
-/** Returns the element of a ref. Fails if the element has left the page, or if no element ever had this ref. */
+/**
+ * Returns the element of a ref. Fails if the element was removed, or if no element has had this
+ * ref.
+ */
 export function requireRef(ref: string): Element {
   const element = elementByRef(ref.trim())
   if (element) return element
@@ -29,16 +32,22 @@ export function requireRef(ref: string): Element {
     'ELEMENT_NOT_FOUND',
     `the element of ref \`${ref}\` is no longer in the page`,
     { reason: 'stale', ref },
-    'Take a new snapshot: it has the refs of what is there now.'
+    'Take a new snapshot: it shows the current refs.'
   )
 }
 
-/** The element that a target means; fails where there is none, or (strict) several. */
+/**
+ * Returns the element of a target. Fails if nothing matches, and with `strict` if several elements
+ * match.
+ */
 export function resolveOne(target: string, refs: RefGiver, strict: boolean): Element {
   return resolveMany(target, refs, strict).element
 }
 
-/** `quick` leaves out the near matches of a missing element: the caller waits, and asks for them at the end. */
+/**
+ * Returns the element of a target and the number of matches. `quick` omits the suggestions for a
+ * missing element, which a waiting caller needs only at the end.
+ */
 export function resolveMany(
   target: string,
   refs: RefGiver,
@@ -66,10 +75,11 @@ export function resolveMany(
     'ELEMENT_AMBIGUOUS',
     `\`${trimmed}\` matches ${shown.length} elements: ${matches.map((match) => match.description).join('; ')}${shown.length > matches.length ? '; …' : ''}`,
     { count: shown.length, matches },
-    'Use the ref of the one that is meant, or a narrower target.'
+    'Use the ref of one element, or a more specific target.'
   )
 }
 
+/** Returns the error for a target without a match, with similar elements as suggestions. */
 export function notFound(target: string, refs: RefGiver): Failure {
   const suggestions = nearMatches(target, refs)
   const message = `nothing matches \`${target}\``

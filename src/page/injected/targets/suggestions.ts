@@ -1,4 +1,4 @@
-/** Suggestions for a target without a match. */
+/** Suggestions for targets without a match. */
 import type { Match } from '../api'
 import { attr, normalize, queryAll } from '../dom/composed-tree'
 import { shadowRoots } from '../dom/css'
@@ -13,13 +13,13 @@ const candidates =
   'a[href], button, input, select, textarea, summary, [role], [onclick], [tabindex], [contenteditable], h1, h2, h3, h4, label, img, [id], [data-testid]'
 const mostCandidates = 1500
 const mostSuggestions = 5
-/** Longer texts are not mistyped but remembered wrongly. */
+/** Maximum length of texts that are compared by edit distance. Longer ones are rarely mistyped. */
 const longestTyped = 40
-/** What is less alike than this is no match at all; */
+/** Minimum score of a suggestion. */
 const leastLikeness = 0.52
-/** something of the very role that is wanted says at least what there is; */
+/** Minimum score of an element with the requested role. */
 const sameRole = 0.4
-/** and beside a good match a poor one is noise. */
+/** Suggestions with less than this part of the best score are omitted. */
 const partOfBest = 0.7
 
 interface Wanted {
@@ -27,7 +27,7 @@ interface Wanted {
   words: string[]
 }
 
-/** The texts that a target speaks of: names, ids, classes. */
+/** Returns the role and the texts in a target: names, ids, classes. */
 function wantedOf(target: string): Wanted {
   const wanted: Wanted = { role: '', words: [] }
   try {
@@ -48,7 +48,7 @@ function wantedOf(target: string): Wanted {
       if (tag) wanted.words.push(tag[1])
     } else wanted.words.push(part.body.replace(/^["'/]|["'/]\w*$/g, ''))
   } catch {
-    // A target that cannot be read has failed before.
+    // An invalid target has already failed.
   }
   wanted.words = wanted.words.map((word) => simplify(word)).filter((word) => word !== '')
   return wanted
@@ -57,7 +57,10 @@ function wantedOf(target: string): Wanted {
 const simplify = (text: string): string =>
   normalize(text.replace(/([a-z])([A-Z])/g, '$1 $2').replace(/[-_]+/g, ' ')).toLowerCase()
 
-/** How alike two texts are, 0 to 1: one holds the other, they share pairs of letters, or few slips lie between them. */
+/**
+ * Returns the similarity of two texts, 0 to 1: whether one contains the other, the words and letter
+ * pairs that they share, and their edit distance.
+ */
 function likeness(left: string, right: string): number {
   if (left === '' || right === '') return 0
   if (left === right) return 1
@@ -97,7 +100,7 @@ function sharedPairs(left: string, right: string): number {
   return (2 * shared) / (left.length + right.length - 2)
 }
 
-/** Letters to put in, to take away, to change or to swap with the next until one text is the other. */
+/** Returns the Damerau-Levenshtein distance of two texts. */
 function slips(left: string, right: string): number {
   let above: number[] = []
   let row = Array.from({ length: right.length + 1 }, (_, i) => i)
@@ -152,7 +155,7 @@ export function nearMatches(target: string, refs: RefGiver): Match[] {
     best = Math.max(best, score)
     const role = roleOf(element)
     const name = nameOf(element, role)
-    // Of many that are called the same, one stands for all.
+    // One of several elements with the same name is enough.
     const called = name === '' ? tagOf(element) : `${role} ${name}`
     if (found.has(called)) continue
     found.set(called, { ref: refs.of(element), description: describeElement(element, refs) })

@@ -41,7 +41,7 @@ const engines = new Set([
   'aria-ref'
 ])
 
-/** Splits a chain, and tells each part's engine by its prefix or its shape. */
+/** Splits a chain into parts. The engine of a part is its prefix, or inferred from its form. */
 export function parseTarget(target: string): TargetPart[] {
   const text = target.trim()
   if (text === '')
@@ -60,7 +60,7 @@ export function parseTarget(target: string): TargetPart[] {
   })
 }
 
-/** Every element that a target names, in document order, shadow roots included. */
+/** Returns all elements that match a target, in document order, inside shadow roots too. */
 export function findAll(target: string): Element[] {
   let scopes: (Root | Element)[] = [document]
   let found: Element[] = []
@@ -69,7 +69,7 @@ export function findAll(target: string): Element[] {
     if (part.engine === 'nth') {
       const nth = parseInt(part.body, 10)
       if (Number.isNaN(nth))
-        throw new Failure('INVALID_SELECTOR', `nth=${part.body} of ${target} is no number`, {
+        throw new Failure('INVALID_SELECTOR', `nth=${part.body} in ${target} is not a number`, {
           selector: target
         })
       const one = found[nth < 0 ? found.length + nth : nth]
@@ -78,7 +78,7 @@ export function findAll(target: string): Element[] {
       found = found.filter((element) => isVisible(element) === (part.body !== 'false'))
     else if (part.engine === 'has-text' && index > 0) {
       const matcher = parseMatcher(part.body, target)
-      // A text in quotes is all of the element's, or all of a line in its snapshot.
+      // A quoted text matches the whole text of the element, or a whole line of its snapshot.
       found = found.filter(
         (element) =>
           matcher.test(elementText(element)) ||
@@ -134,7 +134,10 @@ function findIn(part: TargetPart, scope: Root | Element, target: string): Elemen
   }
 }
 
-/** Elements whose text matches; if none of them is visible, those whose name, placeholder, value or title does. */
+/**
+ * Returns the elements with a matching text. If none is visible, matches names, placeholders,
+ * values and titles.
+ */
 function queryTextOrSaid(matcher: TextMatcher, scope: Root | Element): Element[] {
   const found = queryText(matcher, scope)
   if (found.some(isVisible)) return found
@@ -164,7 +167,7 @@ function queryXPath(body: string, scope: Root | Element, target: string): Elemen
   } catch (error) {
     throw new Failure(
       'INVALID_SELECTOR',
-      `${target} is no XPath to elements: ${(error as Error).message}`,
+      `${target} is not a valid XPath: ${(error as Error).message}`,
       { selector: target }
     )
   }
@@ -201,7 +204,7 @@ export interface RoleTarget {
   states: Map<string, string>
 }
 
-/** Reads `button[name="Send"][checked]`. */
+/** Parses `button[name="Send"][checked]`. */
 export function parseRole(body: string, target: string): RoleTarget {
   const head = /^\s*([\w-]+)\s*/.exec(body)
   const bad = (why: string): Failure =>
@@ -211,11 +214,11 @@ export function parseRole(body: string, target: string): RoleTarget {
       { selector: target },
       'For example role=button[name="Send"]'
     )
-  if (!head) throw bad('no role is named')
+  if (!head) throw bad('the role is missing')
   const role = head[1].toLowerCase() === 'image' ? 'img' : head[1].toLowerCase()
   if (!knownRoles.has(role) && !otherRoles.has(role)) {
     const near = Array.from(knownRoles).filter((known) => known.slice(0, 3) === role.slice(0, 3))
-    throw bad(`${role} is no role${near.length > 0 ? `; did you mean ${near.join(', ')}?` : ''}`)
+    throw bad(`${role} is not a role${near.length > 0 ? `; did you mean ${near.join(', ')}?` : ''}`)
   }
   const result: RoleTarget = { role, name: null, hidden: false, states: new Map() }
   let rest = body.slice(head[0].length)
@@ -224,7 +227,7 @@ export function parseRole(body: string, target: string): RoleTarget {
       /^\[\s*([\w-]+)\s*(?:(\*?=)\s*("(?:[^"\\]|\\.)*"\s*[is]?|'(?:[^'\\]|\\.)*'\s*[is]?|\/(?:[^/\\]|\\.)+\/[a-z]*|[^\]]*))?\s*\]\s*/s.exec(
         rest
       )
-    if (!match) throw bad(`${rest} cannot be read`)
+    if (!match) throw bad(`${rest} is invalid`)
     rest = rest.slice(match[0].length)
     const [, attribute, operator, value] = match
     const key = attribute.toLowerCase()
@@ -249,13 +252,13 @@ export function parseRole(body: string, target: string): RoleTarget {
       if (key !== 'exact') result.states.set(key, plain)
     } else
       throw bad(
-        `[${attribute}] is none of name, checked, disabled, expanded, level, pressed, selected, include-hidden`
+        `[${attribute}] is not supported; use name, checked, disabled, expanded, level, pressed, selected or include-hidden`
       )
   }
   return result
 }
 
-/** Roles of our snapshot that ARIA doesn't know. */
+/** Roles of snapshots that ARIA does not define. */
 const otherRoles = new Set(['iframe', 'canvas', 'video', 'audio', 'embed', 'object'])
 
 function stateOf(element: Element, role: string, key: string): string {

@@ -1,4 +1,4 @@
-/** The tree that a snapshot is written from. */
+/** Builds the tree of a snapshot. */
 import { bodyOf, documentElement } from '../dom/composed-tree'
 import type { TreeNode } from './node'
 import { Walk } from './walk'
@@ -8,7 +8,7 @@ const defaultFold = 20
 export interface Built {
   tree: TreeNode
   folded: boolean
-  /** Where the walk has stopped; null if it was complete. */
+  /** The node in which the walk has stopped, null if it was complete. */
   stoppedIn: TreeNode | null
 }
 

@@ -23,15 +23,15 @@ const facts = [
   'name',
   'id'
 ]
-/** Classes of icon fonts: the part after the prefix names the icon. */
+/** Classes of icon fonts: a prefix and the name of the icon. */
 const iconClass =
   /^(?:fa|fas|far|icon|mdi|bi|glyphicon|ri|ti|la|pi|codicon|lucide|anticon|el-icon|octicon|svg|i)[-_]+([a-z][\w-]*)$/i
-/** Classes of sizes and the like of an icon. */
+/** Classes for the appearance of an icon, such as its size. */
 const looks =
   /^(?:fw|lg|sm|xs|\d*x|spin|pulse|fixed|inverse|stack|solid|regular|light|icon|btn|button|small|large|medium|left|right)$/i
 const longest = 40
 
-/** A hint as ` (trash)`; empty where there is none. */
+/** Returns a hint such as ` (trash)`, empty if there is none. */
 export function hintOf(element: Element): string {
   const hint =
     titleOf(element) ??
@@ -46,14 +46,14 @@ export function hintOf(element: Element): string {
 const said = (element: Element, name: string): string | null =>
   attr(element, name)?.trim().replace(/\s+/g, ' ') || null
 
-/** The title of a shape or a group of SVG. */
+/** Returns the title of an SVG shape or group. */
 function titleOf(element: Element): string | null {
   if (!(element instanceof SVGElement)) return null
   const title = Array.from(element.children).find((child) => localName(child) === 'title')
   return title ? normalize(textContent(title)) || null : null
 }
 
-/** The tag of an SVG shape; for a group, that of its first shape. */
+/** Returns the tag of an SVG shape, or of the first shape in a group. */
 function shapeOf(element: Element): string | null {
   if (!(element instanceof SVGElement)) return null
   const shape =
@@ -71,7 +71,7 @@ function tooltipOf(element: Element): string | null {
   return null
 }
 
-/** The name of the icon in an element, of a font or a sprite. */
+/** Returns the name of the icon in an element, from an icon font, a sprite or a file. */
 function iconOf(element: Element): string | null {
   const inside = Array.from(queryAll(element, 'i, svg, span, use, img')).slice(0, 5)
   for (const part of [element, ...inside]) {
@@ -97,7 +97,7 @@ function iconOf(element: Element): string | null {
   return null
 }
 
-/** The first attribute whose value does not look generated. */
+/** Returns the first attribute whose value does not look generated. */
 function factOf(element: Element): string | null {
   for (const name of facts) {
     const text = said(element, name)
@@ -121,8 +121,8 @@ const mostSiblings = 100
 const choices = new Set(['tab', 'option', 'menuitem', 'treeitem', 'link', 'button', 'listitem'])
 
 /**
- * Whether a class such as `active` marks the element but none of its siblings. False if the element has an ARIA state: the
- * class is read only where tabs, menus and lists have none.
+ * Returns whether a class such as `active` marks the element but none of its siblings. False if the
+ * element has an ARIA state, which takes precedence.
  */
 export function seemsChosen(element: Element, role: string): boolean {
   if (

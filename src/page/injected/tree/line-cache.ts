@@ -1,8 +1,8 @@
 /**
- * A cache of lines from one walk to the next: lines that depend only on their element's contents and ancestors, as
- * long as these have not changed. The walk decides which elements are cached, and a mutation observer reports changes.
- * Everything else (fields, labels, shadow trees, and effects of style rules or scripts that the observer does not
- * report) is walked each time.
+ * Caches lines between walks: those that depend only on their element's contents and ancestors, as
+ * long as these have not changed. The walk selects the elements, and the mutation observer reports
+ * changes. Everything else is walked each time: fields, labels, shadow trees, and effects of style
+ * rules or scripts that create no mutation record.
  */
 import {
   byTag,
@@ -19,16 +19,17 @@ import type { TreeNode } from './node'
 
 export interface KeptLine {
   node: TreeNode
-  /** What it inherited from above. */
+  /** The state inherited from ancestors. */
   bits: number
-  /** Whether it has to be asked each time if it is shown. */
+  /** Whether each walk has to check that the element is rendered. */
   asks: boolean
-  /** How many elements it stands for. */
+  /** The number of elements in the line. */
   elements: number
+  /** The number of the walk that cached the line. */
   at: number
 }
 
-/** What stands for more than its markup says, and what is read with something elsewhere in the document. */
+/** Tags whose lines depend on more than their markup, or on elements elsewhere in the document. */
 const special = new Set([
   'area',
   'audio',
@@ -63,7 +64,7 @@ const special = new Set([
   'video'
 ])
 
-/** Of an element with these facts and effects of rules: whether its line follows from its own markup and what is above it. */
+/** Returns whether the line of an element depends only on its own markup and its ancestors. */
 export const speaksForItself = (tag: string, facts: number, effects: number): boolean =>
   effects === 0 &&
   (facts & (HAS_REFERENCE | HAS_FIELD_STATE | HAS_HIDING)) === 0 &&
@@ -71,16 +72,19 @@ export const speaksForItself = (tag: string, facts: number, effects: number): bo
   !tag.includes('-')
 
 let lines = new WeakMap<Element, KeptLine>()
-/** When something about the element itself changed: what it hands down to those below it may be other. */
+/**
+ * The walk after which the element itself has changed, which can change the state that descendants
+ * inherit.
+ */
 let turned = new WeakMap<Node, number>()
-/** The rules by which the lines were made. */
+/** The rule index with which the lines were created. */
 let rules: object | null = null
-/** Plain elements known to have a shadow root. */
+/** Built-in elements that are known to have a shadow root. */
 const hosts = new WeakSet<Element>()
 let focused: WeakRef<Element> | null = null
-/** Counts walks; 0 before the first one, and nothing has to be noted. */
+/** Counts walks. While it is 0, changes need not be recorded. */
 let clock = 0
-/** More than this between two walks is not gone through. */
+/** With more mutation records between two walks, the cache is cleared. */
 const mostRecords = 5000
 let records = 0
 
@@ -90,7 +94,7 @@ function forget(): void {
   clock = 0
 }
 
-/** A walk begins that keeps lines. */
+/** Begins a walk that uses the cache. */
 export function beginKeeping(by: object, active: Element | null): void {
   if (rules !== by) forget()
   rules = by
@@ -104,7 +108,7 @@ export function beginKeeping(by: object, active: Element | null): void {
   clock++
 }
 
-/** A root that was attached makes no record. */
+/** Finds newly attached shadow roots, which create no mutation record. */
 function lookForRoots(): void {
   for (const tag of plainHosts) {
     const elements = byTag(tag)
@@ -117,7 +121,7 @@ function lookForRoots(): void {
   }
 }
 
-/** What happened to the page since. */
+/** Removes the lines that mutation records affect. */
 function noteRecords(happened: MutationRecord[]): void {
   if (clock === 0) return
   records += happened.length
@@ -137,7 +141,7 @@ function noteRecords(happened: MutationRecord[]): void {
   }
 }
 
-/** Forgets the lines of a node and of all that it is in. */
+/** Removes the lines of a node and its ancestors. */
 function touch(changed: Node, touched: Set<Node>): void {
   for (
     let node: Node | null = changed;
@@ -149,7 +153,10 @@ function touch(changed: Node, touched: Set<Node>): void {
   }
 }
 
-/** The walk after which something about the element itself changed: what was kept below it up to then does not hold. */
+/**
+ * Returns the walk after which the element itself has changed. Lines of descendants from earlier
+ * walks are invalid.
+ */
 export const turnedAt = (element: Element): number => turned.get(element) ?? 0
 
 export const keptLine = (element: Element): KeptLine | undefined => lines.get(element)

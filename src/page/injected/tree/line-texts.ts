@@ -1,8 +1,8 @@
-/** What the lines of an element's snapshot say, for targets that compare it. */
+/** The texts of an element's snapshot, for targets that compare them. */
 import { isNode, type TreeNode } from './node'
 import { Walk } from './walk'
 
-/** The names, values and texts of an element's lines. */
+/** Returns the names, values and texts in the snapshot of an element. */
 export function lineTexts(element: Element): string[] {
   const texts: string[] = []
   const collect = ({ name, value, children }: TreeNode): void => {

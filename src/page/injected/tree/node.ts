@@ -1,8 +1,8 @@
-/** A line of a snapshot before it is written, and operations on lines. */
+/** Nodes of a snapshot's tree. Each becomes a line. */
 import { normalize } from '../dom/composed-tree'
 import { widgetRoles } from '../roles/roles'
 
-/** Siblings that were left out: a line says how many. */
+/** Omitted siblings. A line tells their number. */
 export interface Fold {
   fold: true
   role: string
@@ -25,19 +25,19 @@ export interface TreeNode {
   children: TreeChild[]
   /** Some children are replaced by a line with their number. */
   folds: boolean
-  /** Children were left out because of the depth asked for. */
+  /** Children are omitted because of the `depth` option. */
   cut: boolean
   runRole: string
   runCount: number
   skipped: [Element, number][]
   boundary: Element | null
-  /** The next walk may have it again as it is (see line-cache.ts). */
+  /** The node is in the line cache: the next walk may reuse it unchanged. */
   kept: boolean
-  /** Its text, once it has been written whole. */
+  /** The lines of the node, after they have been written completely. */
   lines: string[] | null
 }
 
-/** Stands for every empty list; never written to. */
+/** A shared empty list, never modified. */
 export const nothing: never[] = []
 
 export function makeNode(element: Element, role: string): TreeNode {
@@ -63,8 +63,9 @@ export function makeNode(element: Element, role: string): TreeNode {
 }
 
 /**
- * A wrapper around one thing that has a ref and says all that the wrapper does: a press on that thing is one on the
- * wrapper, and what has the same name and states as its only button is that button to everyone.
+ * Returns the child that replaces a wrapper in the snapshot, or null. The wrapper must be generic,
+ * and its only child must have a ref and the wrapper's name and states. A click on the child is
+ * then a click on the wrapper.
  */
 export function onlyChild(node: TreeNode): TreeNode | null {
   if ((node.role !== 'generic' && node.role !== 'presentation') || node.children.length !== 1)
@@ -77,13 +78,13 @@ export function onlyChild(node: TreeNode): TreeNode | null {
     (node.states !== '' && node.states !== child.states)
   )
     return null
-  // The child may be kept, the wrapper not.
+  // The child may be in the line cache, but the copy is not.
   if (child.cursor === '' && node.cursor !== '' && !widgetRoles.has(child.role))
     return { ...child, cursor: node.cursor, kept: false, lines: null }
   return child
 }
 
-/** Joins neighbouring strings, cuts them at line breaks, drops what is empty. */
+/** Joins adjacent strings, splits them at line breaks, and removes empty ones. */
 export function mergeText(children: TreeChild[]): TreeChild[] {
   const merged: TreeChild[] = []
   let text = ''
@@ -105,7 +106,7 @@ export function mergeText(children: TreeChild[]): TreeChild[] {
   return merged
 }
 
-/** A YAML scalar: quoted only where a reader could take it for something else. */
+/** Formats a YAML scalar: quoted only if it could be read as something else. */
 export function scalar(text: string): string {
   if (text === '') return '""'
   if (
@@ -117,6 +118,6 @@ export function scalar(text: string): string {
   return text
 }
 
-/** Whether a child is an element's line. */
+/** Returns whether a child is a node. */
 export const isNode = (child: TreeChild): child is TreeNode =>
   typeof child !== 'string' && !('fold' in child)

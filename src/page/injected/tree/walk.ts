@@ -1,6 +1,6 @@
 /**
- * The walk of the composed tree that a snapshot is written from: which elements become lines, what they are
- * called and in which state they are. Everything is computed once, from the top down, and nothing for
+ * Walks the composed tree for a snapshot: decides which elements become lines, and computes their
+ * names and states. Everything is computed once, from the top down, and nothing is computed for
  * folded elements.
  */
 import {
@@ -65,25 +65,25 @@ import { makeNode, mergeText, nothing, onlyChild, scalar, type TreeNode } from '
 
 export interface WalkOptions {
   interactive: boolean
-  /** With `interactive`: what repeats is kept too, and messages with their text. */
+  /** With `interactive`: includes repeated elements, and messages with their text. */
   overview: boolean
   depth: number
   fold: number
-  /** Told of the cursor of widgets too, as Playwright does. */
+  /** Includes the cursor of widgets too, like Playwright. */
   cursors: boolean
 }
 
-// State that a child inherits from its ancestors.
+// State that children inherit.
 const INVISIBLE = 1
 const DISABLED = 2
 const POINTER = 4
-/** The name of an ancestor already contains the text. */
+/** The name of an ancestor contains the text. */
 const QUIET = 8
-/** Inside `details`: whether a bare element is shown has to be asked. */
+/** Inside `details`: elements without attributes must be checked too, whether they are rendered. */
 const ASK = 32
 /** Inside the open modal dialog. */
 const REACHED = 16
-/** The text is told although only what can be acted on is: it names what can. */
+/** Includes the text in interactive snapshots, because it names a control. */
 const TELL = 64
 
 const skippedTags = new Set([
@@ -147,7 +147,7 @@ const blockTags = new Set([
   'thead',
   'tfoot'
 ])
-/** What they say is what the buttons in them answer. */
+/** Their text is the question that their buttons answer. */
 const asking = new Set(['alert', 'alertdialog'])
 const keptEmpty = new Set([
   'cell',
@@ -187,7 +187,10 @@ const withoutRef = new Set([
   'note',
   'group'
 ])
-/** Named by their text alone, or told by what they contain. */
+/**
+ * Roles that are named by their text if they contain only text, and otherwise shown with their
+ * contents.
+ */
 const mixedRoles = new Set(['term', 'cell', 'gridcell', 'columnheader', 'rowheader', 'row'])
 const nativelyNamed = new Set([
   'fieldset',
@@ -220,7 +223,7 @@ const statefulTags = new Set([
   'h6'
 ])
 const captions = new Set(['caption', 'legend', 'figcaption'])
-/** Roles of what often repeats. */
+/** Roles that often repeat. */
 export const repeatedRoles = new Set([
   'row',
   'listitem',
@@ -237,7 +240,9 @@ export const repeatedRoles = new Set([
   'img',
   'radio'
 ])
-/** What an overview keeps although nothing can be done with it: repeated parts, what contains them, and messages. */
+/**
+ * Roles in an overview that are not interactive: repeated elements, their containers, and messages.
+ */
 const outline = new Set([
   'list',
   'listitem',
@@ -255,20 +260,22 @@ const messageClass =
   /(^|\s)((\S*[-_])?(alerts?|errors?|messages?|notices?|notifications?|toasts?)|errorlist|messagelist|flash|success|warning|(in)?valid-feedback)(\s|$)/i
 const telling = /pointer|grab|move|resize|crosshair|zoom|copy/
 
-/** A larger page is shown in part. */
+/** Larger pages are shown in part. */
 const mostElements = 50_000
-/** ms; the page's own scripts wait meanwhile. */
+/** Maximum ms of a walk, which blocks the page's own scripts. */
 const longestWalk = 1500
-/** How many elements a walk of this document takes in that time, once one has run out of it: later walks end at the same place. */
+/**
+ * The number of elements that a walk visits. After a timeout, later walks stop at the same element.
+ */
 let affordable = mostElements
 
-/** The cursor over the element around this one. */
+/** Returns the cursor of the parent. */
 function cursorAround(element: Element): string {
   const parent = composedParent(element)
   return parent ? getComputedStyle(parent).cursor : ''
 }
 
-/** What is on a canvas can be acted on by its position only. */
+/** Returns the size of a canvas, whose contents can be used only by position. */
 function canvasSize(element: Element): string {
   const { width, height } = element.getBoundingClientRect()
   return `${Math.round(width)}×${Math.round(height)} px, act in it with \`position\``
@@ -278,7 +285,7 @@ export class Walk {
   private readonly options: WalkOptions
   private readonly until = performance.now() + longestWalk
   private visited = 0
-  /** The node that was being filled when the walk reached its limit; null if it took in everything. */
+  /** The node in which the walk has reached its limit, null if it was complete. */
   stoppedIn: TreeNode | null = null
   private readonly active = activeElement()
   private readonly animated = animationsRun()
@@ -288,13 +295,13 @@ export class Walk {
   private keys = this.documentKeys
   private root: Element | null = null
   private depth = 0
-  /** Lines are kept for the next walk, and those of the last one taken. */
+  /** Whether this walk uses the line cache. */
   private keeps = false
-  /** Those hold that were kept since. */
+  /** Cached lines of later walks than this one are valid. */
   private since = 0
-  /** Elements met of which nothing can be kept. */
+  /** The number of visited elements that cannot be cached. */
   private unkept = 0
-  /** Something was folded away. */
+  /** Whether anything was folded. */
   folded = false
 
   constructor(options: WalkOptions) {
@@ -304,11 +311,11 @@ export class Walk {
         if (!composedContains(owned, owner)) this.owned.add(owned)
   }
 
-  /** The tree of the whole document, or of one element. */
+  /** Walks the whole document or one element, and returns the tree. */
   run(root: Element, isDocument: boolean): TreeNode {
     const top = makeNode(root, 'document')
     this.keys = keysOf(rootOf(root))
-    // A body that is edited (the frame of an old rich-text editor) is the field itself.
+    // An editable body (the frame of an old rich-text editor) is the field itself.
     if (isDocument && !isEditingHost(root)) {
       this.keeps = this.mayKeep()
       if (this.keeps) {
@@ -329,7 +336,10 @@ export class Walk {
     return top
   }
 
-  /** What is folded or left out depends on neighbours, and what is animated or under a dialog on the moment. */
+  /**
+   * Returns whether lines can be cached: folded lines depend on siblings, and animations and
+   * dialogs on the time.
+   */
   private mayKeep(): boolean {
     const { interactive, depth, fold, cursors } = this.options
     return (
@@ -354,7 +364,7 @@ export class Walk {
     eachComposedChild(element, (child) => {
       const type = nodeType(child)
       if (type === 3) {
-        // An element below it is asked whether it is shown; a text cannot be.
+        // Elements in `details` are checked themselves, texts cannot be.
         if (!(bits & ASK) || !isClosed(element)) this.text((child as Text).data, parent, bits)
       } else if (type === 1 && !(this.owned.size > 0 && this.owned.has(child as Element))) {
         this.element(child as Element, parent, bits)
@@ -438,8 +448,9 @@ export class Walk {
     )
       this.unkept++
     const asked = this.animated || (effects & VISIBILITY) !== 0
-    // An element without attributes is hidden only by a rule for its tag, or inside a closed `details`; so is a link with
-    // an address and nothing else. A host is hidden by rules of its own, and what is slotted by those of the document.
+    // An element without attributes, or a link with only a URL, can be hidden only by a rule for
+    // its tag or by a closed `details`. A custom element can be hidden by its own `:host` rules,
+    // and slotted elements by the document's rules.
     const plain =
       facts === 0 || (facts === HAS_OTHER && this.keys === this.documentKeys && !tag.includes('-'))
     if (!plain || asked || effects & DISPLAY || bits & ASK) {
@@ -465,7 +476,7 @@ export class Walk {
       const value = getComputedStyle(element).cursor
       if (value === 'auto' || value === 'default' || value === 'text') bits &= ~POINTER
       else if (telling.test(value)) {
-        // A handle within something that can be dragged has a cursor of its own.
+        // A handle in a draggable element has its own cursor.
         if (!(inherited & POINTER) || value !== cursorAround(element)) cursor = value
         bits |= POINTER
       }
@@ -488,7 +499,7 @@ export class Walk {
       normalize(textContent(element)) === parent.name
     )
       return
-    // Inside something that is named and acted on as a whole, a pointer says nothing new.
+    // Inside a named control, a pointer cursor adds no information.
     const acting =
       (cursor !== '' && !(bits & QUIET)) ||
       (facts & (HAS_ACTION | HAS_ARIA) || tag === 'label' ? isActed(element, role) : false)
@@ -502,7 +513,7 @@ export class Walk {
       keepLine(element, line, { bits: inherited, asks: !plain, elements: this.visited - before })
   }
 
-  /** Counts an element; true once the limit of elements or of time is reached. */
+  /** Counts an element. Returns true if the limit of elements or of time is reached. */
   private mustStop(): boolean {
     if (++this.visited > affordable) return true
     if (this.visited % 256 !== 0 || performance.now() < this.until) return false
@@ -576,7 +587,10 @@ export class Walk {
     }
   }
 
-  /** Counts runs of siblings of one role, and keeps back those over the limit. */
+  /**
+   * Counts runs of siblings with the same role. Defers the siblings over the limit and returns true
+   * for them.
+   */
   private isSkipped(element: Element, role: string, parent: TreeNode, bits: number): boolean {
     const kind = role === 'term' ? 'definition' : role
     if (parent.runRole !== kind) {
@@ -593,7 +607,7 @@ export class Walk {
     return true
   }
 
-  /** Writes the line for what was kept back; a few are not worth one and are shown after all. */
+  /** Replaces the deferred siblings by one line, unless they are only a few. */
   private flush(parent: TreeNode): void {
     const skipped = parent.skipped
     if (skipped.length === 0) return
@@ -628,7 +642,7 @@ export class Walk {
     const node = makeNode(element, role === 'presentation' ? 'generic' : role)
     const native = widgetRoles.has(role)
     const own = isDisabled(element, tag)
-    // What is below something disabled is so too, but told only of what could be acted on.
+    // Descendants of a disabled element are disabled too, but only widgets show it.
     const disabled = own || (native && (bits & DISABLED) !== 0)
     if (own) bits |= DISABLED
     node.wantsRef =
@@ -683,7 +697,10 @@ export class Walk {
     return line
   }
 
-  /** `unnamed` says that neither an attribute nor its tag may name it. */
+  /**
+   * Sets the name, value and children of a node. `unnamed`: neither an attribute nor the tag can
+   * name the element.
+   */
   private fill(
     node: TreeNode,
     tag: string,
@@ -798,7 +815,7 @@ export class Walk {
     node.children = mergeText(node.children)
   }
 
-  /** A cell, row or term is called by its text when it has nothing else. */
+  /** Names a cell, row or term by its text if it contains nothing else. */
   private takeText(node: TreeNode): void {
     const { children } = node
     if (children.length === 0) return
@@ -810,7 +827,7 @@ export class Walk {
     node.children = []
   }
 
-  /** Text that only repeats the name is left out. */
+  /** Removes text that only repeats the name. */
   private dropTold(node: TreeNode): void {
     if (node.name === '' || node.children.length === 0) return
     const texts = node.children.filter((child) => typeof child === 'string')
@@ -844,7 +861,7 @@ export class Walk {
   }
 }
 
-/** A `details` of which only the summary is shown. */
+/** Returns whether an element is a closed `details`. */
 const isClosed = (element: Element): boolean =>
   localName(element) === 'details' && !hasAttr(element, 'open')
 
@@ -853,14 +870,17 @@ function namedGeneric(element: Element): boolean {
   return label !== null && label.trim() !== ''
 }
 
-/** Whether its author says that it is only there for the eye: a line between menu items, which toolkits make focusable. */
+/**
+ * Returns whether an element has `role=none`, such as a line between menu items that a toolkit
+ * makes focusable.
+ */
 const isRuledOut = (element: Element): boolean =>
   /^\s*(none|presentation)\b/.test(attr(element, 'role') ?? '') && !hasAttr(element, 'onclick')
 
-/** Whether a script or the markup makes something of it that its role doesn't say. */
+/** Returns whether scripts or markup make an element interactive beyond its role. */
 function isActed(element: Element, role: string): boolean {
   if (hasAttr(element, 'onclick') || attr(element, 'draggable') === 'true') return true
-  // The header of a column that can be sorted: pressing it does so.
+  // A click on the header of a sortable column sorts it.
   if (hasAttr(element, 'aria-sort')) return true
   if (role !== 'generic' && role !== 'presentation')
     return (
@@ -881,7 +901,7 @@ function isActed(element: Element, role: string): boolean {
   return isEditingHost(element)
 }
 
-/** Whether the text of a label is the name of a control that is seen. */
+/** Returns whether the text of a label is the name of a visible control. */
 function labelIsTold(label: HTMLLabelElement): boolean {
   const control = label.control
   if (!control || !isShown(control) || attr(control, 'aria-hidden') === 'true') return false
