@@ -1,6 +1,6 @@
 // What the snapshot makes of each element of the document, for the comparison with the browser's own tree.
 import { bodyOf } from '../../src/page/injected/dom/composed-tree'
-import { withMemo } from '../../src/page/injected/dom/memo'
+import { withCallCache } from '../../src/page/injected/dom/call-cache'
 import { nameOf } from '../../src/page/injected/roles/accessible-name'
 import { isNode, type TreeNode } from '../../src/page/injected/tree/node'
 import { roleOf } from '../../src/page/injected/roles/roles'
@@ -61,4 +61,4 @@ function told(): {
   return { count: elements.length, lines, rest }
 }
 
-;(globalThis as { __told?: () => string }).__told = () => JSON.stringify(withMemo(told))
+;(globalThis as { __told?: () => string }).__told = () => JSON.stringify(withCallCache(told))

@@ -39,10 +39,10 @@ export interface RefCounter {
   next: number
 }
 
-export interface WithRefs {
+export interface RefContext {
   refs: RefCounter
   /**
-   * The caller can pass in closed shadow roots: answer with {@link Hosts} if there are unchecked
+   * The caller can pass in closed shadow roots: answer with {@link UncheckedHosts} if there are unchecked
    * possible hosts.
    */
   hosts?: boolean
@@ -52,7 +52,7 @@ export interface WithRefs {
  * The answer if the caller has to check `closedCandidates` for closed shadow roots first, and then
  * repeat the call.
  */
-export interface Hosts {
+export interface UncheckedHosts {
   hosts: true
 }
 
@@ -67,7 +67,7 @@ export interface Match {
 
 // ---- snapshot
 
-export interface SnapshotArgument extends WithRefs {
+export interface SnapshotArgument extends RefContext {
   /** Root of the snapshot. Default: the whole document. */
   selector?: string
   ref?: string
@@ -104,13 +104,13 @@ export interface SnapshotResult {
   lines: number
   /** The change count when the snapshot was taken. */
   mutations: number
-  /** The name of the document, as in {@link InnerCounts}. */
+  /** The name of the document, as in {@link DocumentCounts}. */
   document: string
 }
 
 // ---- targets
 
-export interface TargetArgument extends WithRefs {
+export interface TargetArgument extends RefContext {
   /** A target in this frame. `>>` chains its parts. */
   target: string
   /** Whether several visible matches are an error. Default false: the first match is used. */
@@ -172,7 +172,7 @@ export interface WaitActionableArgument extends ActionableArgument {
    * replaces them.
    */
   focus?: { replace: boolean }
-  /** Guards the next click. {@link Turned} reports whether it has hit another element. */
+  /** Guards the next click. {@link TurnResult} reports whether it has hit another element. */
   guard?: boolean
   /** The change count for which the caller may click at once, at {@link ActionableResult.press}. */
   known?: number
@@ -265,16 +265,16 @@ export interface FillResult {
   value: string
 }
 
-export interface InsertArgument {
+export interface InsertIntoArgument {
   ref: string
   text: string
 }
 
-export interface InsertResult {
+export interface InsertIntoResult {
   taken: boolean
 }
 
-export interface EnteredArgument extends WithRefs {
+export interface EnteredArgument extends RefContext {
   /**
    * `index` identifies the field to the caller. `typed`: the value need only contain the text,
    * inserted at the caret.
@@ -307,12 +307,12 @@ export interface SelectResult {
   selected: { value: string; label: string }[]
 }
 
-export interface CheckedArgument extends RefArgument {
+export interface CheckedStateArgument extends RefArgument {
   /** The requested state. If it differs from the current one, the next click is guarded. */
   wanted?: boolean
 }
 
-export interface CheckedResult {
+export interface CheckedStateResult {
   checked: boolean | 'mixed'
   /** A radio button cannot be unchecked. */
   radio: boolean
@@ -322,7 +322,7 @@ export interface CheckedResult {
 // ---- reading
 
 /** `all` reads all matches, not only the first. */
-export interface TextArgument extends WithRefs {
+export interface TextArgument extends RefContext {
   /** Default: the body. */
   target?: string
   all?: boolean
@@ -375,7 +375,7 @@ export interface StateResult {
   next: number
 }
 
-export interface FindArgument extends WithRefs {
+export interface FindArgument extends RefContext {
   /** Part of a line, case-insensitive. */
   text?: string
   /** A pattern, with the flag `i`, or `/pattern/flags`. */
@@ -392,13 +392,13 @@ export interface FindResult {
   next: number
 }
 
-export interface ListArgument extends WithRefs {
+export interface ListArgument extends RefContext {
   target: string
   /** Default 100. */
   limit?: number
 }
 
-export interface Listed extends Match {
+export interface ListEntry extends Match {
   tag: string
   text: string
   visible: boolean
@@ -406,12 +406,12 @@ export interface Listed extends Match {
 }
 
 export interface ListResult {
-  elements: Listed[]
+  elements: ListEntry[]
   count: number
   next: number
 }
 
-export interface LinksArgument extends WithRefs {
+export interface LinksArgument extends RefContext {
   /** Only the links in this element. */
   target?: string
 }
@@ -443,7 +443,7 @@ export interface MetadataResult {
   icons: string[]
 }
 
-export interface ScrollArgument extends WithRefs {
+export interface ScrollArgument extends RefContext {
   /**
    * Without `x` and `y`, scrolled into view. Otherwise, the element itself or its nearest scroll
    * container scrolls.
@@ -486,7 +486,7 @@ export interface WheeledResult {
 }
 
 /** A point in this viewport. */
-export interface PointedArgument extends WithRefs, Point {}
+export interface PointedArgument extends RefContext, Point {}
 
 export interface PointedResult {
   /** The innermost element at the point. Missing if there is none. */
@@ -497,7 +497,7 @@ export interface PointedResult {
   next: number
 }
 
-export interface HtmlArgument extends WithRefs {
+export interface HtmlArgument extends RefContext {
   target?: string
 }
 
@@ -509,7 +509,7 @@ export interface HtmlResult {
   next: number
 }
 
-export interface WaitForArgument extends WithRefs {
+export interface WaitForArgument extends RefContext {
   target?: string
   /** Default visible. */
   state?: 'attached' | 'detached' | 'visible' | 'hidden'
@@ -549,7 +549,7 @@ export interface DescribeResult extends Match {
   path: string
 }
 
-export interface AnnotationsArgument extends WithRefs {
+export interface AnnotationsArgument extends RefContext {
   /** Includes elements outside of the viewport. */
   whole?: boolean
 }
@@ -628,13 +628,13 @@ export interface KeepArgument {
   indexedDB?: { known: string | null }
 }
 
-export interface Whereabouts {
+export interface WhereaboutsResult {
   url: string
   /** Indexes among the child frames, from the main frame inward. Empty for the main frame. */
   place: number[]
 }
 
-export interface Kept {
+export interface KeepResult {
   url: string
   /** The string `null` if the document has an opaque origin, which has no storage. */
   origin: string
@@ -659,7 +659,7 @@ export interface Kept {
   reading?: number
 }
 
-export interface BringBackArgument extends WithRefs {
+export interface BringBackArgument extends RefContext {
   scroll: { x: number; y: number }
   scrolls: ScrollState[]
   fields: FieldState[]
@@ -680,7 +680,7 @@ export interface BringBackResult {
 }
 
 export interface WriteStorageArgument {
-  /** `localStorage`, `sessionStorage` and `indexedDB` in the format of {@link Kept}, as JSON. */
+  /** `localStorage`, `sessionStorage` and `indexedDB` in the format of {@link KeepResult}, as JSON. */
   state: string
   /** Also removes items and databases that the state does not contain. */
   replace?: boolean
@@ -689,7 +689,7 @@ export interface WriteStorageArgument {
 // ---- bookkeeping
 
 /** The change counts of the documents in same-origin frames, by the document's name. */
-export type InnerCounts = Record<string, number>
+export type DocumentCounts = Record<string, number>
 
 /** Change counts in answers. */
 export interface ChangeCounts {
@@ -698,7 +698,7 @@ export interface ChangeCounts {
   /** The name of this document. */
   document: string
   /** Missing without same-origin frames. */
-  inner?: InnerCounts
+  inner?: DocumentCounts
 }
 
 export interface MutationsResult {
@@ -710,9 +710,9 @@ export interface MutationsResult {
   changed: boolean
 }
 
-export interface SnapshotIfChangedArgument extends WithRefs {
+export interface SnapshotIfChangedArgument extends RefContext {
   /** `known` is the change count of the caller's snapshot, `document` the name of its document. */
-  look: Omit<SnapshotArgument, keyof WithRefs> & { known?: number; document?: string }
+  look: Omit<SnapshotArgument, keyof RefContext> & { known?: number; document?: string }
 }
 
 export interface SnapshotIfChangedResult extends ChangeCounts {
@@ -726,16 +726,16 @@ export interface Done {
   done: true
 }
 
-export interface TurnArgument extends WithRefs {
+export interface TurnArgument extends RefContext {
   /** Waits for this number of button releases of the guarded click first. */
   releases?: number
   /** The number of tasks to wait for, before the last. Default 1. */
   tasks?: number
   /** The snapshot to take if the change count or the document differs. */
-  look?: Omit<SnapshotArgument, keyof WithRefs> & { known: number; document?: string }
+  look?: Omit<SnapshotArgument, keyof RefContext> & { known: number; document?: string }
 }
 
-export interface Turned extends Done, ChangeCounts {
+export interface TurnResult extends Done, ChangeCounts {
   /** A link with `download` has been clicked since the last tick. */
   download?: boolean
   /**
@@ -751,12 +751,12 @@ export interface Turned extends Done, ChangeCounts {
   next?: number
 }
 
-export interface ArrivalArgument extends WithRefs {
+export interface ArrivalArgument extends RefContext {
   /** The snapshot to take in the same call. */
-  look?: Omit<SnapshotArgument, keyof WithRefs> | null
+  look?: Omit<SnapshotArgument, keyof RefContext> | null
 }
 
-export interface Arrival {
+export interface ArrivalResult {
   title: string
   /** ms since the start of the navigation. Future events are missing. */
   timing: { responseStart?: number; domContentLoaded?: number; load?: number }
@@ -766,7 +766,7 @@ export interface Arrival {
   next?: number
   mutations?: number
   document?: string
-  inner?: InnerCounts
+  inner?: DocumentCounts
 }
 
 /** A function of the interface. */
@@ -783,7 +783,7 @@ export interface Troupe {
   /** Returns the position of a frame's document in this frame. */
   frameMatrix: Call<RefArgument, FrameMatrixResult>
   fill: Call<FillArgument, Promise<FillResult>>
-  insertInto: Call<InsertArgument, InsertResult>
+  insertInto: Call<InsertIntoArgument, InsertIntoResult>
   fileInput: Call<FileInputArgument, FileInputResult>
   /**
    * Returns the fields that do not contain the entered text, for example because the page has
@@ -791,7 +791,7 @@ export interface Troupe {
    */
   entered: Call<EnteredArgument, Promise<EnteredResult>>
   select: Call<SelectArgument, SelectResult>
-  checkedState: Call<CheckedArgument, CheckedResult>
+  checkedState: Call<CheckedStateArgument, CheckedStateResult>
   text: Call<TextArgument, TextResult>
   attribute: Call<AttributeArgument, AttributeResult>
   value: Call<TargetArgument, ValueResult>
@@ -812,19 +812,19 @@ export interface Troupe {
   waitFor: Call<WaitForArgument, Promise<WaitForResult>>
   describe: Call<RefArgument, DescribeResult>
   annotations: Call<AnnotationsArgument, AnnotationsResult>
-  keep: Call<KeepArgument, Promise<Kept>>
-  bringBack: Call<BringBackArgument, Promise<BringBackResult | Hosts>>
+  keep: Call<KeepArgument, Promise<KeepResult>>
+  bringBack: Call<BringBackArgument, Promise<BringBackResult | UncheckedHosts>>
   writeStorage: Call<WriteStorageArgument, Promise<Done>>
-  whereabouts: Call<void, Whereabouts>
+  whereabouts: Call<void, WhereaboutsResult>
   mutations: Call<void, MutationsResult>
   snapshotIfChanged: Call<SnapshotIfChangedArgument, SnapshotIfChangedResult>
   /** Describes the document after a navigation. Includes a snapshot, which saves a call. */
-  arrival: Call<ArrivalArgument, Promise<Arrival>>
+  arrival: Call<ArrivalArgument, Promise<ArrivalResult>>
   /**
    * Resolves after one event loop tick. Includes a snapshot of the changed page, which saves a
    * call.
    */
-  turn: Call<TurnArgument, Promise<Turned>>
+  turn: Call<TurnArgument, Promise<TurnResult>>
   /** Ends the wait of `turn` for button releases, because this document does not receive them. */
   giveUpRelease: Call<object, Done>
 
@@ -832,7 +832,7 @@ export interface Troupe {
   // document.
 
   /** Returns the change counts of this document and those in same-origin frames, by their names. */
-  countsByDocument(): InnerCounts
+  countsByDocument(): DocumentCounts
 
   /** Registers a closed shadow root, which Rust has found over the protocol. */
   adoptShadowRoot(host: Element, root: ShadowRoot): void

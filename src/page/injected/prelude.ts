@@ -3,7 +3,7 @@
  * the rest of the script as a getter, which runs at its first use. The browser caches the compiled
  * script between documents.
  */
-import { pressListener, pressTypes } from './actions/pointer-listener'
+import { pointerEventTypes, pointerListener } from './actions/pointer-listener'
 
-for (const type of pressTypes)
-  window.addEventListener(type, pressListener().listen, { capture: true })
+for (const type of pointerEventTypes)
+  window.addEventListener(type, pointerListener().listen, { capture: true })

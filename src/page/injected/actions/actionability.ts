@@ -8,13 +8,15 @@ import type {
   FrameMatrixResult,
   HitArgument,
   HitResult,
-  Hosts,
   Point,
   RefArgument,
+  UncheckedHosts,
   WaitActionableArgument
 } from '../api'
+import { withCallCache } from '../dom/call-cache'
+import { CallError } from '../dom/call-error'
 import { changeCounts } from '../dom/change-counts'
-import { unknownHosts } from '../dom/closed-shadow-roots'
+import { uncheckedHosts } from '../dom/closed-shadow-roots'
 import {
   attr,
   composedParent,
@@ -23,34 +25,32 @@ import {
   isHtml,
   localName
 } from '../dom/composed-tree'
-import { Failure } from '../dom/failure'
-import { boxOf, bringPointIntoView, coefficients, contentMatrix, sameBox } from '../dom/geometry'
-import { withMemo } from '../dom/memo'
+import { boxOf, bringPointIntoView, coefficients, contentMatrix, isSameBox } from '../dom/geometry'
 import { onChange } from '../dom/mutation-observer'
-import { RefGiver } from '../dom/refs'
+import { RefAllocator } from '../dom/refs'
 import { testIdOf } from '../dom/test-ids'
-import { invisibleBecause, isVisible, notRendered } from '../dom/visibility'
+import { hiddenReason, isVisible, notRendered } from '../dom/visibility'
 import { labelsOf } from '../roles/accessible-name'
 import { isDisabled } from '../roles/aria-states'
 import { tagOf } from '../roles/describe'
 import { roleOf } from '../roles/roles'
 import { matchOf, notFound, requireRef, resolveMany } from '../targets/resolve'
-import { guardPress } from './click-guard'
+import { guardClick } from './click-guard'
 import { editorOf } from './code-editors'
 import { takeFocus } from './focus'
 import {
   actsOn,
   bringIntoView,
   bringPositionIntoView,
-  coverName,
+  describeCover,
   elementAt,
   isAnimated,
   isInViewport,
   pointsOf
 } from './hit-target'
 
-const entering = new Set<Action>(['type', 'fill', 'select', 'upload'])
-const pointing = new Set<Action>(['click', 'hover', 'check', 'drag', 'drop'])
+const inputActions = new Set<Action>(['type', 'fill', 'select', 'upload'])
+const pointerActions = new Set<Action>(['click', 'hover', 'check', 'drag', 'drop'])
 
 /** The suggestion for each reason. */
 const advice: Record<string, string> = {
@@ -68,33 +68,40 @@ const advice: Record<string, string> = {
 
 type Attempt =
   | { ok: true; element: Element; x: number; y: number; box: Box }
-  | { ok: false; retry: boolean; failure: Failure; missing?: boolean; moving?: boolean; box?: Box }
+  | {
+      ok: false
+      retry: boolean
+      failure: CallError
+      missing?: boolean
+      moving?: boolean
+      box?: Box
+    }
 
 /** The attempts of a wait. `scrolls` counts those that had to scroll. */
-class Attempts {
+class ActionabilityChecks {
   private readonly argument: ActionableArgument
   private readonly code: ErrorCode
   private scrolls = 0
 
   constructor(argument: ActionableArgument) {
     this.argument = argument
-    this.code = entering.has(argument.action) ? 'ELEMENT_NOT_EDITABLE' : 'ELEMENT_NOT_CLICKABLE'
+    this.code = inputActions.has(argument.action) ? 'ELEMENT_NOT_EDITABLE' : 'ELEMENT_NOT_CLICKABLE'
   }
 
-  try(refs: RefGiver, lastBox: Box | undefined): Attempt {
-    return withMemo(() => this.attempt(refs, lastBox))
+  try(refs: RefAllocator, lastBox: Box | undefined): Attempt {
+    return withCallCache(() => this.attempt(refs, lastBox))
   }
 
-  private attempt(refs: RefGiver, lastBox: Box | undefined): Attempt {
+  private attempt(refs: RefAllocator, lastBox: Box | undefined): Attempt {
     const { target, action, force } = this.argument
     let element: Element
     try {
-      element = this.subject(
+      element = this.elementToUse(
         resolveMany(target, refs, this.argument.strict ?? true, true).element,
         action
       )
     } catch (error) {
-      if (!(error instanceof Failure)) throw error
+      if (!(error instanceof CallError)) throw error
       return {
         ok: false,
         retry:
@@ -116,7 +123,7 @@ class Attempts {
         retry,
         box: more.box,
         moving: reason === 'moving',
-        failure: new Failure(
+        failure: new CallError(
           this.code,
           `${description} ${why}`,
           { reason, ref, ...more.details },
@@ -131,7 +138,7 @@ class Attempts {
         ? { ok: true, element, ...point, box: boxOf(element) }
         : refuse('hidden', 'has no box in the viewport', false)
     }
-    const invisible = action === 'upload' ? null : invisibleBecause(element)
+    const invisible = action === 'upload' ? null : hiddenReason(element)
     if (invisible !== null) {
       const by = hiddenBy(element, invisible)
       return refuse(
@@ -165,9 +172,9 @@ class Attempts {
         `is ${Math.round(box.width)}×${Math.round(box.height)} px: the position ${position.x}, ${position.y} is outside of it`
       )
     }
-    if (lastBox ? !sameBox(lastBox, box) || isAnimated(element, true) : isAnimated(element))
+    if (lastBox ? !isSameBox(lastBox, box) || isAnimated(element, true) : isAnimated(element))
       return refuse('moving', 'is moving', true, { box })
-    if (!pointing.has(action)) {
+    if (!pointerActions.has(action)) {
       this.bringIntoViewIfOut(element)
       const point = this.points(element)[0] ?? {
         x: box.x + box.width / 2,
@@ -186,8 +193,9 @@ class Attempts {
         'ELEMENT_NOT_INTERACTIVE',
         'is outside of the viewport and cannot be scrolled into it'
       )
-    const deaf = ignoresPointer(element)
-    if (deaf !== null) return refuse('ELEMENT_NOT_INTERACTIVE', `takes no pointer events: ${deaf}`)
+    const ignored = ignoresPointer(element)
+    if (ignored !== null)
+      return refuse('ELEMENT_NOT_INTERACTIVE', `takes no pointer events: ${ignored}`)
     const suggestion =
       action === 'click' || action === 'check'
         ? `${advice.covered} ${withoutPointer(element)}`.trimEnd()
@@ -223,21 +231,21 @@ class Attempts {
     for (const point of this.points(element)) {
       const hit = elementAt(point)
       if (hit && actsOn(hit, element)) return point
-      if (hit) by ??= coverName(hit, element)
+      if (hit) by ??= describeCover(hit, element)
     }
     return { by }
   }
 
   /** Returns the element to act on: the label of a hidden checkbox, the control of a label. */
-  private subject(element: Element, action: Action): Element {
+  private elementToUse(element: Element, action: Action): Element {
     const tag = localName(element)
     // The pointer acts on a code editor, not on its invisible field.
-    if (pointing.has(action)) return editorOf(element) ?? this.control(element, action, tag)
+    if (pointerActions.has(action)) return editorOf(element) ?? this.control(element, action, tag)
     return this.control(element, action, tag)
   }
 
   private control(element: Element, action: Action, tag: string): Element {
-    if (tag === 'label' && (entering.has(action) || action === 'check' || action === 'focus')) {
+    if (tag === 'label' && (inputActions.has(action) || action === 'check' || action === 'focus')) {
       const { control } = element as HTMLLabelElement
       if (control && (action !== 'check' || isVisible(control))) return control
     }
@@ -306,7 +314,7 @@ interface EditProblem {
   suggestion?: string
 }
 
-const notTyped = /^(button|checkbox|color|file|hidden|image|radio|range|reset|submit)$/
+const nonTextTypes = /^(button|checkbox|color|file|hidden|image|radio|range|reset|submit)$/
 
 /** Returns why an element accepts no text, null if it accepts text. */
 export function editProblem(element: Element, action: Action): EditProblem | null {
@@ -315,7 +323,7 @@ export function editProblem(element: Element, action: Action): EditProblem | nul
     const field = element as HTMLInputElement
     if (
       tag === 'input' &&
-      notTyped.test(field.type) &&
+      nonTextTypes.test(field.type) &&
       !(action === 'fill' && /^(color|range)$/.test(field.type))
     ) {
       const use =
@@ -364,7 +372,7 @@ export function editProblem(element: Element, action: Action): EditProblem | nul
   }
 }
 
-function success(attempt: Attempt & { ok: true }, refs: RefGiver): ActionableResult {
+function success(attempt: Attempt & { ok: true }, refs: RefAllocator): ActionableResult {
   const { element, x, y, box } = attempt
   const type = element instanceof HTMLInputElement ? element.type : ''
   const match = matchOf(element, refs)
@@ -384,16 +392,16 @@ function success(attempt: Attempt & { ok: true }, refs: RefGiver): ActionableRes
 }
 
 /** Minimum ms between two checks of a moving element. */
-const shortestStep = 8
+const minCheckInterval = 8
 
 /**
  * Maximum ms between two checks. Some changes create no event: a rule set through CSSOM, a media
  * query.
  */
-const heartbeat = 100
+const maxCheckInterval = 100
 
 /**
- * Resolves at the next change, frame (for moving elements) or heartbeat, or at the time `until`.
+ * Resolves at the next change, frame (for moving elements) or check interval, or at the time `until`.
  */
 export function nextChange(moving: boolean, until: number): Promise<void> {
   return new Promise((resolve) => {
@@ -407,7 +415,7 @@ export function nextChange(moving: boolean, until: number): Promise<void> {
     }
     const timer = setTimeout(
       wake,
-      Math.max(0, Math.min(moving ? 50 : heartbeat, until - performance.now()))
+      Math.max(0, Math.min(moving ? 50 : maxCheckInterval, until - performance.now()))
     )
     if (moving) frame = requestAnimationFrame(wake)
     else stop = onChange(wake)
@@ -416,23 +424,24 @@ export function nextChange(moving: boolean, until: number): Promise<void> {
 
 export async function waitActionable(
   argument: WaitActionableArgument
-): Promise<ActionableResult | Hosts> {
-  const refs = new RefGiver(argument.refs)
+): Promise<ActionableResult | UncheckedHosts> {
+  const refs = new RefAllocator(argument.refs)
   const until = performance.now() + argument.timeout - (argument.waited ?? 0)
   let retried = false
-  const attempts = new Attempts(argument)
+  const attempts = new ActionabilityChecks(argument)
   let lastBox: Box | undefined
   let boxTime = 0
   for (;;) {
-    const hosts = unknownHosts(argument)
+    const hosts = uncheckedHosts(argument)
     if (hosts) return hosts
     // Two checks at the same time of the animation timeline cannot detect movement.
     const early =
-      lastBox !== undefined && Number(document.timeline?.currentTime ?? 0) - boxTime < shortestStep
+      lastBox !== undefined &&
+      Number(document.timeline?.currentTime ?? 0) - boxTime < minCheckInterval
     const attempt = attempts.try(refs, early ? undefined : lastBox)
     if (attempt.ok) {
       const found = success(attempt, refs)
-      if (argument.guard) guardPress(attempt.element)
+      if (argument.guard) guardClick(attempt.element)
       if (found.mutations === argument.known) found.press = { x: found.x, y: found.y }
       if (argument.inside) found.matrix = coefficients(contentMatrix(attempt.element))
       if (retried) found.retried = true
@@ -444,13 +453,13 @@ export async function waitActionable(
     if (!attempt.retry) throw attempt.failure
     const time = Number(document.timeline?.currentTime ?? 0)
     if (!attempt.moving) lastBox = undefined
-    else if (!lastBox || time - boxTime >= shortestStep) {
+    else if (!lastBox || time - boxTime >= minCheckInterval) {
       lastBox = attempt.box
       boxTime = time
     }
     if (performance.now() >= until) {
       const failure = attempt.missing ? notFound(argument.target, refs) : attempt.failure
-      throw new Failure(
+      throw new CallError(
         failure.code,
         `${failure.message} (waited ${argument.timeout} ms)`,
         { ...failure.details, timeout: argument.timeout },
@@ -466,7 +475,7 @@ export function hit(argument: HitArgument): HitResult {
   const element = requireRef(argument.ref)
   const found = elementAt(argument)
   if (found && actsOn(found, element)) return { ok: true }
-  return found ? { ok: false, covered: coverName(found, element) } : { ok: false }
+  return found ? { ok: false, covered: describeCover(found, element) } : { ok: false }
 }
 
 export function frameMatrix(argument: RefArgument): FrameMatrixResult {

@@ -3,9 +3,9 @@
  * replace it. The click is then canceled before that element receives it, and reported.
  */
 import type { Done } from '../api'
-import { stillListening } from '../dom/window-listeners'
-import { actsOn, coverName, elementAt } from './hit-target'
-import { presses, pressListener } from './pointer-listener'
+import { restoreWindowListeners } from '../dom/window-listeners'
+import { actsOn, describeCover, elementAt } from './hit-target'
+import { pointerListener, pressEventTypes } from './pointer-listener'
 
 interface Guard {
   target: Element
@@ -19,53 +19,53 @@ interface Guard {
 
 let guard: Guard | null = null
 /** The caller that waits for a number of button releases. */
-let awaiting: { releases: number; go: () => void } | null = null
+let releaseWaiter: { releases: number; go: () => void } | null = null
 
 /** Maximum ms between the check and the click. */
-const longest = 5000
+const maxDelay = 5000
 
 /** Guards the next click, which is intended for `target`. */
-export function guardPress(target: Element): void {
-  stillListening()
-  pressListener().heard = heard
-  guard = { target, until: performance.now() + longest, covered: undefined, releases: 0 }
+export function guardClick(target: Element): void {
+  restoreWindowListeners()
+  pointerListener().handler = handlePointerEvent
+  guard = { target, until: performance.now() + maxDelay, covered: undefined, releases: 0 }
 }
 
 /** Returns the element that was hit instead of the target, and ends the guard. */
-export function guardedFrom(): string | undefined {
+export function endGuard(): string | undefined {
   const covered = guard?.covered ?? undefined
   guard = null
   return covered
 }
 
 /** Resolves after this number of button releases since the check, or when the wait is given up. */
-export function released(releases: number): Promise<void> {
+export function awaitReleases(releases: number): Promise<void> {
   giveUpRelease()
   if (guard === null || guard.releases >= releases) return Promise.resolve()
   return new Promise((go) => {
-    awaiting = { releases, go }
+    releaseWaiter = { releases, go }
   })
 }
 
 /** Ends the wait for button releases, because this document does not receive them. */
 export function giveUpRelease(): Done {
-  awaiting?.go()
-  awaiting = null
+  releaseWaiter?.go()
+  releaseWaiter = null
   return { done: true }
 }
 
-function heard(event: Event): void {
+function handlePointerEvent(event: Event): void {
   if (guard === null || !event.isTrusted) return
   // `pointerup` occurs even if the page prevents mouse events.
-  if (event.type === 'pointerup' && ++guard.releases >= (awaiting?.releases ?? Infinity))
+  if (event.type === 'pointerup' && ++guard.releases >= (releaseWaiter?.releases ?? Infinity))
     giveUpRelease()
   if (guard.covered === undefined) {
-    if (!presses.includes(event.type)) return
+    if (!pressEventTypes.includes(event.type)) return
     if (performance.now() > guard.until) {
       guard = null
       return
     }
-    guard.covered = pressedInstead(event as MouseEvent, guard.target)
+    guard.covered = elementHitInstead(event as MouseEvent, guard.target)
   }
   // A click that has hit the target continues, even if the target is then covered.
   if (guard.covered === null) return
@@ -73,10 +73,10 @@ function heard(event: Event): void {
   event.stopImmediatePropagation()
 }
 
-function pressedInstead(event: MouseEvent, target: Element): string | null {
+function elementHitInstead(event: MouseEvent, target: Element): string | null {
   const [pressed] = event.composedPath()
   if (pressed instanceof Element && actsOn(pressed, target)) return null
   // The composed path does not contain elements in closed shadow roots.
   const hit = elementAt({ x: event.clientX, y: event.clientY })
-  return hit === null || actsOn(hit, target) ? null : coverName(hit, target)
+  return hit === null || actsOn(hit, target) ? null : describeCover(hit, target)
 }

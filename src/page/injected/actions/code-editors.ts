@@ -30,7 +30,7 @@ export function editorOf(field: Element): HTMLElement | null {
 }
 
 /** Returns the rendered lines of an editor, from the top. */
-export function drawnText(editor: HTMLElement): string {
+export function renderedText(editor: HTMLElement): string {
   const { lines } = editors.find(({ root }) => editor.matches(root)) as { lines: string }
   const top = (line: Element): number => line.getBoundingClientRect().top
   const drawn = Array.from(queryAll(editor, lines)).sort((one, other) => top(one) - top(other))

@@ -1,18 +1,19 @@
 /** Fills form fields: text, options, checkboxes. */
 import type {
-  CheckedArgument,
-  CheckedResult,
+  CheckedStateArgument,
+  CheckedStateResult,
   EnteredArgument,
   EnteredResult,
   FileInputArgument,
   FileInputResult,
   FillArgument,
   FillResult,
-  InsertArgument,
-  InsertResult,
+  InsertIntoArgument,
+  InsertIntoResult,
   SelectArgument,
   SelectResult
 } from '../api'
+import { CallError } from '../dom/call-error'
 import {
   attr,
   elementClosest,
@@ -22,14 +23,13 @@ import {
   textContent
 } from '../dom/composed-tree'
 import { nextTask } from '../dom/event-loop'
-import { Failure } from '../dom/failure'
-import { elementByRef, RefGiver } from '../dom/refs'
+import { elementByRef, RefAllocator } from '../dom/refs'
 import { checkedOf } from '../roles/aria-states'
 import { roleOf } from '../roles/roles'
 import { matchOf, requireRef } from '../targets/resolve'
 import { editProblem } from './actionability'
-import { guardPress } from './click-guard'
-import { drawnText, editorOf, paste } from './code-editors'
+import { guardClick } from './click-guard'
+import { editorOf, paste, renderedText } from './code-editors'
 import { placeCaret } from './focus'
 
 function controlOf(element: Element): Element {
@@ -38,7 +38,7 @@ function controlOf(element: Element): Element {
     : element
 }
 
-const describe = (element: Element, refs = new RefGiver({ prefix: 'e', next: 1 })): string =>
+const describe = (element: Element, refs = new RefAllocator({ prefix: 'e', next: 1 })): string =>
   matchOf(element, refs).description
 
 function refuse(
@@ -47,8 +47,8 @@ function refuse(
   why: string,
   details: object = {},
   suggestion?: string
-): Failure {
-  return new Failure(
+): CallError {
+  return new CallError(
     'ELEMENT_NOT_EDITABLE',
     `${describe(element)} ${why}`,
     { reason, ...details },
@@ -56,7 +56,7 @@ function refuse(
   )
 }
 
-function tell(element: Element, value: string | null): void {
+function dispatchInputEvents(element: Element, value: string | null): void {
   element.dispatchEvent(
     new InputEvent('input', {
       bubbles: true,
@@ -69,7 +69,7 @@ function tell(element: Element, value: string | null): void {
 }
 
 /** Pastes a text into the code editor whose key events go to `ref`. */
-export function insertInto({ ref, text }: InsertArgument): InsertResult {
+export function insertInto({ ref, text }: InsertIntoArgument): InsertIntoResult {
   return { taken: paste(requireRef(ref), text) }
 }
 
@@ -97,7 +97,7 @@ export async function fill(argument: FillArgument): Promise<FillResult> {
   }
   if (!entered) {
     host.textContent = argument.value
-    tell(host, argument.value)
+    dispatchInputEvents(host, argument.value)
   }
   return { password: false, value: normalize(host.innerText) }
 }
@@ -112,7 +112,7 @@ function fillField(field: HTMLInputElement | HTMLTextAreaElement, wanted: string
       : wanted
   field.focus({ preventScroll: true })
   field.value = type === 'color' ? value.toLowerCase() : value
-  if (strictTypes.test(type) && field.value !== value && !sameNumber(type, field.value, value)) {
+  if (strictTypes.test(type) && field.value !== value && !isSameNumber(type, field.value, value)) {
     field.value = old
     throw refuse(
       field,
@@ -122,7 +122,7 @@ function fillField(field: HTMLInputElement | HTMLTextAreaElement, wanted: string
     )
   }
   placeCaret(field, false)
-  tell(field, field.value)
+  dispatchInputEvents(field, field.value)
   return { password: type === 'password', value: type === 'password' ? '' : field.value }
 }
 
@@ -138,7 +138,7 @@ const examples: Record<string, string> = {
   week: '2026-W47'
 }
 
-const sameNumber = (type: string, left: string, right: string): boolean =>
+const isSameNumber = (type: string, left: string, right: string): boolean =>
   type === 'color'
     ? left === right.toLowerCase()
     : type === 'datetime-local' || type === 'time'
@@ -156,7 +156,8 @@ function hasText(field: HTMLElement, value: string, text: string, typed: boolean
       /[\t\n]/.test(lines) || value.includes(lines) || normalize(value).includes(normalize(lines))
     )
   const type = field instanceof HTMLInputElement ? field.type : ''
-  if (strictTypes.test(type)) return value === lines.trim() || sameNumber(type, value, lines.trim())
+  if (strictTypes.test(type))
+    return value === lines.trim() || isSameNumber(type, value, lines.trim())
   return (
     value === lines ||
     (isHtml(field) && field.isContentEditable && normalize(value) === normalize(lines))
@@ -164,7 +165,7 @@ function hasText(field: HTMLElement, value: string, text: string, typed: boolean
 }
 
 /** Returns whether the rendered lines of an editor can belong to the entered text. */
-function mayHaveText(drawn: string, text: string, typed: boolean): boolean {
+function canContain(drawn: string, text: string, typed: boolean): boolean {
   const lines = text.replace(/\r\n?/g, '\n')
   return (
     drawn === lines ||
@@ -185,7 +186,7 @@ export async function entered({ refs: counter, fields }: EnteredArgument): Promi
   const elements = fields.map(({ ref }) => elementByRef(ref))
   // Editors render in the next frame.
   if (elements.some((element) => element && editorOf(element))) await nextFrame()
-  const refs = new RefGiver(counter)
+  const refs = new RefAllocator(counter)
   const different: EnteredResult['different'] = []
   for (const { index, ref, text, typed } of fields) {
     // A removed element has no value.
@@ -195,8 +196,8 @@ export async function entered({ refs: counter, fields }: EnteredArgument): Promi
     const editor = editorOf(field)
     const isInput = field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement
     if (!isInput && !editor && !field.isContentEditable) continue
-    const value = editor ? drawnText(editor) : isInput ? field.value : field.innerText
-    if (editor ? mayHaveText(value, text, typed) : hasText(field, value, text, typed)) continue
+    const value = editor ? renderedText(editor) : isInput ? field.value : field.innerText
+    if (editor ? canContain(value, text, typed) : hasText(field, value, text, typed)) continue
     different.push({
       index,
       description: describe(field, refs),
@@ -223,7 +224,7 @@ export function select(argument: SelectArgument): SelectResult {
     )
   }
   if (argument.values.length > 1 && !element.multiple)
-    throw new Failure(
+    throw new CallError(
       'INVALID_PARAMETERS',
       `${describe(element)} takes one value, but ${argument.values.length} were given`,
       { values: argument.values }
@@ -275,7 +276,7 @@ function findOption(
     const some = options
       .slice(0, 20)
       .map((each) => ({ value: each.value, label: normalize(each.label) }))
-    throw new Failure(
+    throw new CallError(
       'ELEMENT_NOT_FOUND',
       `${describe(element)} has no option \`${wanted}\`: it has ${some.map((each) => each.label || each.value).join(', ')}${options.length > some.length ? ', …' : ''}`,
       { reason: 'option', options: some, count: options.length }
@@ -297,20 +298,20 @@ export function fileInput(argument: FileInputArgument): FileInputResult {
   return { multiple: input.multiple }
 }
 
-export function checkedState(argument: CheckedArgument): CheckedResult {
+export function checkedState(argument: CheckedStateArgument): CheckedStateResult {
   const pressable = requireRef(argument.ref)
   const element = controlOf(pressable)
   const role = roleOf(element)
   const pressed = role === 'button' ? attr(element, 'aria-pressed') : null
   const checked = pressed !== null ? pressed === 'true' : checkedOf(element, role)
   if (checked === null)
-    throw new Failure(
+    throw new CallError(
       'ELEMENT_NOT_CLICKABLE',
       `${describe(element)} can be neither checked nor unchecked: its role is ${role}`,
       { reason: 'ELEMENT_NOT_INTERACTIVE' },
       'Use click for it.'
     )
-  if (argument.wanted === !checked) guardPress(pressable)
+  if (argument.wanted === !checked) guardClick(pressable)
   return {
     checked,
     radio: role === 'radio' || role === 'menuitemradio',

@@ -84,7 +84,7 @@ export function actsOn(hit: Element, target: Element): boolean {
 }
 
 /** Roles of controls that pages render with their own elements above or around them. */
-const drawnRoles = new Set([
+const renderedByPage = new Set([
   'checkbox',
   'radio',
   'switch',
@@ -105,7 +105,7 @@ const highestWidget = 3
  * checkbox or the track of a slider. A click on any part of it acts on the control.
  */
 function widgetOf(control: Element): Element | null {
-  if (!drawnRoles.has(roleOf(control))) return null
+  if (!renderedByPage.has(roleOf(control))) return null
   const height = Math.max(tallestWidget, boxOf(control).height * 1.5)
   let widget: Element | null = null
   let around = composedParent(control)
@@ -127,7 +127,7 @@ const isThumb = (other: Element, control: Element): boolean =>
   roleOf(control) === 'slider' && roleOf(other) === 'slider'
 
 /** Describes the hit element and the outermost element around it that covers the target. */
-export function coverName(hit: Element, target: Element): string {
+export function describeCover(hit: Element, target: Element): string {
   let cover = hit
   for (
     let parent = composedParent(cover);

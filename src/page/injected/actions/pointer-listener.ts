@@ -1,8 +1,8 @@
 /** Receives pointer events before the page does, for `click-guard.ts`. */
 
-export const presses = ['pointerdown', 'mousedown']
-export const pressTypes = [
-  ...presses,
+export const pressEventTypes = ['pointerdown', 'mousedown']
+export const pointerEventTypes = [
+  ...pressEventTypes,
   'pointerup',
   'mouseup',
   'click',
@@ -12,17 +12,17 @@ export const pressTypes = [
 ]
 
 interface Listener {
-  heard: ((event: Event) => void) | null
+  handler: ((event: Event) => void) | null
   listen: (event: Event) => void
 }
 
 const world = globalThis as { __troupePresses?: Listener }
 
 /** Returns the listener, which all scripts of this world share. */
-export function pressListener(): Listener {
+export function pointerListener(): Listener {
   const listener: Listener = (world.__troupePresses ??= {
-    heard: null,
-    listen: (event) => listener.heard?.(event)
+    handler: null,
+    listen: (event) => listener.handler?.(event)
   })
   return listener
 }

@@ -11,14 +11,14 @@ import type {
   WheeledResult
 } from '../api'
 import { bodyOf, composedParent, documentElement, localName } from '../dom/composed-tree'
-import { givenRef, RefGiver } from '../dom/refs'
+import { existingRef, RefAllocator } from '../dom/refs'
 import { testIdOf } from '../dom/test-ids'
 import { describeElement } from '../roles/describe'
 import { resolveOne } from '../targets/resolve'
 import { bringIntoView, bringPositionIntoView, elementAt, pointsOf } from './hit-target'
 
 /** Maximum ms until the page has handled the wheel event. */
-const patience = 300
+const maxHandlingTime = 300
 
 /** Observes the effects of wheel events, null while none are expected. */
 let watch: { scrolled: boolean; event: Event | null; stop: () => void; change: () => void } | null =
@@ -27,7 +27,7 @@ let watch: { scrolled: boolean; event: Event | null; stop: () => void; change: (
 const pageElement = (): Element | null => document.scrollingElement ?? documentElement() ?? bodyOf()
 
 export function scroll(argument: ScrollArgument): ScrollResult {
-  const refs = new RefGiver(argument.refs)
+  const refs = new RefAllocator(argument.refs)
   const { target, x, y, position } = argument
   const element = target === undefined ? null : resolveOne(target, refs, true)
   const by = { left: x ?? 0, top: y ?? 0 }
@@ -50,13 +50,14 @@ export function scroll(argument: ScrollArgument): ScrollResult {
     description: nameOf(scrolled, refs),
     next: 0
   }
-  if (element !== null) Object.assign(result, { ref: givenRef(element), testId: testIdOf(element) })
+  if (element !== null)
+    Object.assign(result, { ref: existingRef(element), testId: testIdOf(element) })
   if (!moved) Object.assign(result, prepareWheel(wheelPoint(element, position), refs))
   return { ...result, next: refs.next }
 }
 
 /** Returns the point for the wheel events, or the frame element at that point. */
-function prepareWheel(point: Point, refs: RefGiver): Pick<ScrollResult, 'point' | 'frame'> {
+function prepareWheel(point: Point, refs: RefAllocator): Pick<ScrollResult, 'point' | 'frame'> {
   const hit = elementAt(point)
   if (hit !== null && /^i?frame$/.test(localName(hit))) return { frame: refs.of(hit) }
   watchWheel()
@@ -113,7 +114,7 @@ function extentOf(element: Element | null): Pick<ScrollResult, 'x' | 'y' | 'maxX
   }
 }
 
-const nameOf = (element: Element | null, refs: RefGiver): string =>
+const nameOf = (element: Element | null, refs: RefAllocator): string =>
   element === null || element === pageElement() ? 'the page' : describeElement(element, refs)
 
 function watchWheel(): void {
@@ -141,7 +142,7 @@ export async function wheeled(): Promise<WheeledResult> {
   const hasMoved = (): boolean => watched.scrolled || watched.event?.defaultPrevented === true
   // The page's own listeners run later. Only then is it known whether they have handled the event.
   await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, patience)
+    const timer = setTimeout(resolve, maxHandlingTime)
     const check = (): void => {
       if (!hasMoved()) return
       clearTimeout(timer)
@@ -156,7 +157,7 @@ export async function wheeled(): Promise<WheeledResult> {
 }
 
 export function pointed(argument: PointedArgument): PointedResult {
-  const refs = new RefGiver(argument.refs)
+  const refs = new RefAllocator(argument.refs)
   const element = elementAt(argument)
   const result: PointedResult = { width: window.innerWidth, height: window.innerHeight, next: 0 }
   if (element !== null)

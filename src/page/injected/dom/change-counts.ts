@@ -2,22 +2,22 @@
  * Counts the changes of a document, to find out cheaply whether it has changed since the last
  * snapshot.
  */
-import type { ChangeCounts, InnerCounts, MutationsResult } from '../api'
+import type { ChangeCounts, DocumentCounts, MutationsResult } from '../api'
+import { callCache } from './call-cache'
 import { mayHaveNewRoots } from './closed-shadow-roots'
 import { activeElement, byTag } from './composed-tree'
-import { memo } from './memo'
-import { catchUp, count, countUnobserved } from './mutation-observer'
+import { count, countUnobservedChange, processPendingRecords } from './mutation-observer'
 import { styleSignature } from './styles'
-import { stillListening } from './window-listeners'
+import { restoreWindowListeners } from './window-listeners'
 
 let signature = 0
-let atSnapshot = -1
+let countAtSnapshot = -1
 
 /**
  * Hashes state that scripts can set without an event or mutation: values, selections, style rules,
  * the focus.
  */
-function quietState(): number {
+function hashUnobservedState(): number {
   let hash = styleSignature()
   const mix = (text: string | number): void => {
     const value = typeof text === 'string' ? text : String(text)
@@ -42,8 +42,8 @@ function quietState(): number {
 
 /** Returns the change count. All changes without a mutation record count as one. */
 export function mutations(): MutationsResult {
-  if (memo()?.counted !== true) countUp()
-  return { count, mutations: count, changed: count !== atSnapshot }
+  if (callCache()?.changesCounted !== true) countUnobservedChanges()
+  return { count, mutations: count, changed: count !== countAtSnapshot }
 }
 
 /** Identifies this document among those of the page. */
@@ -52,17 +52,17 @@ export const documentName = Array.from(crypto.getRandomValues(new Uint32Array(2)
 ).join('')
 
 /** The maximum number of frames that are read here. Rust reads the others one by one. */
-const mostFrames = 200
+const maxFrames = 200
 
 /** Returns the counts of the documents in same-origin frames. */
-function innerCounts(): InnerCounts {
-  const counts: InnerCounts = {}
-  for (let i = 0; i < window.length && i < mostFrames; i++) {
+function innerCounts(): DocumentCounts {
+  const counts: DocumentCounts = {}
+  for (let i = 0; i < window.length && i < maxFrames; i++) {
     try {
       Object.assign(
         counts,
         (
-          window[i] as Window & { __troupe?: { countsByDocument(): InnerCounts } }
+          window[i] as Window & { __troupe?: { countsByDocument(): DocumentCounts } }
         ).__troupe?.countsByDocument()
       )
     } catch {
@@ -72,7 +72,7 @@ function innerCounts(): InnerCounts {
   return counts
 }
 
-export const countsByDocument = (): InnerCounts => ({
+export const countsByDocument = (): DocumentCounts => ({
   [documentName]: mutations().count,
   ...innerCounts()
 })
@@ -88,20 +88,20 @@ export function changeCounts(): ChangeCounts {
   return Object.keys(inner).length > 0 ? { ...counted, inner } : counted
 }
 
-function countUp(): void {
-  catchUp()
-  const now = quietState()
+function countUnobservedChanges(): void {
+  processPendingRecords()
+  const now = hashUnobservedState()
   if (now !== signature || mayHaveNewRoots()) {
     signature = now
-    countUnobserved()
+    countUnobservedChange()
   }
-  const kept = memo()
-  if (kept) kept.counted = true
+  const cache = callCache()
+  if (cache) cache.changesCounted = true
 }
 
 /** Records the change count of a new snapshot, to which `mutations` compares later counts. */
-export function noteSnapshot(): number {
-  stillListening()
-  atSnapshot = mutations().count
-  return atSnapshot
+export function recordSnapshot(): number {
+  restoreWindowListeners()
+  countAtSnapshot = mutations().count
+  return countAtSnapshot
 }

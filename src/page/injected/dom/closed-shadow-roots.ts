@@ -5,8 +5,9 @@
  * Possible hosts are custom elements, and visible built-in elements with a size but without
  * contents. A built-in element with contents and a closed root counts as one without a root.
  */
-import type { Hosts } from '../api'
+import type { UncheckedHosts } from '../api'
 import {
+  builtInHosts,
   elementMatches,
   firstChild,
   isConnected,
@@ -15,38 +16,37 @@ import {
   localName,
   nextSibling,
   nodeType,
-  plainHosts,
   queryAll,
   type Root,
   shadowRootOf
 } from './composed-tree'
-import { takeGrown, watchRoot } from './mutation-observer'
+import { observeRoot, takeChangedNodes } from './mutation-observer'
 
 /**
  * How often an element without a root is checked again after its size has changed or it was
  * upgraded.
  */
-const mostLooks = 3
+const maxChecks = 3
 
-interface Look {
+interface HostCheck {
   times: number
   size: number
   defined: boolean
 }
 
-const looks = new WeakMap<Element, Look>()
-let possible = new Set<Element>()
+const hostChecks = new WeakMap<Element, HostCheck>()
+let possibleHosts = new Set<Element>()
 
 /** Adds an element to the possible hosts if it may have a closed root. */
 function consider(element: Element): void {
   const tag = localName(element)
   const custom = tag.includes('-')
-  if (!custom && !plainHosts.has(tag)) return
+  if (!custom && !builtInHosts.has(tag)) return
   const shadow = shadowRootOf(element)
   if (shadow) {
-    watchRoot(shadow)
+    observeRoot(shadow)
     considerIn(shadow)
-  } else if (custom || isBlank(element)) possible.add(element)
+  } else if (custom || isBlank(element)) possibleHosts.add(element)
 }
 
 function considerIn(root: Root | Element): void {
@@ -69,48 +69,48 @@ const sizeOf = (element: Element): number => {
   return offsetWidth > 0 && offsetHeight > 0 ? offsetWidth * 100_000 + offsetHeight : 0
 }
 
-function isUnknown(element: Element): boolean {
+function isUnchecked(element: Element): boolean {
   if (shadowRootOf(element)) return false
   const custom = localName(element).includes('-')
-  const look = looks.get(element)
-  if (look === undefined) return custom || sizeOf(element) > 0
-  if (look.times >= mostLooks) return false
+  const check = hostChecks.get(element)
+  if (check === undefined) return custom || sizeOf(element) > 0
+  if (check.times >= maxChecks) return false
   return (
-    sizeOf(element) !== look.size ||
-    (custom && !look.defined && elementMatches(element, ':defined'))
+    sizeOf(element) !== check.size ||
+    (custom && !check.defined && elementMatches(element, ':defined'))
   )
 }
 
 /** Updates the possible hosts from the changed nodes. */
 function refresh(): void {
-  const grown = takeGrown()
-  if (grown === null) {
-    possible = new Set()
+  const changedNodes = takeChangedNodes()
+  if (changedNodes === null) {
+    possibleHosts = new Set()
     considerIn(document)
     return
   }
-  for (const [node, whole] of grown) {
+  for (const [node, whole] of changedNodes) {
     if (isElement(node)) consider(node)
     if (whole && (isElement(node) || isShadowRoot(node))) considerIn(node)
   }
-  if (grown.size > 0)
-    for (const element of possible) if (!isConnected(element)) possible.delete(element)
+  if (changedNodes.size > 0)
+    for (const element of possibleHosts) if (!isConnected(element)) possibleHosts.delete(element)
 }
 
 /** Returns whether a possible host has not been checked over the protocol in its current state. */
-function hasUnknownHosts(): boolean {
+function hasUncheckedHosts(): boolean {
   refresh()
-  for (const element of possible) if (isUnknown(element)) return true
+  for (const element of possibleHosts) if (isUnchecked(element)) return true
   return false
 }
 
 /** Returns those hosts, and marks them as checked. */
 export function closedCandidates(): Element[] {
   refresh()
-  const unknown = [...possible].filter(isUnknown)
+  const unknown = [...possibleHosts].filter(isUnchecked)
   for (const element of unknown)
-    looks.set(element, {
-      times: (looks.get(element)?.times ?? 0) + 1,
+    hostChecks.set(element, {
+      times: (hostChecks.get(element)?.times ?? 0) + 1,
       size: sizeOf(element),
       defined: elementMatches(element, ':defined')
     })
@@ -118,22 +118,22 @@ export function closedCandidates(): Element[] {
 }
 
 /** Whether the caller can pass in roots. */
-let looked = false
+let canPassRoots = false
 
 /** Returns the answer for a caller that has to check hosts first, null if it need not. */
-export function unknownHosts(argument: { hosts?: boolean }): Hosts | null {
+export function uncheckedHosts(argument: { hosts?: boolean }): UncheckedHosts | null {
   if (!argument.hosts) return null
-  looked = true
-  return hasUnknownHosts() ? { hosts: true } : null
+  canPassRoots = true
+  return hasUncheckedHosts() ? { hosts: true } : null
 }
 
 /** Returns whether a root may have been attached, which creates no mutation record. */
-export const mayHaveNewRoots = (): boolean => looked && hasUnknownHosts()
+export const mayHaveNewRoots = (): boolean => canPassRoots && hasUncheckedHosts()
 
 /** Wraps a call: it runs only if all possible hosts have been checked. */
-export const known =
+export const afterHostCheck =
   <Argument extends object, Result>(
     run: (argument: Argument) => Result
-  ): ((argument: Argument) => Result | Hosts) =>
+  ): ((argument: Argument) => Result | UncheckedHosts) =>
   (argument) =>
-    unknownHosts(argument) ?? run(argument)
+    uncheckedHosts(argument) ?? run(argument)

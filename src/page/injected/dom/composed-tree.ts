@@ -155,7 +155,7 @@ export const byTag = (tag: string): HTMLCollectionOf<Element> =>
   Document.prototype.getElementsByTagName.call(document, tag)
 
 /** Tags of built-in elements that can have a shadow root. */
-export const plainHosts = new Set([
+export const builtInHosts = new Set([
   'article',
   'aside',
   'blockquote',
@@ -296,14 +296,14 @@ export function focusedPassword(): string | true | null {
     : null
 }
 
-const untidy = /[\t\n\f\r\u00a0\u00ad\u200b\ue000-\uf8ff\ufeff]| {2}|^ | $/
+const irregularSpace = /[\t\n\f\r\u00a0\u00ad\u200b\ue000-\uf8ff\ufeff]| {2}|^ | $/
 
 /**
  * Collapses white space and trims it. Removes soft hyphens, zero-width spaces and the private-use
  * characters of icon fonts.
  */
 export function normalize(text: string): string {
-  if (!untidy.test(text)) return text
+  if (!irregularSpace.test(text)) return text
   return text
     .replace(/[\u00ad\u200b\ue000-\uf8ff\ufeff]/g, '')
     .replace(/\s+/g, ' ')

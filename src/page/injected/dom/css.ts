@@ -2,6 +2,7 @@
  * CSS selectors that pierce open shadow roots, with pseudo-classes that agents know from other
  * tools: `:has-text("…")`, `:text("…")`, `:text-is("…")`, `:contains("…")`, `:visible`.
  */
+import { CallError } from './call-error'
 import {
   elementMatches,
   isElement,
@@ -13,7 +14,6 @@ import {
   rootOf,
   shadowRootOf
 } from './composed-tree'
-import { Failure } from './failure'
 import { splitTopLevel } from './styles'
 import { elementText, isSmallestMatch } from './text'
 import { parseMatcher } from './text-matcher'
@@ -52,18 +52,18 @@ interface Step {
   tests: Test[]
 }
 
-const extras = /:(has-text|text-is|text|contains|visible)(?=[(:.#[\s>+~,)]|$)/
+const customPseudoClasses = /:(has-text|text-is|text|contains|visible)(?=[(:.#[\s>+~,)]|$)/
 
 export function queryCss(selector: string, scope: Root | Element): Element[] {
   const roots = shadowRoots(scope)
-  const plain = !extras.test(selector)
-  if (plain && roots.length === 0) return Array.from(native(scope, selector, selector))
+  const plain = !customPseudoClasses.test(selector)
+  if (plain && roots.length === 0) return Array.from(queryNative(scope, selector, selector))
   const found = new Set<Element>()
   for (const part of splitTopLevel(selector, ',')) {
     const steps = parseSteps(part.trim(), selector)
     const last = steps[steps.length - 1]
     for (const root of [scope, ...roots]) {
-      for (const element of native(root, last.selector, selector)) {
+      for (const element of queryNative(root, last.selector, selector)) {
         if (
           last.tests.every((test) => test(element)) &&
           matchesBefore(element, steps, steps.length - 1, scope)
@@ -75,16 +75,19 @@ export function queryCss(selector: string, scope: Root | Element): Element[] {
   return Array.from(found)
 }
 
-function native(root: Root | Element, selector: string, whole: string): NodeListOf<Element> {
+const invalidSelector = (selector: string): CallError =>
+  new CallError(
+    'INVALID_SELECTOR',
+    `${selector} is not a valid CSS selector`,
+    { selector },
+    'Targets are a ref (e12), CSS, XPath (//…), text=…, role=button[name="…"], label=…, placeholder=… or testid=…'
+  )
+
+function queryNative(root: Root | Element, selector: string, whole: string): NodeListOf<Element> {
   try {
     return queryAll(root, selector)
   } catch {
-    throw new Failure(
-      'INVALID_SELECTOR',
-      `${whole} is not a valid CSS selector`,
-      { selector: whole },
-      'Targets are a ref (e12), CSS, XPath (//…), text=…, role=button[name="…"], label=…, placeholder=… or testid=…'
-    )
+    throw invalidSelector(whole)
   }
 }
 
@@ -96,7 +99,7 @@ function matchesBefore(
 ): boolean {
   if (index === 0) return true
   const step = steps[index - 1]
-  const fits = (candidate: Element): boolean => {
+  const matches = (candidate: Element): boolean => {
     if (step.selector === ':scope') return candidate === scope
     return (
       elementMatches(candidate, step.selector) &&
@@ -107,19 +110,19 @@ function matchesBefore(
   switch (steps[index].combinator) {
     case '>': {
       const parent = parentAcross(element)
-      return parent !== null && fits(parent)
+      return parent !== null && matches(parent)
     }
     case '+': {
       const before = previousElement(element)
-      return before !== null && fits(before)
+      return before !== null && matches(before)
     }
     case '~':
       for (let before = previousElement(element); before; before = previousElement(before))
-        if (fits(before)) return true
+        if (matches(before)) return true
       return false
     default:
       for (let parent = parentAcross(element); parent; parent = parentAcross(parent))
-        if (fits(parent)) return true
+        if (matches(parent)) return true
       return false
   }
 }
@@ -163,17 +166,18 @@ function parseSteps(selector: string, whole: string): Step[] {
     }
   }
   put(' ')
-  if (steps.length === 0)
-    throw new Failure('INVALID_SELECTOR', `${whole} is not a valid CSS selector`, {
-      selector: whole
-    })
+  if (steps.length === 0) throw invalidSelector(whole)
   return steps
 }
 
 function readStep(compound: string, combinator: string, whole: string): Step {
   const tests: Test[] = []
   let selector = compound
-  for (let match = extras.exec(selector); match; match = extras.exec(selector)) {
+  for (
+    let match = customPseudoClasses.exec(selector);
+    match;
+    match = customPseudoClasses.exec(selector)
+  ) {
     const name = match[1]
     let end = match.index + match[0].length
     let body = ''
@@ -205,7 +209,7 @@ function closing(text: string, open: number): number {
 function makeTest(name: string, body: string, whole: string): Test {
   if (name === 'visible') return isVisible
   if (body.trim() === '')
-    throw new Failure('INVALID_SELECTOR', `:${name}() in ${whole} has no text`, {
+    throw new CallError('INVALID_SELECTOR', `:${name}() in ${whole} has no text`, {
       selector: whole
     })
   const unquoted = body.trim().replace(/^(["'])(.*)\1$/s, '$2')

@@ -9,7 +9,7 @@ export const boxOf = (element: Element): Box => {
   return { x, y, width, height }
 }
 
-export const sameBox = (left: Box, right: Box): boolean =>
+export const isSameBox = (left: Box, right: Box): boolean =>
   left.x === right.x &&
   left.y === right.y &&
   left.width === right.width &&

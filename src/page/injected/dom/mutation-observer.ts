@@ -1,20 +1,20 @@
 /** The mutation observer: counts the changes of the document and collects the changed nodes. */
-import { listenTo } from './window-listeners'
+import { addWindowListener } from './window-listeners'
 
 /**
  * Added nodes with their subtrees (true), and nodes whose children changed (false). Null: the whole
  * document.
  */
-export type Grown = Map<Node, boolean> | null
+export type ChangedNodes = Map<Node, boolean> | null
 
 /** The number of changes so far. */
 export let count = 0
 /** With more changed nodes, the whole document counts as changed. */
-const mostGrown = 200
-/** The nodes that have changed since the last `takeGrown`. */
-let grown: Grown = null
-let watched = new WeakSet<Node>()
-const watchers = new Set<() => void>()
+const maxChangedNodes = 200
+/** The nodes that have changed since the last `takeChangedNodes`. */
+let changedNodes: ChangedNodes = null
+let observed = new WeakSet<Node>()
+const subscribers = new Set<() => void>()
 
 let recordHandler: ((records: MutationRecord[]) => void) | null = null
 
@@ -23,62 +23,62 @@ export function handleRecords(handler: (records: MutationRecord[]) => void): voi
   recordHandler = handler
 }
 
-const observer = new MutationObserver(seen)
-const everything: MutationObserverInit = {
+const observer = new MutationObserver(processRecords)
+const allChanges: MutationObserverInit = {
   subtree: true,
   childList: true,
   attributes: true,
   characterData: true
 }
 
-function seen(records: MutationRecord[]): void {
+function processRecords(records: MutationRecord[]): void {
   if (records.length === 0) return
   recordHandler?.(records)
   for (const { type, target, addedNodes } of records) {
-    if (grown === null || type !== 'childList') continue
-    if (grown.size + addedNodes.length > mostGrown) grown = null
+    if (changedNodes === null || type !== 'childList') continue
+    if (changedNodes.size + addedNodes.length > maxChangedNodes) changedNodes = null
     else {
-      if (!grown.has(target)) grown.set(target, false)
-      for (let i = 0; i < addedNodes.length; i++) grown.set(addedNodes[i], true)
+      if (!changedNodes.has(target)) changedNodes.set(target, false)
+      for (let i = 0; i < addedNodes.length; i++) changedNodes.set(addedNodes[i], true)
     }
   }
-  changed(records.length)
+  countChanges(records.length)
 }
 
-function changed(by: number): void {
+function countChanges(by: number): void {
   count += by
-  for (const notify of watchers) notify()
+  for (const notify of subscribers) notify()
 }
 
 /** Counts a change that no observer has reported, without notifying anyone. */
-export const countUnobserved = (): void => void count++
+export const countUnobservedChange = (): void => void count++
 
 /** Processes the pending mutation records. */
-export const catchUp = (): void => seen(observer.takeRecords())
+export const processPendingRecords = (): void => processRecords(observer.takeRecords())
 
 /** Returns the nodes that have changed since the last call. */
-export function takeGrown(): Grown {
-  catchUp()
-  const taken = grown
-  if (grown === null || grown.size > 0) grown = new Map()
+export function takeChangedNodes(): ChangedNodes {
+  processPendingRecords()
+  const taken = changedNodes
+  if (changedNodes === null || changedNodes.size > 0) changedNodes = new Map()
   return taken
 }
 
 /** Observes a new shadow root, and marks its contents as added. */
-export function rootCame(root: Node): void {
-  watchRoot(root)
-  grown?.set(root, true)
-  changed(1)
+export function addShadowRoot(root: Node): void {
+  observeRoot(root)
+  changedNodes?.set(root, true)
+  countChanges(1)
 }
 
 /** Observes a document or shadow root, unless it is observed already. */
-export function watchRoot(root: Node): void {
-  if (watched.has(root)) return
-  watched.add(root)
-  observer.observe(root, everything)
+export function observeRoot(root: Node): void {
+  if (observed.has(root)) return
+  observed.add(root)
+  observer.observe(root, allChanges)
 }
 
-const events = [
+const countedEvents = [
   'input',
   'change',
   'reset',
@@ -106,17 +106,17 @@ const events = [
 ]
 
 /** Starts observing the document. The page cannot see listeners of the isolated world. */
-export function startWatching(): void {
-  watched = new WeakSet()
-  grown = null
-  watchRoot(document)
-  listenTo(events, note, true)
+export function startObserving(): void {
+  observed = new WeakSet()
+  changedNodes = null
+  observeRoot(document)
+  addWindowListener(countedEvents, countEvent, true)
 }
 
-const note = (): void => changed(1)
+const countEvent = (): void => countChanges(1)
 
 /** Calls `notify` at each change until the returned function is called. */
 export function onChange(notify: () => void): () => void {
-  watchers.add(notify)
-  return () => void watchers.delete(notify)
+  subscribers.add(notify)
+  return () => void subscribers.delete(notify)
 }

@@ -17,7 +17,7 @@ let highest = 1
 /** Returns the counter, which every answer contains, errors too. */
 export const nextRef = (): number => highest
 
-export class RefGiver {
+export class RefAllocator {
   private readonly prefix: string
 
   constructor(counter: RefCounter | undefined) {
@@ -63,7 +63,7 @@ export function elementByRef(ref: string): Element | null {
 }
 
 /** Returns the ref of an element, undefined if it has none. */
-export const givenRef = (element: Element): string | undefined => refOfElement.get(element)
+export const existingRef = (element: Element): string | undefined => refOfElement.get(element)
 
 /** Yields all elements in the document that have a ref. */
 export function* connectedRefs(): Generator<[string, Element]> {

@@ -4,6 +4,7 @@
  * ids, tags and attributes of their selectors, like the browser's own rule buckets. An unreadable
  * style sheet counts as matching every element.
  */
+import { callCache } from './call-cache'
 import {
   attr,
   byTag,
@@ -18,7 +19,6 @@ import {
   queryAll,
   type Root
 } from './composed-tree'
-import { memo } from './memo'
 
 // Effects of style rules on an element.
 export const VISIBILITY = 1
@@ -29,7 +29,7 @@ export const CURSOR = 8
 export const DISPLAY = 16
 const EVERYTHING = VISIBILITY | BEFORE | AFTER | CURSOR | DISPLAY
 
-class RuleKeys {
+class RuleIndex {
   universal = 0
   readonly classes = new Map<string, number>()
   readonly ids = new Map<string, number>()
@@ -130,7 +130,7 @@ function lastCompound(selector: string): string {
 /** Values of `content` that add no text to the page: none, an empty string, a clearfix. */
 const silentContent = /^(|none|normal|""|''|" "|' '|"\\200b"|inherit|initial|unset|revert)$/
 
-function readRules(rules: CSSRuleList, keys: RuleKeys, nested: boolean): void {
+function readRules(rules: CSSRuleList, index: RuleIndex, nested: boolean): void {
   for (let i = 0; i < rules.length; i++) {
     const rule = rules[i] as CSSStyleRule & CSSGroupingRule & CSSImportRule
     const style = rule.style as CSSStyleDeclaration | undefined
@@ -145,7 +145,7 @@ function readRules(rules: CSSRuleList, keys: RuleKeys, nested: boolean): void {
         style.display.includes('var(')
       )
         effect |= DISPLAY
-      if (style.getPropertyValue('content-visibility') === 'hidden') keys.universal |= DISPLAY
+      if (style.getPropertyValue('content-visibility') === 'hidden') index.universal |= DISPLAY
       const cursor = style.cursor
       if (cursor && cursor !== 'default' && cursor !== 'auto' && cursor !== 'not-allowed')
         effect |= CURSOR
@@ -155,29 +155,29 @@ function readRules(rules: CSSRuleList, keys: RuleKeys, nested: boolean): void {
           : (selector.includes(':before') ? BEFORE : 0) | (selector.includes(':after') ? AFTER : 0)
       }
       if (effect) {
-        if (nested) keys.universal |= effect
-        else keys.add(selector, effect)
+        if (nested) index.universal |= effect
+        else index.add(selector, effect)
       }
     }
-    if (rule.styleSheet) readSheet(rule.styleSheet, keys)
+    if (rule.styleSheet) readSheet(rule.styleSheet, index)
     const inner = rule.cssRules as CSSRuleList | undefined
     // The selectors in `@scope` and nested rules depend on the rule around them.
     if (inner && inner.length > 0 && !(rule instanceof CSSKeyframesRule)) {
       readRules(
         inner,
-        keys,
+        index,
         nested || selector !== undefined || rule.constructor.name === 'CSSScopeRule'
       )
     }
   }
 }
 
-function readSheet(sheet: CSSStyleSheet, keys: RuleKeys): void {
+function readSheet(sheet: CSSStyleSheet, index: RuleIndex): void {
   if (sheet.disabled) return
   try {
-    readRules(sheet.cssRules, keys, false)
+    readRules(sheet.cssRules, index, false)
   } catch {
-    keys.universal |= EVERYTHING
+    index.universal |= EVERYTHING
   }
 }
 
@@ -193,13 +193,13 @@ function sheetsOf(root: Root): CSSStyleSheet[] {
   return sheets
 }
 
-interface ReadKeys {
+interface CachedRuleIndex {
   sheets: CSSStyleSheet[]
   lengths: number[]
-  keys: RuleKeys
+  index: RuleIndex
 }
 
-const readRoots = new WeakMap<Root, ReadKeys>()
+const cachedRuleIndexes = new WeakMap<Root, CachedRuleIndex>()
 
 function ruleCount(sheet: CSSStyleSheet): number {
   try {
@@ -213,27 +213,27 @@ function ruleCount(sheet: CSSStyleSheet): number {
  * Returns the rule index of a root. Reads the rules again if a style sheet or a number of rules has
  * changed.
  */
-export function keysOf(root: Root): RuleKeys {
-  const kept = memo()
-  let keys = kept?.keys.get(root) as RuleKeys | undefined
-  if (keys === undefined) {
-    keys = readKeys(root)
-    kept?.keys.set(root, keys)
+export function ruleIndexOf(root: Root): RuleIndex {
+  const cache = callCache()
+  let index = cache?.ruleIndexes.get(root) as RuleIndex | undefined
+  if (index === undefined) {
+    index = readRuleIndex(root)
+    cache?.ruleIndexes.set(root, index)
   }
-  return keys
+  return index
 }
 
-function readKeys(root: Root): RuleKeys {
+function readRuleIndex(root: Root): RuleIndex {
   const sheets = sheetsOf(root)
-  const known = readRoots.get(root)
+  const known = cachedRuleIndexes.get(root)
   if (known && known.sheets.length === sheets.length) {
     let same = true
     for (let i = 0; same && i < sheets.length; i++)
       same = known.sheets[i] === sheets[i] && known.lengths[i] === ruleCount(sheets[i])
-    if (same) return known.keys
+    if (same) return known.index
   }
-  const keys = new RuleKeys()
-  keys.tags.set('q', BEFORE | AFTER)
+  const index = new RuleIndex()
+  index.tags.set('q', BEFORE | AFTER)
   for (const tag of [
     'dialog',
     'rp',
@@ -245,10 +245,10 @@ function readKeys(root: Root): RuleKeys {
     'rt',
     'summary'
   ])
-    keys.tags.set(tag, DISPLAY)
-  for (const sheet of sheets) readSheet(sheet, keys)
-  readRoots.set(root, { sheets, lengths: sheets.map(ruleCount), keys })
-  return keys
+    index.tags.set(tag, DISPLAY)
+  for (const sheet of sheets) readSheet(sheet, index)
+  cachedRuleIndexes.set(root, { sheets, lengths: sheets.map(ruleCount), index })
+  return index
 }
 
 /** Returns a number that changes with the page's style rules. */
@@ -263,7 +263,7 @@ const checkVisibility = (Element.prototype as { checkVisibility?: (options?: obj
 const withVisibility = { visibilityProperty: true, checkVisibilityCSS: true }
 
 /** How an element is rendered: not at all, without a box of its own, invisibly, or visibly. */
-export const enum Shown {
+export const enum Rendering {
   None,
   Contents,
   Invisible,
@@ -271,28 +271,28 @@ export const enum Shown {
 }
 
 /**
- * Returns how an element is rendered. Pass `askVisibility` false if no rule sets `visibility` on
+ * Returns how an element is rendered. Pass `checksVisibility` false if no rule sets `visibility` on
  * the element.
  */
-export function shownOf(element: Element, askVisibility: boolean): Shown {
+export function renderingOf(element: Element, checksVisibility: boolean): Rendering {
   if (checkVisibility) {
-    if (askVisibility) {
-      if (checkVisibility.call(element, withVisibility)) return Shown.Visible
-    } else if (checkVisibility.call(element)) return Shown.Visible
+    if (checksVisibility) {
+      if (checkVisibility.call(element, withVisibility)) return Rendering.Visible
+    } else if (checkVisibility.call(element)) return Rendering.Visible
   }
   const style = getComputedStyle(element)
   const display = style.display
-  if (display === 'none' || display === '') return Shown.None
-  if (display === 'contents') return Shown.Contents
-  if (style.visibility !== 'visible') return Shown.Invisible
-  if (!checkVisibility) return Shown.Visible
+  if (display === 'none' || display === '') return Rendering.None
+  if (display === 'contents') return Rendering.Contents
+  if (style.visibility !== 'visible') return Rendering.Invisible
+  if (!checkVisibility) return Rendering.Visible
   // Either skipped contents (`content-visibility: hidden`, a closed `details`), or an option, which
   // has no box.
   const tag = localName(element)
-  if (tag === 'option' || tag === 'optgroup' || tag === 'area') return Shown.Visible
+  if (tag === 'option' || tag === 'optgroup' || tag === 'area') return Rendering.Visible
   return display === 'inline' && namespaceOf(element) !== 'http://www.w3.org/1999/xhtml'
-    ? Shown.Visible
-    : Shown.None
+    ? Rendering.Visible
+    : Rendering.None
 }
 
 /**
@@ -304,19 +304,19 @@ const blockDisplays =
   /^(block|flex|grid|table|list-item|flow-root|table-row|table-cell|table-caption|table-row-group|table-header-group|table-footer-group|table-column|-webkit-box)$/
 
 /** The number of `isBlock` calls. A line whose text depends on one cannot be cached. */
-export let blockQuestions = 0
+export let blockChecks = 0
 
 /**
  * Returns whether an element is a block, so that the texts before and after it are on other lines.
  */
 export function isBlock(element: Element): boolean {
-  blockQuestions++
-  const kept = memo()
+  blockChecks++
+  const cache = callCache()
   const parent = parentNode(element)
-  if (!kept || !parent || hasAttr(element, 'style')) return hasBlockDisplay(element)
+  if (!cache || !parent || hasAttr(element, 'style')) return hasBlockDisplay(element)
   // A line of code has hundreds of spans with few classes: one computed style per class is enough.
-  let known = kept.blocks.get(parent)
-  if (!known) kept.blocks.set(parent, (known = new Map()))
+  let known = cache.blocks.get(parent)
+  if (!known) cache.blocks.set(parent, (known = new Map()))
   const kind = `${localName(element)}.${attr(element, 'class') ?? ''}`
   let block = known.get(kind)
   if (block === undefined) known.set(kind, (block = hasBlockDisplay(element)))
@@ -360,10 +360,10 @@ export function pseudoText(element: Element, pseudo: '::before' | '::after'): st
 
 /** Returns whether an element is rendered and visible. */
 export function isShown(element: Element): boolean {
-  const shown = shownOf(element, true)
-  if (shown === Shown.None || shown === Shown.Invisible) return false
+  const shown = renderingOf(element, true)
+  if (shown === Rendering.None || shown === Rendering.Invisible) return false
   const tag = localName(element)
-  if (shown === Shown.Visible && tag !== 'option' && tag !== 'optgroup' && tag !== 'area')
+  if (shown === Rendering.Visible && tag !== 'option' && tag !== 'optgroup' && tag !== 'area')
     return true
   const parent = composedParent(element)
   return parent === null || isShown(parent)

@@ -2,13 +2,13 @@
 import type { TestId } from '../api'
 import { attr, composedParent, queryAll, type Root } from './composed-tree'
 import { shadowRoots } from './css'
-import { givenRef } from './refs'
+import { existingRef } from './refs'
 
 /** In order of preference. Each is also a target engine. */
 const attributes = ['data-testid', 'data-test-id', 'data-test']
 
 /** Returns the elements that match a selector in a scope and in all shadow roots in it. */
-export function everywhere(selector: string, scope: Root | Element): Element[] {
+export function queryAllDeep(selector: string, scope: Root | Element): Element[] {
   const found = Array.from(queryAll(scope, selector))
   for (const root of shadowRoots(scope)) found.push(...queryAll(root, selector))
   return found
@@ -23,14 +23,14 @@ export function testIdOf(element: Element): TestId | undefined {
     const value = attr(element, attribute)
     if (!value) continue
     const selector = `[${attribute}="${CSS.escape(value)}"]`
-    if (everywhere(selector, document).length === 1) return { attribute, value }
+    if (queryAllDeep(selector, document).length === 1) return { attribute, value }
     let within: string | undefined
     for (
       let node = composedParent(element);
-      node && everywhere(selector, node).length <= 1;
+      node && queryAllDeep(selector, node).length <= 1;
       node = composedParent(node)
     )
-      within = givenRef(node) ?? within
+      within = existingRef(node) ?? within
     if (within !== undefined) return { attribute, value, within }
   }
   return undefined

@@ -1,6 +1,6 @@
 /** How targets compare text: a case-insensitive substring, `"the exact text"`, or `/a pattern/`. */
+import { CallError } from './call-error'
 import { normalize } from './composed-tree'
-import { Failure } from './failure'
 
 export interface TextMatcher {
   /** Returns whether a text matches. */
@@ -21,16 +21,16 @@ export function parseMatcher(source: string, target: string): TextMatcher {
     /^"((?:[^"\\]|\\.)*)"\s*([is]?)$/s.exec(text) ?? /^'((?:[^'\\]|\\.)*)'\s*([is]?)$/s.exec(text)
   if (quoted) {
     const needle = normalize(unescape(quoted[1]))
-    if (quoted[2] === 'i') return partly(needle)
+    if (quoted[2] === 'i') return substringMatcher(needle)
     return { test: (value) => value === needle, exact: true, needle }
   }
-  return partly(normalize(text))
+  return substringMatcher(normalize(text))
 }
 
 /** Matches texts that contain `text`, in any case. */
-export const containing = (text: string): TextMatcher => partly(normalize(text))
+export const containing = (text: string): TextMatcher => substringMatcher(normalize(text))
 
-function partly(needle: string): TextMatcher {
+function substringMatcher(needle: string): TextMatcher {
   const lower = needle.toLowerCase()
   return { test: (value) => value.toLowerCase().includes(lower), exact: false, needle }
 }
@@ -40,7 +40,7 @@ export function parseRegex(source: string, flags: string, target: string): RegEx
   try {
     return new RegExp(source, flags.replace(/[gy]/g, ''))
   } catch (error) {
-    throw new Failure(
+    throw new CallError(
       'INVALID_SELECTOR',
       `the regular expression in ${target} is invalid: ${(error as Error).message}`,
       { selector: target }

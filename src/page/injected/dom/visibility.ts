@@ -1,23 +1,23 @@
 /** Visibility for users: the element has a box, and its style does not hide it. */
 import { eachComposedChild, isElement, localName, nodeType } from './composed-tree'
-import { Shown, shownOf } from './styles'
+import { Rendering, renderingOf } from './styles'
 
 /** The reason if an ancestor hides the element. */
 export const notRendered = 'it is not rendered'
 
 export function isVisible(element: Element): boolean {
-  return invisibleBecause(element) === null
+  return hiddenReason(element) === null
 }
 
 /** Returns why an element is not visible, null if it is visible. */
-export function invisibleBecause(element: Element): string | null {
+export function hiddenReason(element: Element): string | null {
   const tag = localName(element)
   if (tag === 'option' || tag === 'optgroup') {
     const select = element.closest('select')
-    return select ? invisibleBecause(select) : null
+    return select ? hiddenReason(select) : null
   }
-  switch (shownOf(element, true)) {
-    case Shown.Contents: {
+  switch (renderingOf(element, true)) {
+    case Rendering.Contents: {
       let visible = false
       eachComposedChild(element, (child) => {
         if (visible) return
@@ -26,9 +26,9 @@ export function invisibleBecause(element: Element): string | null {
       })
       return visible ? null : 'it has display: contents and nothing visible in it'
     }
-    case Shown.Invisible:
+    case Rendering.Invisible:
       return 'visibility: hidden'
-    case Shown.None:
+    case Rendering.None:
       return getComputedStyle(element).display === 'none' ? 'display: none' : notRendered
     default: {
       const rect = element.getBoundingClientRect()

@@ -9,28 +9,28 @@ const listeners: { types: string[]; listener: (event: Event) => void; passive: b
 let root: Element | null = null
 
 /** Adds a capturing listener for these event types. A passive one cannot cancel events. */
-export function listenTo(
+export function addWindowListener(
   types: string[],
   listener: (event: Event) => void,
   passive: boolean
 ): void {
   listeners.push({ types, listener, passive })
   root = documentElement()
-  listen(types, listener, passive)
+  addListener(types, listener, passive)
 }
 
 /**
  * Adds the listeners again if the document element is a new one: `document.open` removes all
  * listeners.
  */
-export function stillListening(): void {
+export function restoreWindowListeners(): void {
   const now = documentElement()
   if (now === root) return
   root = now
-  for (const { types, listener, passive } of listeners) listen(types, listener, passive)
+  for (const { types, listener, passive } of listeners) addListener(types, listener, passive)
 }
 
 /** Adds a listener. Adding it twice has no effect. */
-function listen(types: string[], listener: (event: Event) => void, passive: boolean): void {
+function addListener(types: string[], listener: (event: Event) => void, passive: boolean): void {
   for (const type of types) window.addEventListener(type, listener, { capture: true, passive })
 }

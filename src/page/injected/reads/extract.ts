@@ -6,6 +6,7 @@ import type {
   TableResult,
   TargetArgument
 } from '../api'
+import { CallError } from '../dom/call-error'
 import {
   attr,
   bodyOf,
@@ -18,8 +19,7 @@ import {
   textContent
 } from '../dom/composed-tree'
 import { shadowRoots } from '../dom/css'
-import { Failure } from '../dom/failure'
-import { RefGiver } from '../dom/refs'
+import { RefAllocator } from '../dom/refs'
 import { isShown } from '../dom/styles'
 import { nameOf } from '../roles/accessible-name'
 import { levelOf } from '../roles/aria-states'
@@ -29,7 +29,7 @@ import { visibleText } from '../roles/visible-text'
 import { resolveOne } from '../targets/resolve'
 
 export function links(argument: LinksArgument): LinksResult {
-  const refs = new RefGiver(argument.refs)
+  const refs = new RefAllocator(argument.refs)
   const scope = argument.target === undefined ? document : resolveOne(argument.target, refs, false)
   const found: LinksResult['links'] = []
   const add = (link: Element): void => {
@@ -49,7 +49,7 @@ interface Cell {
 }
 
 export function table(argument: TargetArgument): TableResult {
-  const refs = new RefGiver(argument.refs)
+  const refs = new RefAllocator(argument.refs)
   const target = resolveOne(argument.target, refs, argument.strict ?? false)
   const isTable = (element: Element): boolean =>
     localName(element) === 'table' || /^(table|grid|treegrid)$/.test(explicitRole(element) ?? '')
@@ -58,7 +58,7 @@ export function table(argument: TargetArgument): TableResult {
     : (target.querySelector('table, [role="table"], [role="grid"], [role="treegrid"]') ??
       elementClosest(target, 'table, [role="table"], [role="grid"], [role="treegrid"]'))
   if (!element)
-    throw new Failure('ELEMENT_NOT_FOUND', `${tagOf(target)} is not a table and contains none`, {
+    throw new CallError('ELEMENT_NOT_FOUND', `${tagOf(target)} is not a table and contains none`, {
       reason: 'not-a-table'
     })
   const native = localName(element) === 'table' && (element as HTMLTableElement).rows.length > 0

@@ -12,8 +12,8 @@ import {
   localName,
   nodeType
 } from '../dom/composed-tree'
-import { RefGiver } from '../dom/refs'
-import { Shown, shownOf } from '../dom/styles'
+import { RefAllocator } from '../dom/refs'
+import { Rendering, renderingOf } from '../dom/styles'
 import { resolveOne } from '../targets/resolve'
 
 const dropped = new Set([
@@ -75,8 +75,8 @@ function absolute(value: string): string {
 function write(element: Element, out: string[], depth: number): void {
   const tag = localName(element)
   if (dropped.has(tag) || attr(element, 'aria-hidden') === 'true') return
-  const shown = shownOf(element, true)
-  if (shown === Shown.None && tag !== 'br' && tag !== 'wbr') return
+  const shown = renderingOf(element, true)
+  if (shown === Rendering.None && tag !== 'br' && tag !== 'wbr') return
   const wrapper = tag === 'slot' || depth > deepest
   if (!wrapper) {
     out.push('<', tag)
@@ -93,14 +93,14 @@ function write(element: Element, out: string[], depth: number): void {
   }
   eachComposedChild(element, (child) => {
     if (nodeType(child) === 3) {
-      if (shown !== Shown.Invisible) out.push(escape((child as Text).data))
+      if (shown !== Rendering.Invisible) out.push(escape((child as Text).data))
     } else if (isElement(child) && depth < deepest * 10) write(child, out, depth + 1)
   })
   if (!wrapper) out.push('</', tag, '>')
 }
 
 export function html(argument: HtmlArgument): HtmlResult {
-  const refs = new RefGiver(argument.refs)
+  const refs = new RefAllocator(argument.refs)
   const root =
     argument.target === undefined
       ? (bodyOf() ?? documentElement())

@@ -16,8 +16,8 @@ import { disabledBy, editProblem } from '../actions/actionability'
 import { attr, bodyOf, documentElement, factsOf, localName } from '../dom/composed-tree'
 import { pathOf } from '../dom/css-path'
 import { boxOf } from '../dom/geometry'
-import { elementByRef, isRef, RefGiver } from '../dom/refs'
-import { invisibleBecause, isVisible } from '../dom/visibility'
+import { elementByRef, isRef, RefAllocator } from '../dom/refs'
+import { hiddenReason, isVisible } from '../dom/visibility'
 import { fieldValue, nameOf } from '../roles/accessible-name'
 import { checkedOf } from '../roles/aria-states'
 import { roleOf } from '../roles/roles'
@@ -39,7 +39,7 @@ function attributesOf(element: Element): Record<string, string> {
 const isEnabled = (element: Element): boolean => disabledBy(element) === null
 
 export function text(argument: TextArgument): TextResult {
-  const refs = new RefGiver(argument.refs)
+  const refs = new RefAllocator(argument.refs)
   if (argument.target === undefined) {
     const body = bodyOf() ?? documentElement()
     return { text: body ? visibleText(body) : '', count: 1, next: refs.next }
@@ -56,7 +56,7 @@ export function text(argument: TextArgument): TextResult {
 }
 
 export function attribute(argument: AttributeArgument): AttributeResult {
-  const refs = new RefGiver(argument.refs)
+  const refs = new RefAllocator(argument.refs)
   const { element } = resolveMany(argument.target, refs, argument.strict ?? false)
   const isPassword =
     argument.attribute.toLowerCase() === 'value' &&
@@ -67,7 +67,7 @@ export function attribute(argument: AttributeArgument): AttributeResult {
 }
 
 export function value(argument: TargetArgument): ValueResult {
-  const refs = new RefGiver(argument.refs)
+  const refs = new RefAllocator(argument.refs)
   let { element } = resolveMany(argument.target, refs, argument.strict ?? false)
   if (localName(element) === 'label') element = (element as HTMLLabelElement).control ?? element
   const role = roleOf(element)
@@ -96,7 +96,7 @@ export function value(argument: TargetArgument): ValueResult {
 }
 
 export function state(argument: TargetArgument): StateResult {
-  const refs = new RefGiver(argument.refs)
+  const refs = new RefAllocator(argument.refs)
   const target = argument.target.trim()
   const single = isRef(target) ? elementByRef(target) : null
   const found = isRef(target) ? (single ? [single] : []) : findAll(target)
@@ -111,7 +111,7 @@ export function state(argument: TargetArgument): StateResult {
       count: 0,
       next: refs.next
     }
-  const because = invisibleBecause(element)
+  const because = hiddenReason(element)
   const match = matchOf(element, refs)
   const result: StateResult = {
     exists: true,
@@ -127,7 +127,7 @@ export function state(argument: TargetArgument): StateResult {
 }
 
 export function list(argument: ListArgument): ListResult {
-  const refs = new RefGiver(argument.refs)
+  const refs = new RefAllocator(argument.refs)
   const target = argument.target.trim()
   const found = isRef(target) ? [requireRef(target)] : findAll(target)
   const elements = found.slice(0, argument.limit ?? 100).map((element) => {
@@ -145,7 +145,7 @@ export function list(argument: ListArgument): ListResult {
 
 export function describe(argument: RefArgument): DescribeResult {
   const element = requireRef(argument.ref)
-  const refs = new RefGiver(undefined)
+  const refs = new RefAllocator(undefined)
   const role = roleOf(element)
   const shown = visibleText(element)
   const result: DescribeResult = {

@@ -2,6 +2,7 @@
  * Accessible names by "Accessible Name and Description Computation 1.2" and the HTML accessibility
  * mappings.
  */
+import { callCache } from '../dom/call-cache'
 import {
   attr,
   byIds,
@@ -21,18 +22,17 @@ import {
   shadowRootOf,
   textContent
 } from '../dom/composed-tree'
-import { memo } from '../dom/memo'
 import {
   AFTER,
   BEFORE,
   isBlock,
   isHiddenForAria,
-  keysOf,
   pseudoText,
-  Shown,
-  shownOf
+  Rendering,
+  renderingOf,
+  ruleIndexOf
 } from '../dom/styles'
-import { labellers } from './explicit-name'
+import { labelledByElements } from './explicit-name'
 import { namedByContent, roleOf } from './roles'
 
 /** How the computation reached an element. */
@@ -52,7 +52,7 @@ interface Traversal {
 /** Returns the accessible name of an element. */
 export function nameOf(element: Element, role: string = roleOf(element)): string {
   return normalize(
-    alternative(element, role, {
+    computeName(element, role, {
       via: 'itself',
       referenced: false,
       hidden: false,
@@ -63,7 +63,7 @@ export function nameOf(element: Element, role: string = roleOf(element)): string
 }
 
 /** Returns the name from labels, attributes and captions, without the element's contents. */
-export function givenName(element: Element, role: string): string {
+export function authorName(element: Element, role: string): string {
   const traversal: Traversal = {
     via: 'itself',
     referenced: false,
@@ -71,7 +71,7 @@ export function givenName(element: Element, role: string): string {
     visited: new Set([element])
   }
   return normalize(
-    labelled(element, traversal) || native(element, role, traversal) || tooltip(element)
+    authorLabel(element, traversal) || nativeName(element, role, traversal) || tooltipName(element)
   )
 }
 
@@ -82,8 +82,8 @@ export function contentName(element: Element): string {
   )
 }
 
-function reference(element: Element, visited: Set<Element>): string {
-  return alternative(element, roleOf(element), {
+function referencedName(element: Element, visited: Set<Element>): string {
+  return computeName(element, roleOf(element), {
     via: 'reference',
     referenced: true,
     hidden: isHiddenForAria(element),
@@ -91,33 +91,33 @@ function reference(element: Element, visited: Set<Element>): string {
   })
 }
 
-function alternative(element: Element, role: string, traversal: Traversal): string {
+function computeName(element: Element, role: string, traversal: Traversal): string {
   if (traversal.visited.has(element)) return ''
   traversal.visited.add(element)
-  const author = labelled(element, traversal, role)
+  const author = authorLabel(element, traversal, role)
   if (author.trim()) return author
-  const own = native(element, role, traversal)
+  const own = nativeName(element, role, traversal)
   if (own.trim()) return own
   const nested = traversal.via !== 'itself'
-  if (traversal.via === 'content' && composites.has(role)) return tooltip(element)
+  if (traversal.via === 'content' && composites.has(role)) return tooltipName(element)
   if (nested || namedByContent.has(role)) {
     const content = fromContent(element, traversal)
     if (content.trim()) return content
-    if (role !== 'presentation' || nested) return tooltip(element)
+    if (role !== 'presentation' || nested) return tooltipName(element)
     return ''
   }
-  return tooltip(element)
+  return tooltipName(element)
 }
 
 /** The steps "aria-labelledby", "embedded control" and "aria-label". */
-function labelled(element: Element, traversal: Traversal, role = ''): string {
+function authorLabel(element: Element, traversal: Traversal, role = ''): string {
   if (!traversal.referenced) {
-    const named = labellers(element)
+    const named = labelledByElements(element)
     if (named.length > 0) {
       // The element may reference itself once: a button can be named by itself and its row.
       const text = named
         .map((each) =>
-          each === element ? selfReference(element, role) : reference(each, traversal.visited)
+          each === element ? selfReference(element, role) : referencedName(each, traversal.visited)
         )
         .join(' ')
       if (text.trim()) return text
@@ -132,7 +132,7 @@ function labelled(element: Element, traversal: Traversal, role = ''): string {
 }
 
 function selfReference(element: Element, role: string): string {
-  return alternative(element, role || roleOf(element), {
+  return computeName(element, role || roleOf(element), {
     via: 'itself',
     referenced: true,
     hidden: false,
@@ -162,7 +162,7 @@ function embeddedValue(element: Element, role: string, traversal: Traversal): st
           : element
       const chosen = Array.from(list.querySelectorAll('[role=option][aria-selected="true"]'))
       return chosen.length > 0
-        ? chosen.map((option) => reference(option, new Set())).join(' ')
+        ? chosen.map((option) => referencedName(option, new Set())).join(' ')
         : role === 'listbox'
           ? ''
           : fromContent(element, traversal)
@@ -201,14 +201,14 @@ function isField(element: Element): boolean {
   const tag = localName(element)
   return (
     (tag === 'input' || tag === 'select' || tag === 'textarea') &&
-    shownOf(element, true) === Shown.Visible
+    renderingOf(element, true) === Rendering.Visible
   )
 }
 
 const labelable = new Set(['input', 'select', 'textarea', 'button', 'meter', 'progress', 'output'])
 
 /** Returns the name by the HTML accessibility mappings of the element's tag. */
-function native(element: Element, role: string, traversal: Traversal): string {
+function nativeName(element: Element, role: string, traversal: Traversal): string {
   const tag = localName(element)
   if (tag === 'div' || tag === 'span' || role === 'presentation') return ''
   if (namespaceOf(element) === 'http://www.w3.org/2000/svg') {
@@ -224,7 +224,7 @@ function native(element: Element, role: string, traversal: Traversal): string {
       // `aria-labelledby`.
       const text = labels
         .map((label) =>
-          alternative(label, 'generic', {
+          computeName(label, 'generic', {
             ...traversal,
             via: 'label',
             hidden: isHiddenForAria(label),
@@ -273,8 +273,8 @@ function inputName(input: HTMLInputElement): string {
 
 /** Returns the `label` elements of a control. */
 export function labelsOf(element: Element): HTMLLabelElement[] {
-  const kept = memo()
-  if (!kept) {
+  const cache = callCache()
+  if (!cache) {
     const labels = (element as HTMLInputElement).labels as
       NodeListOf<HTMLLabelElement> | null | undefined
     return labels ? Array.from(labels) : []
@@ -282,7 +282,7 @@ export function labelsOf(element: Element): HTMLLabelElement[] {
   // `labels` searches the whole document for each control. Reading `control` of every label once is
   // faster.
   const root = rootOf(element)
-  let known = kept.labels.get(root)
+  let known = cache.labels.get(root)
   if (!known) {
     known = new Map()
     for (const label of queryAll(root, 'label') as NodeListOf<HTMLLabelElement>) {
@@ -292,7 +292,7 @@ export function labelsOf(element: Element): HTMLLabelElement[] {
       if (others) others.push(label)
       else known.set(control, [label])
     }
-    kept.labels.set(root, known)
+    cache.labels.set(root, known)
   }
   return known.get(element) ?? []
 }
@@ -300,7 +300,7 @@ export function labelsOf(element: Element): HTMLLabelElement[] {
 function childText(element: Element, tag: string, traversal: Traversal): string {
   for (let child = firstElementChild(element); child; child = child.nextElementSibling) {
     if (localName(child) === tag)
-      return alternative(child, 'generic', {
+      return computeName(child, 'generic', {
         ...traversal,
         via: 'label',
         visited: new Set([element])
@@ -309,7 +309,7 @@ function childText(element: Element, tag: string, traversal: Traversal): string 
   return ''
 }
 
-function tooltip(element: Element): string {
+function tooltipName(element: Element): string {
   const title = attr(element, 'title')
   if (title && title.trim()) return title
   const tag = localName(element)
@@ -351,7 +351,7 @@ const controls = new Set([
   'textbox'
 ])
 
-const standsApart = (element: Element): boolean => isBlock(element) || controls.has(roleOf(element))
+const isSeparated = (element: Element): boolean => isBlock(element) || controls.has(roleOf(element))
 
 const silentTags = new Set([
   'script',
@@ -369,7 +369,7 @@ const silentTags = new Set([
  * spaces.
  */
 function fromContent(element: Element, traversal: Traversal): string {
-  const effects = keysOf(rootOf(element)).of(element)
+  const effects = ruleIndexOf(rootOf(element)).of(element)
   const shadow = shadowRootOf(element)
   const slot = localName(element) === 'slot'
   if (
@@ -389,7 +389,7 @@ function fromContent(element: Element, traversal: Traversal): string {
   let boundary: Element | null = null
   const append = (piece: string): void => {
     if (piece === '') return
-    if (boundary && text !== '' && !/\s$/.test(text) && !/^\s/.test(piece) && standsApart(boundary))
+    if (boundary && text !== '' && !/\s$/.test(text) && !/^\s/.test(piece) && isSeparated(boundary))
       text += ' '
     boundary = null
     text += piece
@@ -401,9 +401,9 @@ function fromContent(element: Element, traversal: Traversal): string {
     const tag = localName(child)
     if (tag === 'br') return append(' ')
     if (silentTags.has(tag)) return
-    const piece = childAlternative(child, inner)
+    const piece = childName(child, inner)
     if (piece === '' && !isField(child)) return
-    if (!boundary || !standsApart(boundary)) boundary = child
+    if (!boundary || !isSeparated(boundary)) boundary = child
     append(piece)
     boundary = child
   }
@@ -413,24 +413,24 @@ function fromContent(element: Element, traversal: Traversal): string {
   return text
 }
 
-function childAlternative(child: Element, traversal: Traversal): string {
+function childName(child: Element, traversal: Traversal): string {
   if (!traversal.hidden) {
     if (attr(child, 'aria-hidden') === 'true') return ''
-    const shown = shownOf(child, true)
-    if (shown === Shown.None) return ''
-    if (shown === Shown.Invisible) return visibleParts(child, traversal)
+    const shown = renderingOf(child, true)
+    if (shown === Rendering.None) return ''
+    if (shown === Rendering.Invisible) return visibleParts(child, traversal)
   }
   const role = roleOf(child)
   return traversal.item && (role === 'group' || role === 'treeitem')
     ? ''
-    : alternative(child, role, traversal)
+    : computeName(child, role, traversal)
 }
 
 /** Returns the names of visible descendants of an element with `visibility: hidden`. */
 function visibleParts(element: Element, traversal: Traversal): string {
   let text = ''
   eachComposedChild(element, (child) => {
-    if (isElement(child)) text += childAlternative(child, traversal)
+    if (isElement(child)) text += childName(child, traversal)
   })
   return text
 }

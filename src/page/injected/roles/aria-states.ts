@@ -144,7 +144,7 @@ function isInvalid(element: Element): boolean {
 }
 
 /** Returns whether an element is selected, checked or current. Such elements are never folded. */
-export function isChosen(element: Element): boolean {
+export function isSelected(element: Element): boolean {
   if (localName(element) === 'option') return (element as HTMLOptionElement).selected
   const truthy = (name: string): boolean => {
     const value = attr(element, name)

@@ -1,6 +1,6 @@
 /** One-line descriptions of elements. */
 import { attr, localName } from '../dom/composed-tree'
-import type { RefGiver } from '../dom/refs'
+import type { RefAllocator } from '../dom/refs'
 import { contentName, nameOf } from './accessible-name'
 import { isDisabled, stateText } from './aria-states'
 import { roleOf } from './roles'
@@ -9,7 +9,7 @@ import { roleOf } from './roles'
  * Describes an element in one line, `button "Send" [ref=e5]`. Generic elements are described by
  * their tag.
  */
-export function describeElement(element: Element, refs: RefGiver): string {
+export function describeElement(element: Element, refs: RefAllocator): string {
   const role = roleOf(element)
   const name = nameOf(element, role)
   const plain = role === 'generic' || role === 'presentation'

@@ -4,7 +4,7 @@ import { attr, byIds, hasAttr } from '../dom/composed-tree'
 /**
  * Returns the elements that `aria-labelledby` references. Reads the misspelling too, like browsers.
  */
-export function labellers(element: Element): Element[] {
+export function labelledByElements(element: Element): Element[] {
   return byIds(element, hasAttr(element, 'aria-labelledby') ? 'aria-labelledby' : 'aria-labeledby')
 }
 
@@ -12,6 +12,6 @@ export function labellers(element: Element): Element[] {
 export function hasExplicitName(element: Element): boolean {
   if (hasAttr(element, 'aria-label') && (attr(element, 'aria-label') as string).trim() !== '')
     return true
-  if (labellers(element).length > 0) return true
+  if (labelledByElements(element).length > 0) return true
   return hasAttr(element, 'title') && (attr(element, 'title') as string).trim() !== ''
 }

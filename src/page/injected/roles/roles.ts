@@ -1,4 +1,5 @@
 /** Roles by "ARIA in HTML" and the HTML accessibility mappings. */
+import { callCache } from '../dom/call-cache'
 import {
   attr,
   composedParent,
@@ -12,7 +13,6 @@ import {
   previousElement,
   textContent
 } from '../dom/composed-tree'
-import { memo } from '../dom/memo'
 import { hasExplicitName } from './explicit-name'
 
 const words = (text: string): Set<string> => new Set(text.split(' '))
@@ -75,7 +75,7 @@ function hasGlobalAttribute(element: Element): boolean {
   })
 }
 
-const natively = words('button details summary input select textarea iframe')
+const nativelyFocusable = words('button details summary input select textarea iframe')
 
 /** Returns whether an element is focusable. */
 export function isFocusable(element: Element): boolean {
@@ -85,7 +85,8 @@ export function isFocusable(element: Element): boolean {
   if (tag === 'a' || tag === 'area') return hasAttr(element, 'href')
   if (tag === 'input' && attr(element, 'type')?.toLowerCase() === 'hidden') return false
   if (tag === 'summary') return isDetailsSummary(element)
-  if (natively.has(tag)) return tag !== 'details' && !(element as HTMLButtonElement).disabled
+  if (nativelyFocusable.has(tag))
+    return tag !== 'details' && !(element as HTMLButtonElement).disabled
   if ((tag === 'audio' || tag === 'video') && hasAttr(element, 'controls')) return true
   return hasAttr(element, 'contenteditable') && isEditingHost(element)
 }
@@ -273,14 +274,14 @@ function isListItem(element: Element): boolean {
 /** Returns the role of the table that contains a row or cell, null without a table. */
 function ownTable(part: Element): string | null {
   const parent = parentNode(part)
-  const kept = memo()
-  if (kept && parent !== null && parent === kept.row) return kept.tableRole
+  const cache = callCache()
+  if (cache && parent !== null && parent === cache.row) return cache.tableRole
   const table = elementClosest(part, 'table')
   const role = table ? (explicitRole(table) ?? 'table') : null
   // A walk visits the cells of a row one after the other.
-  if (kept) {
-    kept.row = parent
-    kept.tableRole = role
+  if (cache) {
+    cache.row = parent
+    cache.tableRole = role
   }
   return role
 }

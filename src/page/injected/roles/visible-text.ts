@@ -12,7 +12,7 @@ import {
   queryAll
 } from '../dom/composed-tree'
 import { shadowRoots } from '../dom/css'
-import { isBlock, pseudoText, Shown, shownOf } from '../dom/styles'
+import { isBlock, pseudoText, Rendering, renderingOf } from '../dom/styles'
 import { fieldValue, nameOf } from './accessible-name'
 
 /** Images that have an alternative text. */
@@ -46,13 +46,13 @@ function collect(element: Element, parts: string[]): void {
     if (!isElement(child)) return
     const tag = localName(child)
     if (tag === 'br') parts.push('\n')
-    const shown = shownOf(child, true)
-    if (shown === Shown.None || shown === Shown.Invisible) return
+    const shown = renderingOf(child, true)
+    if (shown === Rendering.None || shown === Rendering.Invisible) return
     if (elementMatches(child, pictures)) {
       parts.push(` ${nameOf(child, 'img')} `)
       return
     }
-    const block = shown === Shown.Visible && isBlock(child)
+    const block = shown === Rendering.Visible && isBlock(child)
     if (block) parts.push('\n')
     parts.push(pseudoText(child, '::before'))
     collect(child, parts)

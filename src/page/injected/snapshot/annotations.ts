@@ -1,7 +1,7 @@
 /** Positions of the elements with refs, for annotated screenshots. */
 import type { AnnotationsArgument, AnnotationsResult, Box } from '../api'
 import { boxOf, coefficients, contentMatrix } from '../dom/geometry'
-import { RefGiver } from '../dom/refs'
+import { RefAllocator } from '../dom/refs'
 import { isVisible } from '../dom/visibility'
 import { buildTree } from '../tree/build'
 import { isNode, type TreeNode } from '../tree/node'
@@ -25,10 +25,10 @@ const landmarks = new Set([
 ])
 
 export function annotations(argument: AnnotationsArgument): AnnotationsResult {
-  const refs = new RefGiver(argument.refs)
+  const refs = new RefAllocator(argument.refs)
   const boxes: AnnotationsResult['boxes'] = []
   const frames: AnnotationsResult['frames'] = []
-  const wanted = (box: Box): boolean => {
+  const isIncluded = (box: Box): boolean => {
     if (box.width < 1 || box.height < 1) return false
     return (
       argument.whole === true ||
@@ -38,10 +38,10 @@ export function annotations(argument: AnnotationsArgument): AnnotationsResult {
   const visit = (node: TreeNode): void => {
     const { element, role } = node
     const box = boxOf(element)
-    if (role === 'iframe' && wanted(box)) frames.push(frameOf(element, refs))
+    if (role === 'iframe' && isIncluded(box)) frames.push(frameOf(element, refs))
     else if (
       node.wantsRef &&
-      wanted(box) &&
+      isIncluded(box) &&
       (!landmarks.has(role) || node.cursor !== '') &&
       isVisible(element)
     )
@@ -61,7 +61,7 @@ export function annotations(argument: AnnotationsArgument): AnnotationsResult {
   }
 }
 
-function frameOf(frame: Element, refs: RefGiver): AnnotationsResult['frames'][number] {
+function frameOf(frame: Element, refs: RefAllocator): AnnotationsResult['frames'][number] {
   const style = getComputedStyle(frame)
   const padding = (side: string): number =>
     parseFloat(style.getPropertyValue(`padding-${side}`)) || 0

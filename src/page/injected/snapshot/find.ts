@@ -1,12 +1,12 @@
 /** The `find` call: returns the matching lines of the whole snapshot, with their ancestors. */
 import type { FindArgument, FindResult } from '../api'
+import { CallError } from '../dom/call-error'
 import { normalize } from '../dom/composed-tree'
-import { Failure } from '../dom/failure'
-import { RefGiver } from '../dom/refs'
+import { RefAllocator } from '../dom/refs'
 import { parseRegex } from '../dom/text-matcher'
 import { buildTree } from '../tree/build'
 import { isNode, type TreeNode } from '../tree/node'
-import { tooLarge } from './snapshot'
+import { truncationNotice } from './snapshot'
 import { Writer } from './writer'
 
 /** Roles whose subtree is shown completely if a line in it matches. */
@@ -17,7 +17,7 @@ const mostLines = 12
 const mostLinesAround = 5
 
 export function find(argument: FindArgument): FindResult {
-  const refs = new RefGiver(argument.refs)
+  const refs = new RefAllocator(argument.refs)
   const test = testOf(argument)
   const { tree, stoppedIn } = buildTree(null, { fold: 0 })
   const marked = new Set<TreeNode>()
@@ -61,7 +61,7 @@ export function find(argument: FindArgument): FindResult {
   visit(tree, [])
   const writer = new Writer(refs, Infinity)
   writer.parts(tree, '', marked, whole, test)
-  if (stoppedIn !== null) writer.lines.push(`- … ${tooLarge(stoppedIn, refs)}`)
+  if (stoppedIn !== null) writer.lines.push(`- … ${truncationNotice(stoppedIn, refs)}`)
   return { text: writer.lines.join('\n'), count, next: refs.next }
 }
 
@@ -73,9 +73,9 @@ function testOf(argument: FindArgument): (text: string) => boolean {
       : parseRegex(argument.regex, 'i', argument.regex)
     return (text) => regex.test(text)
   }
-  const wanted = normalize(argument.text ?? '').toLowerCase()
-  if (wanted === '') throw new Failure('INVALID_PARAMETERS', 'find needs `text` or `regex`')
-  return (text) => text.toLowerCase().includes(wanted)
+  const needle = normalize(argument.text ?? '').toLowerCase()
+  if (needle === '') throw new CallError('INVALID_PARAMETERS', 'find needs `text` or `regex`')
+  return (text) => text.toLowerCase().includes(needle)
 }
 
 function linesOf(node: TreeNode): number {

@@ -1,11 +1,11 @@
 /** The document after a navigation. */
-import type { Arrival, ArrivalArgument } from '../api'
+import type { ArrivalArgument, ArrivalResult } from '../api'
 import { documentTitle } from '../dom/composed-tree'
 import { nextTask } from '../dom/event-loop'
-import { shown } from './snapshot-if-changed'
+import { snapshotWithCounts } from './snapshot'
 
 /** Names in the result, and properties of the navigation timing entry. */
-const timed = {
+const timingProperties = {
   responseStart: 'responseStart',
   domContentLoaded: 'domContentLoadedEventEnd',
   load: 'loadEventEnd'
@@ -13,17 +13,17 @@ const timed = {
 
 const round = (milliseconds: number): number => Math.round(milliseconds * 10) / 10
 
-export async function arrival({ look, refs, hosts }: ArrivalArgument): Promise<Arrival> {
+export async function arrival({ look, refs, hosts }: ArrivalArgument): Promise<ArrivalResult> {
   // Frameworks render in tasks that they queue after the load event, and in tasks queued by those.
   await nextTask()
   await nextTask()
-  const told: Arrival = { title: documentTitle(), timing: {} }
+  const result: ArrivalResult = { title: documentTitle(), timing: {} }
   const [entry] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[]
-  for (const [name, property] of Object.entries(timed) as [
-    keyof typeof timed,
-    (typeof timed)[keyof typeof timed]
+  for (const [name, property] of Object.entries(timingProperties) as [
+    keyof typeof timingProperties,
+    (typeof timingProperties)[keyof typeof timingProperties]
   ][]) {
-    if (entry && entry[property] > 0) told.timing[name] = round(entry[property])
+    if (entry && entry[property] > 0) result.timing[name] = round(entry[property])
   }
-  return look ? { ...told, ...shown(look, { refs, hosts }) } : told
+  return look ? { ...result, ...snapshotWithCounts(look, { refs, hosts }) } : result
 }

@@ -2,8 +2,8 @@
  * The overview of a page: the whole page if it is short, else its controls, headings and messages,
  * with as much collapsed as the budget requires.
  */
-import type { RefGiver } from '../dom/refs'
-import { buildTree, type Built } from '../tree/build'
+import type { RefAllocator } from '../dom/refs'
+import { buildTree, type BuiltTree } from '../tree/build'
 import { isNode, type TreeChild, type TreeNode } from '../tree/node'
 import { repeatedRoles } from '../tree/walk'
 import { Writer } from './writer'
@@ -24,7 +24,7 @@ const levels: Level[] = [
 /** Factor for other lines than rows and items, which repeat less often. */
 const otherRuns = 3
 const fewest = 3
-const aroundMain = new Set(['banner', 'navigation', 'complementary', 'contentinfo'])
+const secondaryLandmarks = new Set(['banner', 'navigation', 'complementary', 'contentinfo'])
 /** Roles that are shown only if their contents are collapsed. */
 const containers = new Set(['list', 'table', 'grid', 'treegrid', 'feed'])
 /** Roles that are shown only if they have several children. */
@@ -34,7 +34,7 @@ const longestName = 80
 const hintLength = 110
 
 /** Writes the overview within `budget` characters. */
-export function overview(refs: RefGiver, budget: number): { writer: Writer; built: Built } {
+export function overview(refs: RefAllocator, budget: number): { writer: Writer; built: BuiltTree } {
   const whole = buildTree(null, {})
   const writer = written(refs, budget, withoutUrls(whole.tree.children))
   if (writer.cutAt === null) return { writer, built: whole }
@@ -52,7 +52,7 @@ export function overview(refs: RefGiver, budget: number): { writer: Writer; buil
   return { writer: last, built }
 }
 
-function written(refs: RefGiver, budget: number, children: TreeChild[]): Writer {
+function written(refs: RefAllocator, budget: number, children: TreeChild[]): Writer {
   const writer = new Writer(refs, budget)
   writer.children(children, '', null)
   return writer
@@ -67,7 +67,7 @@ function copy(node: TreeNode, children: TreeChild[]): TreeNode {
     ...node,
     children,
     properties: node.properties.filter((property) => !property.startsWith('/url')),
-    kept: false,
+    cached: false,
     lines: null
   }
 }
@@ -124,7 +124,7 @@ function reducedRun(run: TreeNode[], folded: number, level: Level): TreeChild[] 
 /** Returns the reduced form of a node. */
 function reducedNode(node: TreeNode, level: Level): TreeChild[] {
   const { role } = node
-  if (level.landmarks && aroundMain.has(role)) {
+  if (level.landmarks && secondaryLandmarks.has(role)) {
     const lines = countLines(node.children)
     return lines === 0 ? [] : [{ ...copy(node, []), value: `… ${lines} lines` }]
   }

@@ -1,18 +1,27 @@
-/** The `snapshot` call. */
-import type { SnapshotArgument, SnapshotResult } from '../api'
-import { documentName, noteSnapshot } from '../dom/change-counts'
+/** The `snapshot` and `snapshotIfChanged` calls, and snapshots in the answers of other calls. */
+import type {
+  ChangeCounts,
+  RefContext,
+  SnapshotArgument,
+  SnapshotIfChangedArgument,
+  SnapshotIfChangedResult,
+  SnapshotResult
+} from '../api'
+import { withCallCache } from '../dom/call-cache'
+import { changeCounts, documentName, recordSnapshot } from '../dom/change-counts'
+import { uncheckedHosts } from '../dom/closed-shadow-roots'
 import { bodyOf, documentElement } from '../dom/composed-tree'
-import { RefGiver } from '../dom/refs'
-import { invisibleBecause } from '../dom/visibility'
+import { RefAllocator } from '../dom/refs'
+import { hiddenReason } from '../dom/visibility'
 import { describeElement } from '../roles/describe'
 import { resolveOne } from '../targets/resolve'
-import { buildTree, type Built } from '../tree/build'
+import { buildTree, type BuiltTree } from '../tree/build'
 import type { TreeNode } from '../tree/node'
 import { overview } from './overview'
 import { Writer } from './writer'
 
 export function snapshot(argument: SnapshotArgument): SnapshotResult {
-  const refs = new RefGiver(argument.refs)
+  const refs = new RefAllocator(argument.refs)
   const target = argument.ref ?? argument.selector
   const root = target === undefined ? null : resolveOne(target, refs, false)
   if (!bodyOf() && !documentElement())
@@ -23,16 +32,16 @@ export function snapshot(argument: SnapshotArgument): SnapshotResult {
       folded: false,
       cut: false,
       lines: 0,
-      mutations: noteSnapshot(),
+      mutations: recordSnapshot(),
       document: documentName
     }
   const { writer, built } = argument.overview
     ? overview(refs, argument.budget ?? Infinity)
-    : written(root, refs, argument)
+    : writeTree(root, refs, argument)
   const { folded, stoppedIn } = built
   if (root && writer.lines.length === 0)
     writer.lines.push(
-      `- … ${describeElement(root, refs)} shows nothing: ${invisibleBecause(root) ?? 'it is hidden from assistive technology or empty'}`
+      `- … ${describeElement(root, refs)} shows nothing: ${hiddenReason(root) ?? 'it is hidden from assistive technology or empty'}`
     )
   const cut = writer.cutAt !== null
   if (cut) {
@@ -45,7 +54,7 @@ export function snapshot(argument: SnapshotArgument): SnapshotResult {
       `- … cut at ${argument.budget} characters: ${part}, {interactive: true} shows less of everything`
     )
   }
-  if (stoppedIn !== null && !cut) writer.lines.push(`- … ${tooLarge(stoppedIn, refs)}`)
+  if (stoppedIn !== null && !cut) writer.lines.push(`- … ${truncationNotice(stoppedIn, refs)}`)
   return {
     text: writer.lines.join('\n'),
     next: refs.next,
@@ -53,16 +62,16 @@ export function snapshot(argument: SnapshotArgument): SnapshotResult {
     folded,
     cut: cut || stoppedIn !== null,
     lines: writer.lines.length,
-    mutations: noteSnapshot(),
+    mutations: recordSnapshot(),
     document: documentName
   }
 }
 
-function written(
+function writeTree(
   root: Element | null,
-  refs: RefGiver,
+  refs: RefAllocator,
   argument: SnapshotArgument
-): { writer: Writer; built: Built } {
+): { writer: Writer; built: BuiltTree } {
   const built = buildTree(root, { ...argument, overview: false })
   const writer = new Writer(refs, argument.budget ?? Infinity)
   writer.children(built.tree.children, '', null)
@@ -70,8 +79,29 @@ function written(
 }
 
 /** Describes where a walk has stopped, and how to read the rest. */
-export function tooLarge(stoppedIn: TreeNode, refs: RefGiver): string {
+export function truncationNotice(stoppedIn: TreeNode, refs: RefAllocator): string {
   const place =
     stoppedIn.role === 'document' ? '' : `, in ${describeElement(stoppedIn.element, refs)}`
   return `cut here${place}: the page has too many elements. snapshot {selector} shows any other part of it, for example {selector: "tr:nth-child(5000)"}`
+}
+
+/** Takes a snapshot. Returns null if the caller has to check possible shadow hosts first. */
+export function snapshotWithCounts(
+  look: Omit<SnapshotArgument, keyof RefContext>,
+  { refs, hosts }: RefContext
+): ({ snapshot: SnapshotResult; next: number } & ChangeCounts) | null {
+  if (uncheckedHosts({ hosts }) !== null) return null
+  const result = withCallCache(() => snapshot({ ...look, refs }))
+  return { snapshot: result, next: result.next, ...changeCounts(), mutations: result.mutations }
+}
+
+/** Takes a snapshot if the change count differs from the known one. */
+export function snapshotIfChanged({
+  look,
+  refs
+}: SnapshotIfChangedArgument): SnapshotIfChangedResult {
+  const counts = changeCounts()
+  if (look.known === counts.mutations && look.document === counts.document) return counts
+  const result = snapshot({ ...look, refs })
+  return { snapshot: result, next: result.next, ...counts, mutations: result.mutations }
 }

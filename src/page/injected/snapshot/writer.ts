@@ -1,5 +1,5 @@
 /** Writes a tree as lines of YAML. Assigns refs, so that only written lines have one. */
-import type { RefGiver } from '../dom/refs'
+import type { RefAllocator } from '../dom/refs'
 import { hintOf } from '../tree/hints'
 import { type Fold, isNode, scalar, type TreeChild, type TreeNode } from '../tree/node'
 
@@ -72,13 +72,13 @@ export class Writer {
   /** The ref of the container in which the text was cut, null if all of it fits. */
   cutAt: string | null = null
   private length = 0
-  private readonly refs: RefGiver
+  private readonly refs: RefAllocator
   private readonly budget: number
   /** Whether there is no budget, so that cached lines can be reused. */
   private readonly whole: boolean
   private readonly containers: string[] = []
 
-  constructor(refs: RefGiver, budget: number) {
+  constructor(refs: RefAllocator, budget: number) {
     this.refs = refs
     this.budget = budget
     this.whole = budget === Infinity
@@ -131,7 +131,7 @@ export class Writer {
   }
 
   private node(node: TreeNode, indent: string): void {
-    if (!node.kept || !this.whole) {
+    if (!node.cached || !this.whole) {
       this.writeNode(node, indent)
       return
     }

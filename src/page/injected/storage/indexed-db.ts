@@ -3,16 +3,16 @@
  * state.
  */
 import type { DatabaseState, StoreState } from '../api'
-import { Failure } from '../dom/failure'
-import { native, realm } from './realm'
+import { CallError } from '../dom/call-error'
+import { realm, toRealm } from './realm'
 import { decode, Encoder, maxSize } from './structured-clone'
 
 /**
  * Maximum ms of an operation. A database does not open while a page has it open in another version.
  */
-const patience = 2000
+const maxWait = 2000
 
-function settled<Result>(request: IDBRequest<Result>): Promise<Result> {
+function requestResult<Result>(request: IDBRequest<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result)
     request.onerror = () => reject(request.error ?? new Error('refused'))
@@ -38,7 +38,7 @@ function open(
       request.transaction?.abort()
     }
   }
-  const opened = settled(request).then((database) => {
+  const opened = requestResult(request).then((database) => {
     // Pages must not wait for this connection.
     database.onversionchange = () => database.close()
     return database
@@ -59,14 +59,14 @@ function within<Result>(
 ): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      reject(new Error(`${what} within ${patience} ms`))
+      reject(new Error(`${what} within ${maxWait} ms`))
       work.then(late, () => {})
-    }, patience)
+    }, maxWait)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 }
 
-const paths = (keyPath: string | string[] | null): object =>
+const keyPathProperties = (keyPath: string | string[] | null): object =>
   keyPath === null
     ? {}
     : typeof keyPath === 'string'
@@ -74,7 +74,10 @@ const paths = (keyPath: string | string[] | null): object =>
       : { keyPathArray: Array.from(keyPath) }
 
 async function readStore(store: IDBObjectStore, encoder: Encoder): Promise<StoreState> {
-  const [keys, values] = await Promise.all([settled(store.getAllKeys()), settled(store.getAll())])
+  const [keys, values] = await Promise.all([
+    requestResult(store.getAllKeys()),
+    requestResult(store.getAll())
+  ])
   const records = []
   for (let at = 0; at < keys.length && encoder.size < maxSize; at++) {
     // An inline key is part of the value.
@@ -85,12 +88,12 @@ async function readStore(store: IDBObjectStore, encoder: Encoder): Promise<Store
   }
   const indexes = Array.from(store.indexNames, (name) => {
     const { keyPath, multiEntry, unique } = store.index(name)
-    return { name, ...paths(keyPath), multiEntry, unique }
+    return { name, ...keyPathProperties(keyPath), multiEntry, unique }
   })
   return {
     name: store.name,
     autoIncrement: store.autoIncrement,
-    ...paths(store.keyPath),
+    ...keyPathProperties(store.keyPath),
     records,
     indexes
   }
@@ -137,30 +140,38 @@ export async function readDatabases(): Promise<{ databases: DatabaseState[]; lef
   return { databases, left }
 }
 
-const pathOf = (told: { keyPath?: string; keyPathArray?: string[] }): string | string[] | null =>
-  told.keyPathArray ?? told.keyPath ?? null
+const keyPathOf = (saved: {
+  keyPath?: string
+  keyPathArray?: string[]
+}): string | string[] | null => saved.keyPathArray ?? saved.keyPath ?? null
 
-function make(database: IDBDatabase, told: DatabaseState): void {
-  for (const { name, autoIncrement, indexes, ...rest } of told.stores) {
-    const store = database.createObjectStore(name, native({ autoIncrement, keyPath: pathOf(rest) }))
+function createStores(database: IDBDatabase, saved: DatabaseState): void {
+  for (const { name, autoIncrement, indexes, ...rest } of saved.stores) {
+    const store = database.createObjectStore(
+      name,
+      toRealm({ autoIncrement, keyPath: keyPathOf(rest) })
+    )
     for (const { name, multiEntry, unique, ...rest } of indexes)
-      store.createIndex(name, native(pathOf(rest) ?? ''), native({ multiEntry, unique }))
+      store.createIndex(name, toRealm(keyPathOf(rest) ?? ''), toRealm({ multiEntry, unique }))
   }
 }
 
-/** Returns whether a database has the version, stores and indexes of `told`. */
-function fits(database: IDBDatabase, told: DatabaseState): boolean {
-  if (database.version !== told.version || database.objectStoreNames.length !== told.stores.length)
+/** Returns whether a database has the version, stores and indexes of `saved`. */
+function hasSchema(database: IDBDatabase, saved: DatabaseState): boolean {
+  if (
+    database.version !== saved.version ||
+    database.objectStoreNames.length !== saved.stores.length
+  )
     return false
-  if (told.stores.some(({ name }) => !database.objectStoreNames.contains(name))) return false
-  if (told.stores.length === 0) return true
+  if (saved.stores.some(({ name }) => !database.objectStoreNames.contains(name))) return false
+  if (saved.stores.length === 0) return true
   const transaction = database.transaction(database.objectStoreNames, 'readonly')
   const same = (one: unknown, other: unknown): boolean =>
     JSON.stringify(one) === JSON.stringify(other)
-  return told.stores.every((wanted) => {
+  return saved.stores.every((wanted) => {
     const store = transaction.objectStore(wanted.name)
     return (
-      same(store.keyPath, pathOf(wanted)) &&
+      same(store.keyPath, keyPathOf(wanted)) &&
       store.autoIncrement === wanted.autoIncrement &&
       store.indexNames.length === wanted.indexes.length &&
       wanted.indexes.every((index) => store.indexNames.contains(index.name))
@@ -169,38 +180,38 @@ function fits(database: IDBDatabase, told: DatabaseState): boolean {
 }
 
 /**
- * Opens a database with the schema of `told`. Replaces an existing database with another schema.
+ * Opens a database with the schema of `saved`. Replaces an existing database with another schema.
  */
-async function prepare(told: DatabaseState, known: boolean): Promise<IDBDatabase> {
+async function prepare(saved: DatabaseState, known: boolean): Promise<IDBDatabase> {
   if (known) {
-    const present = await open(told.name)
-    if (fits(present, told)) return present
+    const present = await open(saved.name)
+    if (hasSchema(present, saved)) return present
     present.close()
     await within(
-      settled(realm.indexedDB.deleteDatabase(told.name)),
-      `the database \`${told.name}\` is in use by an open page and did not go`
+      requestResult(realm.indexedDB.deleteDatabase(saved.name)),
+      `the database \`${saved.name}\` is in use by an open page and did not go`
     )
   }
-  return open(told.name, told.version, (database) => make(database, told))
+  return open(saved.name, saved.version, (database) => createStores(database, saved))
 }
 
-async function writeDatabase(told: DatabaseState, known: boolean): Promise<void> {
-  const database = await prepare(told, known)
+async function writeDatabase(saved: DatabaseState, known: boolean): Promise<void> {
+  const database = await prepare(saved, known)
   try {
-    if (told.stores.length === 0) return
+    if (saved.stores.length === 0) return
     const transaction = database.transaction(database.objectStoreNames, 'readwrite')
     const done = new Promise<void>((resolve, reject) => {
       transaction.oncomplete = () => resolve()
       transaction.onabort = () => reject(transaction.error ?? new Error('refused'))
     })
     try {
-      for (const { name, records, ...rest } of told.stores) {
+      for (const { name, records, ...rest } of saved.stores) {
         const store = transaction.objectStore(name)
         store.clear()
         for (const record of records) {
-          const value = native(record.value) ?? decode(record.valueEncoded)
-          if (pathOf(rest) === null)
-            store.put(value, (native(record.key) ?? decode(record.keyEncoded)) as IDBValidKey)
+          const value = toRealm(record.value) ?? decode(record.valueEncoded)
+          if (keyPathOf(rest) === null)
+            store.put(value, (toRealm(record.key) ?? decode(record.keyEncoded)) as IDBValidKey)
           else store.put(value)
         }
       }
@@ -219,20 +230,20 @@ async function writeDatabase(told: DatabaseState, known: boolean): Promise<void>
 export async function writeDatabases(wanted: DatabaseState[], replace: boolean): Promise<void> {
   const present = (await realm.indexedDB.databases()).map(({ name }) => name)
   for (const name of present) {
-    if (!replace || name === undefined || wanted.some((told) => told.name === name)) continue
+    if (!replace || name === undefined || wanted.some((saved) => saved.name === name)) continue
     await within(
-      settled(realm.indexedDB.deleteDatabase(name)),
+      requestResult(realm.indexedDB.deleteDatabase(name)),
       `the database \`${name}\` is in use by an open page and did not go`
     ).catch(refuse(name))
   }
-  for (const told of wanted)
-    await writeDatabase(told, present.includes(told.name)).catch(refuse(told.name))
+  for (const saved of wanted)
+    await writeDatabase(saved, present.includes(saved.name)).catch(refuse(saved.name))
 }
 
 const refuse =
   (name: string) =>
   (error: unknown): never => {
-    throw new Failure(
+    throw new CallError(
       'INVALID_PARAMETERS',
       `the database \`${name}\` of ${location.origin} could not be written: ${error instanceof Error || error instanceof realm.Error ? error.message : String(error)}`,
       { database: name }

@@ -7,7 +7,7 @@ export const realm: typeof globalThis =
   (window as Window & { wrappedJSObject?: typeof globalThis }).wrappedJSObject ?? globalThis
 
 /** Converts a plain value to one of the page's realm. */
-export const native = <Plain>(value: Plain): Plain =>
+export const toRealm = <Plain>(value: Plain): Plain =>
   realm === globalThis || typeof value !== 'object' || value === null
     ? value
     : realm.JSON.parse(JSON.stringify(value))

@@ -6,23 +6,23 @@ import type {
   BringBackArgument,
   BringBackResult,
   FieldState,
-  Hosts,
   KeepArgument,
-  Kept,
+  KeepResult,
   RefState,
   ScrollState,
-  Whereabouts
+  UncheckedHosts,
+  WhereaboutsResult
 } from '../api'
 import { nextChange } from '../actions/actionability'
+import { withCallCache } from '../dom/call-cache'
 import { mutations } from '../dom/change-counts'
-import { unknownHosts } from '../dom/closed-shadow-roots'
+import { uncheckedHosts } from '../dom/closed-shadow-roots'
 import { attr, isConnected, isElement, queryAll } from '../dom/composed-tree'
 import { shadowRoots } from '../dom/css'
 import { Paths } from '../dom/css-path'
 import { nextTask } from '../dom/event-loop'
-import { withMemo } from '../dom/memo'
 import { claimRef, connectedRefs, nextRef } from '../dom/refs'
-import { listenTo } from '../dom/window-listeners'
+import { addWindowListener } from '../dom/window-listeners'
 import { nameOf } from '../roles/accessible-name'
 import { roleOf } from '../roles/roles'
 import { findAll } from '../targets/targets'
@@ -32,25 +32,25 @@ import { items } from './web-storage'
 
 type Field = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
 
-const unsaved = /^(password|file|hidden|submit|button|reset|image)$/
+const unsavedTypes = /^(password|file|hidden|submit|button|reset|image)$/
 /** Maximum number of saved refs in a document. The newest ones are saved. */
-const mostRefs = 2000
+const maxRefs = 2000
 /** Maximum ms of one task that reads refs. */
-const longestPart = 2
+const maxTaskTime = 2
 
 /** Returns whether a field contains a secret, which is never saved, even if it is shown as text. */
 const isSecret = (field: Field): boolean =>
   /\b(current-password|new-password|one-time-code|cc-csc)\b/.test(attr(field, 'autocomplete') ?? '')
 
-const isKept = (field: Field): boolean =>
-  !(field instanceof HTMLInputElement && unsaved.test(field.type)) && !isSecret(field)
+const isSaved = (field: Field): boolean =>
+  !(field instanceof HTMLInputElement && unsavedTypes.test(field.type)) && !isSecret(field)
 
 /** Returns the fields whose values differ from their defaults. */
-function fieldsNow(paths: Paths): FieldState[] {
+function changedFields(paths: Paths): FieldState[] {
   const fields: FieldState[] = []
   for (const root of [document, ...shadowRoots(document)]) {
     for (const field of queryAll(root, 'input, textarea, select') as NodeListOf<Field>) {
-      if (!isKept(field)) continue
+      if (!isSaved(field)) continue
       if (field instanceof HTMLSelectElement) {
         const options = Array.from(field.options)
         if (options.some((option) => option.selected !== option.defaultSelected))
@@ -75,17 +75,17 @@ function fieldsNow(paths: Paths): FieldState[] {
 /** Scrolled elements, without the document. */
 const scrolled = new Set<WeakRef<Element>>()
 
-export function watchScrolls(): void {
+export function recordScrolls(): void {
   const known = new WeakSet<Element>()
   const note = ({ target }: Event): void => {
     if (!isElement(target as Node | null) || known.has(target as Element)) return
     known.add(target as Element)
     scrolled.add(new WeakRef(target as Element))
   }
-  listenTo(['scroll'], note, true)
+  addWindowListener(['scroll'], note, true)
 }
 
-function scrollsNow(paths: Paths): ScrollState[] {
+function scrollPositions(paths: Paths): ScrollState[] {
   const scrolls: ScrollState[] = []
   for (const weak of scrolled) {
     const element = weak.deref()
@@ -97,23 +97,23 @@ function scrollsNow(paths: Paths): ScrollState[] {
 }
 
 /** Reads the refs in several tasks, so that an agent's next call does not wait for a large page. */
-async function refsNow(): Promise<RefState[]> {
-  const refs = Array.from(connectedRefs()).slice(-mostRefs)
-  const kept: RefState[] = []
+async function savedRefs(): Promise<RefState[]> {
+  const refs = Array.from(connectedRefs()).slice(-maxRefs)
+  const result: RefState[] = []
   while (refs.length > 0) {
-    const until = performance.now() + longestPart
-    withMemo(() => {
+    const until = performance.now() + maxTaskTime
+    withCallCache(() => {
       const paths = new Paths()
       do {
         const [ref, element] = refs.shift()!
         if (!isConnected(element)) continue
         const role = roleOf(element)
-        kept.push({ ref, role, name: nameOf(element, role), path: paths.of(element) })
+        result.push({ ref, role, name: nameOf(element, role), path: paths.of(element) })
       } while (refs.length > 0 && performance.now() < until)
     })
     if (refs.length > 0) await nextTask()
   }
-  return kept
+  return result
 }
 
 /**
@@ -130,41 +130,41 @@ function place(): number[] {
   return place
 }
 
-export const whereabouts = (): Whereabouts => ({ url: location.href, place: place() })
+export const whereabouts = (): WhereaboutsResult => ({ url: location.href, place: place() })
 
 /**
  * Reads the state. Returns only the storage if the document has not changed since the version
  * `known`.
  */
-export async function keep(argument: KeepArgument): Promise<Kept> {
+export async function keep(argument: KeepArgument): Promise<KeepResult> {
   const version = `${mutations().count} ${nextRef()} ${scrollX} ${scrollY}`
-  const kept: Kept = { url: location.href, origin: location.origin, version }
+  const result: KeepResult = { url: location.href, origin: location.origin, version }
   if (version !== argument.known) {
     const paths = new Paths()
-    kept.document = {
+    result.document = {
       place: place(),
       scroll: { x: Math.round(scrollX), y: Math.round(scrollY) },
-      scrolls: scrollsNow(paths),
-      fields: fieldsNow(paths),
-      refs: await refsNow()
+      scrolls: scrollPositions(paths),
+      fields: changedFields(paths),
+      refs: await savedRefs()
     }
   }
   const [local, session] = [items(() => localStorage), items(() => sessionStorage)]
-  if (local) kept.localStorage = local
-  if (session) kept.sessionStorage = session
+  if (local) result.localStorage = local
+  if (session) result.sessionStorage = session
   if (argument.indexedDB && local) {
     const begun = performance.now()
     // IndexedDB may be disabled.
     const read = await readDatabases().catch(() => null)
     if (read) {
       const text = JSON.stringify(read.databases)
-      kept.databases = await hash(text)
-      if (kept.databases !== argument.indexedDB.known) kept.indexedDB = text
-      if (read.left.length > 0) kept.left = read.left
+      result.databases = await hash(text)
+      if (result.databases !== argument.indexedDB.known) result.indexedDB = text
+      if (read.left.length > 0) result.left = read.left
     }
-    kept.reading = performance.now() - begun
+    result.reading = performance.now() - begun
   }
-  return kept
+  return result
 }
 
 function findPath(path: string): Element | null {
@@ -185,7 +185,8 @@ function restoreField(saved: FieldState): boolean {
     )
   } else if (saved.checked !== undefined && field instanceof HTMLInputElement)
     field.checked = saved.checked
-  else if (saved.value !== undefined && 'value' in field && isKept(field)) field.value = saved.value
+  else if (saved.value !== undefined && 'value' in field && isSaved(field))
+    field.value = saved.value
   else return false
   field.dispatchEvent(new Event('input', { bubbles: true, composed: true }))
   field.dispatchEvent(new Event('change', { bubbles: true }))
@@ -213,8 +214,10 @@ function restoreScroll({ path, x, y }: ScrollState): boolean {
  * Restores the state. Searches for missing elements until `patience` has passed, because pages
  * render late.
  */
-export async function bringBack(argument: BringBackArgument): Promise<BringBackResult | Hosts> {
-  const hosts = unknownHosts(argument)
+export async function bringBack(
+  argument: BringBackArgument
+): Promise<BringBackResult | UncheckedHosts> {
+  const hosts = uncheckedHosts(argument)
   if (hosts) return hosts
   const until = performance.now() + argument.patience
   let { fields, named, scrolls } = argument
@@ -226,7 +229,7 @@ export async function bringBack(argument: BringBackArgument): Promise<BringBackR
     })
   for (;;) {
     fields = fields.filter((field) => !restoreField(field))
-    named = withMemo(() => named.filter((saved) => !restoreRef(saved)))
+    named = withCallCache(() => named.filter((saved) => !restoreRef(saved)))
     scrolls = scrolls.filter((saved) => !restoreScroll(saved))
     scrollPage()
     const there =

@@ -134,14 +134,16 @@ export class Encoder {
   private blob(blob: Blob): object {
     const { size, type } = blob
     this.size += size * 1.4
-    const told: { b: string; t: string; n?: string } = { b: '', t: type }
-    if (blob instanceof realm.File) told.n = blob.name
+    const encoded: { b: string; t: string; n?: string } = { b: '', t: type }
+    if (blob instanceof realm.File) encoded.n = blob.name
     // The database of a blob that is too large is omitted anyway.
     if (this.size < maxSize)
       this.blobs.push(
-        blob.arrayBuffer().then((buffer) => void (told.b = toBase64(new realm.Uint8Array(buffer))))
+        blob
+          .arrayBuffer()
+          .then((buffer) => void (encoded.b = toBase64(new realm.Uint8Array(buffer))))
       )
-    return { bl: told }
+    return { bl: encoded }
   }
 }
 
@@ -174,9 +176,9 @@ interface Tagged {
 }
 
 /** Decodes a value that Troupe or Playwright has encoded. */
-export function decode(told: unknown, known: Map<number, unknown> = new Map()): unknown {
-  if (typeof told !== 'object' || told === null) return told
-  const { ref, v, d, u, bi, r, e, ab, dv, ta, bl, a, m, s, o, id } = told as Tagged
+export function decode(encoded: unknown, known: Map<number, unknown> = new Map()): unknown {
+  if (typeof encoded !== 'object' || encoded === null) return encoded
+  const { ref, v, d, u, bi, r, e, ab, dv, ta, bl, a, m, s, o, id } = encoded as Tagged
   if (ref !== undefined) return known.get(ref)
   if (v !== undefined) return words.find(([word]) => word === v)?.[1]
   if (d !== undefined) return new realm.Date(d || NaN)
@@ -222,5 +224,5 @@ export function decode(told: unknown, known: Map<number, unknown> = new Map()): 
         })
     })
   }
-  return told
+  return encoded
 }

@@ -1,6 +1,6 @@
 /** Local and session storage, and the `writeStorage` call. */
 import type { Done, Item, WriteStorageArgument } from '../api'
-import { Failure } from '../dom/failure'
+import { CallError } from '../dom/call-error'
 import { writeDatabases } from './indexed-db'
 
 /** Returns the items of a storage, null if the document has no access to it. */
@@ -35,7 +35,7 @@ export async function writeStorage(argument: WriteStorageArgument): Promise<Done
     if (local) write(localStorage, local, replace)
     if (session) write(sessionStorage, session, replace)
   } catch (error) {
-    throw new Failure(
+    throw new CallError(
       'INVALID_PARAMETERS',
       `the storage of ${location.origin} could not be written: ${error instanceof Error ? error.message : String(error)}`
     )

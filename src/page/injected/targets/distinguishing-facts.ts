@@ -25,7 +25,7 @@ const quoted = (text: string): string =>
  * Returns for each element how it differs from the others, as ` (/users/1, in row "Alice")`, or an
  * empty string.
  */
-export function contexts(elements: Element[]): string[] {
+export function distinguishingFacts(elements: Element[]): string[] {
   const facts = [addressOf, valueOf, entryOf, areaOf].map((factOf) => elements.map(factOf))
   const telling = facts.filter((values) => new Set(values).size > 1)
   return elements.map((_, index) => {

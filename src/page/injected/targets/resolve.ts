@@ -1,14 +1,14 @@
 /** Resolves a target to one element. Errors contain suggestions to correct the target. */
 import type { Match, ResolveResult, TargetArgument } from '../api'
-import { Failure } from '../dom/failure'
-import { elementByRef, isRef, nextRef, RefGiver } from '../dom/refs'
+import { CallError } from '../dom/call-error'
+import { elementByRef, isRef, nextRef, RefAllocator } from '../dom/refs'
 import { isVisible } from '../dom/visibility'
 import { describeElement } from '../roles/describe'
-import { contexts } from './distinguishing-facts'
-import { nearMatches } from './suggestions'
+import { distinguishingFacts } from './distinguishing-facts'
+import { similarElements } from './suggestions'
 import { findAll } from './targets'
 
-export const matchOf = (element: Element, refs: RefGiver): Match => ({
+export const matchOf = (element: Element, refs: RefAllocator): Match => ({
   ref: refs.of(element),
   description: describeElement(element, refs)
 })
@@ -21,14 +21,14 @@ export function requireRef(ref: string): Element {
   const element = elementByRef(ref.trim())
   if (element) return element
   if (Number(/\d+$/.exec(ref.trim())?.[0]) >= nextRef()) {
-    throw new Failure(
+    throw new CallError(
       'ELEMENT_NOT_FOUND',
       `no element has had the ref \`${ref}\``,
       { reason: 'unknown', ref },
       "Call `snapshot`: it shows the refs of the page's elements."
     )
   }
-  throw new Failure(
+  throw new CallError(
     'ELEMENT_NOT_FOUND',
     `the element of ref \`${ref}\` is no longer in the page`,
     { reason: 'stale', ref },
@@ -40,7 +40,7 @@ export function requireRef(ref: string): Element {
  * Returns the element of a target. Fails if nothing matches, and with `strict` if several elements
  * match.
  */
-export function resolveOne(target: string, refs: RefGiver, strict: boolean): Element {
+export function resolveOne(target: string, refs: RefAllocator, strict: boolean): Element {
   return resolveMany(target, refs, strict).element
 }
 
@@ -50,7 +50,7 @@ export function resolveOne(target: string, refs: RefGiver, strict: boolean): Ele
  */
 export function resolveMany(
   target: string,
-  refs: RefGiver,
+  refs: RefAllocator,
   strict: boolean,
   quick = false
 ): { element: Element; count: number } {
@@ -59,19 +59,19 @@ export function resolveMany(
   const found = findAll(trimmed)
   if (found.length === 0)
     throw quick
-      ? new Failure('ELEMENT_NOT_FOUND', `nothing matches \`${trimmed}\``)
+      ? new CallError('ELEMENT_NOT_FOUND', `nothing matches \`${trimmed}\``)
       : notFound(trimmed, refs)
   if (found.length === 1 || !strict) return { element: found[0], count: found.length }
   const visible = found.filter(isVisible)
   if (visible.length === 1) return { element: visible[0], count: found.length }
   const shown = visible.length > 1 ? visible : found
   const listed = shown.slice(0, 10)
-  const context = contexts(listed)
+  const context = distinguishingFacts(listed)
   const matches = listed.map((element, index) => ({
     ref: refs.of(element),
     description: describeElement(element, refs) + context[index]
   }))
-  throw new Failure(
+  throw new CallError(
     'ELEMENT_AMBIGUOUS',
     `\`${trimmed}\` matches ${shown.length} elements: ${matches.map((match) => match.description).join('; ')}${shown.length > matches.length ? '; …' : ''}`,
     { count: shown.length, matches },
@@ -80,11 +80,11 @@ export function resolveMany(
 }
 
 /** Returns the error for a target without a match, with similar elements as suggestions. */
-export function notFound(target: string, refs: RefGiver): Failure {
-  const suggestions = nearMatches(target, refs)
+export function notFound(target: string, refs: RefAllocator): CallError {
+  const suggestions = similarElements(target, refs)
   const message = `nothing matches \`${target}\``
-  if (suggestions.length === 0) return new Failure('ELEMENT_NOT_FOUND', message, { suggestions })
-  return new Failure(
+  if (suggestions.length === 0) return new CallError('ELEMENT_NOT_FOUND', message, { suggestions })
+  return new CallError(
     'ELEMENT_NOT_FOUND',
     message,
     { suggestions },
@@ -93,7 +93,7 @@ export function notFound(target: string, refs: RefGiver): Failure {
 }
 
 export function resolve(argument: TargetArgument): ResolveResult {
-  const refs = new RefGiver(argument.refs)
+  const refs = new RefAllocator(argument.refs)
   const { element, count } = resolveMany(argument.target, refs, argument.strict ?? false)
   const match = matchOf(element, refs)
   return { ...match, count, next: refs.next }

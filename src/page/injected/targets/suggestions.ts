@@ -2,7 +2,7 @@
 import type { Match } from '../api'
 import { attr, normalize, queryAll } from '../dom/composed-tree'
 import { shadowRoots } from '../dom/css'
-import type { RefGiver } from '../dom/refs'
+import type { RefAllocator } from '../dom/refs'
 import { isHiddenForAria } from '../dom/styles'
 import { nameOf } from '../roles/accessible-name'
 import { describeElement, tagOf } from '../roles/describe'
@@ -11,25 +11,25 @@ import { parseRole, parseTarget } from './targets'
 
 const candidates =
   'a[href], button, input, select, textarea, summary, [role], [onclick], [tabindex], [contenteditable], h1, h2, h3, h4, label, img, [id], [data-testid]'
-const mostCandidates = 1500
-const mostSuggestions = 5
+const maxCandidates = 1500
+const maxSuggestions = 5
 /** Maximum length of texts that are compared by edit distance. Longer ones are rarely mistyped. */
-const longestTyped = 40
+const maxEditDistanceLength = 40
 /** Minimum score of a suggestion. */
-const leastLikeness = 0.52
+const minScore = 0.52
 /** Minimum score of an element with the requested role. */
-const sameRole = 0.4
+const minRoleScore = 0.4
 /** Suggestions with less than this part of the best score are omitted. */
-const partOfBest = 0.7
+const minShareOfBest = 0.7
 
-interface Wanted {
+interface TargetQuery {
   role: string
   words: string[]
 }
 
 /** Returns the role and the texts in a target: names, ids, classes. */
-function wantedOf(target: string): Wanted {
-  const wanted: Wanted = { role: '', words: [] }
+function queryOf(target: string): TargetQuery {
+  const query: TargetQuery = { role: '', words: [] }
   try {
     const parts = parseTarget(target)
     const part =
@@ -37,21 +37,21 @@ function wantedOf(target: string): Wanted {
       parts[0]
     if (part.engine === 'role') {
       const role = parseRole(part.body, target)
-      wanted.role = role.role
-      if (role.name?.needle) wanted.words.push(role.name.needle)
+      query.role = role.role
+      if (role.name?.needle) query.words.push(role.name.needle)
     } else if (part.engine === 'css' || part.engine === 'xpath') {
       for (const match of part.body.matchAll(
         /["']([^"']+)["']|[#.]([\w-]+)|\[[\w-]+\s*[*^$~|]?=\s*([^\]"']+)\]/g
       ))
-        wanted.words.push(match[1] ?? match[2] ?? match[3])
+        query.words.push(match[1] ?? match[2] ?? match[3])
       const tag = /^([a-z][\w-]*)$/i.exec(part.body)
-      if (tag) wanted.words.push(tag[1])
-    } else wanted.words.push(part.body.replace(/^["'/]|["'/]\w*$/g, ''))
+      if (tag) query.words.push(tag[1])
+    } else query.words.push(part.body.replace(/^["'/]|["'/]\w*$/g, ''))
   } catch {
     // An invalid target has already failed.
   }
-  wanted.words = wanted.words.map((word) => simplify(word)).filter((word) => word !== '')
-  return wanted
+  query.words = query.words.map((word) => simplify(word)).filter((word) => word !== '')
+  return query
 }
 
 const simplify = (text: string): string =>
@@ -61,7 +61,7 @@ const simplify = (text: string): string =>
  * Returns the similarity of two texts, 0 to 1: whether one contains the other, the words and letter
  * pairs that they share, and their edit distance.
  */
-function likeness(left: string, right: string): number {
+function similarity(left: string, right: string): number {
   if (left === '' || right === '') return 0
   if (left === right) return 1
   const shorter = Math.min(left.length, right.length)
@@ -70,8 +70,8 @@ function likeness(left: string, right: string): number {
     return 0.6 + 0.35 * (shorter / longer)
   if (shorter < 2) return 0
   const shared = Math.max(sharedPairs(left, right), sharedWords(left, right))
-  return longer <= longestTyped && shorter / longer > 0.6
-    ? Math.max(shared, 1 - slips(left, right) / longer)
+  return longer <= maxEditDistanceLength && shorter / longer > 0.6
+    ? Math.max(shared, 1 - editDistance(left, right) / longer)
     : shared
 }
 
@@ -101,7 +101,7 @@ function sharedPairs(left: string, right: string): number {
 }
 
 /** Returns the Damerau-Levenshtein distance of two texts. */
-function slips(left: string, right: string): number {
+function editDistance(left: string, right: string): number {
   let above: number[] = []
   let row = Array.from({ length: right.length + 1 }, (_, i) => i)
   for (let i = 1; i <= left.length; i++) {
@@ -118,14 +118,14 @@ function slips(left: string, right: string): number {
   return row[right.length]
 }
 
-export function nearMatches(target: string, refs: RefGiver): Match[] {
-  const wanted = wantedOf(target)
-  if (wanted.words.length === 0 && wanted.role === '') return []
+export function similarElements(target: string, refs: RefAllocator): Match[] {
+  const query = queryOf(target)
+  if (query.words.length === 0 && query.role === '') return []
   const scored: { element: Element; score: number }[] = []
   const elements: Element[] = []
   for (const root of [document, ...shadowRoots(document)])
     for (const element of queryAll(root, candidates)) elements.push(element)
-  for (const element of elements.slice(0, mostCandidates)) {
+  for (const element of elements.slice(0, maxCandidates)) {
     const role = roleOf(element)
     let score = 0
     const labels = [
@@ -138,19 +138,19 @@ export function nearMatches(target: string, refs: RefGiver): Match[] {
     ]
     for (const label of labels) {
       if (!label || label.length > 200) continue
-      for (const word of wanted.words) score = Math.max(score, likeness(word, simplify(label)))
+      for (const word of query.words) score = Math.max(score, similarity(word, simplify(label)))
     }
-    if (score < leastLikeness) score = 0
-    if (wanted.role !== '' && role === wanted.role)
-      score = wanted.words.length === 0 ? 0.6 : Math.max(Math.min(score + 0.15, 1), sameRole)
-    else if (wanted.role !== '' || role === 'generic') score *= 0.9
+    if (score < minScore) score = 0
+    if (query.role !== '' && role === query.role)
+      score = query.words.length === 0 ? 0.6 : Math.max(Math.min(score + 0.15, 1), minRoleScore)
+    else if (query.role !== '' || role === 'generic') score *= 0.9
     if (score > 0) scored.push({ element, score })
   }
   scored.sort((left, right) => right.score - left.score)
   const found = new Map<string, Match>()
   let best = 0
   for (const { element, score } of scored) {
-    if (score < best * partOfBest) break
+    if (score < best * minShareOfBest) break
     if (isHiddenForAria(element)) continue
     best = Math.max(best, score)
     const role = roleOf(element)
@@ -159,7 +159,7 @@ export function nearMatches(target: string, refs: RefGiver): Match[] {
     const called = name === '' ? tagOf(element) : `${role} ${name}`
     if (found.has(called)) continue
     found.set(called, { ref: refs.of(element), description: describeElement(element, refs) })
-    if (found.size === mostSuggestions) break
+    if (found.size === maxSuggestions) break
   }
   return [...found.values()]
 }

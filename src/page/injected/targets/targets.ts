@@ -1,19 +1,19 @@
 /** Parses a target and finds its elements. */
+import { CallError } from '../dom/call-error'
 import { attr, elementMatches, isShadowRoot, normalize, type Root } from '../dom/composed-tree'
 import { isBelow, queryCss } from '../dom/css'
-import { Failure } from '../dom/failure'
 import { elementByRef, isRef } from '../dom/refs'
 import { isHiddenForAria, splitTopLevel } from '../dom/styles'
-import { everywhere } from '../dom/test-ids'
+import { queryAllDeep } from '../dom/test-ids'
 import { elementText, queryText } from '../dom/text'
 import { parseMatcher, parseRegex, type TextMatcher, unescape } from '../dom/text-matcher'
 import { isVisible } from '../dom/visibility'
 import { labelsOf, nameOf } from '../roles/accessible-name'
 import { checkedOf, expandedOf, isDisabled, levelOf } from '../roles/aria-states'
-import { labellers } from '../roles/explicit-name'
+import { labelledByElements } from '../roles/explicit-name'
 import { knownRoles, roleOf } from '../roles/roles'
-import { lineTexts } from '../tree/line-texts'
-import { querySaid } from './described-elements'
+import { lineTexts } from '../tree/build'
+import { queryTextAttributes } from './text-attributes'
 
 export interface TargetPart {
   engine: string
@@ -45,7 +45,7 @@ const engines = new Set([
 export function parseTarget(target: string): TargetPart[] {
   const text = target.trim()
   if (text === '')
-    throw new Failure('INVALID_SELECTOR', 'the target is empty', { selector: target })
+    throw new CallError('INVALID_SELECTOR', 'the target is empty', { selector: target })
   return splitTopLevel(text, '>>').map((piece) => {
     const part = piece.trim()
     const prefix = /^([a-z-]+)\s*=\s*/.exec(part)
@@ -55,7 +55,7 @@ export function parseTarget(target: string): TargetPart[] {
     if (isRef(part)) return { engine: 'ref', body: part }
     if (/^(["']).+\1$/s.test(part)) return { engine: 'text', body: part }
     if (part === '')
-      throw new Failure('INVALID_SELECTOR', `${target} has an empty part`, { selector: target })
+      throw new CallError('INVALID_SELECTOR', `${target} has an empty part`, { selector: target })
     return { engine: 'css', body: part }
   })
 }
@@ -69,7 +69,7 @@ export function findAll(target: string): Element[] {
     if (part.engine === 'nth') {
       const nth = parseInt(part.body, 10)
       if (Number.isNaN(nth))
-        throw new Failure('INVALID_SELECTOR', `nth=${part.body} in ${target} is not a number`, {
+        throw new CallError('INVALID_SELECTOR', `nth=${part.body} in ${target} is not a number`, {
           selector: target
         })
       const one = found[nth < 0 ? found.length + nth : nth]
@@ -106,7 +106,7 @@ function findIn(part: TargetPart, scope: Root | Element, target: string): Elemen
     case 'xpath':
       return queryXPath(body, scope, target)
     case 'text':
-      return queryTextOrSaid(parseMatcher(body, target), scope)
+      return queryTextOrAttributes(parseMatcher(body, target), scope)
     case 'role':
       return queryRole(body, scope, target)
     case 'label':
@@ -121,12 +121,12 @@ function findIn(part: TargetPart, scope: Root | Element, target: string): Elemen
     case 'data-test':
     case 'id': {
       const name = engine === 'testid' ? 'data-testid' : engine
-      const wanted = body.replace(/^(["'])(.*)\1$/s, '$2')
+      const expected = body.replace(/^(["'])(.*)\1$/s, '$2')
       const pattern = /^\/(.+)\/([a-z]*)$/s.exec(body)
       const regex = pattern ? parseRegex(pattern[1], pattern[2], target) : null
-      return everywhere(`[${name}]`, scope).filter((element) => {
+      return queryAllDeep(`[${name}]`, scope).filter((element) => {
         const value = attr(element, name) ?? ''
-        return regex ? regex.test(value) : value === wanted
+        return regex ? regex.test(value) : value === expected
       })
     }
     default:
@@ -138,10 +138,10 @@ function findIn(part: TargetPart, scope: Root | Element, target: string): Elemen
  * Returns the elements with a matching text. If none is visible, matches names, placeholders,
  * values and titles.
  */
-function queryTextOrSaid(matcher: TextMatcher, scope: Root | Element): Element[] {
+function queryTextOrAttributes(matcher: TextMatcher, scope: Root | Element): Element[] {
   const found = queryText(matcher, scope)
   if (found.some(isVisible)) return found
-  const said = querySaid(matcher, scope).map(({ element }) => element)
+  const said = queryTextAttributes(matcher, scope).map(({ element }) => element)
   return said.length > 0 ? said : found
 }
 
@@ -165,7 +165,7 @@ function queryXPath(body: string, scope: Root | Element, target: string): Elemen
     }
     return found
   } catch (error) {
-    throw new Failure(
+    throw new CallError(
       'INVALID_SELECTOR',
       `${target} is not a valid XPath: ${(error as Error).message}`,
       { selector: target }
@@ -174,7 +174,7 @@ function queryXPath(body: string, scope: Root | Element, target: string): Elemen
 }
 
 function queryAttribute(name: string, matcher: TextMatcher, scope: Root | Element): Element[] {
-  return everywhere(`[${name}]`, scope).filter((element) =>
+  return queryAllDeep(`[${name}]`, scope).filter((element) =>
     matcher.test(normalize(attr(element, name) ?? ''))
   )
 }
@@ -183,9 +183,9 @@ const labelled =
   'input, select, textarea, button, meter, output, progress, [aria-label], [aria-labelledby], [contenteditable]'
 
 function queryLabel(matcher: TextMatcher, scope: Root | Element): Element[] {
-  return everywhere(labelled, scope).filter((element) => {
+  return queryAllDeep(labelled, scope).filter((element) => {
     if (elementMatches(element, 'input[type=hidden i]')) return false
-    const named = labellers(element)
+    const named = labelledByElements(element)
     if (named.length > 0)
       return (
         named.some((each) => matcher.test(elementText(each))) ||
@@ -207,8 +207,8 @@ export interface RoleTarget {
 /** Parses `button[name="Send"][checked]`. */
 export function parseRole(body: string, target: string): RoleTarget {
   const head = /^\s*([\w-]+)\s*/.exec(body)
-  const bad = (why: string): Failure =>
-    new Failure(
+  const bad = (why: string): CallError =>
+    new CallError(
       'INVALID_SELECTOR',
       `${target}: ${why}`,
       { selector: target },
@@ -238,9 +238,9 @@ export function parseRole(body: string, target: string): RoleTarget {
       const quoted = /^["'/]/.test(value.trim()) ? value : JSON.stringify(value.trim())
       result.name = operator === '*=' ? parseMatcher(plain, target) : parseMatcher(quoted, target)
       if (/^["'].*["']\s*i$/s.test(value.trim()) && operator !== '*=') {
-        const wanted = normalize(plain).toLowerCase()
+        const expected = normalize(plain).toLowerCase()
         result.name = {
-          test: (text) => text.toLowerCase() === wanted,
+          test: (text) => text.toLowerCase() === expected,
           exact: true,
           needle: normalize(plain)
         }
@@ -283,12 +283,12 @@ function stateOf(element: Element, role: string, key: string): string {
 }
 
 function queryRole(body: string, scope: Root | Element, target: string): Element[] {
-  const wanted = parseRole(body, target)
-  return everywhere('*', scope).filter((element) => {
-    if (roleOf(element) !== wanted.role) return false
-    for (const [key, value] of wanted.states)
-      if (stateOf(element, wanted.role, key) !== value) return false
-    if (!wanted.hidden && isHiddenForAria(element)) return false
-    return wanted.name === null || wanted.name.test(nameOf(element, wanted.role))
+  const expected = parseRole(body, target)
+  return queryAllDeep('*', scope).filter((element) => {
+    if (roleOf(element) !== expected.role) return false
+    for (const [key, value] of expected.states)
+      if (stateOf(element, expected.role, key) !== value) return false
+    if (!expected.hidden && isHiddenForAria(element)) return false
+    return expected.name === null || expected.name.test(nameOf(element, expected.role))
   })
 }

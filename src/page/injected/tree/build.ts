@@ -1,11 +1,11 @@
-/** Builds the tree of a snapshot. */
+/** Builds the tree of a snapshot, and reads its texts. */
 import { bodyOf, documentElement } from '../dom/composed-tree'
-import type { TreeNode } from './node'
+import { isNode, type TreeNode } from './node'
 import { Walk } from './walk'
 
 const defaultFold = 20
 
-export interface Built {
+export interface BuiltTree {
   tree: TreeNode
   folded: boolean
   /** The node in which the walk has stopped, null if it was complete. */
@@ -21,7 +21,7 @@ export function buildTree(
     fold?: number
     cursors?: boolean
   }
-): Built {
+): BuiltTree {
   const walk = new Walk({
     interactive: options.interactive ?? false,
     overview: options.overview ?? false,
@@ -39,4 +39,19 @@ export function buildTree(
   const start = root ?? bodyOf() ?? documentElement()
   if (!start) throw new Error('the document is empty')
   return { tree: walk.run(start, root === null), folded: walk.folded, stoppedIn: walk.stoppedIn }
+}
+
+/** Returns the names, values and texts in the snapshot of an element. */
+export function lineTexts(element: Element): string[] {
+  const texts: string[] = []
+  const collect = ({ name, value, children }: TreeNode): void => {
+    if (name !== '') texts.push(name)
+    if (value !== null) texts.push(value)
+    for (const child of children) {
+      if (typeof child === 'string') texts.push(child)
+      else if (isNode(child)) collect(child)
+    }
+  }
+  collect(buildTree(element, {}).tree)
+  return texts
 }

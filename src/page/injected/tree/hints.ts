@@ -124,7 +124,7 @@ const choices = new Set(['tab', 'option', 'menuitem', 'treeitem', 'link', 'butto
  * Returns whether a class such as `active` marks the element but none of its siblings. False if the
  * element has an ARIA state, which takes precedence.
  */
-export function seemsChosen(element: Element, role: string): boolean {
+export function seemsSelected(element: Element, role: string): boolean {
   if (
     !choices.has(role) ||
     ['aria-selected', 'aria-current', 'aria-pressed', 'aria-checked'].some((name) =>

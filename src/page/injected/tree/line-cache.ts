@@ -5,24 +5,24 @@
  * rules or scripts that create no mutation record.
  */
 import {
+  builtInHosts,
   byTag,
   HAS_FIELD_STATE,
   HAS_HIDING,
   HAS_REFERENCE,
   isElement,
   parentNode,
-  plainHosts,
   shadowRootOf
 } from '../dom/composed-tree'
 import { handleRecords } from '../dom/mutation-observer'
 import type { TreeNode } from './node'
 
-export interface KeptLine {
+export interface CachedLine {
   node: TreeNode
   /** The state inherited from ancestors. */
   bits: number
   /** Whether each walk has to check that the element is rendered. */
-  asks: boolean
+  checksRendering: boolean
   /** The number of elements in the line. */
   elements: number
   /** The number of the walk that cached the line. */
@@ -30,7 +30,7 @@ export interface KeptLine {
 }
 
 /** Tags whose lines depend on more than their markup, or on elements elsewhere in the document. */
-const special = new Set([
+const uncacheableTags = new Set([
   'area',
   'audio',
   'button',
@@ -65,84 +65,84 @@ const special = new Set([
 ])
 
 /** Returns whether the line of an element depends only on its own markup and its ancestors. */
-export const speaksForItself = (tag: string, facts: number, effects: number): boolean =>
+export const isSelfContained = (tag: string, facts: number, effects: number): boolean =>
   effects === 0 &&
   (facts & (HAS_REFERENCE | HAS_FIELD_STATE | HAS_HIDING)) === 0 &&
-  !special.has(tag) &&
+  !uncacheableTags.has(tag) &&
   !tag.includes('-')
 
-let lines = new WeakMap<Element, KeptLine>()
+let lines = new WeakMap<Element, CachedLine>()
 /**
  * The walk after which the element itself has changed, which can change the state that descendants
  * inherit.
  */
-let turned = new WeakMap<Node, number>()
+let ownChanges = new WeakMap<Node, number>()
 /** The rule index with which the lines were created. */
 let rules: object | null = null
 /** Built-in elements that are known to have a shadow root. */
 const hosts = new WeakSet<Element>()
 let focused: WeakRef<Element> | null = null
 /** Counts walks. While it is 0, changes need not be recorded. */
-let clock = 0
+let walks = 0
 /** With more mutation records between two walks, the cache is cleared. */
-const mostRecords = 5000
+const maxRecords = 5000
 let records = 0
 
-function forget(): void {
+function clearCache(): void {
   lines = new WeakMap()
-  turned = new WeakMap()
-  clock = 0
+  ownChanges = new WeakMap()
+  walks = 0
 }
 
 /** Begins a walk that uses the cache. */
-export function beginKeeping(by: object, active: Element | null): void {
-  if (rules !== by) forget()
+export function beginCachedWalk(by: object, active: Element | null): void {
+  if (rules !== by) clearCache()
   rules = by
   const before = focused?.deref() ?? null
   if (before !== active) {
-    for (const element of [before, active]) if (element) touch(element, new Set())
+    for (const element of [before, active]) if (element) invalidate(element, new Set())
     focused = active && new WeakRef(active)
   }
-  lookForRoots()
+  findNewRoots()
   records = 0
-  clock++
+  walks++
 }
 
 /** Finds newly attached shadow roots, which create no mutation record. */
-function lookForRoots(): void {
-  for (const tag of plainHosts) {
+function findNewRoots(): void {
+  for (const tag of builtInHosts) {
     const elements = byTag(tag)
     for (let i = 0; i < elements.length; i++) {
       const element = elements[i]
       if (shadowRootOf(element) === null || hosts.has(element)) continue
       hosts.add(element)
-      touch(element, new Set())
+      invalidate(element, new Set())
     }
   }
 }
 
 /** Removes the lines that mutation records affect. */
-function noteRecords(happened: MutationRecord[]): void {
-  if (clock === 0) return
-  records += happened.length
-  if (records > mostRecords) {
-    forget()
+function invalidateLines(newRecords: MutationRecord[]): void {
+  if (walks === 0) return
+  records += newRecords.length
+  if (records > maxRecords) {
+    clearCache()
     return
   }
   const touched = new Set<Node>()
-  for (const { type, target, addedNodes } of happened) {
-    touch(target, touched)
-    if (type === 'attributes') turned.set(target, clock)
+  for (const { type, target, addedNodes } of newRecords) {
+    invalidate(target, touched)
+    if (type === 'attributes') ownChanges.set(target, walks)
     for (let i = 0; i < addedNodes.length; i++) {
       const added = addedNodes[i]
-      turned.set(added, clock)
+      ownChanges.set(added, walks)
       if (isElement(added)) lines.delete(added)
     }
   }
 }
 
 /** Removes the lines of a node and its ancestors. */
-function touch(changed: Node, touched: Set<Node>): void {
+function invalidate(changed: Node, touched: Set<Node>): void {
   for (
     let node: Node | null = changed;
     node !== null && !touched.has(node);
@@ -157,17 +157,17 @@ function touch(changed: Node, touched: Set<Node>): void {
  * Returns the walk after which the element itself has changed. Lines of descendants from earlier
  * walks are invalid.
  */
-export const turnedAt = (element: Element): number => turned.get(element) ?? 0
+export const ownChangeAt = (element: Element): number => ownChanges.get(element) ?? 0
 
-export const keptLine = (element: Element): KeptLine | undefined => lines.get(element)
+export const cachedLine = (element: Element): CachedLine | undefined => lines.get(element)
 
-export function keepLine(
+export function cacheLine(
   element: Element,
   node: TreeNode,
-  line: Omit<KeptLine, 'node' | 'at'>
+  line: Omit<CachedLine, 'node' | 'at'>
 ): void {
-  node.kept = true
-  lines.set(element, { node, ...line, at: clock })
+  node.cached = true
+  lines.set(element, { node, ...line, at: walks })
 }
 
-handleRecords(noteRecords)
+handleRecords(invalidateLines)

@@ -32,13 +32,13 @@ export interface TreeNode {
   skipped: [Element, number][]
   boundary: Element | null
   /** The node is in the line cache: the next walk may reuse it unchanged. */
-  kept: boolean
+  cached: boolean
   /** The lines of the node, after they have been written completely. */
   lines: string[] | null
 }
 
 /** A shared empty list, never modified. */
-export const nothing: never[] = []
+export const noItems: never[] = []
 
 export function makeNode(element: Element, role: string): TreeNode {
   return {
@@ -48,16 +48,16 @@ export function makeNode(element: Element, role: string): TreeNode {
     states: '',
     wantsRef: false,
     cursor: '',
-    properties: nothing,
+    properties: noItems,
     value: null,
     children: [],
     folds: false,
     cut: false,
     runRole: '',
     runCount: 0,
-    skipped: nothing,
+    skipped: noItems,
     boundary: null,
-    kept: false,
+    cached: false,
     lines: null
   }
 }
@@ -80,7 +80,7 @@ export function onlyChild(node: TreeNode): TreeNode | null {
     return null
   // The child may be in the line cache, but the copy is not.
   if (child.cursor === '' && node.cursor !== '' && !widgetRoles.has(child.role))
-    return { ...child, cursor: node.cursor, kept: false, lines: null }
+    return { ...child, cursor: node.cursor, cached: false, lines: null }
   return child
 }
 

@@ -30,26 +30,26 @@ import {
   shadowRootOf,
   textContent
 } from '../dom/composed-tree'
-import { catchUp, watchRoot } from '../dom/mutation-observer'
+import { observeRoot, processPendingRecords } from '../dom/mutation-observer'
 import {
   AFTER,
   animationsRun,
   BEFORE,
-  blockQuestions,
+  blockChecks,
   CURSOR,
   DISPLAY,
   isBlock,
   isShown,
-  keysOf,
   modalDialogs,
   pseudoText,
-  Shown,
-  shownOf,
+  Rendering,
+  renderingOf,
+  ruleIndexOf,
   VISIBILITY
 } from '../dom/styles'
-import { fieldValue, givenName, nameOf } from '../roles/accessible-name'
-import { isChosen, isDisabled, stateText } from '../roles/aria-states'
-import { labellers } from '../roles/explicit-name'
+import { authorName, fieldValue, nameOf } from '../roles/accessible-name'
+import { isDisabled, isSelected, stateText } from '../roles/aria-states'
+import { labelledByElements } from '../roles/explicit-name'
 import {
   isEditingHost,
   isFocusable,
@@ -59,9 +59,9 @@ import {
   roleOf,
   widgetRoles
 } from '../roles/roles'
-import { seemsChosen } from './hints'
-import { beginKeeping, keepLine, keptLine, speaksForItself, turnedAt } from './line-cache'
-import { makeNode, mergeText, nothing, onlyChild, scalar, type TreeNode } from './node'
+import { seemsSelected } from './hints'
+import { beginCachedWalk, cachedLine, cacheLine, isSelfContained, ownChangeAt } from './line-cache'
+import { makeNode, mergeText, noItems, onlyChild, scalar, type TreeNode } from './node'
 
 export interface WalkOptions {
   interactive: boolean
@@ -78,13 +78,13 @@ const INVISIBLE = 1
 const DISABLED = 2
 const POINTER = 4
 /** The name of an ancestor contains the text. */
-const QUIET = 8
+const NAMED = 8
 /** Inside `details`: elements without attributes must be checked too, whether they are rendered. */
-const ASK = 32
+const CHECK_RENDERING = 32
 /** Inside the open modal dialog. */
-const REACHED = 16
+const IN_MODAL = 16
 /** Includes the text in interactive snapshots, because it names a control. */
-const TELL = 64
+const KEEP_TEXT = 64
 
 const skippedTags = new Set([
   'script',
@@ -148,8 +148,8 @@ const blockTags = new Set([
   'tfoot'
 ])
 /** Their text is the question that their buttons answer. */
-const asking = new Set(['alert', 'alertdialog'])
-const keptEmpty = new Set([
+const messageRoles = new Set(['alert', 'alertdialog'])
+const shownEmpty = new Set([
   'cell',
   'gridcell',
   'columnheader',
@@ -258,16 +258,16 @@ const outline = new Set([
 /** Classes of messages that have no role. A class such as `text-success` only gives a color. */
 const messageClass =
   /(^|\s)((\S*[-_])?(alerts?|errors?|messages?|notices?|notifications?|toasts?)|errorlist|messagelist|flash|success|warning|(in)?valid-feedback)(\s|$)/i
-const telling = /pointer|grab|move|resize|crosshair|zoom|copy/
+const meaningfulCursors = /pointer|grab|move|resize|crosshair|zoom|copy/
 
 /** Larger pages are shown in part. */
-const mostElements = 50_000
+const maxElements = 50_000
 /** Maximum ms of a walk, which blocks the page's own scripts. */
-const longestWalk = 1500
+const maxWalkTime = 1500
 /**
  * The number of elements that a walk visits. After a timeout, later walks stop at the same element.
  */
-let affordable = mostElements
+let affordable = maxElements
 
 /** Returns the cursor of the parent. */
 function cursorAround(element: Element): string {
@@ -283,7 +283,7 @@ function canvasSize(element: Element): string {
 
 export class Walk {
   private readonly options: WalkOptions
-  private readonly until = performance.now() + longestWalk
+  private readonly until = performance.now() + maxWalkTime
   private visited = 0
   /** The node in which the walk has reached its limit, null if it was complete. */
   stoppedIn: TreeNode | null = null
@@ -291,16 +291,16 @@ export class Walk {
   private readonly animated = animationsRun()
   private readonly owned = new Set<Element>()
   private readonly modals = modalDialogs()
-  private readonly documentKeys = keysOf(document)
-  private keys = this.documentKeys
+  private readonly documentRules = ruleIndexOf(document)
+  private rules = this.documentRules
   private root: Element | null = null
   private depth = 0
   /** Whether this walk uses the line cache. */
-  private keeps = false
+  private usesCache = false
   /** Cached lines of later walks than this one are valid. */
-  private since = 0
+  private validSince = 0
   /** The number of visited elements that cannot be cached. */
-  private unkept = 0
+  private uncacheable = 0
   /** Whether anything was folded. */
   folded = false
 
@@ -314,14 +314,14 @@ export class Walk {
   /** Walks the whole document or one element, and returns the tree. */
   run(root: Element, isDocument: boolean): TreeNode {
     const top = makeNode(root, 'document')
-    this.keys = keysOf(rootOf(root))
+    this.rules = ruleIndexOf(rootOf(root))
     // An editable body (the frame of an old rich-text editor) is the field itself.
     if (isDocument && !isEditingHost(root)) {
-      this.keeps = this.mayKeep()
-      if (this.keeps) {
-        catchUp()
-        beginKeeping(this.documentKeys, this.active)
-        this.since = turnedAt(root)
+      this.usesCache = this.canCache()
+      if (this.usesCache) {
+        processPendingRecords()
+        beginCachedWalk(this.documentRules, this.active)
+        this.validSince = ownChangeAt(root)
       }
       this.children(root, top, 0)
     } else {
@@ -329,7 +329,7 @@ export class Walk {
       this.element(
         root,
         top,
-        this.modals.some((dialog) => composedContains(dialog, root)) ? REACHED : 0
+        this.modals.some((dialog) => composedContains(dialog, root)) ? IN_MODAL : 0
       )
     }
     this.close(top)
@@ -340,7 +340,7 @@ export class Walk {
    * Returns whether lines can be cached: folded lines depend on siblings, and animations and
    * dialogs on the time.
    */
-  private mayKeep(): boolean {
+  private canCache(): boolean {
     const { interactive, depth, fold, cursors } = this.options
     return (
       !interactive &&
@@ -355,22 +355,23 @@ export class Walk {
 
   private children(element: Element, parent: TreeNode, bits: number): void {
     const shadow = shadowRootOf(element)
-    const keys = this.keys
+    const rules = this.rules
     if (shadow) {
-      this.unkept++
-      this.keys = keysOf(shadow)
-      watchRoot(shadow)
+      this.uncacheable++
+      this.rules = ruleIndexOf(shadow)
+      observeRoot(shadow)
     }
     eachComposedChild(element, (child) => {
       const type = nodeType(child)
       if (type === 3) {
         // Elements in `details` are checked themselves, texts cannot be.
-        if (!(bits & ASK) || !isClosed(element)) this.text((child as Text).data, parent, bits)
+        if (!(bits & CHECK_RENDERING) || !isClosed(element))
+          this.text((child as Text).data, parent, bits)
       } else if (type === 1 && !(this.owned.size > 0 && this.owned.has(child as Element))) {
         this.element(child as Element, parent, bits)
       }
     })
-    this.keys = keys
+    this.rules = rules
     if (this.owned.size > 0 && hasAttr(element, 'aria-owns')) {
       for (const owned of byIds(element, 'aria-owns'))
         if (this.owned.has(owned)) this.element(owned, parent, bits)
@@ -378,7 +379,7 @@ export class Walk {
   }
 
   private text(data: string, parent: TreeNode, bits: number): void {
-    if (bits & (INVISIBLE | QUIET) || (this.options.interactive && !(bits & TELL))) return
+    if (bits & (INVISIBLE | NAMED) || (this.options.interactive && !(bits & KEEP_TEXT))) return
     if (parent.skipped.length > 0) {
       if (data.trim().length <= 3) return
       this.flush(parent)
@@ -408,31 +409,31 @@ export class Walk {
       return
     }
     if (tag === 'br') {
-      if (!(inherited & (QUIET | INVISIBLE))) parent.children.push('\n')
+      if (!(inherited & (NAMED | INVISIBLE))) parent.children.push('\n')
       return
     }
-    const { since } = this
-    if (this.keeps) {
-      const kept = keptLine(element)
+    const { validSince } = this
+    if (this.usesCache) {
+      const line = cachedLine(element)
       if (
-        kept &&
-        kept.bits === inherited &&
-        kept.at > since &&
-        this.visited + kept.elements <= affordable &&
-        (!kept.asks || shownOf(element, false) === Shown.Visible)
+        line &&
+        line.bits === inherited &&
+        line.at > validSince &&
+        this.visited + line.elements <= affordable &&
+        (!line.checksRendering || renderingOf(element, false) === Rendering.Visible)
       ) {
         parent.boundary = null
-        parent.children.push(kept.node)
-        this.visited += kept.elements
+        parent.children.push(line.node)
+        this.visited += line.elements
         return
       }
-      this.since = Math.max(since, turnedAt(element))
-      this.walked(element, tag, parent, inherited)
-      this.since = since
-    } else this.walked(element, tag, parent, inherited)
+      this.validSince = Math.max(validSince, ownChangeAt(element))
+      this.visit(element, tag, parent, inherited)
+      this.validSince = validSince
+    } else this.visit(element, tag, parent, inherited)
   }
 
-  private walked(element: Element, tag: string, parent: TreeNode, inherited: number): void {
+  private visit(element: Element, tag: string, parent: TreeNode, inherited: number): void {
     const before = this.visited
     if (this.mustStop()) {
       this.stoppedIn = parent
@@ -440,42 +441,45 @@ export class Walk {
     }
     let bits = inherited
     const facts = factsOf(element)
-    const effects = this.keys.of(element, facts, tag)
-    const unkept = this.unkept + blockQuestions
+    const effects = this.rules.of(element, facts, tag)
+    const uncacheable = this.uncacheable + blockChecks
     if (
-      this.keeps &&
-      (bits & ASK || this.keys !== this.documentKeys || !speaksForItself(tag, facts, effects))
+      this.usesCache &&
+      (bits & CHECK_RENDERING ||
+        this.rules !== this.documentRules ||
+        !isSelfContained(tag, facts, effects))
     )
-      this.unkept++
+      this.uncacheable++
     const asked = this.animated || (effects & VISIBILITY) !== 0
     // An element without attributes, or a link with only a URL, can be hidden only by a rule for
     // its tag or by a closed `details`. A custom element can be hidden by its own `:host` rules,
     // and slotted elements by the document's rules.
     const plain =
-      facts === 0 || (facts === HAS_OTHER && this.keys === this.documentKeys && !tag.includes('-'))
-    if (!plain || asked || effects & DISPLAY || bits & ASK) {
-      const shown = shownOf(element, asked)
-      if (shown === Shown.None) return
-      if (shown === Shown.Invisible) bits |= INVISIBLE
-      else if (asked && shown === Shown.Visible) bits &= ~INVISIBLE
-      if (tag === 'details') bits |= ASK
+      facts === 0 ||
+      (facts === HAS_OTHER && this.rules === this.documentRules && !tag.includes('-'))
+    if (!plain || asked || effects & DISPLAY || bits & CHECK_RENDERING) {
+      const shown = renderingOf(element, asked)
+      if (shown === Rendering.None) return
+      if (shown === Rendering.Invisible) bits |= INVISIBLE
+      else if (asked && shown === Rendering.Visible) bits &= ~INVISIBLE
+      if (tag === 'details') bits |= CHECK_RENDERING
       if (facts & HAS_ARIA) {
         if (attr(element, 'aria-hidden') === 'true' && element !== this.active) return
         if (attr(element, 'aria-disabled') === 'true') bits |= DISABLED
       }
       if (facts & HAS_INERT) return
       if (facts & HAS_STYLE && (attr(element, 'style') as string).includes('content-visibility'))
-        bits |= ASK
-    } else if (tag === 'details') bits |= ASK
-    if (this.modals.length > 0 && !(bits & REACHED)) {
-      if (this.modals.includes(element)) bits |= REACHED
+        bits |= CHECK_RENDERING
+    } else if (tag === 'details') bits |= CHECK_RENDERING
+    if (this.modals.length > 0 && !(bits & IN_MODAL)) {
+      if (this.modals.includes(element)) bits |= IN_MODAL
       else if (!this.modals.some((dialog) => composedContains(element, dialog))) return
     }
     let cursor = ''
     if (effects & CURSOR || this.animated) {
       const value = getComputedStyle(element).cursor
       if (value === 'auto' || value === 'default' || value === 'text') bits &= ~POINTER
-      else if (telling.test(value)) {
+      else if (meaningfulCursors.test(value)) {
         // A handle in a draggable element has its own cursor.
         if (!(inherited & POINTER) || value !== cursorAround(element)) cursor = value
         bits |= POINTER
@@ -486,7 +490,7 @@ export class Walk {
       this.options.overview &&
       (role === 'status' || messageClass.test(attr(element, 'class') ?? ''))
     )
-      bits |= TELL
+      bits |= KEEP_TEXT
     if (bits & INVISIBLE) {
       if (tag !== 'iframe') this.children(element, parent, bits)
       return
@@ -501,16 +505,25 @@ export class Walk {
       return
     // Inside a named control, a pointer cursor adds no information.
     const acting =
-      (cursor !== '' && !(bits & QUIET)) ||
-      (facts & (HAS_ACTION | HAS_ARIA) || tag === 'label' ? isActed(element, role) : false)
+      (cursor !== '' && !(bits & NAMED)) ||
+      (facts & (HAS_ACTION | HAS_ARIA) || tag === 'label' ? isInteractive(element, role) : false)
     if (!forced && this.isTransparent(element, role, tag, acting, facts, bits)) {
       this.transparent(element, parent, tag, effects, bits)
       return
     }
     if (this.isSkipped(element, role, parent, inherited)) return
     const line = this.node(element, parent, role, tag, facts, acting, cursor, effects, bits)
-    if (line && this.keeps && this.stoppedIn === null && this.unkept + blockQuestions === unkept)
-      keepLine(element, line, { bits: inherited, asks: !plain, elements: this.visited - before })
+    if (
+      line &&
+      this.usesCache &&
+      this.stoppedIn === null &&
+      this.uncacheable + blockChecks === uncacheable
+    )
+      cacheLine(element, line, {
+        bits: inherited,
+        checksRendering: !plain,
+        elements: this.visited - before
+      })
   }
 
   /** Counts an element. Returns true if the limit of elements or of time is reached. */
@@ -541,11 +554,11 @@ export class Walk {
         role === 'heading' ||
         role === 'iframe' ||
         role === 'dialog' ||
-        asking.has(role) ||
+        messageRoles.has(role) ||
         landmarkRoles.has(role) ||
         (isFocusable(element) && element !== this.active)
       )
-    if (bits & QUIET)
+    if (bits & NAMED)
       return !(
         widgetRoles.has(role) ||
         role === 'iframe' ||
@@ -571,9 +584,9 @@ export class Walk {
     bits: number
   ): void {
     const block = blockTags.has(tag)
-    if (tag === 'label' && !(bits & QUIET) && labelIsTold(element as HTMLLabelElement))
-      bits |= QUIET
-    const speaks = (bits & QUIET) === 0 && (!this.options.interactive || (bits & TELL) !== 0)
+    if (tag === 'label' && !(bits & NAMED) && isVisibleLabel(element as HTMLLabelElement))
+      bits |= NAMED
+    const speaks = (bits & NAMED) === 0 && (!this.options.interactive || (bits & KEEP_TEXT) !== 0)
     if (speaks) {
       if (block) parent.children.push('\n')
       else if (!parent.boundary || !isBlock(parent.boundary)) parent.boundary = element
@@ -601,7 +614,7 @@ export class Walk {
     parent.runCount++
     const limit = repeatedRoles.has(kind) ? this.options.fold : this.options.fold * 2.5
     if (parent.runCount <= limit) return false
-    if (isChosen(element) || (this.active && composedContains(element, this.active))) return false
+    if (isSelected(element) || (this.active && composedContains(element, this.active))) return false
     if (parent.skipped.length === 0) parent.skipped = []
     parent.skipped.push([element, bits])
     return true
@@ -611,7 +624,7 @@ export class Walk {
   private flush(parent: TreeNode): void {
     const skipped = parent.skipped
     if (skipped.length === 0) return
-    parent.skipped = nothing
+    parent.skipped = noItems
     if (skipped.length <= 3) {
       const { runRole, runCount } = parent
       for (const [element, bits] of skipped) {
@@ -663,7 +676,7 @@ export class Walk {
     if (facts & (HAS_ARIA | HAS_FIELD_STATE) || disabled || statefulTags.has(tag))
       node.states = stateText(element, role, disabled, element === this.active)
     else if (element === this.active) node.states = ' [active]'
-    if (facts & HAS_CLASS && seemsChosen(element, role)) node.states += ' [selected?]'
+    if (facts & HAS_CLASS && seemsSelected(element, role)) node.states += ' [selected?]'
     const owns = this.owned.size > 0 && hasAttr(element, 'aria-owns')
     const leaf =
       firstElementChild(element) === null &&
@@ -671,15 +684,15 @@ export class Walk {
       (effects & (BEFORE | AFTER)) === 0 &&
       shadowRootOf(element) === null &&
       tag !== 'slot'
-    if (tag === 'label' && labelIsTold(element as HTMLLabelElement)) bits |= QUIET
+    if (tag === 'label' && isVisibleLabel(element as HTMLLabelElement)) bits |= NAMED
     if (
       acting ||
       mixedRoles.has(role) ||
       role === 'textbox' ||
       role === 'heading' ||
-      asking.has(role)
+      messageRoles.has(role)
     )
-      bits |= TELL
+      bits |= KEEP_TEXT
     this.depth++
     this.fill(
       node,
@@ -719,7 +732,7 @@ export class Walk {
       return
     }
     if (mixedRoles.has(role)) {
-      if (!unnamed) node.name = givenName(element, role)
+      if (!unnamed) node.name = authorName(element, role)
       if (leaf) {
         const text = normalize(textContent(element))
         if (node.name === '') node.name = text
@@ -727,11 +740,11 @@ export class Walk {
         return
       }
       this.below(node, effects, bits)
-      this.takeText(node)
+      this.nameByText(node)
       return
     }
     if (namedByContent.has(role)) {
-      const given = unnamed ? '' : givenName(element, role)
+      const given = unnamed ? '' : authorName(element, role)
       const fromText =
         unnamed ||
         given === '' ||
@@ -742,11 +755,11 @@ export class Walk {
       }
       node.name = fromText ? nameOf(element, role) : given
       const quiet = (fromText && node.name !== '') || presentationalChildren.has(role)
-      this.below(node, effects, quiet ? bits | QUIET : bits)
-      this.dropTold(node)
+      this.below(node, effects, quiet ? bits | NAMED : bits)
+      this.dropRepeatedText(node)
       return
     }
-    if (!unnamed) node.name = givenName(element, role)
+    if (!unnamed) node.name = authorName(element, role)
     if (role === 'img') return
     if (
       role === 'slider' ||
@@ -764,7 +777,7 @@ export class Walk {
     }
     if (leaf) {
       const text =
-        bits & QUIET || (this.options.interactive && !(bits & TELL))
+        bits & NAMED || (this.options.interactive && !(bits & KEEP_TEXT))
           ? ''
           : normalize(textContent(element))
       if (text !== '' && text !== node.name) node.children.push(text)
@@ -774,7 +787,7 @@ export class Walk {
       if (placeholder && placeholder !== node.name)
         node.properties = [`/placeholder: ${scalar(normalize(placeholder))}`]
     }
-    this.dropTold(node)
+    this.dropRepeatedText(node)
   }
 
   private fillField(node: TreeNode, tag: string, bits: number): void {
@@ -801,7 +814,7 @@ export class Walk {
 
   private below(node: TreeNode, effects: number, bits: number): void {
     if (this.depth >= this.options.depth) {
-      node.cut = (bits & QUIET) === 0
+      node.cut = (bits & NAMED) === 0
       return
     }
     if (effects & BEFORE) this.text(pseudoText(node.element, '::before'), node, bits)
@@ -816,7 +829,7 @@ export class Walk {
   }
 
   /** Names a cell, row or term by its text if it contains nothing else. */
-  private takeText(node: TreeNode): void {
+  private nameByText(node: TreeNode): void {
     const { children } = node
     if (children.length === 0) return
     const texts = children.filter((child): child is string => typeof child === 'string')
@@ -828,7 +841,7 @@ export class Walk {
   }
 
   /** Removes text that only repeats the name. */
-  private dropTold(node: TreeNode): void {
+  private dropRepeatedText(node: TreeNode): void {
     if (node.name === '' || node.children.length === 0) return
     const texts = node.children.filter((child) => typeof child === 'string')
     if (
@@ -846,13 +859,13 @@ export class Walk {
       node.cursor === '' &&
       node.element !== this.active &&
       node.element !== this.root &&
-      isRuledOut(node.element)
+      hasPresentationRole(node.element)
     )
       return false
     if (
       acting ||
       widgetRoles.has(node.role) ||
-      keptEmpty.has(node.role) ||
+      shownEmpty.has(node.role) ||
       node.element === this.root ||
       node.element === this.active
     )
@@ -874,11 +887,11 @@ function namedGeneric(element: Element): boolean {
  * Returns whether an element has `role=none`, such as a line between menu items that a toolkit
  * makes focusable.
  */
-const isRuledOut = (element: Element): boolean =>
+const hasPresentationRole = (element: Element): boolean =>
   /^\s*(none|presentation)\b/.test(attr(element, 'role') ?? '') && !hasAttr(element, 'onclick')
 
 /** Returns whether scripts or markup make an element interactive beyond its role. */
-function isActed(element: Element, role: string): boolean {
+function isInteractive(element: Element, role: string): boolean {
   if (hasAttr(element, 'onclick') || attr(element, 'draggable') === 'true') return true
   // A click on the header of a sortable column sorts it.
   if (hasAttr(element, 'aria-sort')) return true
@@ -902,9 +915,9 @@ function isActed(element: Element, role: string): boolean {
 }
 
 /** Returns whether the text of a label is the name of a visible control. */
-function labelIsTold(label: HTMLLabelElement): boolean {
+function isVisibleLabel(label: HTMLLabelElement): boolean {
   const control = label.control
   if (!control || !isShown(control) || attr(control, 'aria-hidden') === 'true') return false
-  const named = labellers(control)
+  const named = labelledByElements(control)
   return named.length > 0 ? named.includes(label) : !hasAttr(control, 'aria-label')
 }

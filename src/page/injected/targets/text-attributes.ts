@@ -1,11 +1,11 @@
 /** Finds elements by their accessible names, placeholders, values and titles. */
 import { attr, normalize, type Root } from '../dom/composed-tree'
-import { everywhere } from '../dom/test-ids'
+import { queryAllDeep } from '../dom/test-ids'
 import type { TextMatcher } from '../dom/text-matcher'
 import { isVisible } from '../dom/visibility'
 import { fieldValue, nameOf } from '../roles/accessible-name'
 
-export interface Said {
+export interface TextAttributeMatch {
   element: Element
   /** The attribute that matches. */
   as: 'name' | 'placeholder' | 'value' | 'title'
@@ -15,11 +15,14 @@ const holders =
   'input, select, textarea, img, area, [aria-label], [aria-labelledby], [alt], [title], [placeholder]'
 
 /** Returns the visible elements with a matching text, in document order. */
-export function querySaid(matcher: TextMatcher, scope: Root | Element): Said[] {
-  const found: Said[] = []
-  for (const element of everywhere(holders, scope)) {
+export function queryTextAttributes(
+  matcher: TextMatcher,
+  scope: Root | Element
+): TextAttributeMatch[] {
+  const found: TextAttributeMatch[] = []
+  for (const element of queryAllDeep(holders, scope)) {
     if (!isVisible(element)) continue
-    const texts: [Said['as'], string | null][] = [
+    const texts: [TextAttributeMatch['as'], string | null][] = [
       ['name', nameOf(element)],
       ['placeholder', attr(element, 'placeholder')],
       ['value', fieldValue(element)],

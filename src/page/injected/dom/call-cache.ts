@@ -4,9 +4,9 @@
  */
 import type { Root } from './composed-tree'
 
-interface Memo {
+interface CallCache {
   /** Rule indexes by root (see styles.ts). */
-  keys: Map<Root, unknown>
+  ruleIndexes: Map<Root, unknown>
   /** Labels by control, for each root. */
   labels: Map<Root, Map<Element, HTMLLabelElement[]>>
   /** The last row whose table was looked up, and the role of that table. */
@@ -15,23 +15,23 @@ interface Memo {
   /** Whether the children of a parent with the same tag and classes are blocks. */
   blocks: Map<ParentNode, Map<string, boolean>>
   /** Whether the change count is up to date. */
-  counted: boolean
+  changesCounted: boolean
 }
 
-let current: Memo | null = null
+let current: CallCache | null = null
 
-export const memo = (): Memo | null => current
+export const callCache = (): CallCache | null => current
 
 /** Runs a synchronous function that only reads the page, with a cache. */
-export function withMemo<Result>(run: () => Result): Result {
+export function withCallCache<Result>(run: () => Result): Result {
   if (current) return run()
   current = {
-    keys: new Map(),
+    ruleIndexes: new Map(),
     labels: new Map(),
     row: null,
     tableRole: null,
     blocks: new Map(),
-    counted: false
+    changesCounted: false
   }
   try {
     return run()
