@@ -4,13 +4,13 @@ import { before, describe, test } from 'node:test'
 import { READING_PAGES } from '../support/reading-pages.mjs'
 import { startShared } from '../support/scope.mjs'
 
-describe('asking about elements', { timeout: 120_000 }, () => {
+describe('queries about elements', { timeout: 120_000 }, () => {
   const { server, site } = startShared({ routes: READING_PAGES })
   before(async () => {
     await server.ok('navigate', { url: site.url('/outer') })
   })
 
-  test('find_element tells all of an element', async () => {
+  test('find_element describes an element completely', async () => {
     const { ref, box, ...rest } = await server.ok('find_element', { selector: '#link' })
     assert.match(ref, /^e\d+$/)
     assert.ok(box.width > 0 && box.height > 0)
@@ -32,7 +32,7 @@ describe('asking about elements', { timeout: 120_000 }, () => {
     assert.equal(same, true)
   })
 
-  test('find_element reaches shadow roots and frames, and measures in the viewport', async () => {
+  test('find_element searches shadow roots and frames, with boxes in the viewport', async () => {
     assert.equal((await server.ok('find_element', { selector: '#deep' })).text, 'In the shadow')
     const framed = await server.ok('find_element', { selector: '#inner >>> #field' })
     assert.match(framed.ref, /^f\d+e\d+$/)
@@ -45,7 +45,7 @@ describe('asking about elements', { timeout: 120_000 }, () => {
     assert.equal((await server.ok('find_element', { selector: framed.ref })).ref, framed.ref)
   })
 
-  test('find_element waits for what comes later, and fails at the timeout with what is there', async () => {
+  test('find_element waits for an element, and reports similar elements at the timeout', async () => {
     await server.ok('evaluate', {
       script:
         'void setTimeout(() => document.body.insertAdjacentHTML("beforeend", "<p id=late>Late</p>"), 200)'
@@ -69,7 +69,7 @@ describe('asking about elements', { timeout: 120_000 }, () => {
     )
   })
 
-  test('find_elements lists every match, and none as none', async () => {
+  test('find_elements lists all matches, or an empty list', async () => {
     const { elements, count } = await server.ok('find_elements', { selector: '.line' })
     assert.equal(count, 2)
     assert.deepEqual(
@@ -105,7 +105,7 @@ describe('asking about elements', { timeout: 120_000 }, () => {
     )
   })
 
-  test('is_visible says why something cannot be seen', async () => {
+  test('is_visible reports why an element is not visible', async () => {
     assert.deepEqual(await server.ok('is_visible', { selector: '#link' }), {
       visible: true,
       exists: true
@@ -126,7 +126,7 @@ describe('asking about elements', { timeout: 120_000 }, () => {
     assert.equal((await server.ok('is_visible', { selector: '#inner >>> #text' })).visible, true)
   })
 
-  test('is_enabled tells of a control, and fails where there is none', async () => {
+  test('is_enabled reports the state of a control, and fails if nothing matches', async () => {
     const enabled = async (selector) => (await server.ok('is_enabled', { selector })).enabled
     assert.deepEqual(
       await Promise.all(
@@ -140,7 +140,7 @@ describe('asking about elements', { timeout: 120_000 }, () => {
     )
   })
 
-  test('find_element tells the state of a field', async () => {
+  test('find_element reports the state of a field', async () => {
     await server.ok('navigate', { url: site.url('/fields') })
     const told = async (selector) =>
       (({ role, value, checked, enabled }) => ({ role, value, checked, enabled }))(

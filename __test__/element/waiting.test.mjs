@@ -24,7 +24,7 @@ describe('waiting', { timeout: 120_000 }, () => {
     assert.ok(ms < 2000, `${ms} ms`)
   }
 
-  test('wait_for_selector waits for each of its states', async () => {
+  test('wait_for_selector waits for each state', async () => {
     await at('/outer')
     await soon(
       "document.body.insertAdjacentHTML('beforeend', '<p id=late style=display:none>Late</p>')"
@@ -42,7 +42,7 @@ describe('waiting', { timeout: 120_000 }, () => {
     assert.equal((await wait({ selector: '#late', state: 'hidden' })).success, true)
   })
 
-  test('wait_for_selector says at its timeout what was there instead', async () => {
+  test('wait_for_selector reports similar elements at the timeout', async () => {
     await at('/outer')
     await timedOut('wait_for_selector', { selector: '#linc' }, /nothing matches `#linc`/)
     await timedOut('wait_for_selector', { selector: '#gone' }, /`#gone` is hidden: display: none/)
@@ -71,13 +71,13 @@ describe('waiting', { timeout: 120_000 }, () => {
     )
   })
 
-  test('wait_for_selector goes on in the next document', async () => {
+  test('wait_for_selector continues in the next document', async () => {
     await at('/board')
     await soon("location.href = '/outer'")
     assert.match((await wait({ selector: '#deep' })).description, /In the shadow/)
   })
 
-  test('wait_for_selector waits for a frame, for its document, and for the end of either', async () => {
+  test('wait_for_selector waits for a frame and for its document, and for the removal of either', async () => {
     await at('/board')
     await soon(
       "document.body.insertAdjacentHTML('beforeend', '<iframe id=new src=/slow?ms=200></iframe>')"
@@ -108,7 +108,7 @@ describe('waiting', { timeout: 120_000 }, () => {
     )
   })
 
-  test('wait_for waits until a text is gone, from every frame', async () => {
+  test('wait_for waits until a text has disappeared from all frames', async () => {
     await at('/outer')
     await soon("document.querySelector('h1').remove()")
     assert.match(
@@ -122,7 +122,7 @@ describe('waiting', { timeout: 120_000 }, () => {
     await timedOut('wait_for', { textGone: 'First line' }, /the text `First line` is still visible/)
   })
 
-  test('wait_for waits for a URL, by a part or a glob', async () => {
+  test('wait_for waits for a URL, by a substring or a glob', async () => {
     await at('/board')
     await soon("history.pushState({}, '', '/board/7?tab=1')")
     assert.match((await server.ok('wait_for', { url: '/board/7' })).message, /\/board\/7\?tab=1/)
@@ -142,7 +142,7 @@ describe('waiting', { timeout: 120_000 }, () => {
     )
   })
 
-  test('wait_for takes several at once, and as long as it is asked for', async () => {
+  test('wait_for accepts several conditions and a timeout', async () => {
     await at('/board')
     const { ms } = await server.call('wait_for', { time: 250 })
     assert.ok(ms >= 250 && ms < 2000, `${ms} ms`)
@@ -160,7 +160,7 @@ describe('waiting', { timeout: 120_000 }, () => {
     assert.equal((await server.call('wait_for', {})).json.errorCode, 'INVALID_PARAMETERS')
   })
 
-  test('a page whose script never ends does not hold a wait for ever', async () => {
+  test('a wait ends on a page whose script never ends', async () => {
     const stuck = await startServer(scope)
     await stuck.ok('navigate', { url: site.url('/board') })
     await stuck.ok('evaluate', { script: 'void setTimeout(() => { for (;;); }, 50)' })
@@ -170,7 +170,7 @@ describe('waiting', { timeout: 120_000 }, () => {
     assert.ok(ms < 5000, `${ms} ms`)
   })
 
-  test('a dialog that opens during a wait is told', async () => {
+  test('a dialog that opens during a wait is reported', async () => {
     await at('/board')
     await soon("alert('Hello')")
     assert.equal((await server.call('wait_for', { time: 5000 })).json.errorCode, 'DIALOG_OPEN')

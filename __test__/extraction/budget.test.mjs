@@ -33,7 +33,7 @@ describe('the result budget', { timeout: 120_000 }, () => {
     }
   }
 
-  test('a long text ends with the call that reads on, to its very end', async () => {
+  test('a long text ends with the call that reads the next part, up to its end', async () => {
     const first = await server.call('read_page')
     assert.equal(JSON.parse(NOTICE.exec(first.text)[4]).refId, first.meta.refId)
     const whole = await readOn(first.text)
@@ -42,7 +42,7 @@ describe('the result budget', { timeout: 120_000 }, () => {
       assert.ok(whole.includes(`\n${line} The quick brown`), `line ${line}`)
   })
 
-  test('a long list that is unfolded can be read to its end', async () => {
+  test('a long list without folding can be read to its end', async () => {
     await server.ok('navigate', { url: site.url('/items') })
     const folded = await server.ok('snapshot')
     const [, selector] =
@@ -57,7 +57,7 @@ describe('the result budget', { timeout: 120_000 }, () => {
     await server.ok('navigate', { url: site.url('/long') })
   })
 
-  test('long JSON becomes text, never half an object; its parts are the object', async () => {
+  test('long JSON becomes text in parts, never a partial object', async () => {
     const answer = await server.call('get_all_text', { selector: 'p' })
     assert.equal(answer.result.structuredContent, undefined)
     assert.equal(answer.json, undefined)
@@ -65,7 +65,7 @@ describe('the result budget', { timeout: 120_000 }, () => {
     assert.deepEqual([texts.length, count, texts.at(-1)], [601, 601, 'The very end'])
   })
 
-  test('no tool gives more than the budget', async () => {
+  test('no tool returns more than the budget', async () => {
     for (const [tool, args] of [
       ['snapshot', {}],
       ['snapshot', { budget: 100_000 }],
@@ -81,12 +81,12 @@ describe('the result budget', { timeout: 120_000 }, () => {
     }
   })
 
-  test('a snapshot that is cut by its own means is not cut once more', async () => {
+  test('a snapshot cut by its own budget is not cut again', async () => {
     const { text } = await server.call('snapshot', { budget: 3000 })
     assert.ok(!text.includes('get_content'), text.slice(-300))
   })
 
-  test('get_content searches, begins anywhere, and means the last result without a refId', async () => {
+  test('get_content searches, starts at any offset, and reads the last result without a refId', async () => {
     const { meta } = await server.call('read_page')
     const found = await server.ok('get_content', { ref_id: meta.refId, search_for: 'VERY end' })
     assert.equal(found, 'The very end')
@@ -98,7 +98,7 @@ describe('the result budget', { timeout: 120_000 }, () => {
     assert.equal(await server.ok('get_content', { offset }), 'very end')
   })
 
-  test('get_content refuses what is not kept and what is past the end', async () => {
+  test('get_content rejects unknown results and offsets past the end', async () => {
     const { meta } = await server.call('read_page')
     const { meta: short } = await server.call('get_text', { selector: 'h1' })
     for (const refId of [short.refId, 'no-such-result']) {
@@ -109,7 +109,7 @@ describe('the result budget', { timeout: 120_000 }, () => {
     assert.ok(past.details.total > BUDGET)
   })
 
-  test('a result is read on in its own session, and by nobody who does not know it', async () => {
+  test('a result can be read only in its own session', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { url: site.url('/long'), sessionId })
     const { meta } = await server.call('read_page', { sessionId })
@@ -121,7 +121,7 @@ describe('the result budget', { timeout: 120_000 }, () => {
     )
   })
 
-  test('a batch hands its pictures over beside its text', async () => {
+  test('a batch returns its images next to its text', async () => {
     const steps = [
       { tool: 'screenshot' },
       { tool: 'get_text', arguments: { selector: 'h1' } },
@@ -139,7 +139,7 @@ describe('the result budget', { timeout: 120_000 }, () => {
     ])
   })
 
-  test('Node gets its results whole', async () => {
+  test('the library returns complete results', async () => {
     const manager = await startManager(scope, { resultBudget: BUDGET })
     const session = await manager.createSession()
     await session.navigate(site.url('/long'))

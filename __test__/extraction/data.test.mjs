@@ -9,7 +9,7 @@ describe('reading data', { timeout: 120_000 }, () => {
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
 
-  test('extract_table fills spans in and joins header cells', async () => {
+  test('extract_table repeats spanned cells and joins header cells', async () => {
     await at('/tables')
     assert.deepEqual(await server.ok('extract_table', { selector: '#spans' }), {
       caption: 'Spans',
@@ -43,7 +43,7 @@ describe('reading data', { timeout: 120_000 }, () => {
     })
   })
 
-  test('extract_table refuses what is no table', async () => {
+  test('extract_table rejects other elements than tables', async () => {
     await at('/tables')
     for (const selector of ['#none', '#nothing']) {
       const { isError, json } = await server.call('extract_table', { selector })
@@ -51,7 +51,7 @@ describe('reading data', { timeout: 120_000 }, () => {
     }
   })
 
-  test('extract_links lists links with text, whole URL and a ref that works', async () => {
+  test('extract_links lists links with text, absolute URL and a ref that works', async () => {
     await at('/outer')
     const { links } = await server.ok('extract_links')
     assert.deepEqual(
@@ -76,7 +76,7 @@ describe('reading data', { timeout: 120_000 }, () => {
     )
   })
 
-  test('get_page_metadata tells what the head says, and the headings', async () => {
+  test('get_page_metadata returns the data of the head, and the headings', async () => {
     await at('/article')
     assert.deepEqual(await server.ok('get_page_metadata'), {
       title: 'An article',

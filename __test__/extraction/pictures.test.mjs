@@ -45,7 +45,7 @@ describe('pictures', { timeout: 120_000 }, () => {
     assert.equal((await refused('screenshot', { quality: 50 })).errorCode, 'INVALID_PARAMETERS')
   })
 
-  test('annotate draws the refs of what can be acted on where it stands, in frames too', async () => {
+  test('annotate draws the refs of interactive elements at their positions, in frames too', async () => {
     await at('/shapes')
     // The bar that scrolls a page fades in some browsers: it would be among what differs.
     await server.ok('evaluate', { script: "document.documentElement.style.overflow = 'hidden'" })
@@ -71,7 +71,7 @@ describe('pictures', { timeout: 120_000 }, () => {
     )
   })
 
-  test('annotate of a full page draws what is below the viewport too', async () => {
+  test('annotate of a full page includes elements below the viewport', async () => {
     await at('/shapes')
     const drawn = await picture('screenshot', { annotate: true, fullPage: true })
     const { regions } = (await server.call('compare_screenshots', { baseline: drawn })).result
@@ -80,7 +80,7 @@ describe('pictures', { timeout: 120_000 }, () => {
     assert.ok(regions.some(({ y }) => y > 2000))
   })
 
-  test('screenshot_element shows the element alone, wherever it is', async () => {
+  test('screenshot_element shows only the element, at any position', async () => {
     await at('/shapes')
     const size = async (selector, type) =>
       sizeOf(await picture('screenshot_element', { selector, type }))
@@ -100,7 +100,7 @@ describe('pictures', { timeout: 120_000 }, () => {
     assert.equal(percentage, 0)
   })
 
-  test('screenshot_element refuses what is not there or cannot be seen', async () => {
+  test('screenshot_element rejects missing and invisible elements', async () => {
     const impatient = await startServer(scope, ['--timeout-action', '300'])
     await impatient.ok('navigate', { url: site.url('/outer') })
     assert.equal(
@@ -111,7 +111,7 @@ describe('pictures', { timeout: 120_000 }, () => {
     assert.equal(hidden.details.reason, 'hidden')
   })
 
-  test('a picture that is too large is refused, whichever tool takes it', async () => {
+  test('all tools reject a screenshot that is too large', async () => {
     const small = await startServer(scope, ['--max-screenshot-size', '500'])
     await small.ok('navigate', { url: site.url('/shapes') })
     const whole = (await picture('screenshot', { type: 'png' })).toString('base64')
@@ -126,7 +126,7 @@ describe('pictures', { timeout: 120_000 }, () => {
     }
   })
 
-  test('device pixels: refs stand on their elements at any scale', async () => {
+  test('refs are drawn at their elements at any device scale', async () => {
     const sharp = await startServer(scope, ['--device', 'iPhone 15'])
     await sharp.ok('navigate', { url: site.url('/shapes') })
     const drawn = pictureOf(await sharp.call('screenshot', { annotate: true }))
@@ -140,7 +140,7 @@ describe('pictures', { timeout: 120_000 }, () => {
     assert.ok(regions.length >= 1, JSON.stringify(regions))
   })
 
-  test('compare_screenshots tells how much has changed, where, and shows it', async () => {
+  test('compare_screenshots reports and shows how much has changed, and where', async () => {
     await at('/still')
     const baseline = await picture('screenshot')
     const same = await server.call('compare_screenshots', { baseline })
@@ -195,7 +195,7 @@ describe('pictures', { timeout: 120_000 }, () => {
     )
   })
 
-  test('a baseline is a file in the working folder or the output folder, and no other', async () => {
+  test('a baseline must be a file in the working folder or the output folder', async () => {
     await at('/still')
     writeFileSync(join(folder, 'before.png'), Buffer.from(await picture('screenshot'), 'base64'))
     for (const baseline of ['before.png', './x/../before.png', join(folder, 'before.png')]) {
@@ -231,7 +231,7 @@ describe('pictures', { timeout: 120_000 }, () => {
     }
   })
 
-  test('a screenshot is written to the file that is named, never over another, and is a baseline later', async () => {
+  test('a screenshot is written to the given file without overwriting, and can be a baseline later', async () => {
     await at('/still')
     const saved = await server.call('screenshot', { path: 'visual/before' })
     assert.deepEqual(sizeOf(pictureOf(saved)), { type: 'png', width: 800, height: 600 })
@@ -282,7 +282,7 @@ describe('pictures', { timeout: 120_000 }, () => {
     assert.equal(sizeOf(pictureOf(changed)).width, 800)
   })
 
-  test('an earlier screenshot is a baseline by its refId and by its URI, also from another session', async () => {
+  test('an earlier screenshot can be a baseline by its refId or URI, from another session too', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/still') })
     const { refId } = (await server.call('screenshot', { sessionId })).meta
@@ -345,7 +345,7 @@ describe('pictures', { timeout: 120_000 }, () => {
     for (const id of [sessionId, other]) await server.ok('close_session', { sessionId: id })
   })
 
-  test('save_pdf writes a file of the page, never over another', async () => {
+  test('save_pdf writes a PDF of the page without overwriting a file', async () => {
     await at('/article')
     const saved = await server.ok('save_pdf')
     assert.equal(saved.path, join(folder, 'output', 'An-article.pdf'))
@@ -372,7 +372,7 @@ describe('pictures', { timeout: 120_000 }, () => {
     assert.equal(existsSync(join(folder, 'output', 'sub', 'report-2.pdf')), false)
   })
 
-  test('save_pdf writes nothing outside of its folders', async () => {
+  test('save_pdf writes only to its folders', async () => {
     await at('/still')
     for (const path of ['../../out.pdf', '/out.pdf', 'etc/out.pdf']) {
       if (!existsSync(join(folder, 'output', 'etc')))

@@ -40,7 +40,7 @@ describe('evaluate', { timeout: 120_000 }, () => {
       assert.deepEqual((await evaluate(script, more)).json.value, value, script)
   })
 
-  test('binds args in an expression, and says how statements get arguments', async () => {
+  test('binds args in an expression, and explains how statements receive arguments', async () => {
     await server.ok('navigate', { url: site.url('/start') })
     const args = [2, { a: 'b' }]
     assert.equal((await evaluate('args[0] + args.length', { args })).json.value, 4)

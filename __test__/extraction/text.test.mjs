@@ -41,7 +41,7 @@ describe('reading text', { timeout: 120_000 }, () => {
     assert.deepEqual(await server.ok('get_text', { selector: 'xpath=//h1' }), { text: 'Outer' })
   })
 
-  test('get_text has the alternative text of pictures where they stand', async () => {
+  test('get_text contains the alternative texts of images at their positions', async () => {
     await at('/icons')
     assert.deepEqual(await server.ok('get_text', { selector: '#state' }), {
       text: 'Build passed in 3 s'
@@ -49,7 +49,7 @@ describe('reading text', { timeout: 120_000 }, () => {
     assert.deepEqual(await server.ok('get_text', { selector: '#plain' }), { text: 'No picture' })
   })
 
-  test('snapshot shows all, only what can be acted on, only so deep, or only one element', async () => {
+  test('snapshot shows everything, only interactive elements, a limited depth, or one element', async () => {
     await at('/board')
     const lines = async (args) =>
       (await server.ok('snapshot', args))
@@ -76,7 +76,7 @@ describe('reading text', { timeout: 120_000 }, () => {
     )
   })
 
-  test('what is not there is an error that tells what is', async () => {
+  test('a missing element is an error with suggestions', async () => {
     await at('/outer')
     const missing = await refused('get_text', { selector: '#linc' })
     assert.equal(missing.errorCode, 'ELEMENT_NOT_FOUND')
@@ -96,7 +96,7 @@ describe('reading text', { timeout: 120_000 }, () => {
     assert.equal((await refused('get_all_text', {})).errorCode, 'INVALID_PARAMETERS')
   })
 
-  test('get_all_text reads every match', async () => {
+  test('get_all_text reads all matches', async () => {
     await at('/outer')
     assert.deepEqual(await server.ok('get_all_text', { selector: '.line' }), {
       texts: ['First line', 'Second line'],
@@ -108,7 +108,7 @@ describe('reading text', { timeout: 120_000 }, () => {
     })
   })
 
-  test('get_attribute gives an attribute as it is written, and null where there is none', async () => {
+  test('get_attribute returns an attribute as in the markup, and null if it is missing', async () => {
     await at('/outer')
     assert.deepEqual(await server.ok('get_attribute', { selector: '#link', attribute: 'href' }), {
       value: '/other?a=1#top'
@@ -133,7 +133,7 @@ describe('reading text', { timeout: 120_000 }, () => {
     )
   })
 
-  test('get_value reads every kind of field, and no password', async () => {
+  test('get_value reads all types of fields except passwords', async () => {
     await at('/fields')
     const value = (selector) => server.ok('get_value', { selector })
     assert.deepEqual(await value('#name'), { value: 'Ada' })
@@ -149,7 +149,7 @@ describe('reading text', { timeout: 120_000 }, () => {
     assert.equal((await refused('get_value', { selector: '#no' })).errorCode, 'ELEMENT_NOT_FOUND')
   })
 
-  test('find looks through the page and its frames, and gives refs that work', async () => {
+  test('find searches the page and its frames, and returns refs that work', async () => {
     await at('/outer')
     const lines = await server.ok('find', { text: 'LINE' })
     assert.match(lines, /^2 matches at http/)
@@ -180,7 +180,7 @@ describe('reading text', { timeout: 120_000 }, () => {
     assert.deepEqual(shown, expected)
   })
 
-  test('find refuses neither, both and a broken pattern', async () => {
+  test('find rejects missing and conflicting arguments and an invalid pattern', async () => {
     for (const args of [{}, { text: 'a', regex: 'b' }, { text: '' }]) {
       assert.equal(
         (await refused('find', args)).errorCode,
@@ -191,13 +191,13 @@ describe('reading text', { timeout: 120_000 }, () => {
     assert.match((await refused('find', { regex: '(' })).errorCode, /^INVALID_/)
   })
 
-  test('find finds what a snapshot folds, and says how many there are', async () => {
+  test('find searches folded elements, and reports the number of matches', async () => {
     await at('/long')
     assert.match(await server.ok('find', { text: '599 the quick' }), /599 The quick/)
     assert.match(await server.ok('find', { text: 'quick' }), /^600 matches at .*, the first 50:/)
   })
 
-  test('read_page gives the article as Markdown, without what surrounds it', async () => {
+  test('read_page returns the article as Markdown, without the rest of the page', async () => {
     await at('/article')
     const text = await server.ok('read_page')
     assert.ok(text.startsWith(`# An article\n${site.url('/article')}\n\n`), text)
@@ -207,7 +207,7 @@ describe('reading text', { timeout: 120_000 }, () => {
     assert.ok(!text.includes('Menu one') && !text.includes('Imprint'), text)
   })
 
-  test('read_page reads a page without an article whole', async () => {
+  test('read_page returns the whole page if it has no article', async () => {
     await at('/board')
     assert.equal(
       await server.ok('read_page'),

@@ -33,7 +33,7 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
       script: 'document.querySelector("#import").disabled = false'
     })
 
-  test('has what changed between the last action and this one apart', async () => {
+  test('separates the changes between the last action and this one', async () => {
     const sessionId = await sessionAt('/late')
     await server.ok('type', { sessionId, selector: 'label=Nodes', text: 'x' })
     await enable(sessionId)
@@ -51,7 +51,7 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
     ['the navigation', () => {}],
     ['the snapshot', (sessionId) => server.ok('snapshot', { sessionId })]
   ]) {
-    test(`has what changed since ${shown}`, async () => {
+    test(`contains the changes since ${shown}`, async () => {
       const sessionId = await sessionAt('/late')
       await show(sessionId)
       await enable(sessionId)
@@ -64,7 +64,7 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
     })
   }
 
-  test('has nothing that a snapshot has shown since', async () => {
+  test('does not repeat the contents of a snapshot', async () => {
     const sessionId = await sessionAt('/late')
     await enable(sessionId)
     await server.ok('snapshot', { sessionId })
@@ -73,7 +73,7 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
     assert.doesNotMatch(changes, /Import/)
   })
 
-  test('has nothing of the document before', async () => {
+  test('contains nothing of the previous document', async () => {
     const sessionId = await sessionAt('/next')
     await server.ok('navigate', { sessionId, url: site.url('/late') })
     assert.equal(
@@ -82,13 +82,13 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
     )
   })
 
-  test('has one line for what was removed, and how much it was', async () => {
+  test('has one line for removed elements, with their number', async () => {
     const sessionId = await sessionAt('/dialog')
     const { changes } = await server.ok('click', { sessionId, selector: '#close' })
     assert.match(changes, /^- dialog "Import nodes" \[ref=e\d+\] \(5 lines\)$/)
   })
 
-  test('has what remains of a list', async () => {
+  test('shows the remaining items of a list', async () => {
     const sessionId = await sessionAt('/list')
     const { changes } = await server.ok('type', { sessionId, selector: 'label=Filter', text: '32' })
     assert.match(changes, /^~ textbox "Filter" .*: "?32"?$/m)
@@ -96,7 +96,7 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
     assert.equal(changes.split('\n').length, 2)
   })
 
-  test('has no change of the focus alone', async () => {
+  test('omits mere focus changes', async () => {
     const sessionId = await sessionAt('/focus')
     assert.equal((await server.ok('click', { sessionId, selector: '#go' })).changes, undefined)
   })

@@ -53,7 +53,7 @@ describe('files', { timeout: 60_000 }, () => {
     assert.match(json.message, message)
   }
 
-  test('upload_file puts files into an input, one or several, by path or name, and takes them out', async () => {
+  test('upload_file sets one or several files of an input, by path or name, and removes them', async () => {
     assert.match((await put('#one', a)).message, /^Put files into button "One"/)
     assert.deepEqual(await held('one'), ['a.txt of a.txt'])
     assert.deepEqual(await value('heard.splice(0)'), ['input one', 'change one'])
@@ -68,7 +68,7 @@ describe('files', { timeout: 60_000 }, () => {
     assert.equal(await value('frame.contentDocument.getElementById("one").files[0].name'), 'a.txt')
   })
 
-  test('upload_file answers the chooser that a button opens, and a click tells of it', async () => {
+  test('upload_file answers a file chooser, and the click reports the chooser', async () => {
     await put('#choose', b)
     assert.deepEqual(await held('one'), ['b.txt of b.txt'])
     await put('#many', a, b)
@@ -83,7 +83,7 @@ describe('files', { timeout: 60_000 }, () => {
     })
   })
 
-  test('upload_file answers the chooser of a frame of another site, in a process of its own too', async (t) => {
+  test('upload_file answers the file chooser of a cross-site frame, out-of-process too', async (t) => {
     const isolating = process.env.TEST_BROWSER ? [] : [['--browser-arg=--site-per-process']]
     for (const args of [[], ...isolating]) {
       const own = await startServer(t, args, { cwd: folder })
@@ -115,7 +115,7 @@ describe('files', { timeout: 60_000 }, () => {
     }
   })
 
-  test('upload_file says what it cannot do', async () => {
+  test('upload_file reports invalid input', async () => {
     await refused(
       { selector: '#one', files: ['no-such-file'] },
       'INVALID_PARAMETERS',
@@ -135,7 +135,7 @@ describe('files', { timeout: 60_000 }, () => {
     )
   })
 
-  test('upload_file can be switched off', async (t) => {
+  test('upload_file can be disabled', async (t) => {
     const strict = await startServer(t, [
       '--enable-file-upload',
       'false',

@@ -49,7 +49,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     return json
   }
 
-  test('fill sets a value at once, with focus, input and change, and tells what changed', async () => {
+  test('fill sets a value with focus, input and change events, and reports the changes', async () => {
     const { success, message, changes } = await server.ok('fill', {
       selector: '#name',
       value: 'new'
@@ -64,7 +64,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     assert.deepEqual(told, ['new', ['focus name', 'input name', 'change name']])
   })
 
-  test('fill knows every kind of field', async () => {
+  test('fill supports all types of fields', async () => {
     for (const [id, given, property] of [
       ['note', 'two\nlines', 'value'],
       ['rich', 'rich text', 'textContent'],
@@ -79,7 +79,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     assert.equal(await value('document.getElementById("name").value'), '')
   })
 
-  test('what the page makes of an entered value is reported', async () => {
+  test('an entered value that the page has changed is reported', async () => {
     await server.ok('navigate', { url: site.url('/formatting') })
     const message = async (tool, args) => (await server.ok(tool, args)).message
     assert.match(
@@ -120,7 +120,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
       assert.doesNotMatch(await message(tool, args), /but the value/, JSON.stringify(args))
   })
 
-  test('a password or a secret that the page cuts off is reported without its value', async (t) => {
+  test('a truncated password or secret is reported without its value', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'troupe-test-forms-'))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
     writeFileSync(join(folder, 'secrets'), 'TOKEN=s3cretvalue\n')
@@ -139,7 +139,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     }
   })
 
-  test('fill says what a field cannot take', async () => {
+  test('fill reports invalid values', async () => {
     for (const [selector, reason] of [
       ['#fixed', 'read-only'],
       ['#off', 'disabled'],
@@ -154,7 +154,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     assert.match(message, /takes no `tomorrow`.*\d{4}-\d\d-\d\d/)
   })
 
-  test('fill_form sets text, number, choice, box and radio button in one call', async () => {
+  test('fill_form sets text, number, select, checkbox and radio button in one call', async () => {
     const fields = [
       { selector: 'label=Name', value: 'Ada' },
       { selector: '#count', value: 3 },
@@ -175,7 +175,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     assert.equal(await value('box.checked'), false)
   })
 
-  test('fill_form says which field failed, and how many were filled before', async () => {
+  test('fill_form reports the failed field and the number of filled fields', async () => {
     const { errorCode, details } = await refused('fill_form', {
       fields: [
         { selector: '#name', value: 'Ada' },
@@ -191,7 +191,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     )
   })
 
-  test('select chooses by value and by label, several too, and names the options where none is meant', async () => {
+  test('select selects options by value and label, several too, and lists the options if none matches', async () => {
     const { message } = await server.ok('select', { selector: '#one', value: 'b' })
     assert.match(message, /^Chose in combobox "One"/)
     assert.deepEqual(
@@ -216,7 +216,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     }
   })
 
-  test('check and uncheck click only where it is needed: boxes, switches, radio buttons', async () => {
+  test('check and uncheck click only if necessary: checkboxes, switches, radio buttons', async () => {
     const checked = () =>
       value('[box.checked, document.getElementById("switch").ariaChecked, radio1.checked]')
     for (const selector of ['#box', '#switch', '#radio1']) {
@@ -230,7 +230,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     assert.deepEqual(await checked(), [false, 'false', true])
   })
 
-  test('check and uncheck say what cannot be', async () => {
+  test('check and uncheck report impossible states', async () => {
     for (const [tool, selector, code, message] of [
       ['uncheck', '#radio2', 'ELEMENT_NOT_EDITABLE', /unchecked by checking another one/],
       ['check', '#stuck', 'ELEMENT_NOT_EDITABLE', /did not change/],
@@ -245,7 +245,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
   })
 
   for (const mode of ['open', 'closed']) {
-    test(`all of them reach ${mode} shadow roots`, async () => {
+    test(`all of them work in ${mode} shadow roots`, async () => {
       const text = await server.ok('snapshot')
       const ref = (name) => new RegExp(`"${name}".*?\\[ref=(\\w+)\\]`).exec(text)?.[1]
       await server.ok('fill', { selector: ref(`In ${mode}`), value: mode })
@@ -259,7 +259,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     })
   }
 
-  test('all of them reach frames', async () => {
+  test('all of them work in frames', async () => {
     await server.ok('navigate', { url: site.url('/framed') })
     await server.ok('fill', { selector: '#frame >>> #name', value: 'framed' })
     await server.ok('select', { selector: '#frame >>> #one', value: 'Beta' })

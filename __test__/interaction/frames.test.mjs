@@ -126,20 +126,20 @@ describe('elements in frames', { timeout: 120_000 }, () => {
     })
   }
 
-  test('of a tall frame that does not scroll are scrolled to in the page around it', async () => {
+  test('of a tall frame that does not scroll are scrolled into view in the parent page', async () => {
     await at('/tall')
     const { changes } = await server.ok('click', { selector: '#frame >>> #go' })
     assert.match(changes, /button "Gone"/)
     assert.ok((await value('scrollY')) > 1500)
   })
 
-  test('of frames in frames, of another site too, are clicked where all of them are transformed and scrolled', async () => {
+  test('of nested frames, cross-site too, are clicked if all frames are transformed and scrolled', async () => {
     await at('/nested')
     await server.ok('click', { selector: '#outer >>> #frame >>> #go' })
     assert.match(await server.ok('snapshot'), /button "Gone"/)
   })
 
-  test('are waited for while something covers or moves their frame', async () => {
+  test('are awaited while their frame is covered or moves', async () => {
     for (const path of ['/covered?goes', '/moving']) {
       await at(path)
       await server.ok('click', { selector: '#frame >>> #go' })
@@ -147,13 +147,13 @@ describe('elements in frames', { timeout: 120_000 }, () => {
     }
   })
 
-  test('are not reported as clicked where the page covers their frame as the pointer comes', async () => {
+  test('are not reported as clicked if the page covers their frame when the pointer arrives', async () => {
     await at('/covering')
     await server.ok('click', { selector: '#frame >>> #go' })
     assert.match(await server.ok('snapshot'), /button "Gone"/)
   })
 
-  test('of a frame that stays covered fail at the deadline with the name of the cover, and take text', async () => {
+  test('of a covered frame report the covering element at the timeout, and accept text', async () => {
     await at('/covered')
     const { json, ms } = await server.call('click', { selector: '#frame >>> #go', timeout: 500 })
     assert.deepEqual(
@@ -168,7 +168,7 @@ describe('elements in frames', { timeout: 120_000 }, () => {
     await server.ok('fill', { selector: '#frame >>> #name', value: 'typed under the cover' })
   })
 
-  test('are told and pictured where they are drawn', async () => {
+  test('have boxes and screenshots at their rendered position', async () => {
     await at('/layout/3')
     const { box } = await server.ok('find_element', { selector: '#frame >>> #go' })
     const frame = await value('(({ left, top }) => [left, top])(frame.getBoundingClientRect())')

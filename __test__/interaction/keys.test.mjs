@@ -76,7 +76,7 @@ describe('keys', { timeout: 60_000 }, () => {
   /** @returns {Promise<any[]>} */
   const heard = () => value('heard.splice(0)')
 
-  test('press makes the events of each key of the keyboard', async () => {
+  test('press dispatches the events of each key', async () => {
     for (const [name, expected] of PRESSED.filter(
       ([name]) => BROWSER !== 'firefox' || !NOT_IN_BIDI.includes(name)
     )) {
@@ -92,7 +92,7 @@ describe('keys', { timeout: 60_000 }, () => {
     }
   })
 
-  test('a modifier alone is the left one', async () => {
+  test('a single modifier is the left one', async () => {
     for (const key of ['Shift', 'Control', 'Alt', 'Meta']) {
       await server.ok('press', { key })
       assert.deepEqual(
@@ -106,7 +106,7 @@ describe('keys', { timeout: 60_000 }, () => {
     }
   })
 
-  test('a character makes keydown, keypress, beforeinput, input, keyup; a command makes no text', async () => {
+  test('a character dispatches keydown, keypress, beforeinput, input, keyup; a command inserts no text', async () => {
     await server.ok('press', { key: 'x' })
     assert.deepEqual(
       (await heard()).map(({ type }) => type),
@@ -126,7 +126,7 @@ describe('keys', { timeout: 60_000 }, () => {
     assert.equal(await value('field.value'), 'x')
   })
 
-  test('chords select, copy, cut, paste and undo as on a keyboard', async () => {
+  test('shortcuts select, copy, cut, paste and undo', async () => {
     const selected = () => value('field.value.slice(field.selectionStart, field.selectionEnd)')
     await server.ok('press', { key: 'End' })
     for (const [key, expected] of [
@@ -150,7 +150,7 @@ describe('keys', { timeout: 60_000 }, () => {
     assert.equal(await value('field.value'), 'some words')
   })
 
-  test('`modifiers` are held around the key, each and together', async () => {
+  test('`modifiers` are held around the key, alone and combined', async () => {
     for (const modifier of ['Alt', 'Control', 'Meta', 'Shift']) {
       await server.ok('press', { key: 'F2', modifiers: [modifier] })
       assert.deepEqual(
@@ -167,7 +167,7 @@ describe('keys', { timeout: 60_000 }, () => {
     assert.equal((await heard()).find(({ key }) => key === 'F2').held, 'Shift,Control,Alt')
   })
 
-  test('Tab moves the focus, Enter presses what has it, and Space too', async () => {
+  test('Tab moves the focus, Enter and Space activate the focused element', async () => {
     await value('next.onclick = () => { next.textContent += "!" }')
     await server.ok('press', { key: 'Tab' })
     await server.ok('press', { key: 'Tab' })
@@ -179,13 +179,13 @@ describe('keys', { timeout: 60_000 }, () => {
     assert.equal(await value('document.activeElement.id'), 'note')
   })
 
-  test('press goes where the focus is: into frames too', async () => {
+  test('press acts on the focused element, in frames too', async () => {
     await server.ok('click', { selector: '#frame >>> #inner' })
     await server.ok('press', { key: 'z' })
     assert.equal(await value('frame.contentDocument.getElementById("inner").value'), 'z')
   })
 
-  test('what is no key is refused with what is one', async () => {
+  test('an unknown key is rejected with examples', async () => {
     for (const key of ['', 'Foo', 'Control+', 'ab', 'Hyper+a']) {
       const { json } = await server.call('press', { key })
       assert.equal(json.errorCode, 'INVALID_PARAMETERS', key)
@@ -193,7 +193,7 @@ describe('keys', { timeout: 60_000 }, () => {
     }
   })
 
-  test('type presses a key for each character, lines and tabs included', async () => {
+  test('type presses a key for each character, including line breaks and tabs', async () => {
     await server.ok('type', { selector: '#note', text: 'aB\n!', timeout: 1000 })
     const told = (await heard()).filter(({ type }) => type === 'keydown' || type === 'input')
     assert.deepEqual(

@@ -133,7 +133,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
     assert.deepEqual([json.errorCode, json.details.reason], [errorCode, reason], text)
   }
 
-  test('hover opens what opens under the pointer, and tells of it with refs', async () => {
+  test('hover opens a menu, and reports it with refs', async () => {
     await at('/hover')
     const { message, changes } = await server.ok('hover', { selector: '#menu', timeout: 2000 })
     assert.match(message, /^Hovered over /)
@@ -149,7 +149,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
     assert.equal(await value('frame.contentDocument.getElementById("out").textContent'), 'entered')
   })
 
-  test('hover says what it cannot reach', async () => {
+  test('hover reports elements that it cannot reach', async () => {
     await at('/hover')
     await refused('hover', { selector: '#hidden', timeout: 100 }, 'ELEMENT_NOT_CLICKABLE', 'hidden')
     await refused(
@@ -160,21 +160,21 @@ describe('the pointer', { timeout: 60_000 }, () => {
     )
   })
 
-  test('a click whose press the page refuses is told with what it has changed', async () => {
+  test('a click whose pointerdown the page cancels is reported with its changes', async () => {
     await at('/refusing')
     const { ms, json } = await server.call('click', { selector: '#go' })
     assert.match(json.changes, /clicked/)
     assert.ok(ms < 1000, `${ms} ms`)
   })
 
-  test('a press that a frame takes, of which the page hears nothing, is told as soon as others are', async () => {
+  test('a click received by a frame is reported as fast as others', async () => {
     await at('/taking')
     const { ms, json } = await server.call('click', { selector: '#go' })
     assert.match(json.changes, /iframe/)
     assert.ok(ms < 1000, `${ms} ms`)
   })
 
-  test('what comes over an element between the look and the press hears nothing of it, and is waited for', async () => {
+  test('an element that covers the target after the check does not receive the click, and is awaited', async () => {
     const presses = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click']
     for (const [path, into, scope] of [
       ['/covering?for=300', '', 'window'],
@@ -197,7 +197,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
     }
   })
 
-  test('what stays over an element is told, and was not pressed', async () => {
+  test('a covering element is reported, and was not clicked', async () => {
     for (const [path, into, scope] of [
       ['/covering', '', 'window'],
       ['/in/covering', '#frame >>> ', 'frame.contentWindow']
@@ -217,7 +217,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
     }
   })
 
-  test('a ref never presses what has taken the place of its element', async () => {
+  test('a ref never clicks the element that has replaced its element', async () => {
     await at('/replacing')
     const [, ref] = /\[ref=(e\d+)\]/.exec(await server.ok('find', { text: 'Go' })) ?? []
     await refused('click', { selector: ref }, 'ELEMENT_NOT_FOUND', 'stale')
@@ -227,7 +227,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
     assert.deepEqual(await value('heard'), ['click '])
   })
 
-  test('scroll goes by so much in each direction, and tells where it is', async () => {
+  test('scroll moves in each direction, and reports the offsets', async () => {
     await at('/long')
     const place = () => value('[scrollX, scrollY]')
     assert.match(
@@ -245,7 +245,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
     )
   })
 
-  test('scroll moves what is in a box, or brings an element into view, in frames too', async () => {
+  test('scroll moves a scroll container, or scrolls an element into view, in frames too', async () => {
     await at('/long')
     await server.ok('scroll', { selector: '#box', x: 50, y: 120 })
     assert.deepEqual(await value('[box.scrollLeft, box.scrollTop, scrollY]'), [50, 120, 0])
@@ -262,7 +262,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
     await refused('scroll', {}, 'INVALID_PARAMETERS', 'MISSING_PARAMETER')
   })
 
-  test('drag_and_drop moves by HTML’s events and by the pointer’s, in frames too', async () => {
+  test('drag_and_drop works with drag events and with pointer events, in frames too', async () => {
     for (const [path, frame] of [
       ['/drags', ''],
       ['/in/drags', '#frame >>> ']
@@ -292,7 +292,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
     }
   })
 
-  test('drag_and_drop says which end is wrong', async () => {
+  test('drag_and_drop reports which end is invalid', async () => {
     await at('/drags')
     const { json } = await server.call('drag_and_drop', {
       source: '#html',
@@ -358,7 +358,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
     }
   })
 
-  test('click holds each modifier, and presses each button', async () => {
+  test('click supports each modifier and each button', async () => {
     await at('/held')
     for (const [modifier, key] of [
       ['Alt', 'altKey'],
@@ -373,7 +373,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
     }
   })
 
-  test('a link that a held key or the middle button opens elsewhere is a new page, without a wait for its own page', async () => {
+  test('a link opened in a new tab by a modifier or the middle button is a new page, without a wait', async () => {
     await at('/held')
     // In full Chrome, the new tab may commit before it is set up.
     for (const how of [

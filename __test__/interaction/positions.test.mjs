@@ -77,7 +77,7 @@ describe('positions', { timeout: 60_000 }, () => {
     assert.equal(await page.value('document.title'), 'at 50, 2500')
   })
 
-  test('a position outside of its element or of the viewport is refused, as is none at all', async () => {
+  test('a position outside of its element or of the viewport is rejected, and a missing one too', async () => {
     const page = await at('/canvas')
     const outside = await page.refused('click', {
       selector: '#canvas',
@@ -101,7 +101,7 @@ describe('positions', { timeout: 60_000 }, () => {
     }
   })
 
-  test('a drag goes from one position to another, and says where it was dropped', async () => {
+  test('a drag goes from one position to another, and reports the drop position', async () => {
     const page = await at('/canvas')
     const { message } = await page.ok('drag_and_drop', {
       source: '#canvas',
@@ -157,7 +157,7 @@ describe('positions', { timeout: 60_000 }, () => {
     )
   })
 
-  test('scroll turns the wheel where nothing scrolls by script', async () => {
+  test('scroll uses the wheel if nothing scrolls by script', async () => {
     const page = await at('/canvas')
     const { message } = await page.ok('scroll', { selector: '#canvas', y: 120 })
     assert.match(message, /^Scrolled .*canvas.* by the mouse wheel$/)
@@ -166,7 +166,7 @@ describe('positions', { timeout: 60_000 }, () => {
     assert.equal(await page.value('out.textContent'), 'wheel 0, -60')
   })
 
-  test('scroll moves the nearest part that can be scrolled', async () => {
+  test('scroll moves the nearest scroll container', async () => {
     const list = await at('/list')
     const { message } = await list.ok('scroll', { selector: '#first', y: 200 })
     assert.match(message, / to 0, 200 of 0, \d+$/)
@@ -181,14 +181,14 @@ describe('positions', { timeout: 60_000 }, () => {
     }
   })
 
-  test('scroll fails where nothing moves', async () => {
+  test('scroll fails if nothing moves', async () => {
     const page = await at('/still')
     const { errorCode, message, details } = await page.refused('scroll', { y: 300 })
     assert.deepEqual([errorCode, details.reason], ['ELEMENT_NOT_CLICKABLE', 'not scrollable'])
     assert.match(message, /^nothing scrolled: the page is at 0, 0 of 0, 0, and/)
   })
 
-  test('the parts that a control is drawn with do not cover it; other elements do', async () => {
+  test('the rendered parts of a control do not cover it, but other elements do', async () => {
     const page = await at('/widgets')
     await page.ok('check', { selector: 'role=checkbox[name="Agree"]' })
     assert.equal(await page.value('agree.checked'), true)

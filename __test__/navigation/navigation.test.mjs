@@ -62,7 +62,7 @@ describe('navigation', { timeout: 60_000 }, () => {
     return json
   }
 
-  test('navigate tells, and the record keeps, what scripts show in tasks of their own that wait when the page is loaded', async () => {
+  test('navigate and the recording show what scripts render in tasks queued at the load event', async () => {
     const sessionId = await server.createSession()
     for (let time = 0; time < 10; time++) {
       const { json, text } = await server.call('navigate', {
@@ -77,7 +77,7 @@ describe('navigation', { timeout: 60_000 }, () => {
     }
   })
 
-  test('navigate returns at the stage that `waitUntil` names', async () => {
+  test('navigate returns at the stage of `waitUntil`', async () => {
     for (const [waitUntil, stage, waitedFor] of [
       ['domcontentloaded', 'parsed', []],
       ['load', 'loaded', ['/picture']],
@@ -101,7 +101,7 @@ describe('navigation', { timeout: 60_000 }, () => {
     }
   })
 
-  test('wait_for_load waits on for each stage, and answers at once where it is reached', async () => {
+  test('wait_for_load waits for each stage, and returns at once if it is reached', async () => {
     for (const [state, path] of [
       ['load', '/picture'],
       ['networkidle', '/late']
@@ -135,7 +135,7 @@ describe('navigation', { timeout: 60_000 }, () => {
     }
   })
 
-  test('go_back and go_forward go through the history, and say where there is none', async () => {
+  test('go_back and go_forward move through the history, and report its ends', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/form') })
     await server.ok('navigate', { sessionId, url: site.url('/status/404') })
@@ -153,7 +153,7 @@ describe('navigation', { timeout: 60_000 }, () => {
     )
   })
 
-  test('go_back goes no further than to the empty tab that a page begins as', async () => {
+  test('go_back does not leave the history of a page for its initial empty document', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/form') })
     assert.equal((await server.ok('go_back', { sessionId })).url, 'about:blank')
@@ -161,7 +161,7 @@ describe('navigation', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('go_forward', { sessionId })).url, site.url('/form'))
   })
 
-  test('a dialog of a popup that the page opens while it loads is told by each of them, with its page', async () => {
+  test('each navigation reports the dialog of a popup that opens during the load, with its page', async () => {
     const sessionId = await server.createSession()
     const picture = site.hold('/picture')
     const dialog = { type: 'alert', message: 'from a popup' }
@@ -188,7 +188,7 @@ describe('navigation', { timeout: 60_000 }, () => {
     await server.ok('close_session', { sessionId })
   })
 
-  test('go_back stays in a document whose script made the history', async () => {
+  test('go_back stays in a document whose script has created the history entries', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/pushed') })
     const { url, title } = await server.ok('go_back', { sessionId })
@@ -197,7 +197,7 @@ describe('navigation', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('go_forward', { sessionId })).url, site.url('/pushed?2'))
   })
 
-  test('reload loads again: what is cached from the cache, unless `ignoreCache`', async () => {
+  test('reload uses the cache, unless `ignoreCache` is set', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/cached') })
     const first = await value(sessionId, 'window.mark = true, times')
@@ -214,7 +214,7 @@ describe('navigation', { timeout: 60_000 }, () => {
     assert.equal(await value(sessionId, 'times'), first + 1)
   })
 
-  test('each of forty steps back and forth arrives, and soon', async () => {
+  test('forty steps back and forward finish quickly', async () => {
     const sessionId = await server.createSession()
     const places = ['/', '/form', '/slow?ms=1'].map((path) => site.url(path))
     for (const url of places) await server.ok('navigate', { sessionId, url })
@@ -231,7 +231,7 @@ describe('navigation', { timeout: 60_000 }, () => {
     }
   })
 
-  test('reload, go_back and go_forward tell of a server that does not answer any more', async () => {
+  test('reload, go_back and go_forward report an unreachable server', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/fails') })
     const { details, retryable } = await refused(
@@ -248,7 +248,7 @@ describe('navigation', { timeout: 60_000 }, () => {
     assert.equal(await value(sessionId, 'document.title'), 'Home')
   })
 
-  test('a dialog of the page, or of the one that is left, is told by each of them', async () => {
+  test('each navigation reports a dialog of the new or the previous page', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/greets') })
     assert.deepEqual((await server.ok('reload', { sessionId })).dialog, {
@@ -266,7 +266,7 @@ describe('navigation', { timeout: 60_000 }, () => {
     assert.equal(await value(sessionId, 'document.title'), 'Leaving')
   })
 
-  test('a page that is left after all is another one when handle_dialog answers', async () => {
+  test('handle_dialog returns the new page after an accepted beforeunload dialog', async () => {
     const sessionId = await server.createSession()
     for (const leave of [
       () => server.ok('navigate', { sessionId, url: site.url('/slow?ms=400') }),
@@ -293,7 +293,7 @@ describe('navigation', { timeout: 60_000 }, () => {
 describe('pages', { timeout: 60_000 }, () => {
   const { server, site } = startShared({ args: ['--max-sessions', '50'] })
 
-  test('are opened, listed, selected and closed; calls without a pageId mean the current one', async () => {
+  test('are opened, listed, selected and closed; calls without a pageId use the current one', async () => {
     const sessionId = await server.createSession()
     const pages = (args) => server.ok('pages', { sessionId, ...args })
     const title = async () =>
@@ -331,7 +331,7 @@ describe('pages', { timeout: 60_000 }, () => {
     )
   })
 
-  test('that cannot be are refused', async () => {
+  test('reject invalid arguments', async () => {
     const sessionId = await server.createSession()
     for (const [args, errorCode] of [
       [{ action: 'select' }, 'INVALID_PARAMETERS'],

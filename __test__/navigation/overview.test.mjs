@@ -50,7 +50,7 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
     }
   })
 
-  test('is the whole page, without the URLs of links, where the page is short', async () => {
+  test('is the whole page, without the URLs of links, if the page is short', async () => {
     const sessionId = await server.createSession()
     const { snapshot, title } = await server.ok('navigate', { sessionId, url: site.url('/short') })
     assert.equal(title, 'Short')
@@ -60,7 +60,7 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
     )
   })
 
-  test('has the controls, the headings and the messages of a long page, and says what it leaves out', async () => {
+  test('has the controls, headings and messages of a long page, and reports omissions', async () => {
     const sessionId = await server.createSession()
     const { snapshot } = await server.ok('navigate', { sessionId, url: site.url('/long') })
     assert.ok(snapshot.length <= 2000, `${snapshot.length} characters`)
@@ -96,7 +96,7 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
     )
   })
 
-  test('shows the open modal dialog alone', async () => {
+  test('shows only the open modal dialog', async () => {
     const sessionId = await server.createSession()
     const { snapshot } = await server.ok('navigate', { sessionId, url: site.url('/modal') })
     assert.match(snapshot, /heading "Delete it\?"[^]*button "Delete"/)
@@ -109,7 +109,7 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
     assert.match(snapshot, /paragraph: Around\n- iframe \[ref=e\d+\]:\n  - heading "Welcome"/)
   })
 
-  test('is left out where a page shows nothing', async () => {
+  test('is omitted if the page is empty', async () => {
     const sessionId = await server.createSession()
     assert.equal(
       'snapshot' in (await server.ok('navigate', { sessionId, url: site.url('/empty') })),
@@ -117,7 +117,7 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
     )
   })
 
-  test('waits for what the page loads by script', async () => {
+  test('waits for content that the page loads by script', async () => {
     const sessionId = await server.createSession()
     const { snapshot, title } = await server.ok('navigate', {
       sessionId,
@@ -131,14 +131,14 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
     )
   })
 
-  test('does not wait for ever for what the page loads by script', async () => {
+  test('does not wait indefinitely for content that the page loads by script', async () => {
     const sessionId = await server.createSession()
     const { json, ms } = await server.call('navigate', { sessionId, url: site.url('/waiting') })
     assert.match(json.snapshot, /Please wait/)
     assert.ok(ms < 4000, `${ms} ms`)
   })
 
-  test('comes with every call that leads to another document', async () => {
+  test('is in the result of each call that navigates', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/short') })
     const clicked = await server.ok('click', { sessionId, selector: '#on' })
@@ -160,7 +160,7 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
     assert.match(navigation.snapshot, /Welcome/)
   })
 
-  test('comes with the last step of a batch alone', async () => {
+  test('is only in the result of the last step of a batch', async () => {
     const sessionId = await server.createSession()
     const steps = ['/short', '/long'].map((path) => ({
       tool: 'navigate',
@@ -173,7 +173,7 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
     )
   })
 
-  test('is returned to programs only where --after-navigation says so', async (t) => {
+  test('is returned to programs only with --after-navigation', async (t) => {
     for (const [afterNavigation, expected] of [
       [undefined, false],
       ['snapshot', true],
@@ -199,7 +199,7 @@ describe('--after-navigation none', { timeout: 60_000 }, () => {
     routes: { '/next': '<title>Next</title><p>There</p>', '/first': '<a href="/next">Next</a>' }
   })
 
-  test('leaves the snapshot out of every result', async () => {
+  test('omits the snapshot from all results', async () => {
     assert.equal('snapshot' in (await server.ok('navigate', { url: site.url('/first') })), false)
     const clicked = await server.ok('click', { selector: 'text=Next' })
     assert.deepEqual([clicked.page.title, 'snapshot' in clicked], ['Next', false])

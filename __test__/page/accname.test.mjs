@@ -151,7 +151,7 @@ const embedded = [
   ]
 ]
 
-describe('names as web-platform-tests have them', { timeout: 120_000 }, () => {
+describe('accessible names in web-platform-tests', { timeout: 120_000 }, () => {
   const page = sharedPage(shared())
   /** @type {[string, Case[]][]} */
   const files = [

@@ -24,7 +24,7 @@ describe('actionability', { timeout: 60_000 }, () => {
     return `${error.code}: ${error.message} ${error.suggestion ?? ''}`
   }
 
-  test('what covers an element is named, and once it is gone the wait is over', async () => {
+  test('a covering element is reported, and the wait ends when it is removed', async () => {
     const world = await page.open(
       '<div id=o style="position:fixed;inset:0" class=modal></div><button id=c>Covered</button>'
     )
@@ -37,7 +37,7 @@ describe('actionability', { timeout: 60_000 }, () => {
     assert.equal((await waiting).ok, true)
   })
 
-  test('in a document that its page has written anew, a press is guarded and what is clicked for a download is told', async () => {
+  test('after document.open, clicks are guarded and download clicks are reported', async () => {
     const world = await page.open('<button>Old</button>')
     await world.call('snapshot')
     await world.page.evaluate(() => {
@@ -90,7 +90,7 @@ describe('actionability', { timeout: 60_000 }, () => {
     ]
   ]
   for (const [state, html, heal, reason] of HEALED) {
-    test(`an element that is ${state} is told so, or awaited`, async () => {
+    test(`an element that is ${state} is awaited, or reported at the timeout`, async () => {
       const world = await page.open(html)
       assert.match(await refusal(world, '#c'), reason)
       const waiting = ready(world, '#c')
@@ -99,7 +99,7 @@ describe('actionability', { timeout: 60_000 }, () => {
     })
   }
 
-  test('what moves is awaited until it stands still', async () => {
+  test('a moving element is awaited until it is stable', async () => {
     const world = await page.open(
       '<style>@keyframes m { to { transform: translateX(300px) } } #c { animation: m 0.4s linear }</style><button id=c>Moving</button>'
     )
@@ -109,14 +109,14 @@ describe('actionability', { timeout: 60_000 }, () => {
     assert.ok(box && x > box.x && x < box.x + box.width, `${x} is where the button was`)
   })
 
-  test('what scrolling would move stands still where nothing scrolls', async () => {
+  test('an element with an inactive scroll animation is stable', async () => {
     const world = await page.open(
       '<style>@keyframes m { to { transform: translateX(300px) } } #c { animation: m linear; animation-timeline: scroll() }</style><button id=c>Still</button>'
     )
     assert.equal((await ready(world, '#c')).ok, true)
   })
 
-  test('what never stands still is told so, and can be forced', async () => {
+  test('an element that never stops moving is reported, and `force` skips the check', async () => {
     const world = await page.open(
       '<style>@keyframes m { to { transform: rotate(360deg) } } #c { animation: m 1s linear infinite }</style><button id=c>Spin</button>'
     )
@@ -124,7 +124,7 @@ describe('actionability', { timeout: 60_000 }, () => {
     assert.equal((await ready(world, '#c', { force: true })).ok, true)
   })
 
-  test('what is out of view is scrolled into it, also from under a header that sticks', async () => {
+  test('an element outside of the viewport is scrolled into view, not under a sticky header', async () => {
     const below = await page.open('<div style="height:3000px"></div><button id=c>Below</button>')
     const { y } = await ready(below, '#c')
     assert.ok(y > 0 && y < 800, `${y}`)
@@ -135,7 +135,7 @@ describe('actionability', { timeout: 60_000 }, () => {
     assert.equal((await ready(under, '#c')).ok, true)
   })
 
-  test('a link over two lines, a span in a button and the label of a hidden checkbox are hit', async () => {
+  test('the hit target can be a wrapped link, a span in a button or the label of a hidden checkbox', async () => {
     const world =
       await page.open(`<p style="width:150px">some long text before <a id=c href=#>a link that wraps over lines</a></p>
       <button><span id=s style="pointer-events:none">in</span></button><label for=h>Lab</label><input type=checkbox id=h style="display:none">`)
@@ -145,7 +145,7 @@ describe('actionability', { timeout: 60_000 }, () => {
     assert.deepEqual([checked.ok, checked.tag], [true, 'label'])
   })
 
-  test('what takes no text says so, and what to do instead', async () => {
+  test('an element that accepts no text is reported with an alternative', async () => {
     const world = await page.open(
       '<input id=r readonly value=1><div id=d>x</div><input type=checkbox id=k><select id=s></select><div style="width:0;height:0"><div id=z></div></div>'
     )
@@ -176,7 +176,7 @@ describe('fields', { timeout: 60_000 }, () => {
   const ready = async (world, target, replace) =>
     world.call('waitActionable', { target, action: 'type', timeout: 1000, focus: { replace } })
 
-  test('a value is filled in as the field keeps it, with the events of a user', async () => {
+  test('fill sets the normalized value and dispatches the events of user input', async () => {
     const world = await page.open(FIELDS)
     const filled = async (target, value) => (await on(world, 'fill', target, { value })).value
     assert.equal(await filled('#i', 'new'), 'new')
@@ -190,7 +190,7 @@ describe('fields', { timeout: 60_000 }, () => {
     assert.equal((await on(world, 'fill', '#p', { value: 'hunter2' })).password, true)
   })
 
-  test('a value that the field cannot hold is refused', async () => {
+  test('an invalid value for the field type is rejected', async () => {
     const world = await page.open(FIELDS)
     for (const [target, value] of [
       ['#d', 'tomorrow'],
@@ -201,7 +201,7 @@ describe('fields', { timeout: 60_000 }, () => {
     }
   })
 
-  test('options are chosen by value, label or index, and the others are named where none is meant', async () => {
+  test('options are selected by value, label or index, and listed if none matches', async () => {
     const world = await page.open(FIELDS)
     const chosen = async (target, ...values) =>
       (await on(world, 'select', target, { values })).selected?.map(({ label }) => label)
@@ -216,13 +216,13 @@ describe('fields', { timeout: 60_000 }, () => {
     assert.equal((await on(world, 'checkedState', '#ch')).checked, true)
   })
 
-  test('typing that replaces selects what is there', async () => {
+  test('focusing with `replace` selects the contents', async () => {
     const world = await page.open(FIELDS)
     assert.equal((await ready(world, '#i', true)).focused, true)
     assert.equal(await world.page.evaluate('getSelection().toString()'), 'old')
   })
 
-  test('a body that can be edited takes the focus, and keeps what is selected in it', async () => {
+  test('an editable body accepts the focus and keeps its selection', async () => {
     const world = await page.open('<body contenteditable><p>old text</p>')
     await world.page.click('body')
     await world.page.keyboard.press('ControlOrMeta+A')
@@ -231,7 +231,7 @@ describe('fields', { timeout: 60_000 }, () => {
     assert.match((await world.call('snapshot')).text, /^- textbox \[active\] \[ref=e1\]/)
   })
 
-  test('what a script changes is noticed: a value, and the document', async () => {
+  test('the change count includes values set by scripts and document.open', async () => {
     const world = await page.open(FIELDS)
     const changes = async (script) => {
       await world.call('snapshot')
@@ -243,7 +243,7 @@ describe('fields', { timeout: 60_000 }, () => {
     assert.equal(await changes("document.body.append('x')"), true)
   })
 
-  test('a form is kept and put back, without its passwords', async () => {
+  test('form data is saved and restored, without passwords', async () => {
     const world = await page.open(
       '<input id=i><input id=p type=password><input id=shown autocomplete=current-password><input type=checkbox id=c>'
     )
@@ -283,7 +283,7 @@ describe('fields', { timeout: 60_000 }, () => {
 describe('reads', { timeout: 60_000 }, () => {
   const page = sharedPage(shared())
 
-  test('a table is read with its spans and headers', async () => {
+  test('a table is extracted with its spans and headers', async () => {
     const world =
       await page.open(`<table id=t><thead><tr><th rowspan=2>Name<th colspan=2>Score</tr><tr><th>A<th>B</tr></thead>
       <tbody><tr><th scope=row>Ann<td>1<td rowspan=2>2</tr><tr><th>Bob<td>3</tr></tbody></table>`)
@@ -295,7 +295,7 @@ describe('reads', { timeout: 60_000 }, () => {
     ])
   })
 
-  test('links are told with whole addresses', async () => {
+  test('links have absolute URLs', async () => {
     const world = await page.open(
       '<base href="http://127.0.0.1/a/"><a href=/x>L1</a><a href="y">L2</a><a href="https://e.org/">L3</a><a>no link</a>'
     )
@@ -306,7 +306,7 @@ describe('reads', { timeout: 60_000 }, () => {
     )
   })
 
-  test('`find` searches what is folded too, and shows the row that holds it', async () => {
+  test('`find` searches folded elements too, and shows the matching row', async () => {
     const rows = Array.from(
       { length: 400 },
       (_, index) => `<tr><td>Person ${index}<td><button>Edit ${index}</button>`
@@ -320,7 +320,7 @@ describe('reads', { timeout: 60_000 }, () => {
     )
   })
 
-  test('text and HTML have shadow roots, and nothing hidden', async () => {
+  test('text and HTML contain shadow roots, but no hidden elements', async () => {
     const world = await page.open(
       '<h1>H</h1><div id=h></div><p>vis</p><p hidden>hid</p><script>h.attachShadow({ mode: "open" }).innerHTML = "<p>shadow</p>"</script>'
     )
@@ -349,7 +349,7 @@ describe('reads', { timeout: 60_000 }, () => {
     assert.equal((await world.call('describe', { ref })).path, '#i')
   })
 
-  test('what has a ref in view has a box for the picture', async () => {
+  test('annotations contain the boxes of visible elements with refs', async () => {
     const world = await page.open(
       '<button>a</button><input><a href=#>c</a><div style="height:3000px"></div><button>below</button>'
     )

@@ -48,7 +48,7 @@ describe('closed shadow roots', { timeout: 60_000 }, () => {
     return server.ok('snapshot')
   }
 
-  test('of a custom element are in the snapshot, named by what they hold, and their fields and buttons work by ref', async () => {
+  test('of a custom element are in the snapshot with accessible names, and their fields and buttons work by ref', async () => {
     const text = await open('/element')
     assert.match(text, /textbox "Name"/)
     assert.match(text, /Slotted text/)
@@ -58,7 +58,7 @@ describe('closed shadow roots', { timeout: 60_000 }, () => {
     assert.match(changes, /Pressed by Ada/)
   })
 
-  test('are looked through by role, by label and by text', async () => {
+  test('are searched by role, by label and by text', async () => {
     await server.ok('navigate', { url: site.url('/element') })
     await server.ok('fill', { selector: 'label=Name', value: 'Bob' })
     assert.equal(
@@ -76,7 +76,7 @@ describe('closed shadow roots', { timeout: 60_000 }, () => {
     assert.match(changes, /Deep/)
   })
 
-  test('that HTML declares are seen, of custom and of plain elements', async () => {
+  test('that are declarative are in the snapshot, for custom and built-in elements', async () => {
     const text = await open('/declared')
     for (const line of [/heading "Declared"/, /button "Do"/, /link "Elsewhere"/, /Beside it/])
       assert.match(text, line)
@@ -84,7 +84,7 @@ describe('closed shadow roots', { timeout: 60_000 }, () => {
     assert.match(changes, /button "Done"/)
   })
 
-  test('that are attached later are told as what the action has changed', async () => {
+  test('that are attached later are in the changes of the action', async () => {
     await open('/later')
     assert.match(
       (await server.ok('click', { selector: 'text="Attach"' })).changes,
@@ -96,7 +96,7 @@ describe('closed shadow roots', { timeout: 60_000 }, () => {
     )
   })
 
-  test('that come with a new element end a wait for what is in them', async () => {
+  test('of an added element end a wait for their contents', async () => {
     await open('/later')
     await server.ok('click', { selector: 'text="Append"' })
     assert.match(
@@ -105,14 +105,14 @@ describe('closed shadow roots', { timeout: 60_000 }, () => {
     )
   })
 
-  test('in a frame are seen and acted on as well', async () => {
+  test('in a frame are in the snapshot and actionable', async () => {
     const text = await open('/framed')
     const ref = /button "Press" \[ref=(f\d+e\d+)\]/.exec(text)?.[1]
     assert.ok(ref)
     assert.match((await server.ok('click', { selector: ref })).changes, /Pressed by/)
   })
 
-  test('a wait that ends without them tells the time that was asked for', async () => {
+  test('a wait that times out without them reports the requested timeout', async () => {
     await server.ok('navigate', { url: site.url('/element') })
     const { json } = await server.call('click', {
       selector: 'role=button[name="Nobody"]',

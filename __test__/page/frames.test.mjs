@@ -44,7 +44,7 @@ describe('frames', { timeout: 60_000 }, () => {
     server = await startServer(scope)
   })
 
-  test('of a document that is gone back to are read and clicked as before', async () => {
+  test('of a document restored by go_back can be read and clicked', async () => {
     await server.ok('navigate', { url: site.url('/outer') })
     await server.ok('navigate', { url: site.url('/elsewhere') })
     assert.doesNotMatch(await server.ok('snapshot'), /Press/)
@@ -55,7 +55,7 @@ describe('frames', { timeout: 60_000 }, () => {
     assert.match(await server.ok('snapshot'), /button "Pressed"/)
   })
 
-  test('that get another document are reported with it', async () => {
+  test('that navigate are reported with their new document', async () => {
     await server.ok('navigate', { url: site.url('/leading') })
     // Both documents are at their first mutation count.
     const { changes } = await server.ok('click', { selector: 'text=Second' })
@@ -68,7 +68,7 @@ describe('frames', { timeout: 60_000 }, () => {
     )
   })
 
-  test('that change between two calls are not taken for what a key press has changed', async () => {
+  test('that change between two calls are not in the changes of a key press', async () => {
     await server.ok('navigate', { url: site.url('/outer') })
     await server.ok('snapshot')
     await server.ok('evaluate', { script: 'void frames[0].document.body.append("Came between")' })
@@ -76,7 +76,7 @@ describe('frames', { timeout: 60_000 }, () => {
     assert.doesNotMatch(changes ?? '', /Came between/)
   })
 
-  test('of another site run the init scripts too', async (t) => {
+  test('of another site run init scripts too', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'troupe-test-frames-'))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
     const script = join(folder, 'init.js')

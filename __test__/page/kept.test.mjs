@@ -132,7 +132,7 @@ function change(seed) {
   one(changes)()
 }
 
-test('what a walk takes from the one before reads as if it was walked anew', async (t) => {
+test('a snapshot with cached lines equals a snapshot without the cache', async (t) => {
   const page = sharedPage(t)
   let lines = 0
   for (let run = 0; run < RUNS; run++) {

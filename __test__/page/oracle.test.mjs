@@ -206,7 +206,7 @@ describe(
   'roles and names against Chromium',
   { timeout: 240_000, skip: existsSync(PACKAGES) ? false : 'run `npm run setup`' },
   () => {
-    test('on at least 30 real pages 99 of 100 elements that both have agree', async (t) => {
+    test('roles and names agree for 99 of 100 common elements on at least 30 real pages', async (t) => {
       const app = await serveApp()
       t.after(app.close)
       const origin = await serveFiles(t, { folder: ROOT })

@@ -49,7 +49,7 @@ const TARGETS = [
 describe('targets', { timeout: 60_000 }, () => {
   const page = sharedPage(shared())
 
-  test('each kind of target means its element, or says why it means none', async () => {
+  test('each kind of target finds its element, or reports why it does not', async () => {
     const world = await page.open(FORM)
     for (const [target, expected] of TARGETS) {
       const { description, error } = await world.call('resolve', { target, strict: true })
@@ -62,7 +62,7 @@ describe('targets', { timeout: 60_000 }, () => {
     }
   })
 
-  test('elements that look alike are told apart by where they are and lead', async () => {
+  test('similar elements are described by their container and URL', async () => {
     const world = await page.open(`
       <nav aria-label="Site"><a href="/editors">Editors</a></nav>
       <main><a href="/editors">Editors</a><a href="/all-editors">Editors</a>
@@ -88,7 +88,7 @@ describe('targets', { timeout: 60_000 }, () => {
     assert.equal(alike[0], alike[1])
   })
 
-  test('a ref follows its element through a new label and a removal, and is stale while it is gone', async () => {
+  test('a ref stays with its element when it is renamed or removed, and is stale while it is removed', async () => {
     const world = await page.open('<button id=a>One</button>')
     await world.call('snapshot')
     const meaning = async () =>
@@ -101,7 +101,7 @@ describe('targets', { timeout: 60_000 }, () => {
     assert.equal(await meaning(), 'button "Two" [ref=e1]')
   })
 
-  test('no ref is given twice, even if the counter starts anew', async () => {
+  test('no ref is assigned twice, even if the counter restarts', async () => {
     const world = await page.open('<button>One</button>')
     await world.call('snapshot')
     await world.page.evaluate(() => document.body.append(document.createElement('input')))
@@ -111,7 +111,7 @@ describe('targets', { timeout: 60_000 }, () => {
     )
   })
 
-  test('suggestions are few, differ from one another, and are like what was looked for', async () => {
+  test('suggestions are few, distinct and similar to the target', async () => {
     const rows = Array.from(
       { length: 6 },
       (_, index) => `<li>Row ${index} <a href=#${index}>Open</a></li>`
@@ -133,7 +133,7 @@ describe('targets', { timeout: 60_000 }, () => {
     assert.deepEqual(await suggested('role=button[name="Save everything"]'), ['button "Save all"'])
   })
 
-  test('a wait for text or an element ends when it is there, and says what is there instead', async () => {
+  test('a wait for text or an element ends when it appears, and reports similar elements at the timeout', async () => {
     const world = await page.open('<p>visible</p><p hidden>hidden</p>')
     assert.equal((await world.call('waitFor', { text: 'VISIBLE', timeout: 50 })).error, undefined)
     assert.match(
@@ -152,7 +152,7 @@ describe('targets', { timeout: 60_000 }, () => {
     assert.match(suggestion ?? '', /^$|visible/)
   })
 
-  test('a text is also found as a name, placeholder, value or title, where no text that can be seen matches', async () => {
+  test('a text is found as a name, placeholder, value or title if no visible text matches', async () => {
     const world =
       await page.open(`<button aria-label="Add node"><svg width="10" height="10"></svg></button><input placeholder="Search flows"><input aria-label="Amount" value="1,200">
       <i title="More options" style="display: inline-block; width: 9px; height: 9px"></i><img alt="Flow diagram" width="9" height="9"><input type="password" aria-label="Key" value="sesame"><p>Search flows here</p><p hidden>Amount</p>`)
@@ -183,7 +183,7 @@ describe('targets', { timeout: 60_000 }, () => {
     )
   })
 
-  test('find shows what is beside a short text', async () => {
+  test('find shows the elements around a short text', async () => {
     const world = await page.open(
       '<main><div role="group"><b>msg.payload</b><p>number</p><code>42</code></div><p>Other</p></main>'
     )

@@ -118,7 +118,7 @@ export const BROWSERS = {
     unsupported: {
       ...ABOUT_CHROMIUM,
       'extraction/pictures.test.mjs': {
-        'device pixels: refs stand on their elements at any scale':
+        'refs are drawn at their elements at any device scale':
           'Firefox cannot look like a phone (--device)'
       },
       'life/deaths.test.mjs': {
@@ -126,9 +126,9 @@ export const BROWSERS = {
           'in Firefox a page of the same site that a page opens runs in its process, and dies with it'
       },
       'navigation/navigation.test.mjs': {
-        'go_back goes no further than to the empty tab that a page begins as':
+        'go_back does not leave the history of a page for its initial empty document':
           'in Firefox the empty tab is no entry of the history',
-        'a dialog of a popup that the page opens while it loads is told by each of them, with its page':
+        'each navigation reports the dialog of a popup that opens during the load, with its page':
           'in Firefox a dialog holds up its own page alone'
       },
       'network/': {
@@ -164,7 +164,7 @@ export const BROWSERS = {
       'waiting/leaving.test.mjs': {
         'tells so to go_back; refused it stays, accepted it goes':
           'in Firefox the empty tab is no entry of the history',
-        'holds up the page that opened it, which is told with the name of the popup':
+        'blocks its opener, which reports the name of the popup':
           'in Firefox the page that opened it goes on taking turns, and nothing tells what its script waits for'
       },
       'state/storage-state.test.mjs': {
@@ -172,7 +172,7 @@ export const BROWSERS = {
           'BiDi does not tell of such a cookie in which page it is'
       },
       'waiting/afterwards.test.mjs': {
-        'an answer of unknown length is waited for as long as something comes of it, and told to be open':
+        'a response of unknown length is awaited while data arrives, and reported as open':
           'BiDi does not tell what of an answer has come: it is waited for as long as `--timeout-settle` says'
       },
       'waiting/speed.test.mjs': {
@@ -225,14 +225,14 @@ export const BROWSERS = {
         'closed shadow roots are found beside 1,500 blank elements':
           'WebDriver hands over no closed shadow roots'
       },
-      'extraction/budget.test.mjs': { 'Node gets its results whole': SCROLLBAR },
+      'extraction/budget.test.mjs': { 'the library returns complete results': SCROLLBAR },
       'extraction/pictures.test.mjs': {
-        'annotate of a full page draws what is below the viewport too': SCROLLBAR,
+        'annotate of a full page includes elements below the viewport': SCROLLBAR,
         'compare_screenshots compares an element, a full page, a JPEG and another size': SCROLLBAR,
-        'device pixels: refs stand on their elements at any scale':
+        'refs are drawn at their elements at any device scale':
           'WebDriver cannot look like a phone (--device)',
-        'save_pdf writes a file of the page, never over another': NO_PDF,
-        'save_pdf writes nothing outside of its folders': NO_PDF
+        'save_pdf writes a PDF of the page without overwriting a file': NO_PDF,
+        'save_pdf writes only to its folders': NO_PDF
       },
       'extraction/text.test.mjs': {
         'read_page reads shadow roots and very deep pages':
@@ -240,26 +240,26 @@ export const BROWSERS = {
       },
       'interaction/files.test.mjs': {
         'a chooser of the File System Access API is reported as unsupported': NO_FILE_SYSTEM_ACCESS,
-        'upload_file answers the chooser of a frame of another site, in a process of its own too':
+        'upload_file answers the file chooser of a cross-site frame, out-of-process too':
           'WebDriver does not report file choosers',
-        'upload_file answers the chooser that a button opens, and a click tells of it':
+        'upload_file answers a file chooser, and the click reports the chooser':
           'WebDriver does not tell of file choosers',
-        'upload_file says what it cannot do': 'WebDriver does not tell of file choosers'
+        'upload_file reports invalid input': 'WebDriver does not tell of file choosers'
       },
       'interaction/frames.test.mjs': {
         'in a frame that is zoomed are clicked, hovered over, checked and filled':
           'WebKit does not zoom the documents of frames, and reports boxes without zoom: https://bugs.webkit.org/show_bug.cgi?id=255955',
         'in a frame in a shadow root are clicked, hovered over, checked and filled':
           'WebDriver does not switch to frames in shadow roots',
-        'are not reported as clicked where the page covers their frame as the pointer comes': LATE
+        'are not reported as clicked if the page covers their frame when the pointer arrives': LATE
       },
       'interaction/keys.test.mjs': {
-        'press makes the events of each key of the keyboard': KEYS,
-        'a modifier alone is the left one': KEYS,
-        'a character makes keydown, keypress, beforeinput, input, keyup; a command makes no text':
+        'press dispatches the events of each key': KEYS,
+        'a single modifier is the left one': KEYS,
+        'a character dispatches keydown, keypress, beforeinput, input, keyup; a command inserts no text':
           KEYS,
-        'chords select, copy, cut, paste and undo as on a keyboard': KEYS,
-        '`modifiers` are held around the key, each and together': KEYS
+        'shortcuts select, copy, cut, paste and undo': KEYS,
+        '`modifiers` are held around the key, alone and combined': KEYS
       },
       'library/arguments.test.mjs': {
         ...ABOUT_CHROMIUM['library/arguments.test.mjs'],
@@ -301,13 +301,13 @@ export const BROWSERS = {
         'all of them reach closed shadow roots': 'WebDriver hands over no closed shadow roots'
       },
       'interaction/pointer.test.mjs': {
-        'drag_and_drop moves by HTML’s events and by the pointer’s, in frames too':
+        'drag_and_drop works with drag events and with pointer events, in frames too':
           'WebDriver has no drags of the browser’s own',
-        'a ref never presses what has taken the place of its element': LATE,
-        'what comes over an element between the look and the press hears nothing of it, and is waited for':
+        'a ref never clicks the element that has replaced its element': LATE,
+        'an element that covers the target after the check does not receive the click, and is awaited':
           LATE,
-        'what stays over an element is told, and was not pressed': LATE,
-        'a link that a held key or the middle button opens elsewhere is a new page, without a wait for its own page':
+        'a covering element is reported, and was not clicked': LATE,
+        'a link opened in a new tab by a modifier or the middle button is a new page, without a wait':
           'MiniBrowser opens no window for a link that is clicked with a held key'
       },
       'life/pool.test.mjs': {
@@ -326,26 +326,24 @@ export const BROWSERS = {
         'while the browser starts, it is gone too': 'the browser that starts slowly is a Chromium'
       },
       'navigation/overview.test.mjs': {
-        'waits for what the page loads by script':
+        'waits for content that the page loads by script':
           'WebDriver reports requests only when it is polled: on a busy machine, that takes longer than the 1,500 ms'
       },
       'navigation/navigation.test.mjs': {
-        'a dialog of a popup that the page opens while it loads is told by each of them, with its page':
+        'each navigation reports the dialog of a popup that opens during the load, with its page':
           POPUP_DIALOG,
-        'a dialog of the page, or of the one that is left, is told by each of them': NO_DIALOG_KIND,
-        'a page that is left after all is another one when handle_dialog answers': UNASKED,
-        'wait_for_load waits on for each stage, and answers at once where it is reached':
-          WITHOUT_STATUS,
-        'go_back and go_forward go through the history, and say where there is none':
-          WITHOUT_STATUS,
-        'reload loads again: what is cached from the cache, unless `ignoreCache`': WITHOUT_STATUS,
-        'are opened, listed, selected and closed; calls without a pageId mean the current one':
+        'each navigation reports a dialog of the new or the previous page': NO_DIALOG_KIND,
+        'handle_dialog returns the new page after an accepted beforeunload dialog': UNASKED,
+        'wait_for_load waits for each stage, and returns at once if it is reached': WITHOUT_STATUS,
+        'go_back and go_forward move through the history, and report its ends': WITHOUT_STATUS,
+        'reload uses the cache, unless `ignoreCache` is set': WITHOUT_STATUS,
+        'are opened, listed, selected and closed; calls without a pageId use the current one':
           WITHOUT_STATUS
       },
       'network/': { '*': 'WebDriver has no words for the network' },
       'page/closed-roots.test.mjs': { '*': 'WebDriver hands over no closed shadow roots' },
       'page/frames.test.mjs': {
-        'of another site run the init scripts too': 'WebDriver runs no script before the page’s own'
+        'of another site run init scripts too': 'WebDriver runs no script before the page’s own'
       },
       'page/oracle.test.mjs': { '*': 'Chromium’s accessibility tree is the oracle' },
       'record/redaction.test.mjs': {
@@ -420,21 +418,21 @@ export const BROWSERS = {
         'has lost its mocks after a rest, as the result says': NO_REQUESTS
       },
       'waiting/afterwards.test.mjs': {
-        'an answer of unknown length is waited for as long as something comes of it, and told to be open':
+        'a response of unknown length is awaited while data arrives, and reported as open':
           NO_REQUESTS,
-        'a drag of which nothing comes says so':
+        'a drag without effect is reported':
           'WebDriver has no drags of the browser’s own: that of what is selected',
-        'the other buttons of the mouse, and keys held meanwhile': OTHER_BUTTONS
+        'other mouse buttons, and modifiers': OTHER_BUTTONS
       },
       'waiting/busy.test.mjs': {
-        'a call with a time-out ends with it, and the page can be left': RUNS_ON
+        'a call with a timeout ends in time, and the page can navigate': RUNS_ON
       },
       'waiting/leaving.test.mjs': {
         'tells so to click; refused it stays, accepted it goes': UNASKED,
         'tells so to navigate; refused it stays, accepted it goes': UNASKED,
         'tells so to reload; refused it stays, accepted it goes': UNASKED,
         'tells so to go_back; refused it stays, accepted it goes': UNASKED,
-        'holds up the page that opened it, which is told with the name of the popup': POPUP_DIALOG
+        'blocks its opener, which reports the name of the popup': POPUP_DIALOG
       },
       'waiting/speed.test.mjs': { '*': 'the limits are for Chromium' }
     }

@@ -77,7 +77,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     ['/timer', '/data', 'late'],
     ['/script', '/lib.js', 'script ran']
   ]) {
-    test(`${path}: what ${wanted} answers is in the page when the click returns`, async () => {
+    test(`${path}: the response of ${wanted} is in the page when the click returns`, async () => {
       await at(path)
       const held = site.hold(wanted)
       const call = server.call('click', { selector: '#go' })
@@ -93,7 +93,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     })
   }
 
-  test('an answer whose body nobody reads holds nothing up', async () => {
+  test('a response whose body is not read does not delay the action', async () => {
     await at('/unread')
     const { json, ms, text } = await server.call('click', { selector: '#go' })
     assert.equal(json.settled, undefined, text)
@@ -103,7 +103,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     assert.equal(idle.isError, false, idle.text)
   })
 
-  test('an answer of unknown length is waited for as long as something comes of it, and told to be open', async () => {
+  test('a response of unknown length is awaited while data arrives, and reported as open', async () => {
     await at('/unread-endless')
     const { json, ms } = await server.call('click', { selector: '#go' })
     assert.equal(json.settled, false)
@@ -111,14 +111,14 @@ describe('after an action', { timeout: 60_000 }, () => {
     assert.ok(ms < 1800, `${ms} ms`)
   })
 
-  test('a body that comes in parts is in the page when the click returns', async () => {
+  test('a chunked response is in the page when the click returns', async () => {
     await at('/reads-parts')
     const { json } = await server.call('click', { selector: '#go' })
     assert.equal(json.settled, undefined)
     assert.equal(await out(), 'halffull')
   })
 
-  test('a drag of which nothing comes says so', async () => {
+  test('a drag without effect is reported', async () => {
     await at('/board')
     const { message, changes } = await server.ok('drag_and_drop', {
       source: '#card',
@@ -132,14 +132,14 @@ describe('after an action', { timeout: 60_000 }, () => {
     assert.doesNotMatch(taken.message, /nothing/)
   })
 
-  test('pictures are not waited for', async () => {
+  test('images are not awaited', async () => {
     await at('/picture')
     const { json, ms } = await server.call('click', { selector: '#go' })
     assert.equal(json.settled, undefined)
     assert.ok(ms < 1000, `${ms} ms`)
   })
 
-  test('a request that never ends is waited for as long as `--timeout-settle` says, and told', async (t) => {
+  test('a request that never ends is awaited for `--timeout-settle`, and reported', async (t) => {
     const impatient = await startServer(t, ['--timeout-settle', '200'])
     await impatient.ok('navigate', { url: site.url('/stream') })
     const { json, ms } = await impatient.call('click', { selector: '#go' })
@@ -150,7 +150,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     assert.ok(again.ms < 1000, `${again.ms} ms`)
   })
 
-  test('a navigation is awaited to its end, and the new page is in the answer', async () => {
+  test('a navigation is awaited, and the new page is in the result', async () => {
     await at('/goes')
     const [page, script] = [site.hold('/slow-data'), site.hold('/lib.js')]
     const call = server.call('click', { selector: '#go' })
@@ -165,13 +165,13 @@ describe('after an action', { timeout: 60_000 }, () => {
     assert.equal(await out(), 'script ran')
   })
 
-  test('so is one that begins when a fetch is answered', async () => {
+  test('a navigation that begins after a fetch is awaited', async () => {
     await at('/goes-later')
     const { page } = await server.ok('click', { selector: '#go' })
     assert.deepEqual(page, { url: site.url('/form'), title: 'Form' })
   })
 
-  test('so is that of a link, through its redirects, to a page that is not found too', async () => {
+  test('the navigation of a link is awaited through redirects, to a missing page too', async () => {
     await at('/links')
     assert.deepEqual((await server.ok('click', { selector: '#away' })).page, {
       url: site.url('/'),
@@ -181,7 +181,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('click', { selector: '#gone' })).page.title, 'Status 404')
   })
 
-  test('a place in the same page and a pushed state are there at once', async () => {
+  test('fragment navigations and pushState are in the result at once', async () => {
     await at('/links')
     await server.ok('click', { selector: '#hash' })
     assert.equal(await value('location.hash'), '#below')
@@ -191,7 +191,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     assert.equal(await value('location.pathname'), '/pushed')
   })
 
-  test('a navigation that comes to nothing does not hold the click up', async () => {
+  test('a navigation without a document does not delay the click', async () => {
     await at('/goes-nowhere')
     const { json, ms } = await server.call('click', { selector: '#go' })
     assert.equal(json.success, true)
@@ -199,7 +199,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     assert.equal(await out(), 'nothing')
   })
 
-  test('a navigation that is never answered is given up after 10 s, and the page can still be used', async (t) => {
+  test('the wait for a navigation without response ends after 10 s, and the page remains usable', async (t) => {
     const server = await startServer(t)
     await server.ok('navigate', { url: site.url('/goes-astray') })
     const { json, text, ms } = await server.call('click', { selector: '#go' }, { timeout: 15_000 })
@@ -210,7 +210,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     assert.equal(next.json.value, 'Button', next.text)
   })
 
-  test('a server that does not answer is told with the URL that was wanted, also of a popup', async (t) => {
+  test('an unreachable server is reported with the requested URL, for a popup too', async (t) => {
     const sessionId = await server.createSession()
     t.after(() => server.ok('close_session', { sessionId }))
     const dead = `http://127.0.0.1:${await freePort()}/wanted`
@@ -234,7 +234,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     )
   })
 
-  test('a download is told, and the page stays', async () => {
+  test('a download is reported, and the page stays', async () => {
     await at('/links')
     for (const time of ['once', 'and again']) {
       const { download, page } = await server.ok('click', { selector: '#file' })
@@ -244,7 +244,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     }
   })
 
-  test('a link that the page keeps to itself, or that leads on within it, is not waited for', async () => {
+  test('a link whose click the page handles, or that leads to the same document, is not awaited', async () => {
     await at('/links')
     await server.ok('evaluate', {
       script: `document.querySelector('#away').addEventListener('click', (event) => { event.preventDefault(); document.title = 'Kept' })`
@@ -269,7 +269,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     ['a link', '/buttons', '#popup'],
     ['a script', '/opens', '#go']
   ]) {
-    test(`a popup that ${what} opens is told with where it leads, and does not become the current page`, async () => {
+    test(`a popup that ${what} opens is reported with its URL, and does not become the current page`, async () => {
       const sessionId = await server.createSession()
       await server.ok('navigate', { sessionId, url: site.url(path) })
       const { newPage } = await server.ok('click', { sessionId, selector })
@@ -299,7 +299,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     })
   }
 
-  test('every window that a click opens is told', async () => {
+  test('all windows that a click opens are reported', async () => {
     await at('/opens-two')
     const { newPage, newPages } = await server.ok('click', { selector: '#go' })
     assert.deepEqual([newPage.url, newPages.length], [site.url('/form'), 1])
@@ -307,7 +307,7 @@ describe('after an action', { timeout: 60_000 }, () => {
       await server.ok('pages', { action: 'close', pageId })
   })
 
-  test('a page that closes itself is told', async () => {
+  test('a page that closes itself is reported', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/opens') })
     await server.ok('click', { sessionId, selector: '#go' })
@@ -330,7 +330,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     await server.ok('close_session', { sessionId })
   })
 
-  test('a page that closes itself in the middle of a call fails that call alone', async (t) => {
+  test('a page that closes itself during a call fails only that call', async (t) => {
     const server = await startServer(t)
     await server.ok('navigate', { url: site.url('/opens') })
     await server.ok('click', { selector: '#go' })
@@ -344,13 +344,13 @@ describe('after an action', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('evaluate', { script: 'location.pathname' })).value, '/opens')
   })
 
-  test('what typing has started is over too', async () => {
+  test('the effects of typing are awaited', async () => {
     await at('/keys')
     await server.ok('type', { selector: '#field', text: 'x' })
     assert.equal(await out(), 'oldxdata')
   })
 
-  test('`submit` presses Enter, and the next page is in the answer', async () => {
+  test('`submit` presses Enter, and the next page is in the result', async () => {
     await at('/keys')
     const { page } = await server.ok('type', {
       selector: '#field',
@@ -362,7 +362,7 @@ describe('after an action', { timeout: 60_000 }, () => {
   })
 })
 
-describe('how it is pressed and typed', { timeout: 60_000 }, () => {
+describe('options of click and type', { timeout: 60_000 }, () => {
   const { server, site } = startShared()
 
   const value = async (script) => (await server.ok('evaluate', { script })).value
@@ -382,7 +382,7 @@ describe('how it is pressed and typed', { timeout: 60_000 }, () => {
     assert.ok(heard.every(({ id, trusted }) => id === 'plain' && trusted))
   })
 
-  test('clicks that follow one another at once are no double clicks', async () => {
+  test('clicks in quick succession are not double clicks', async () => {
     await server.ok('navigate', { url: site.url('/buttons') })
     const click = { tool: 'click', arguments: { selector: '#plain' } }
     await server.ok('batch', { steps: [click, click, click] })
@@ -392,7 +392,7 @@ describe('how it is pressed and typed', { timeout: 60_000 }, () => {
     )
   })
 
-  test('the other buttons of the mouse, and keys held meanwhile', async () => {
+  test('other mouse buttons, and modifiers', async () => {
     await server.ok('navigate', { url: site.url('/buttons') })
     await server.ok('evaluate', {
       script: `addEventListener('click', (event) => { window.held = [event.shiftKey, event.ctrlKey, event.altKey] }, true)`
@@ -424,7 +424,7 @@ describe('how it is pressed and typed', { timeout: 60_000 }, () => {
     }
   })
 
-  test('without `delay` 1,000 characters are typed in a moment, each by its key', async () => {
+  test('without `delay`, 1,000 characters are typed quickly, each with key events', async () => {
     await server.ok('navigate', { url: site.url('/form') })
     const text = 'The quick brown fox. '.repeat(50).slice(0, 1000)
     const { ms } = await server.call('type', { selector: '#note', text })
@@ -433,7 +433,7 @@ describe('how it is pressed and typed', { timeout: 60_000 }, () => {
     assert.ok(ms < 5000, `${ms} ms`)
   })
 
-  test('what a field holds is kept, unless `clear` says otherwise', async () => {
+  test('the contents of a field are kept without `clear`', async () => {
     await server.ok('navigate', { url: site.url('/form') })
     await server.ok('type', { selector: '#full', text: ' and after' })
     assert.equal(await value('full.value'), 'before and after')
@@ -443,7 +443,7 @@ describe('how it is pressed and typed', { timeout: 60_000 }, () => {
     assert.equal(await value('full.value'), '')
   })
 
-  test('every kind of text arrives: capitals, accents, emoji, lines, and into what is no input', async () => {
+  test('all kinds of text are typed: capitals, accents, emoji, line breaks, and into other elements than inputs', async () => {
     await server.ok('navigate', { url: site.url('/form') })
     const text = 'Ärger, naïve 日本語 😀 <b>&amp;</b>\t"quoted" \\ {}'
     await server.ok('type', { selector: '#name', text: text.replace('\t', ' ') })
@@ -454,7 +454,7 @@ describe('how it is pressed and typed', { timeout: 60_000 }, () => {
     assert.equal(await value('rich.textContent'), 'rich text')
   })
 
-  test('a label stands for its field', async () => {
+  test('a label refers to its field', async () => {
     await server.ok('navigate', { url: site.url('/form') })
     await server.ok('type', { selector: 'label[for=name]', text: 'by its label' })
     assert.equal(await value('document.getElementById("name").value'), 'by its label')

@@ -5,7 +5,7 @@ import { BROWSER } from '../support/browser.mjs'
 import { startShared } from '../support/scope.mjs'
 import { until, within } from '../support/wait.mjs'
 
-describe('a page that is busy for ever', { timeout: 90_000 }, () => {
+describe('an unresponsive page', { timeout: 90_000 }, () => {
   const { server, site } = startShared({
     routes: {
       '/busy':
@@ -26,7 +26,7 @@ describe('a page that is busy for ever', { timeout: 90_000 }, () => {
     )
   }
 
-  test('a call with a time-out ends with it, and the page can be left', async () => {
+  test('a call with a timeout ends in time, and the page can navigate', async () => {
     const { sessionId } = await server.ok('create_session')
     await within(
       server.ok('navigate', { sessionId, url: site.url('/busy') }),
@@ -44,7 +44,7 @@ describe('a page that is busy for ever', { timeout: 90_000 }, () => {
     await server.ok('close_session', { sessionId })
   })
 
-  test('a click with a time-out ends with it where the page has been quiet since it was looked at', async () => {
+  test('a click with a timeout ends in time on a page that has not changed', async () => {
     const { sessionId } = await server.ok('create_session')
     await server.ok('navigate', { sessionId, url: site.url('/trap') })
     await makeBusy(sessionId, 'quiet')
@@ -58,7 +58,7 @@ describe('a page that is busy for ever', { timeout: 90_000 }, () => {
     await server.ok('close_session', { sessionId })
   })
 
-  test('a call without one ends too, and says what may be done; the session can be closed', async () => {
+  test('a call without a timeout ends too with a suggestion, and the session can be closed', async () => {
     const [looked, read, closed, clicked] = await Promise.all(
       [
         ['snapshot', {}],

@@ -29,7 +29,7 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
     ['find_element', { selector: '#late' }],
     ['wait_for', { text: 'Here' }]
   ]) {
-    test(`${tool} sees what a click after it does`, async () => {
+    test(`${tool} sees the effect of a later click`, async () => {
       const sessionId = await sessionAt()
       const [waited, clicked] = await Promise.all([
         server.call(tool, { sessionId, ...args, timeout: 10_000 }),
@@ -40,7 +40,7 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
     })
   }
 
-  test('wait_for and wait_for_load see the navigation of a click after them', async () => {
+  test('wait_for and wait_for_load see the navigation of a later click', async () => {
     const sessionId = await sessionAt()
     const page = site.hold('/there')
     const waits = [
@@ -78,7 +78,7 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
     assert.equal((await waits[1]).json.errorCode, 'TIMEOUT')
   })
 
-  test('everything else stays in order beside a wait', async () => {
+  test('all other calls stay in order during a wait', async () => {
     const sessionId = await sessionAt()
     await server.ok('evaluate', { sessionId, script: 'window.list = []' })
     const waiting = server.call('wait_for_selector', {
@@ -103,7 +103,7 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
     assert.ok((await waiting).json.success)
   })
 
-  test('the record has them in the order in which they began', async () => {
+  test('the recording has them in the order of their starts', async () => {
     const sessionId = await sessionAt()
     const [waited, clicked] = await Promise.all([
       server.call('wait_for_selector', { sessionId, selector: '#late' }),
@@ -147,7 +147,7 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
     )
   })
 
-  test('a wait fails when a dialog opens beside it, and the click says which', async () => {
+  test('a wait fails when a dialog opens, and the click reports the dialog', async () => {
     const sessionId = await sessionAt()
     const [waited, clicked] = await Promise.all([
       server.call('wait_for_selector', { sessionId, selector: '#late', timeout: 10_000 }),
@@ -172,7 +172,7 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
     )
   })
 
-  test('more waits than a session runs at a time hold up the calls after them', async () => {
+  test('later calls wait if a session has too many concurrent waits', async () => {
     const sessionId = await sessionAt()
     const waits = Array.from({ length: MOST_WAITS + 1 }, (_, number) =>
       server.call('wait_for', { sessionId, time: 600_000 }, { id: `wait ${number}` })
@@ -198,7 +198,7 @@ describe('in the library', { timeout: 60_000 }, () => {
     site = await startSite(scope, ROUTES)
   })
 
-  test('a wait and the action that it waits for can be started together', async () => {
+  test('a wait and its action can be started together', async () => {
     await session.navigate(site.url('/later'))
     const [found, waited, clicked] = await Promise.all([
       session.findElement('#late', { timeout: 10_000 }),
@@ -208,7 +208,7 @@ describe('in the library', { timeout: 60_000 }, () => {
     assert.deepEqual([found.text, waited.success, clicked.success], ['Here', true, true])
   })
 
-  test('calls that are started together run in the order in which they were made', async () => {
+  test('calls that are started together run in order', async () => {
     await session.navigate(site.url('/later'))
     await session.evaluate('window.list = []')
     const ids = Array.from({ length: 200 }, (_, index) => index)

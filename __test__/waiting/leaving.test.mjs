@@ -7,7 +7,7 @@ import { startSite } from '../support/site.mjs'
 
 const QUESTION = { type: 'beforeunload', message: '' }
 
-describe('a page that asks whether to leave', { timeout: 90_000 }, () => {
+describe('a page with a beforeunload dialog', { timeout: 90_000 }, () => {
   const scope = shared()
   /** @type {Awaited<ReturnType<typeof startServer>>} */
   let server
@@ -59,7 +59,7 @@ describe('a page that asks whether to leave', { timeout: 90_000 }, () => {
     ['reload', {}],
     ['go_back', {}]
   ]) {
-    test(`tells so to ${tool}; refused it stays, accepted it goes`, async () => {
+    test(`reports the dialog to ${tool}; dismissed it stays, accepted it leaves`, async () => {
       const sessionId = await asking()
       const { json, ms } = await server.call(tool, { sessionId, ...args })
       assert.deepEqual(json.dialog, QUESTION, JSON.stringify(json))
@@ -73,7 +73,7 @@ describe('a page that asks whether to leave', { timeout: 90_000 }, () => {
   }
 
   for (const open of [false, true]) {
-    test(`is closed without being asked${open ? ', also while it asks' : ''}`, async () => {
+    test(`is closed without a dialog${open ? ', even while one is open' : ''}`, async () => {
       const sessionId = await asking()
       if (open) await server.ok('click', { sessionId, selector: '#away' })
       const { pages } = await server.ok('pages', { sessionId, action: 'close', pageId: 'page-1' })
@@ -84,7 +84,7 @@ describe('a page that asks whether to leave', { timeout: 90_000 }, () => {
     })
   }
 
-  test('and closes itself asks the click that began it', async () => {
+  test('that closes itself reports the dialog to the click', async () => {
     const sessionId = await withPopup()
     const { dialog, message } = await server.ok('click', {
       sessionId,
@@ -102,7 +102,7 @@ describe('a page that asks whether to leave', { timeout: 90_000 }, () => {
     )
   })
 
-  test('holds up the page that opened it, which is told with the name of the popup', async () => {
+  test('blocks its opener, which reports the name of the popup', async () => {
     const sessionId = await withPopup()
     const { json, ms } = await server.call('click', { sessionId, selector: '#talk' })
     assert.deepEqual(
@@ -118,7 +118,7 @@ describe('a page that asks whether to leave', { timeout: 90_000 }, () => {
     assert.equal(await title(sessionId), 'Opener')
   })
 
-  test('does not hold up a page of another process', async () => {
+  test('does not block a page of another process', async () => {
     const sessionId = await asking()
     await server.ok('click', { sessionId, selector: '#away' })
     await server.ok('pages', {

@@ -130,7 +130,7 @@ describe('an action waits', { timeout: 60_000 }, () => {
     })
   }
 
-  test('in the next page, where the present one is left meanwhile', async () => {
+  test('in the next page, if the current one navigates', async () => {
     await actsOnceReady('/leaves', 'click', { selector: '#target' })
     assert.equal(await value('document.title'), 'Next')
     await server.ok('navigate', { url: site.url('/leaves-now') })
@@ -138,7 +138,7 @@ describe('an action waits', { timeout: 60_000 }, () => {
     assert.equal(await value('clicks'), 1)
   })
 
-  test('not at all for what is out of sight and can be scrolled to', async () => {
+  test('not at all for an element that can be scrolled into view', async () => {
     for (const path of ['/below', '/sticky']) {
       await server.ok('navigate', { url: site.url(path) })
       const { ms } = await server.call('click', { selector: '#target' })
@@ -147,7 +147,7 @@ describe('an action waits', { timeout: 60_000 }, () => {
     }
   })
 
-  test('not at all for an animation that moves nothing', async () => {
+  test('not at all for an animation that does not move the element', async () => {
     await server.ok('navigate', { url: site.url('/drawn') })
     const { ms } = await server.call('click', { selector: '#target' })
     assert.equal(await value('clicks'), 1)
@@ -179,7 +179,7 @@ describe('an action waits', { timeout: 60_000 }, () => {
     await impatient.ok('navigate', { url: site.url('/slow'), timeout: 0 })
   })
 
-  test('without a limit where `--timeout-action` and `--timeout-navigation` are 0', async (t) => {
+  test('without a limit if `--timeout-action` and `--timeout-navigation` are 0', async (t) => {
     const patient = await startServer(t, ['--timeout-action', '0', '--timeout-navigation', '0'])
     await patient.ok('navigate', { url: site.url('/slow') })
     const late = (/** @type {string} */ id) =>
@@ -204,7 +204,7 @@ describe('an action waits', { timeout: 60_000 }, () => {
     }
   })
 
-  test('as long as `--timeout-action` says where no `timeout` is given', async (t) => {
+  test('for `--timeout-action` without a `timeout`', async (t) => {
     const impatient = await startServer(t, ['--timeout-action', '150'])
     await impatient.ok('navigate', { url: site.url('/form') })
     const { json, ms } = await impatient.call('click', { selector: '#none' })
@@ -212,7 +212,7 @@ describe('an action waits', { timeout: 60_000 }, () => {
     assert.ok(ms > 100 && ms < 1000, `${ms} ms`)
   })
 
-  test('not, where `force` says so: what is covered is pressed all the same', async () => {
+  test('not at all with `force`, even for a covered element', async () => {
     await server.ok('navigate', { url: site.url('/buttons') })
     const { ms } = await server.call('click', { selector: '#covered', force: true })
     assert.ok(ms < 500, `${ms} ms`)

@@ -13,7 +13,7 @@ const LIMIT = 60
 
 const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]
 
-describe('on a page where nothing happens', { timeout: 60_000 }, () => {
+describe('on an idle page', { timeout: 60_000 }, () => {
   const { server, site } = startShared()
   before(() => server.ok('navigate', { url: site.url('/form') }))
 
