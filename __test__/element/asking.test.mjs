@@ -1,4 +1,4 @@
-// Asking about elements.
+// Queries about elements.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { READING_PAGES } from '../support/reading-pages.mjs'

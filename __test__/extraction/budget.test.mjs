@@ -10,7 +10,7 @@ const ITEMS = `<!doctype html><title>Items</title><ul>${Array.from({ length: 100
 const NOTICE = /\n… cut: characters (\d+) to (\d+) of (\d+)\. Read on with get_content (\{.*\})$/
 
 describe('the result budget', { timeout: 120_000 }, () => {
-  // Without a record the last long results are kept all the same.
+  // The last long results are kept without a recording too.
   const { server, site, scope } = startShared({
     args: ['--result-budget', String(BUDGET), '--store', 'none'],
     routes: { ...READING_PAGES, '/items': ITEMS }
@@ -19,7 +19,7 @@ describe('the result budget', { timeout: 120_000 }, () => {
     await server.ok('navigate', { url: site.url('/long') })
   })
 
-  /** The whole of a result that was cut. @param {string} text */
+  /** Reads a cut result completely. @param {string} text */
   async function readOn(text) {
     let whole = ''
     for (;;) {

@@ -1,4 +1,4 @@
-// Pictures of a page, and the page as a file.
+// Screenshots of a page, and the page as a PDF.
 import assert from 'node:assert/strict'
 import {
   existsSync,
@@ -47,12 +47,12 @@ describe('pictures', { timeout: 120_000 }, () => {
 
   test('annotate draws the refs of interactive elements at their positions, in frames too', async () => {
     await at('/shapes')
-    // The bar that scrolls a page fades in some browsers: it would be among what differs.
+    // The scrollbar fades in some browsers, which would be a difference.
     await server.ok('evaluate', { script: "document.documentElement.style.overflow = 'hidden'" })
     const plain = await picture('screenshot')
     const drawn = await picture('screenshot', { annotate: true })
     assert.deepEqual(sizeOf(drawn), sizeOf(plain))
-    // Compared with the page as it is, what differs is what was drawn: at the two buttons.
+    // The differences from the page without annotations are at the two buttons.
     const { regions } = (await server.call('compare_screenshots', { baseline: drawn })).result
       .structuredContent
     assert.equal(regions.length, 2, JSON.stringify(regions))
@@ -88,7 +88,7 @@ describe('pictures', { timeout: 120_000 }, () => {
     assert.deepEqual(await size('#below', 'jpeg'), { type: 'jpeg', width: 60, height: 40 })
     assert.deepEqual(await size('iframe >>> #shape'), { type: 'png', width: 50, height: 30 })
     assert.ok((await size('body')).height > 2000)
-    // It is that element: the same as a picture in which everything has its color.
+    // The image equals one in which everything has the color of the element.
     const shape = await picture('screenshot_element', { selector: 'iframe >>> #shape' })
     await server.ok('evaluate', {
       script:
@@ -270,7 +270,7 @@ describe('pictures', { timeout: 120_000 }, () => {
       { tool: 'screenshot', result: { path: join(folder, 'output', 'step.png') }, picture: 1 }
     ])
 
-    // The prompt for a visual regression test, step by step.
+    // The steps of the prompt for visual regression tests.
     const { result } = await server.request('prompts/get', {
       name: 'visual_regression',
       arguments: { url: site.url('/still'), baseline_screenshot: 'visual/before.png' }
@@ -299,7 +299,7 @@ describe('pictures', { timeout: 120_000 }, () => {
     await server.ok('navigate', { sessionId: other, url: site.url('/still') })
     assert.equal(await percentage(refId, { sessionId: other }), 0)
     assert.equal(await percentage(uris.at(-1), { sessionId: other }), 0)
-    // The session keeps its last screenshots; the record keeps all of them.
+    // The session keeps the last screenshots, the recording all of them.
     for (let times = 0; times < 10; times++)
       await server.ok('screenshot', { sessionId, type: 'jpeg' })
     assert.equal(await percentage(refId), 4.167)

@@ -107,7 +107,7 @@ describe('evaluate', { timeout: 120_000 }, () => {
       )
       assert.match(json.suggestion, /server of the request/)
     }
-    // An error of the script's own stays one.
+    // An error that the script throws stays a script error.
     assert.equal((await evaluate("throw new TypeError('no list')")).json.errorCode, 'SCRIPT_ERROR')
   })
 

@@ -1,4 +1,5 @@
-// The changes in the result of an action: short, and from the state that the client was last shown.
+// The changes in the result of an action: short, and relative to the state that the client has last
+// received.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'

@@ -42,7 +42,7 @@ describe('files', { timeout: 60_000 }, () => {
   beforeEach(() => server.ok('navigate', { url: site.url('/uploads') }))
 
   const value = async (script) => (await server.ok('evaluate', { script })).value
-  /** The files of an input: what a page could send of them. @param {string} id */
+  /** Returns the files of an input as the page sees them. @param {string} id */
   const held = (id) =>
     value(`Promise.all([...${id}.files].map(async (file) => file.name + ' ' + await file.text()))`)
   const put = (selector, ...files) => server.ok('upload_file', { selector, files })

@@ -1,4 +1,4 @@
-// fill, fill_form, select, check, uncheck: the values and the events that the page gets.
+// fill, fill_form, select, check, uncheck: the values and events in the page.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -57,7 +57,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     assert.equal(success, true)
     assert.match(message, /^Filled textbox "Name" \[ref=e\d+\]$/)
     assert.match(changes, /~.*textbox "Name".*new/)
-    // In Firefox its window and its document get the focus as the page appears.
+    // In Firefox, the window and the document receive the focus when the page appears.
     const told = await value(
       `[document.getElementById('name').value, heard.filter((event) => !event.endsWith(' '))]`
     )

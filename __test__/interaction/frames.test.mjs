@@ -5,7 +5,7 @@ import { startShared } from '../support/scope.mjs'
 import { html } from '../support/site.mjs'
 import { page } from './page.mjs'
 
-/** A document whose elements tell which trusted pointer events they got. */
+/** A document whose elements record trusted pointer events. */
 const INNER = `<style>body { margin: 0 } #go { position: absolute; left: 180px; top: 120px; width: 60px; height: 24px } #name { position: absolute; left: 20px; top: 40px }
   #box { position: absolute; left: 20px; top: 80px }</style>
   <button id="go">Go</button><input id="name" aria-label="Name"><input id="box" type="checkbox" aria-label="Box"><script>
@@ -18,7 +18,7 @@ const INNER = `<style>body { margin: 0 } #go { position: absolute; left: 180px; 
 const FRAME =
   'id="frame" src="/inner" style="width:300px;height:200px;border:12px solid;padding:6px'
 
-/** By title, the body of a page whose frame shows the inner document. */
+/** By title: the body of a page with a frame for the inner document. */
 const LAYOUTS = {
   'with a border and padding': `<div style="margin:40px"><iframe ${FRAME}"></iframe></div>`,
   'with box-sizing and a fractional size': `<iframe ${FRAME};box-sizing:border-box;width:300.6px;height:200.3px"></iframe>`,
@@ -41,7 +41,8 @@ const COVER = '<div id="cover" style="position:fixed;inset:0;background:#eee8">P
 describe('elements in frames', { timeout: 120_000 }, () => {
   const routes = {
     '/inner': page('Inner', INNER),
-    // As tall as its content: the element is far below, and the frame itself does not scroll.
+    // The frame is as tall as its content: the element is far below, but the frame itself does not
+    // scroll.
     '/tall-inner': page(
       'Tall',
       `${INNER}<style>#go { top: 2800px }</style><div style="height:3000px"></div>`
@@ -70,7 +71,7 @@ describe('elements in frames', { timeout: 120_000 }, () => {
       if (location.search) setTimeout(() => cover.remove(), 600)
     </script>`
     ),
-    // The cover comes with the pointer: after the look at the element.
+    // The cover appears with the pointer, after the check of the element.
     '/covering': page(
       'Covering',
       `<iframe ${FRAME}"></iframe>${COVER.replace('id="cover"', '$& hidden')}<script>

@@ -1,4 +1,4 @@
-// press, and the keys of type: events as UI Events names them.
+// press, and the keys of type: events as defined by UI Events.
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
@@ -18,7 +18,9 @@ const KEYS = page(
   </script>`
 )
 
-/** `press`, and `key code keyCode` of what the page hears; some numbers are each browser's own. */
+/**
+ * Keys of `press`, and `key code keyCode` of their events. Some numbers differ between browsers.
+ */
 const PRESSED = [
   ['a', 'a KeyA 65'],
   ['A', 'A KeyA 65'],

@@ -1,6 +1,6 @@
-// A page whose fields tell every event that they hear.
+// A page whose fields record all events.
 
-/** Notes each event of `types` in `heard`, as `type id`. @param {string} types */
+/** Records each event of `types` in `heard`, as `type id`. @param {string} types */
 export const hearing = (types) => `<script>
   window.heard = []
   for (const type of '${types}'.split(' ')) addEventListener(type, (event) => heard.push(type + ' ' + (event.target.id ?? '')), true)

@@ -1,4 +1,4 @@
-// hover, scroll, drag_and_drop, and clicks: the pointer events that the page gets.
+// hover, scroll, drag_and_drop, and clicks: the pointer events in the page.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
@@ -14,7 +14,7 @@ const HOVER = `<style>#menu:hover #items { display: block } #menu { position: re
 const LONG = `<div id="box" style="overflow:auto;width:200px;height:100px"><div style="width:1000px;height:1000px">In the box</div></div>
   <div style="width:4000px;height:3000px"></div><button id="below">Below</button>`
 
-// One card listens to HTML's drag events, the other to the pointer's.
+// One card handles drag events, the other pointer events.
 const DRAGS = `<div id="html" draggable="true" style="width:80px;height:40px;background:#ccc">HTML</div><div id="target" style="width:200px;height:100px;background:#eee">Target</div>
   <div id="pointer" style="width:80px;height:40px;background:#ccf;touch-action:none">Pointer</div>
   <script>
@@ -30,7 +30,8 @@ const DRAGS = `<div id="html" draggable="true" style="width:80px;height:40px;bac
     })
   </script>`
 
-// What comes over the button as the pointer comes: for a moment (?for=300), or for good.
+// An element that covers the button when the pointer arrives: temporarily (?for=300), or
+// permanently.
 const COVERING = `<div style="position:relative;width:200px;height:40px"><button id="go">Go</button><label><input type="checkbox" id="box">Box</label>
   <div id="cover" style="position:absolute;inset:0;background:#eee;display:none">Wait</div></div>
   <script>
@@ -79,7 +80,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
         go.onclick = () => setTimeout(() => { told.textContent = 'clicked' })
       </script>`
       ),
-      // The first pointer that comes over the button brings a frame over it, which takes the press.
+      // When the pointer first enters the button, a frame covers it and receives the click.
       '/taking': page(
         'Taking',
         `<div style="position:relative;width:200px;height:40px"><button id="go">Go</button><div id="over"></div></div><script>
@@ -96,7 +97,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
         'Frame',
         '<iframe id="frame" src="/drags" width="500" height="400"></iframe>'
       ),
-      // Its target goes when a card is pressed, so that a drag cannot end.
+      // Pressing a card removes the drop target, so that a drag cannot end.
       '/vanishing': page(
         'Vanishing',
         DRAGS.replace('let held', 'window.held') +
@@ -211,7 +212,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
       )
       assert.match(json.message, /waited 300 ms/)
       assert.deepEqual(await value(`${scope}.heard`), [], path)
-      // With force, the press hits whatever element is there.
+      // With `force`, the click hits the element at the point.
       await server.ok('click', { selector: `${into}#go`, force: true })
       assert.ok((await value(`${scope}.heard`)).includes('click cover'), path)
     }
@@ -331,7 +332,8 @@ describe('the pointer', { timeout: 60_000 }, () => {
           } else {
             const id = `drag of ${what}`
             server.call('drag_and_drop', { ...drag, timeout: 30_000 }, { id }).catch(() => null)
-            // Other calls of the session are queued behind the drag: the page itself reports the press.
+            // Other calls of the session are queued behind the drag, so the page itself reports the
+            // press.
             await until(
               () => site.requests.some(({ path }) => path === `/pressed?${rounds}`),
               `the press of ${what}`

@@ -1,11 +1,11 @@
-// navigate, go_back, go_forward, reload, wait_for_load: where the page is afterwards, and how far it has loaded.
+// navigate, go_back, go_forward, reload, wait_for_load: the resulting URL and load state.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { NO_ANSWER } from '../support/browser.mjs'
 import { startShared } from '../support/scope.mjs'
 import { isPending, within } from '../support/wait.mjs'
 
-/** What is cached for ever, and says how often it was asked for. */
+/** A resource that is cached permanently, and counts its requests. */
 function counted() {
   let times = 0
   return (_request, response) =>
@@ -43,7 +43,7 @@ describe('navigation', { timeout: 60_000 }, () => {
         '<title>Leaving</title><input id="field"><a id="away" href="/slow?ms=400">Away</a><a id="file" href="/download">File</a><script>onbeforeunload = (event) => event.preventDefault()</script>',
       '/opener': '<title>Opener</title><script>open("/greeter")</script><img src="/picture">',
       '/greeter': '<title>Greeter</title><script>alert("from a popup")</script>',
-      // Like frameworks do: the page renders in one task and navigates in another.
+      // Like with frameworks, the page renders in one task and navigates in another.
       '/rendered': `<title>Nothing yet</title><main></main><script>
         const later = (work) => { const { port1, port2 } = new MessageChannel(); port1.onmessage = work; port2.postMessage(0) }
         later(() => { document.querySelector('main').textContent = 'There'; later(() => { document.title = 'Rendered' }) })
@@ -313,7 +313,7 @@ describe('pages', { timeout: 60_000 }, () => {
     const closed = await pages({ action: 'close', pageId: 'page-2' })
     assert.deepEqual([closed.current, closed.pages.length], ['page-1', 1])
     assert.equal(await title(), 'Form')
-    // An id is never given again.
+    // An id is never reused.
     assert.equal((await pages({ action: 'new' })).pages.at(-1).pageId, 'page-3')
     assert.equal((await pages({ action: 'list' })).pages.length, 2)
   })

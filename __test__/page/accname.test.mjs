@@ -1,6 +1,7 @@
-// Names as the newer web-platform-tests of the W3C expect them, written down as data: no package carries these (wpt.test.mjs
-// has the older ones from one). They are the cases of the folder accname/name (github.com/web-platform-tests/wpt), one
-// comment for each file. What they vary (types of fields, ways to hide, elements) is varied here by loops.
+// Accessible names by the newer web-platform-tests, as data. No package contains these
+// (wpt.test.mjs has the older ones from one). They are the cases of the folder accname/name
+// (github.com/web-platform-tests/wpt), one comment for each file. What they vary (types of fields,
+// ways to hide, elements) is varied here by loops.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { shared } from '../support/scope.mjs'
@@ -22,7 +23,7 @@ const FIELD_TYPES =
 
 // comp_labelledby_hidden_nodes.html, and comp_label's hidden labels
 const hiddenNodes = Object.entries(HIDING).map(([way, hide]) => {
-  // What is hidden by `display` or `hidden` may be so at each level; the others are inherited anyway.
+  // `display` and `hidden` can hide at each level. The other ways are inherited.
   const again = way === 'visibility: hidden' || way === 'aria-hidden' ? '' : hide
   const button = (rest) => `<button aria-labelledby=a class=ex></button>${rest}`
   /** @type {Case[]} */
@@ -89,7 +90,7 @@ const hostLabels = [
   ['<input type=button value=B class=ex>', 'B']
 ]
 
-// comp_labelledby.html, comp_label.html, also with the misspelled attribute that browsers take
+// comp_labelledby.html, comp_label.html, also with the misspelled attribute that browsers support
 /** @type {Case[]} */
 const referred = [
   [
@@ -116,7 +117,7 @@ const referred = [
       [labels + having('aria-labelledby=n aria-labeledby=m'), 'first label'],
       [labels + having('aria-labelledby=n aria-label=foo'), 'first label'],
       [having('aria-labelledby=missing aria-label=foo'), 'foo'],
-      // A label of nothing but spaces is none; a group has no other.
+      // A label of spaces is no name, and a group has no other.
       ...(element.includes('group') ? [] : [[having('aria-label="  "'), 'x']])
     ])
   })

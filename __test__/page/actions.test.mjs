@@ -5,7 +5,7 @@ import { shared } from '../support/scope.mjs'
 import { until } from '../support/wait.mjs'
 import { sharedPage } from './world.mjs'
 
-/** Waits until `target` can be acted on. @param {import('./world.mjs').World} world @param {string} target @param {object} [more] */
+/** Waits until `target` is actionable. @param {import('./world.mjs').World} world @param {string} target @param {object} [more] */
 const ready = (world, target, more) =>
   world.call('waitActionable', {
     refs: { prefix: 'e', next: 100 },
@@ -18,7 +18,7 @@ const ready = (world, target, more) =>
 describe('actionability', { timeout: 60_000 }, () => {
   const page = sharedPage(shared())
 
-  /** Why it cannot be acted on, tried for a moment. */
+  /** Returns why an element is not actionable, after a short wait. */
   const refusal = async (world, target, more) => {
     const { error } = await ready(world, target, { timeout: 60, ...more })
     return `${error.code}: ${error.message} ${error.suggestion ?? ''}`
@@ -62,7 +62,7 @@ describe('actionability', { timeout: 60_000 }, () => {
     assert.equal((await world.call('turn')).download, true)
   })
 
-  /** What heals it, as a statement. @type {[string, string, string, RegExp][]} */
+  /** By state: the element, the statement that makes it actionable, and the message. @type {[string, string, string, RegExp][]} */
   const HEALED = [
     [
       'disabled',
@@ -170,7 +170,7 @@ describe('fields', { timeout: 60_000 }, () => {
     <select id=mu multiple><option>1<option>2</select><input id=p type=password><input id=ch type=checkbox checked>
     <script>window.log = []; for (const type of ['input', 'change']) document.addEventListener(type, (event) => log.push(type + ':' + event.target.id), true)</script>`
 
-  /** A call on the element of a selector. */
+  /** Calls a function with the element of a selector. */
   const on = async (world, name, target, more) =>
     world.call(name, { ref: (await world.call('resolve', { target })).ref, ...more })
   const ready = async (world, target, replace) =>
@@ -254,7 +254,7 @@ describe('fields', { timeout: 60_000 }, () => {
     const { document: kept, version: first } = await world.call('keep')
     assert.equal(kept.fields.length, 2)
     assert.doesNotMatch(JSON.stringify(kept), /secret/)
-    // The browser reports the last selection in its own task; after that nothing is reported twice.
+    // The browser reports the last selection in its own task.
     let version = first
     const again = async () => {
       const { document: told, version: now } = await world.call('keep', { known: version })

@@ -5,12 +5,12 @@ import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 
-/** A custom element whose closed root holds this. @param {string} tag @param {string} inside */
+/** Defines a custom element with these contents in a closed root. @param {string} tag @param {string} inside */
 const element = (tag, inside) => `customElements.define('${tag}', class extends HTMLElement {
   constructor() { super(); this.attachShadow({ mode: 'closed' }).innerHTML = ${JSON.stringify(inside)} }
 })`
 
-/** By path: what the page is. */
+/** Pages by path. */
 const PAGES = {
   '/element': `<x-card>Slotted text</x-card><p id=out></p><script>${element(
     'x-card',
@@ -42,7 +42,7 @@ describe('closed shadow roots', { timeout: 60_000 }, () => {
     server = await startServer(scope)
   })
 
-  /** The page's snapshot. @param {keyof PAGES} path @returns {Promise<string>} */
+  /** Returns the snapshot of a page. @param {keyof PAGES} path @returns {Promise<string>} */
   const open = async (path) => {
     await server.ok('navigate', { url: site.url(path) })
     return server.ok('snapshot')

@@ -23,7 +23,7 @@ describe('frames', { timeout: 60_000 }, () => {
       '/around': (_request, response) =>
         html(response, `<iframe src="http://localhost:${site.port}/telling" title="in"></iframe>`),
       '/telling': '<button onclick="this.textContent = window.began">Tell</button>',
-      // A frame of another site whose script never ends once it has loaded, and one that responds.
+      // A cross-site frame whose script never ends after the load, and one that responds.
       '/frozen-around': (_request, response) =>
         html(
           response,
@@ -57,7 +57,7 @@ describe('frames', { timeout: 60_000 }, () => {
 
   test('that navigate are reported with their new document', async () => {
     await server.ok('navigate', { url: site.url('/leading') })
-    // Both documents are at their first mutation count.
+    // Both documents have their first change count.
     const { changes } = await server.ok('click', { selector: 'text=Second' })
     assert.match(changes, /\+ .*The second document/)
     assert.match(changes, /- .*The first document/)
@@ -95,7 +95,7 @@ describe('frames', { timeout: 60_000 }, () => {
       const server = await startServer(t, ['--browser-arg=--site-per-process'])
       await server.ok('navigate', { url: site.url('/frozen-around') })
       await server.ok('wait_for', { text: 'Frozen now' })
-      // The frame may still begin to block during the first.
+      // The frame may begin to block during the first call.
       for (const [selector, limit] of [
         ['Go', 1500],
         ['Go!', 1500],

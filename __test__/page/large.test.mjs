@@ -1,4 +1,4 @@
-// Pages that are too large to be shown whole: the walk ends at a limit and says so.
+// Pages that are too large for a complete snapshot: the walk stops at a limit and reports it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sharedPage } from './world.mjs'

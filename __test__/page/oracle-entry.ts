@@ -1,4 +1,5 @@
-// What the snapshot makes of each element of the document, for the comparison with the browser's own tree.
+// Returns roles and names of all elements in the document, to compare them with the browser's
+// accessibility tree.
 import { bodyOf } from '../../src/page/injected/dom/composed-tree'
 import { withCallCache } from '../../src/page/injected/dom/call-cache'
 import { nameOf } from '../../src/page/injected/roles/accessible-name'
@@ -6,11 +7,13 @@ import { isNode, type TreeNode } from '../../src/page/injected/tree/node'
 import { roleOf } from '../../src/page/injected/roles/roles'
 import { Walk } from '../../src/page/injected/tree/walk'
 
-/** `index` counts the elements of the document in its order, shadow roots before the children of their hosts. */
+/**
+ * `index` counts the elements in document order, shadow roots before the children of their hosts.
+ */
 interface Told {
   index: number
   role: string
-  /** By the rules of accname, and as the line of the snapshot has it: without what its children tell. */
+  /** The accessible name, and the name in the line, which omits text of the children. */
   name: string
   shown: string
   html: string

@@ -1,5 +1,5 @@
-// Real pages that nobody here wrote, by the package that ships them. Those of npm are always there; those of Debian's
-// documentation where `npm run setup` could unpack it.
+// Real third-party pages, by the package that contains them. Pages of npm packages are always
+// available, those of Debian's documentation if `npm run setup` could unpack it.
 import { existsSync } from 'node:fs'
 import { ROOT } from './world.mjs'
 
@@ -10,7 +10,7 @@ const DOCS = '.cache/docs/usr/share/doc'
 const below = (folder, names) => names.map((name) => `${folder}/${name}.html`)
 
 export const NPM_PAGES = [
-  // An admin's dashboard of Bootstrap: cards, tables, forms, menus.
+  // A Bootstrap admin dashboard: cards, tables, forms, menus.
   ...below(`${APPS}/startbootstrap-sb-admin-2`, [
     'index',
     'tables',
@@ -27,7 +27,7 @@ export const NPM_PAGES = [
     'utilities-animation',
     'utilities-other'
   ]),
-  // Editors at work, with their toolbars.
+  // Editors with their toolbars.
   ...below(`${APPS}/ckeditor4/samples`, [
     'index',
     'toolbarconfigurator/index',

@@ -1,14 +1,13 @@
-// Roles and names of the snapshot against an oracle: Chromium's own accessibility tree, on real pages.
+// Compares the roles and names in snapshots with Chromium's own accessibility tree, on real pages.
 //
-// What is compared: every element that has a line in the snapshot and a node in Chromium's tree. What is lenient:
-// - Chromium's internal names of roles are translated (CHROMIUM_ROLES): another word, the same role.
-// - Names are compared without white space and the characters that have no look (soft hyphens, zero-width spaces, the
-//   private-use characters of icon fonts, which the snapshot leaves out on purpose). Chromium puts spaces between boxes
-//   by their layout, accname by their `display`.
-// - A name is the element's computed one. What the line shows is that, or less where the children tell it: checked apart.
-// - A row without a name of its own has none in the snapshot, its cells tell it; Chromium names the rows of some tables.
-// Elements that only one of the two has are listed below the figures and not counted: the snapshot leaves out wrappers,
-// empty lists and pictures without a size, and what the name of a link or heading has told.
+// Compared are all elements that have a line in the snapshot and a node in Chromium's tree. Tolerated differences:
+// - Chromium's internal names of roles are translated (CHROMIUM_ROLES).
+// - Names are compared without white space and invisible characters (soft hyphens, zero-width spaces, private-use
+//   characters of icon fonts). Chromium separates boxes by their layout, accname by their `display`.
+// - A name is the computed accessible name. The line may show less if the children contain it, which is checked separately.
+// - A row without an explicit name has no name in the snapshot. Chromium names the rows of some tables.
+// Elements that only one side has are listed below the figures and not counted: the snapshot omits wrappers, empty lists,
+// images without a size, and the contents of named links and headings.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { describe, test } from 'node:test'
@@ -17,7 +16,7 @@ import { PACKAGES, serveFiles } from '../apps/app.mjs'
 import { DEBIAN_PAGES, NPM_PAGES } from './oracle-pages.mjs'
 import { ROOT, World, bundle, startBrowser } from './world.mjs'
 
-/** Chromium's word for a role, where ARIA has another. */
+/** Chromium's names of roles that differ from those of ARIA. */
 const CHROMIUM_ROLES = {
   Abbr: 'generic',
   Audio: 'audio',
@@ -62,7 +61,7 @@ const CHROMIUM_ROLES = {
   sectionheader: 'generic'
 }
 
-/** Why the two differ, or one alone has something. @type {[RegExp, string][]} */
+/** Reasons for differences, and for elements that only one side has. @type {[RegExp, string][]} */
 const EXPLAINED = [
   [
     /LayoutTable/,
@@ -85,15 +84,18 @@ const EXPLAINED = [
 const UNEXPLAINED = 'NOT EXPLAINED'
 const why = (kind) => EXPLAINED.find(([pattern]) => pattern.test(kind))?.[1] ?? UNEXPLAINED
 
-/** Roles that say nothing by themselves: with them alone, an element is not missed. */
+/** Roles without meaning: an element with such a role need not be in both. */
 const PLAIN = new Set(['generic', 'none', 'presentation', 'paragraph', 'iframe', 'group'])
 
-/** Apps that fetch parts of themselves after the load; the other pages are whole by then. */
+/** Apps that fetch parts of themselves after the load event. */
 const LATE = /ckeditor4|traceViewer|:\d+\/$/
 
 const bare = (name) => (name ?? '').replace(/[\u00ad\u200b\ufeff\u2028\ue000-\uf8ff\s]/g, '')
 
-/** The accessibility tree of the browser by backend id, and these ids in the order in which our side counts. */
+/**
+ * Returns the browser's accessibility tree by backend id, and these ids in the order of
+ * oracle-entry.ts.
+ */
 async function treeOf({ cdp }) {
   const { root } = await cdp.send('DOM.getDocument', { depth: -1, pierce: true })
   const ids = []
@@ -111,13 +113,13 @@ async function treeOf({ cdp }) {
   const tree = new Map()
   for (const node of nodes) {
     const { backendDOMNodeId: id } = node
-    // The first is the element, what follows (list markers, inline boxes) is made of it.
+    // The first node is the element. The others (list markers, inline boxes) are generated from it.
     if (id && !tree.has(id)) tree.set(id, node)
   }
   return { ids, tree }
 }
 
-/** Resolves when the page has changed nothing for half a second; it may never. */
+/** Resolves when the page has not changed for half a second, or at a timeout. */
 const QUIET = `new Promise((resolve) => {
   let timer = setTimeout(resolve, 500)
   setTimeout(resolve, 10_000)
@@ -127,7 +129,7 @@ const QUIET = `new Promise((resolve) => {
   }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true })
 })`
 
-/** What both sides see of one and the same page: ours is the same before and after the other. @param {World} world */
+/** Reads the page from both sides. Repeats it until the page has not changed in between. @param {World} world */
 async function bothLooks(world) {
   for (let attempt = 0; attempt < 10; attempt++) {
     const before = await world.evaluate('__told()')
@@ -190,7 +192,7 @@ async function compare(world) {
   return figures
 }
 
-/** One line a kind: how often, what, why, and an example. */
+/** Formats one line per kind of difference: the number, the kind, the reason and an example. */
 function tally(found) {
   const kinds = new Map()
   for (const { kind, example } of found) kinds.set(kind, [...(kinds.get(kind) ?? []), example])

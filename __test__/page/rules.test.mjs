@@ -1,4 +1,5 @@
-// What the snapshot says of a page: roles, names, states, what is left out, what is folded. One page of HTML each.
+// The contents of snapshots: roles, names, states, omitted and folded elements. Each rule has its
+// own HTML page.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { shared } from '../support/scope.mjs'
@@ -7,8 +8,8 @@ import { sharedPage } from './world.mjs'
 const many = (count, item) => Array.from({ length: count }, (_, index) => item(index)).join('')
 
 /**
- * Each is a sentence, a page, and what its snapshot is (a string), has (a pattern) or fulfils (a function); then what is
- * asked of the snapshot.
+ * The name of a rule, a page, its snapshot (a string), a pattern in it, or a function that checks it, and the options of
+ * the snapshot.
  * @typedef {[string, string, string | RegExp | ((text: string) => boolean), object?]} Rule
  */
 

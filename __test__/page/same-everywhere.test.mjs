@@ -1,5 +1,5 @@
-// What an agent reads of a page is the same text, refs included, whatever the browser: this one beside Chromium, on real
-// pages and on one with every state of a form.
+// What an agent reads of a page is the same text, refs included, whatever the browser: this one
+// beside Chromium, on real pages and on one with every state of a form.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { before, describe, test } from 'node:test'
@@ -12,7 +12,7 @@ import { PAGE } from '../tools/calls.mjs'
 import { DEBIAN_PAGES, NPM_PAGES } from './oracle-pages.mjs'
 import { ROOT } from './world.mjs'
 
-/** Lines that may differ: beside scrollbars of another width, a canvas has another size. @type {RegExp[]} */
+/** Lines that may differ: the size of a canvas depends on the width of scrollbars. @type {RegExp[]} */
 const EXPLAINED = [/- canvas \[ref=\w+\]: \d+×\d+ px/]
 
 const STATES = `<title>States</title><main><details open><summary>More</summary>Text</details><details><summary>Less</summary>Hidden</details>
@@ -26,7 +26,7 @@ const STATES = `<title>States</title><main><details open><summary>More</summary>
   <iframe srcdoc="<button>Inside</button>" title=Frame></iframe></main>
   <script>document.querySelector('#host').attachShadow({ mode: 'open' }).innerHTML = '<button><slot>In the shadow</slot></button>'</script>`
 
-/** Charts and editors draw themselves by the clock, and by fonts; books of thousands of lines say nothing more. */
+/** Excluded pages: charts and editors depend on time and fonts, and very long books add nothing. */
 const LEFT_OUT =
   /ckeditor4|traceViewer|charts|medium|R-int|R-lang|user-manual|html\/api|configuration/
 const STILL = [...NPM_PAGES, ...DEBIAN_PAGES].filter((path) => !LEFT_OUT.test(path))
@@ -39,7 +39,7 @@ describe(
     /** @type {import('../support/server.mjs').Server[]} */
     let servers
     before(async () => {
-      // The short snapshot of a navigation would give the first refs, by what fits into it.
+      // The overview after a navigation would assign the first refs.
       const flags = [
         '--result-budget',
         '10000000',

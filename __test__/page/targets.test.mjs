@@ -8,7 +8,7 @@ const FORM = `<form><label for=e>Email</label><input id=e data-testid=mail place
   <button class="btn go">Send</button><button hidden>Send</button><div>Hello <b>World</b></div><p>hello there</p>
   <input type=submit value=Go><h2>Title</h2></form>`
 
-/** A target, and what its description is or the code of its error is. @type {[string, RegExp][]} */
+/** Targets, and their descriptions or error codes. @type {[string, RegExp][]} */
 const TARGETS = [
   ['#e', /^textbox "Email"/],
   ['button.go', /^button "Send"/],
@@ -33,7 +33,7 @@ const TARGETS = [
   ['xpath=//h2', /^heading "Title"/],
   ['form >> button >> nth=0', /^button "Send"/],
   ['form >> text=Send >> visible=true', /^button "Send"/],
-  // Of two, one is hidden.
+  // One of the two is hidden.
   ['button', /^button "Send"/],
   ['.btn, #e', /^ELEMENT_AMBIGUOUS.*textbox "Email".*button "Send"/],
   ['bttn', /^ELEMENT_NOT_FOUND/],
@@ -165,7 +165,7 @@ describe('targets', { timeout: 60_000 }, () => {
     assert.equal(await resolved('text=1,200'), 'textbox "Amount"')
     assert.match(await resolved('text=More options'), /More options/)
     assert.equal(await resolved('text=Flow diagram'), 'img "Flow diagram"')
-    // Text that can be seen goes first, hidden text last.
+    // Visible text takes precedence, hidden text comes last.
     assert.match(await resolved('text=Search flows'), /Search flows here/)
     assert.equal(await resolved('text=Amount'), 'textbox "Amount"')
     assert.equal(await resolved('text=sesame'), undefined)

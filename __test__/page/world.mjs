@@ -1,5 +1,6 @@
-// The page layer alone: src/page/injected, bundled as build.rs does it, in an isolated world of a page that
-// playwright-core opens. What users get is tested through the server; here are the rules that need hundreds of pages.
+// Runs only the page's script: src/page/injected, bundled as in build.rs, in an isolated world of a
+// page that playwright-core opens. For rules that need hundreds of pages. Everything else is tested
+// through the server.
 import { fileURLToPath } from 'node:url'
 import { buildSync } from 'esbuild'
 import { chromium } from 'playwright-core'
@@ -21,7 +22,7 @@ export function bundle(entry = 'src/page/injected/index.ts') {
   return outputFiles[0].text
 }
 
-/** A browser that ends with the test and reaches this machine alone. @param {{ after: (end: () => unknown) => void }} t */
+/** Starts a browser that ends with the test and can reach only this machine. @param {{ after: (end: () => unknown) => void }} t */
 export async function startBrowser(t) {
   const args = ['--no-sandbox', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1']
   const browser = await chromium.launch({ executablePath: HEADLESS_SHELL, args })
@@ -30,7 +31,7 @@ export async function startBrowser(t) {
 }
 
 /**
- * What the tests of a file share: `open(html)` gives a new world on a page of it.
+ * Shares a page between the tests of a file. `open(html)` returns a new world on a page with this HTML.
  * @param {{ after: (end: () => unknown) => void }} t
  */
 export function sharedPage(t) {
@@ -44,7 +45,7 @@ export function sharedPage(t) {
   return {
     /** @param {string} html */
     open: async (html) => World.on(await opened(), html, source),
-    /** The text of the snapshot of a page of this HTML. @param {string} html @param {object} [argument] */
+    /** Returns the snapshot of a page with this HTML. @param {string} html @param {object} [argument] */
     snapshot: async (html, argument) =>
       (await (await World.on(await opened(), html, source)).call('snapshot', argument)).text
   }
@@ -58,7 +59,7 @@ export class World {
     this.context = context
   }
 
-  /** A new world in the page's main frame, with `source` run in it. @param {import('playwright-core').Page} page @param {string} source */
+  /** Creates a world in the page's main frame, and runs `source` in it. @param {import('playwright-core').Page} page @param {string} source */
   static async of(page, source) {
     const cdp = await page.context().newCDPSession(page)
     const { frameTree } = await cdp.send('Page.getFrameTree')
@@ -71,9 +72,9 @@ export class World {
     return world
   }
 
-  /** A new world on a page of this HTML. @param {import('playwright-core').Page} page @param {string} html @param {string} source */
+  /** Creates a world on a page with this HTML. @param {import('playwright-core').Page} page @param {string} html @param {string} source */
   static async on(page, html, source) {
-    // Elsewhere first: the world of the page before goes with it.
+    // The navigation removes the world of the previous page.
     await page.goto('about:blank')
     await page.setContent(`<!doctype html><html lang="en"><title>Test</title>${html}`)
     return World.of(page, source)
@@ -91,7 +92,7 @@ export class World {
     return result.value
   }
 
-  /** A function of the contract, api.ts; an error comes as `{ error }`. @param {string} name @param {object} [argument] @returns {Promise<any>} */
+  /** Calls a function of api.ts. Returns errors as `{ error }`. @param {string} name @param {object} [argument] @returns {Promise<any>} */
   async call(name, argument = {}) {
     return JSON.parse(
       await this.evaluate(

@@ -1,4 +1,4 @@
-// The W3C's own cases: the web-platform-tests for accname, as the npm package `accname` carries them.
+// The web-platform-tests for accname, from the npm package `accname`.
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
@@ -11,9 +11,9 @@ const { WPT_TEST_CASES } = createRequire(import.meta.url)('accname/dist/testing/
 const all = (name, ...numbers) =>
   Object.fromEntries(numbers.map((number) => [`Name test case ${number}`, name]))
 
-/** What is other here than in the package, by title. Chromium names each of them as we do. @type {Record<string, string>} */
+/** Expected names that differ from the package, by title. Chromium computes the same names. @type {Record<string, string>} */
 const OTHERWISE = {
-  // The package's library does not see `::before` and `::after`, so its data leave out what the W3C's tests expect of them.
+  // The package's library does not support `::before` and `::after`, so its data omit them.
   'Name file-label-inline-block-styles': 'This is a test.',
   ...all(
     'fancy fruit',
@@ -30,9 +30,9 @@ const OTHERWISE = {
     '762'
   ),
   ...all('test content', '553'),
-  // The same, and a `title` beside them: it counts where the contents give nothing (steps 2F and 2I), and they do.
+  // The same with a `title`, which is used only without contents (steps 2F and 2I).
   ...all('foo baz', '659', '660', '661', '662', '663a'),
-  // The word on a reset button is the browser's own.
+  // The label of a reset button depends on the browser.
   ...all('Reset', '543')
 }
 

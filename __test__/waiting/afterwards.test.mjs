@@ -1,4 +1,4 @@
-// An action returns when what it has started is over, and tells of it; and not a moment later.
+// An action returns as soon as its effects are complete, and reports them.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { freePort } from '../support/ports.mjs'
@@ -31,7 +31,7 @@ describe('after an action', { timeout: 60_000 }, () => {
       '/script': button(
         `const s = document.createElement('script'); s.src = '/lib.js'; document.body.append(s)`
       ),
-      // Nothing of it is kept for later, so that its body waits for a reader.
+      // The response is not cached, so that its body waits for a reader.
       '/fresh': (_request, response) =>
         response.writeHead(200, { 'cache-control': 'no-store', 'content-length': 4 }).end('text'),
       '/endless': (_request, response) =>
@@ -82,7 +82,7 @@ describe('after an action', { timeout: 60_000 }, () => {
       const held = site.hold(wanted)
       const call = server.call('click', { selector: '#go' })
       await within(held.requested, `the request for ${wanted}`)
-      // It has been asked for, and is waited for.
+      // The request has arrived, and the click waits for it.
       await server.request('tools/list')
       assert.ok(await isPending(call), 'the click has returned without it')
       held.release()
@@ -145,7 +145,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     const { json, ms } = await impatient.call('click', { selector: '#go' })
     assert.equal(json.settled, false)
     assert.ok(ms > 150 && ms < 1500, `${ms} ms`)
-    // The one that is still open is not waited for again.
+    // The pending request is not awaited again.
     const again = await impatient.call('type', { selector: '#go', text: 'x', timeout: 100 })
     assert.ok(again.ms < 1000, `${again.ms} ms`)
   })

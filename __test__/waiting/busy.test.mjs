@@ -1,4 +1,5 @@
-// A page whose own script never ends answers nothing: calls end all the same, and it can be left.
+// A page whose script never ends is unresponsive: calls end nevertheless, and the page can
+// navigate.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
@@ -14,7 +15,7 @@ describe('an unresponsive page', { timeout: 90_000 }, () => {
     }
   })
 
-  /** Returns when its script runs. @param {string} sessionId @param {string} name a word for it */
+  /** Returns when its script runs. @param {string} sessionId @param {string} name identifies the page */
   async function makeBusy(sessionId, name) {
     const page = site.hold(`/held-${name}`)
     const script = `void fetch('/held-${name}').then(() => { navigator.sendBeacon('/now-${name}'); for (;;); })`
@@ -82,7 +83,7 @@ describe('an unresponsive page', { timeout: 90_000 }, () => {
       )
       assert.ok(ms < 30_000, `${ms} ms`)
     }
-    // WebKit's driver closes such a page unless it waits for an answer of it already.
+    // WebKit's driver closes such a page unless it already waits for its answer.
     if (BROWSER === 'webkit' && closed.isError)
       assert.equal(closed.json.errorCode, 'TIMEOUT', closed.text)
     else assert.equal(closed.json.success, true, closed.text)

@@ -1,4 +1,4 @@
-// Waits take their turn like every call, and then let the next calls of their session run.
+// Waits start in order like all calls, and then let the next calls of their session run.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { startManager } from '../support/managers.mjs'
@@ -6,7 +6,7 @@ import { shared, startShared } from '../support/scope.mjs'
 import { startSite } from '../support/site.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
-/** As many waits of one session run beside its other calls. */
+/** The number of waits in a session that can run concurrently with other calls. */
 const MOST_WAITS = 64
 
 const ROUTES = {
@@ -65,7 +65,7 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
     const page = site.hold('/later')
     const navigated = server.call('navigate', { sessionId, url: site.url('/later') })
     await within(page.requested, 'the request of the page')
-    // Both would be true of the page before.
+    // Both conditions are true for the previous page.
     const waits = [
       server.call('wait_for', { sessionId, textGone: 'Nothing like this' }),
       server.call('wait_for_selector', { sessionId, selector: 'h1', timeout: 100 })
@@ -119,7 +119,7 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
         [refIds[0], 'success']
       ]
     )
-    // The page of the click is the newest content, although the wait ended later or earlier.
+    // The page of the click is the newest content, independent of when the wait ended.
     assert.match((await server.call('get_content', { sessionId })).text, /Here/)
   })
 

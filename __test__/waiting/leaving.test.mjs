@@ -1,4 +1,5 @@
-// Pages that ask before they are left, that close, and that hold one another up: told in the answer of the call that met it.
+// Pages with beforeunload dialogs, pages that close, and pages that block each other: reported in
+// the result of the call.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { shared } from '../support/scope.mjs'
@@ -23,7 +24,7 @@ describe('a page with a beforeunload dialog', { timeout: 90_000 }, () => {
     server = await startServer(scope)
   })
 
-  /** A session on the page, which only asks a user who has touched it. */
+  /** Opens a session on the page. The dialog requires a user gesture. */
   async function asking() {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/asks') })
@@ -33,7 +34,7 @@ describe('a page with a beforeunload dialog', { timeout: 90_000 }, () => {
 
   /** @param {string} sessionId */
   const title = async (sessionId) => {
-    // The page goes on leaving while it is asked, and says to ask again.
+    // The page still navigates during the check, and the error suggests to retry.
     for (;;) {
       const { json, text } = await server.call('evaluate', { sessionId, script: 'document.title' })
       if (json.success) return json.value
@@ -41,7 +42,7 @@ describe('a page with a beforeunload dialog', { timeout: 90_000 }, () => {
     }
   }
 
-  /** A session with a page and its popup, which has been touched. */
+  /** Opens a session with a page and its popup, which has received a user gesture. */
   async function withPopup() {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/opener') })

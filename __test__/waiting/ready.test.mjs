@@ -1,11 +1,11 @@
-// Actions wait for what they act on: until it is there, enabled, at rest and free; and no longer.
+// Actions wait until their element is visible, enabled, stable and receives events, and no longer.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { until } from '../support/wait.mjs'
 
-// What is to come comes when the server has let /go through: no call can have been in time by chance.
+// Changes happen when the server responds to /go, so that no call can be in time by chance.
 const later = (
   body,
   script
@@ -17,7 +17,7 @@ const later = (
 
 const BUTTON = '<button id="target" onclick="clicks++">Target</button>'
 
-/** What an element lacks at first, and gets. */
+/** The initial state of an element, and its change. */
 const PAGES = {
   '/appears': later('', `document.body.insertAdjacentHTML('beforeend', '${BUTTON}')`),
   '/shown': later(
@@ -91,8 +91,8 @@ describe('an action waits', { timeout: 60_000 }, () => {
   const value = async (script) => (await server.ok('evaluate', { script })).value
 
   /**
-   * Acts on a page whose element is not ready, shows that the call waits, lets the element be ready, and gives how long
-   * the call took from then on.
+   * Acts on an element that is not ready, checks that the call waits, makes the element ready, and
+   * returns the time that the call took from then on.
    */
   async function actsOnceReady(path, tool, args) {
     const go = site.hold('/go')
@@ -100,7 +100,7 @@ describe('an action waits', { timeout: 60_000 }, () => {
     await go.requested
     let answered = false
     const call = server.call(tool, args).finally(() => (answered = true))
-    // Long enough for several looks.
+    // Long enough for several checks.
     const begun = performance.now()
     await until(() => answered || performance.now() - begun > 150, 'a moment')
     assert.ok(!answered, 'it acted on what was not ready')
@@ -171,7 +171,8 @@ describe('an action waits', { timeout: 60_000 }, () => {
       '400'
     ])
     await impatient.ok('navigate', { url: site.url('/form') })
-    // The element appears after the default timeout of an action, and the document after that of a navigation.
+    // The element appears after the default timeout of an action, and the document after that of a
+    // navigation.
     const late =
       "setTimeout(() => document.body.append(Object.assign(document.createElement('button'), { id: 'late' })), 600)"
     await impatient.ok('evaluate', { script: late })
@@ -188,7 +189,7 @@ describe('an action waits', { timeout: 60_000 }, () => {
     await patient.ok('click', { selector: '#late' })
     await patient.ok('evaluate', { script: late('later') })
     await patient.ok('wait_for_selector', { selector: '#later' })
-    // Every tool with a timeout takes 0, and the longest that JSON can hold.
+    // All tools with a timeout accept 0, and the largest number in JSON.
     for (const timeout of [0, Number.MAX_SAFE_INTEGER]) {
       for (const [tool, args] of [
         ['wait_for_selector', { selector: '#late' }],
@@ -216,14 +217,14 @@ describe('an action waits', { timeout: 60_000 }, () => {
     await server.ok('navigate', { url: site.url('/buttons') })
     const { ms } = await server.call('click', { selector: '#covered', force: true })
     assert.ok(ms < 500, `${ms} ms`)
-    // The press goes where a finger would: to what covers it.
+    // The click hits the covering element.
     assert.deepEqual(await value('clicks.map(({ id }) => id)'), ['cover'])
-    // A disabled element does not hear it, and is not waited for.
+    // A disabled element does not receive the click, and is not awaited.
     const disabled = await server.call('click', { selector: '#off', force: true })
     assert.ok(!disabled.isError && disabled.ms < 500, disabled.text)
     const moving = await server.call('click', { selector: '#moving', force: true })
     assert.ok(!moving.isError && moving.ms < 500, moving.text)
-    // What is not drawn has no place to press.
+    // An element that is not rendered has no action point.
     const hidden = await server.call('click', { selector: '#hidden', force: true })
     assert.equal(hidden.json.errorCode, 'ELEMENT_NOT_CLICKABLE', hidden.text)
     assert.ok(hidden.ms < 500)

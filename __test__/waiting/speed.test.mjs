@@ -1,4 +1,4 @@
-// No fixed sleep anywhere: on a page where nothing happens, an action costs next to nothing.
+// There are no fixed delays: on an idle page, an action takes little time.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 
-/** Of the slow addon that tests build, on a machine that does other things too. */
+/** The limit for the debug addon on a busy machine. */
 const LIMIT = 60
 
 const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]
@@ -61,19 +61,19 @@ test(
     })
     const server = await startServer(t, ['--log-level', 'trace', '--log-file', log])
     await server.ok('navigate', { url: site.url('/form') })
-    /** What is logged while `call` runs. @param {() => Promise<unknown>} call */
+    /** Returns the log lines of a call. @param {() => Promise<unknown>} call */
     const logged = async (call) => {
       const before = readFileSync(log, 'utf8').length
       await call()
       return readFileSync(log, 'utf8').slice(before)
     }
-    /** What goes to the browser, input without its number of events. @param {() => Promise<unknown>} call */
+    /** Returns the commands to the browser, without the number of input events. @param {() => Promise<unknown>} call */
     const sent = async (call) => {
       const messages = (await logged(call)).matchAll(
         /→ \{"id":\d+,"method":"(\w+\.\w+)"(?:.*?"arguments":\[\{"value":"(\w+)")?/g
       )
       const told = [...messages].map(([, method, name]) => name ?? method)
-      // The session's state is saved at any time.
+      // The session's state can be saved at any time.
       const ofCall = told.filter((name) => !['keep', 'Storage.getCookies'].includes(name))
       return ofCall.filter(
         (name, index) => !(name.startsWith('Input.') && name === ofCall[index - 1])
@@ -81,7 +81,7 @@ test(
     }
     const type = () =>
       server.ok('type', { selector: '#name', text: 'eighteen character', clear: true })
-    // The first one looks at the page as it was.
+    // The first call reads the page as it was.
     await type()
     assert.deepEqual(await sent(type), [
       'waitActionable',
@@ -91,7 +91,7 @@ test(
     ])
     const click = () => server.ok('click', { selector: '#name' })
     assert.deepEqual(await sent(click), ['waitActionable', 'Input.dispatchMouseEvent', 'turn'])
-    // One of these could be answered before the next line is logged.
+    // One of these can be answered before the next line is logged.
     const pressed = []
     for (let round = 0; round < 5; round++)
       pressed.push(
@@ -106,7 +106,7 @@ test(
 
     await server.ok('navigate', { url: site.url('/frames') })
     await click()
-    // Only the frame that has changed is asked.
+    // Only the changed frame is read.
     assert.deepEqual(await sent(click), [
       'waitActionable',
       'Input.dispatchMouseEvent',
@@ -116,7 +116,8 @@ test(
     const [nodes, adopt] = ['DOM.resolveNode', 'Runtime.callFunctionOn']
     for (const [path, expected] of Object.entries({
       '/hosts': [],
-      // Scripts get no closed roots: each is resolved by its id and passed to the page, which is then read again.
+      // Scripts cannot read closed roots: each is resolved by its id and passed to the page, which
+      // is then read again.
       '/closed': [...Array.from({ length: 40 }, () => nodes), adopt, 'Runtime.releaseObjectGroup']
     })) {
       const open = () => server.ok('navigate', { url: site.url(path) })
@@ -132,7 +133,8 @@ test(
       )
       await click()
       assert.deepEqual(await sent(click), ['waitActionable', 'Input.dispatchMouseEvent', 'turn'])
-      // The page is read behind the call that passes the roots, not after its answer.
+      // The page is read right after the call that passes the roots, without waiting for its
+      // answer.
       const read = []
       for (let round = 0; expected.length > 0 && round < 5; round++) {
         const log = await logged(open)

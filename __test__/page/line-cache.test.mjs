@@ -1,4 +1,5 @@
-// A walk takes lines of the one before: whatever happened to the page, it must read as if nothing had been kept.
+// A walk reuses cached lines of the previous one. After any change, the snapshot must be the same
+// as without the cache.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sharedPage } from './world.mjs'
@@ -19,7 +20,7 @@ const HTML = `<style>
 
 const RUNS = Number(process.env.RUNS ?? 10)
 
-/** In the page: one random change, by a generator that is seeded. @param {number} seed */
+/** Makes one random change in the page, by a seeded generator. @param {number} seed */
 function change(seed) {
   let state = seed * 2654435761
   /** @param {number} below */
@@ -146,7 +147,7 @@ test('a snapshot with cached lines equals a snapshot without the cache', async (
         await world.page.evaluate(change, seed)
       }
       const kept = await world.call('snapshot', { fold: 0 })
-      // A depth, however large, has everything walked anew.
+      // With a depth, the walk does not use the cache.
       const anew = await world.call('snapshot', { fold: 0, depth: 1000 })
       assert.equal(kept.text, anew.text, `after the changes ${seeds.join(' ')}`)
       lines += kept.text.split('\n').length
