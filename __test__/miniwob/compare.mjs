@@ -24,18 +24,21 @@ const origin = await serveFiles(scope, { folder: PAGES })
 
 /** Runs an episode on Troupe. @param {Server} server @param {string} kind @param {string} seed */
 async function onTroupe(server, kind, seed) {
-  const call = (tool, args) => server.ok(tool, args)
+  // Its own session: passwords that were typed earlier would be masked in the task's words.
+  const sessionId = await server.createSession()
+  const call = (tool, args) => server.ok(tool, { ...args, sessionId })
   await call('navigate', { url: `${origin}/miniwob/${kind}.html` })
   const { value } = await call('evaluate', { script: startScript(seed) })
   let bytes = 0
   const agent = new Agent(value, async (tool, args) => {
-    const { text, json, isError } = await server.call(tool, args)
+    const { text, json, isError } = await server.call(tool, { ...args, sessionId })
     bytes += Buffer.byteLength(text)
     if (isError) throw new Error(text)
     return json ?? text
   })
   const reason = await POLICIES[kind](agent).catch((error) => error.message)
   const { value: reward } = await call('evaluate', { script: REWARD_SCRIPT })
+  await call('close_session')
   return { solved: reward >= SOLVED, calls: agent.calls, bytes, reason: String(reason ?? '') }
 }
 

@@ -126,6 +126,9 @@ export class PlaywrightTools {
       case 'wait_for':
         await this.own('wait_for', { time: args.time / 1000 })
         return {}
+      case 'wait_for_selector':
+        await this.own('wait_for', { time: 0.5 })
+        return {}
       case 'get_text':
       case 'get_value':
         return { value: (await this.#line(target))?.text }
@@ -149,19 +152,37 @@ export class PlaywrightTools {
       : [await this.#point(source, sourcePosition), await this.#point(target, targetPosition)]
     await this.own('mouse_move_xy', points[0])
     await this.own('mouse_down', {})
-    for (const point of points.slice(1)) await this.own('mouse_move_xy', point)
+    const along = ([from, to], part) => ({
+      x: from.x + (to.x - from.x) * part,
+      y: from.y + (to.y - from.y) * part
+    })
+    const moves = path ? points.slice(1) : [0.1, 0.4, 0.7, 1].map((part) => along(points, part))
+    for (const point of moves) await this.own('mouse_move_xy', point)
     await this.own('mouse_up', {})
   }
 }
 
-/** Its snapshot in Troupe's form: without containers, and with plain text as text. @param {string} snapshot */
+/** Its snapshot in Troupe's form: without containers, with plain text as text, and a line's only text on that line. @param {string} snapshot */
 function asTroupe(snapshot) {
-  return snapshot
+  const lines = snapshot
     .split('\n')
     .map((line) => line.replace(/ \[box=[^\]]*\]/, ''))
     .filter((line) => !/^\s*- generic( \[(?!cursor)[^\]]*\])*:?$/.test(line))
     .map((line) =>
       line.includes('[cursor=pointer]') ? line : line.replace(/^(\s*)- generic(?= )/, '$1- text')
     )
+  const depth = (line) => line.search(/\S/)
+  return lines
+    .flatMap((line, index) => {
+      const [next = '', after = ''] = lines.slice(index + 1)
+      const previous = lines[index - 1] ?? ''
+      const isOnlyText = (above, text, below) =>
+        /:$/.test(above) &&
+        /^\s*- text/.test(text) &&
+        depth(text) > depth(above) &&
+        depth(below) < depth(text)
+      if (isOnlyText(previous, line, next)) return []
+      return isOnlyText(line, next, after) ? line + next.replace(/^[^:]*:/, '') : line
+    })
     .join('\n')
 }

@@ -17,7 +17,7 @@ function understand(utterance, senders) {
   if (/star|important/i.test(text)) return { action: '.star', by: known[0] }
   const to =
     /\bto ([A-Z][\w-]+)/.exec(text)?.[1] ??
-    /(?:[Ff]orward|[Gg]ive|[Ss]end) ([A-Z][\w-]+) (?:the|that|an?)\b/.exec(text)?.[1] ??
+    /(?:forward|Forward|give|Give|send|Send) ([A-Z][\w-]+) (?:the|that|an?)\b/.exec(text)?.[1] ??
     /([A-Z][\w-]+) wants/.exec(text)?.[1] ??
     names(text).at(-1)
   return { action: 'forward', by: known.find((name) => name !== to) ?? known[0], to }

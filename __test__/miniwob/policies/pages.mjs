@@ -120,7 +120,7 @@ const styleText = thenSubmit(async (agent, view) => {
       ]
     })
   } else await agent.press('Control+A')
-  // Quill hears of the selection a moment later.
+  // Quill receives the selection a moment later.
   await agent.act('wait_for', { time: 100 })
   if (color) {
     await agent.click('.ql-picker-label')
