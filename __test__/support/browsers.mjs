@@ -162,7 +162,7 @@ export const BROWSERS = {
           'Firefox tells only after two seconds that a script runs for too long'
       },
       'waiting/leaving.test.mjs': {
-        'tells so to go_back; refused it stays, accepted it goes':
+        'reports the dialog to go_back; dismissed it stays, accepted it leaves':
           'in Firefox the empty tab is no entry of the history',
         'blocks its opener, which reports the name of the popup':
           'in Firefox the page that opened it goes on taking turns, and nothing tells what its script waits for'
@@ -298,7 +298,7 @@ export const BROWSERS = {
         'gives the metadata of seed 002, and the content on demand': NO_CONSOLE
       },
       'interaction/forms.test.mjs': {
-        'all of them reach closed shadow roots': 'WebDriver hands over no closed shadow roots'
+        'all of them work in closed shadow roots': 'WebDriver hands over no closed shadow roots'
       },
       'interaction/pointer.test.mjs': {
         'drag_and_drop works with drag events and with pointer events, in frames too':
@@ -428,10 +428,10 @@ export const BROWSERS = {
         'a call with a timeout ends in time, and the page can navigate': RUNS_ON
       },
       'waiting/leaving.test.mjs': {
-        'tells so to click; refused it stays, accepted it goes': UNASKED,
-        'tells so to navigate; refused it stays, accepted it goes': UNASKED,
-        'tells so to reload; refused it stays, accepted it goes': UNASKED,
-        'tells so to go_back; refused it stays, accepted it goes': UNASKED,
+        'reports the dialog to click; dismissed it stays, accepted it leaves': UNASKED,
+        'reports the dialog to navigate; dismissed it stays, accepted it leaves': UNASKED,
+        'reports the dialog to reload; dismissed it stays, accepted it leaves': UNASKED,
+        'reports the dialog to go_back; dismissed it stays, accepted it leaves': UNASKED,
         'blocks its opener, which reports the name of the popup': POPUP_DIALOG
       },
       'waiting/speed.test.mjs': { '*': 'the limits are for Chromium' }
