@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import { EVERYWHERE, all } from '../support/everywhere.mjs'
 import { startShared } from '../support/scope.mjs'
 
-describe('conditions of the network', { timeout: 60_000 }, () => {
+describe('network conditions', { timeout: 60_000 }, () => {
   const { server, site } = startShared({
     args: ['--max-sessions', '50'],
     routes: {
@@ -23,7 +23,7 @@ describe('conditions of the network', { timeout: 60_000 }, () => {
   const FETCH = `() => { const begun = performance.now(); return fetch('/api/big').then((answer) => answer.text()).then(() => performance.now() - begun) }`
   const UPLOAD = `() => { const begun = performance.now(); return fetch('/api/x', { method: 'POST', body: 'x'.repeat(30_000) }).then(() => performance.now() - begun) }`
 
-  test('set_offline cuts every place off, and back', async () => {
+  test('set_offline blocks every kind of request, and unblocks it', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/everywhere/page') })
     assert.deepEqual(await value(sessionId, 'ask', { args: ['/api/x'] }), all('real'))
@@ -38,7 +38,7 @@ describe('conditions of the network', { timeout: 60_000 }, () => {
     assert.equal(await value(sessionId, 'navigator.onLine'), true)
   })
 
-  test('offline holds for navigations and in new pages; mocks still answer', async () => {
+  test('offline mode applies to navigations and new pages; mocks still respond', async () => {
     const sessionId = await server.createSession()
     await server.ok('set_offline', { sessionId, offline: true })
     const { json, isError } = await server.call('navigate', { sessionId, url: site.url('/') })
@@ -75,7 +75,7 @@ describe('conditions of the network', { timeout: 60_000 }, () => {
     assert.equal(site.requests.length, asked)
   })
 
-  test('set_throttling: latency, download and upload, each by itself, also in new pages', async () => {
+  test('set_throttling limits latency, download and upload independently, also in new pages', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/') })
     assert.match(
@@ -99,7 +99,7 @@ describe('conditions of the network', { timeout: 60_000 }, () => {
     assert.ok((await value(sessionId, FETCH)) < 300, 'lifted')
   })
 
-  test('blocked sockets stay blocked when the network is throttled', async (t) => {
+  test('blocked WebSockets stay blocked when the network is throttled', async (t) => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/') })
     await server.ok('block_resource', { sessionId, resourceType: 'websocket' })

@@ -17,7 +17,7 @@ describe('cookies', { timeout: 60_000 }, () => {
     return value
   }
 
-  test('HttpOnly cookies go round: read in one session, set in another', async () => {
+  test('HttpOnly cookies can be read in one session and set in another', async () => {
     const [one, other] = [await server.createSession(), await server.createSession()]
     await server.ok('navigate', {
       sessionId: one,
@@ -79,7 +79,7 @@ describe('cookies', { timeout: 60_000 }, () => {
     )
   })
 
-  test('urls: the cookies that a request there would carry', async () => {
+  test('`urls` returns the cookies that requests to them would have', async () => {
     const sessionId = await server.createSession()
     const cookies = [
       { name: 'here', value: '1', url: site.url('/') },
@@ -132,7 +132,7 @@ describe('cookies', { timeout: 60_000 }, () => {
     })
   }
 
-  test('unknown sessions and URLs that are none', async () => {
+  test('unknown sessions and invalid URLs are errors', async () => {
     const unknown = await server.call('get_cookies', { sessionId: UNKNOWN_SESSION })
     assert.equal(unknown.json.errorCode, 'SESSION_NOT_FOUND')
     const none = await server.call('get_cookies', {

@@ -81,7 +81,7 @@ describe('downloads', { timeout: 60_000 }, () => {
   })
   beforeEach(() => rmSync(world.output, { recursive: true, force: true }))
 
-  test('by click: each is told with its path, and none overwrites another', async () => {
+  test('by click: each is reported with its path, and none overwrites another', async () => {
     const { server, site, output } = world
     await server.ok('navigate', { url: site.url('/files') })
     const files = ['report.bin', 'report (1).bin', 'report (2).bin']
@@ -101,7 +101,7 @@ describe('downloads', { timeout: 60_000 }, () => {
     assert.equal(download, undefined)
   })
 
-  test('by navigation, whose answer keeps the old URL', async () => {
+  test('by navigation: the result has the previous URL', async () => {
     const { server, site, output } = world
     await server.ok('navigate', { url: site.url('/files') })
     const { success, url, download } = await server.ok('navigate', { url: site.url('/download') })
@@ -134,14 +134,14 @@ describe('downloads', { timeout: 60_000 }, () => {
     })
   }
 
-  test('of another site’s frame too, whose answer takes its time', async () => {
+  test('in a cross-site frame with a slow response', async () => {
     const { server, site, output } = world
     await server.ok('navigate', { url: site.url(`/around?port=${site.port}`) })
     const { download } = await server.ok('click', { selector: 'iframe >>> #late' })
     assert.deepEqual([download?.state, download?.path], ['completed', join(output, 'late.txt')])
   })
 
-  test('that breaks off says so, and leaves no file', async () => {
+  test('that fails is reported, and leaves no file', async () => {
     const { server, site, output } = world
     await server.ok('navigate', { url: site.url('/files') })
     const { download } = await server.ok('click', { selector: '#broken' })
@@ -150,7 +150,7 @@ describe('downloads', { timeout: 60_000 }, () => {
     assert.ok(!existsSync(output) || readdirSync(output).length === 0)
   })
 
-  test('a name from a server leads nowhere else and hides nothing', async () => {
+  test('a file name from a server cannot leave the folder or be hidden', async () => {
     const { server, site, folder, output } = world
     await server.ok('navigate', { url: site.url('/files') })
     const { download } = await server.ok('click', { selector: '#evil' })
@@ -159,7 +159,7 @@ describe('downloads', { timeout: 60_000 }, () => {
     assert.deepEqual(readdirSync(folder), ['output'])
   })
 
-  test('a long one is in progress at first; a later answer tells its end, once', async (t) => {
+  test('a long download is reported as in progress first, and its end once in a later result', async (t) => {
     const { server, site, output, release } = world
     const slow = await startServer(t, ['--output-dir', output, '--timeout-settle', '200'])
     await slow.ok('navigate', { url: site.url('/files') })
@@ -182,7 +182,7 @@ describe('downloads', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('navigate', { url: site.url('/') })).download, undefined)
   })
 
-  test('several are told together, by an action or a navigation, with their ends', async (t) => {
+  test('several downloads of an action or a navigation are reported together, with their ends', async (t) => {
     const frames = '<iframe src="/one.bin"></iframe><iframe src="/two.bin"></iframe>'
     const both = `<title>Both</title><button id="go" onclick='document.body.innerHTML += ${JSON.stringify(frames.replaceAll('"', ''))}'>Go</button>`
     const site = await startSite(t, {
@@ -220,7 +220,7 @@ describe('downloads', { timeout: 60_000 }, () => {
     }
   })
 
-  test('a folder that cannot be written is told', async (t) => {
+  test('an output folder that cannot be written is an error', async (t) => {
     const { server, site } = await start(t, ['--output-dir', '/dev/null/none'])
     await server.ok('navigate', { url: site.url('/files') })
     const { download } = await server.ok('click', { selector: '#file' })
@@ -228,7 +228,7 @@ describe('downloads', { timeout: 60_000 }, () => {
     assert.match(download.failure, /\/dev\/null\/none/)
   })
 
-  test('where nothing is configured they go below the working folder, as all files', async (t) => {
+  test('without configuration they are in the working directory, like all files', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'troupe-test-cwd-'))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
     const site = await startSite(t)
@@ -239,7 +239,7 @@ describe('downloads', { timeout: 60_000 }, () => {
     assert.equal(saved.path, join(folder, 'troupe-output', 'page.pdf'))
   })
 
-  test('with the root as the working folder they go to a folder of the user in the temporary one', async (t) => {
+  test('with `/` as the working directory they are in a folder of the user in the temporary folder', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'troupe-test-tmp-'))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
     const site = await startSite(t)

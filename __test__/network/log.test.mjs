@@ -14,7 +14,7 @@ describe('the request log', { timeout: 60_000 }, () => {
   const log = (sessionId, more = {}) => server.ok('get_request_log', { sessionId, ...more })
   const run = (sessionId, script) => server.ok('evaluate', { sessionId, script })
 
-  test('tells URL, method, status, type, time and size, the newest last', async () => {
+  test('has URL, method, status, type, time and size, newest last', async () => {
     const sessionId = await server.createSession()
     const begun = Date.now()
     await server.ok('navigate', { sessionId, url: site.url('/redirect?to=/form') })
@@ -56,7 +56,7 @@ describe('the request log', { timeout: 60_000 }, () => {
     assert.ok(requests[2].size > 5000)
   })
 
-  test('filter: part of the URL, type, status, class of status, failed', async () => {
+  test('filters by part of the URL, type, status, class of status, and failure', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/') })
     const refused = `http://127.0.0.1:${await freePort()}/none`
@@ -80,7 +80,7 @@ describe('the request log', { timeout: 60_000 }, () => {
     assert.equal(failed.status, undefined)
   })
 
-  test('tells frames and workers, and what was mocked or blocked', async () => {
+  test('includes frames and workers, and mocked and blocked requests', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/everywhere/page') })
     await server.ok('mock_response', { sessionId, url: '**/api/mocked', response: { status: 202 } })
@@ -110,7 +110,7 @@ describe('the request log', { timeout: 60_000 }, () => {
     assert.deepEqual([blocked.failure, blocked.fromMock], ['net::ERR_BLOCKED_BY_CLIENT', undefined])
   })
 
-  test('tells WebSockets with their start, and names no data: URLs', async () => {
+  test('includes WebSockets with their start, and no data: URLs', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/') })
     const begun = Date.now()
@@ -140,7 +140,7 @@ describe('the request log', { timeout: 60_000 }, () => {
     assert.equal((await log(sessionId, { filter: 'data:' })).count, 0)
   })
 
-  test('keeps a thousand, answers within the result budget with the newest, and is a page’s own', async () => {
+  test('keeps a thousand requests for each page, and returns the newest within the result budget', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/') })
     await run(

@@ -39,7 +39,7 @@ const RICH = (_request, response) =>
 const cached = (type, text) => (_request, response) =>
   response.writeHead(200, { 'content-type': type, 'cache-control': 'max-age=3600' }).end(text)
 
-describe('rules of the network', { timeout: 120_000 }, () => {
+describe('network rules', { timeout: 120_000 }, () => {
   const { server, site } = startShared({
     args: ['--max-sessions', '50'],
     routes: {
@@ -92,7 +92,7 @@ describe('rules of the network', { timeout: 120_000 }, () => {
     })
   }
 
-  test('a blocked document is a failed navigation, also in a frame', async () => {
+  test('a navigation to a blocked document fails, also in a frame', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/embeds') })
     await server.ok('block_resource', { sessionId, resourceType: 'document' })
@@ -102,7 +102,7 @@ describe('rules of the network', { timeout: 120_000 }, () => {
     assert.equal(json.details.reason, 'net::ERR_BLOCKED_BY_CLIENT')
   })
 
-  test('block_resource holds at every place, and in pages that open later', async () => {
+  test('block_resource applies to pages, frames and workers, and to pages that open later', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/everywhere/page') })
     assert.deepEqual(await ask(sessionId, '/api/x'), all('real'))
@@ -115,7 +115,7 @@ describe('rules of the network', { timeout: 120_000 }, () => {
     assert.deepEqual(await ask(sessionId, '/api/x', 'page-2'), all('failed'))
   })
 
-  test('block_resource websocket keeps sockets from opening', async () => {
+  test('block_resource websocket prevents WebSockets from opening', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/') })
     await server.ok('block_resource', { sessionId, resourceType: 'websocket' })
@@ -130,7 +130,7 @@ describe('rules of the network', { timeout: 120_000 }, () => {
     )
   })
 
-  test('rules of one session are not another one’s', async () => {
+  test('rules of a session do not apply to other sessions', async () => {
     const [one, other] = [await server.createSession(), await server.createSession()]
     await server.ok('block_resource', { sessionId: one, resourceType: 'script' })
     await server.ok('mock_response', {
@@ -141,7 +141,7 @@ describe('rules of the network', { timeout: 120_000 }, () => {
     assert.deepEqual(await loaded(other), everything)
   })
 
-  test('mock_response answers at every place, and no longer once it is removed', async () => {
+  test('mock_response applies to pages, frames and workers until it is removed', async () => {
     const sessionId = await server.createSession()
     // Before anything runs: new targets find it in place.
     await server.ok('mock_response', { sessionId, url: '**/api/*', response: { body: 'mocked' } })
@@ -158,7 +158,7 @@ describe('rules of the network', { timeout: 120_000 }, () => {
     assert.deepEqual(await ask(sessionId, '/api/x'), all('real'))
   })
 
-  test('mock_response holds in frames that have a process of their own', async (t) => {
+  test('mock_response applies to out-of-process iframes', async (t) => {
     const server = await startServer(t, ['--browser-arg', '--site-per-process'])
     await server.ok('mock_response', { url: '**/api/x', response: { body: 'mocked' } })
     await server.ok('navigate', { url: site.url('/everywhere/page') })
@@ -173,7 +173,7 @@ describe('rules of the network', { timeout: 120_000 }, () => {
     )
   })
 
-  test('mock_response stands for a document, a frame, a script; each parameter is in the answer', async () => {
+  test('mock_response mocks documents, frames and scripts with each of its parameters', async () => {
     const sessionId = await server.createSession()
     const mock = (url, response) => server.ok('mock_response', { sessionId, url, response })
     await mock('http://nowhere.test/', {
@@ -214,7 +214,7 @@ describe('rules of the network', { timeout: 120_000 }, () => {
     ])
   })
 
-  test('the newest mock of a URL counts, and mocks win over blocks', async () => {
+  test('the newest mock of a URL applies, and mocks take precedence over blocks', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/') })
     const text = async () =>

@@ -23,7 +23,7 @@ const MAKING = {
   document: `document.body.append(Object.assign(document.createElement('iframe'), { src: URL }))`
 }
 
-describe('types of requests', { timeout: 60_000 }, () => {
+describe('request types', { timeout: 60_000 }, () => {
   const { server, site } = startShared({
     args: ['--max-sessions', '50'],
     routes: {
@@ -52,7 +52,7 @@ describe('types of requests', { timeout: 60_000 }, () => {
     }, `the ${type} in the log`)
   }
 
-  test('block_resource takes the types too that no script can ask for', async () => {
+  test('block_resource supports types that scripts cannot request', async () => {
     const sessionId = await server.createSession()
     for (const resourceType of ['manifest', 'prefetch', 'other'])
       await server.ok('block_resource', { sessionId, resourceType })
@@ -67,7 +67,7 @@ describe('types of requests', { timeout: 60_000 }, () => {
   })
 
   for (const type of Object.keys(MAKING)) {
-    test(`${type} is told as such, and refused where it is blocked`, async () => {
+    test(`${type} requests are logged with their type, and can be blocked`, async () => {
       const sessionId = await server.createSession()
       await server.ok('navigate', { sessionId, url: site.url('/types') })
       assert.equal((await logged(sessionId, type, `/typed/free-${type}`)).resourceType, type)

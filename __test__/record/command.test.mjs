@@ -16,7 +16,7 @@ const NO_TERMINAL =
     : 'needs script of util-linux'
 
 describe('troupe sessions', { timeout: 120_000 }, () => {
-  test('lists, and exports what can be read and run again', async (t) => {
+  test('lists sessions, and exports readable scripts that can be run', async (t) => {
     const file = recordFile(t)
     const site = await startSite(t, {
       '/shop':
@@ -109,7 +109,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     )
   })
 
-  test('an exported script acts on what has the same role and name, and else fails', async (t) => {
+  test('an exported script acts on elements with the same role and name, or fails', async (t) => {
     const item = (name, buttons) =>
       `<li>${name} ${buttons.map((button) => `<button onclick="fetch('/done?${name}.${button}', { method: 'POST' })">${button}</button>`).join(' ')}</li>`
     let items = [item('Ann', ['Archive', 'Delete']), item('Ben', ['Archive', 'Delete'])]
@@ -159,7 +159,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     assert.equal(done().length, 2)
   })
 
-  test('an exported script asks the environment for passwords, and types secrets by name', async (t) => {
+  test('an exported script reads passwords from the environment, and types secrets by name', async (t) => {
     const form = `<title>Log in</title><form><input id="user" aria-label="User"> <input id="password" type="password" aria-label="Password">
       <button type="button" onclick="fetch('/log-in', { method: 'POST', body: JSON.stringify([user.value, password.value]) })">Log in</button></form>`
     const site = await startSite(t, { '/': form, '/log-in': '' })
@@ -201,7 +201,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     ])
   })
 
-  test('an exported script runs with npx where there is no troupe, and a failed batch is a failure', async (t) => {
+  test('an exported script runs with npx if troupe is not installed, and fails if a batch fails', async (t) => {
     const file = recordFile(t)
     const server = await startServer(t, ['--store', file])
     const sessionId = await server.createSession()
@@ -241,7 +241,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     assert.match(batch.stderr, /^troupe: step 2 \(click\) failed: /m)
   })
 
-  test('purge deletes only the session that is named, and all of them only when told to', async (t) => {
+  test('purge deletes only the given session, and all sessions only with --all', async (t) => {
     const file = recordFile(t)
     const server = await startServer(t, ['--store', file])
     const [first, second] = [await server.createSession(), await server.createSession()]
@@ -306,7 +306,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     assert.match((await asked('y')).stdout, /Deleted 1 session and \d+ calls? in/)
   })
 
-  test('says where it looked when nothing is recorded', async (t) => {
+  test('names the file when nothing is recorded', async (t) => {
     const file = recordFile(t)
     const { stdout, status } = await troupe('sessions', '--store', file)
     assert.deepEqual([stdout, status], [`Nothing is recorded yet in ${file}.\n`, 0])

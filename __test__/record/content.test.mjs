@@ -95,7 +95,7 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     assert.equal(await server.ok('get_content', { session_id: sessionId }), '')
   })
 
-  test('a session that has shown no page yet returns its last result', async () => {
+  test('a session without page content returns its last result', async () => {
     const sessionId = await server.createSession()
     await server.ok('evaluate', { sessionId, script: '[1, 2]' })
     assert.match(JSON.stringify(await server.ok('get_content', { session_id: sessionId })), /1,2/)
@@ -130,7 +130,7 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     assert.ok(meta.refId)
   })
 
-  test('offset and searchFor move no cursor; searchFor filters lines', async () => {
+  test('offset and searchFor do not move the cursor; searchFor filters lines', async () => {
     const { ref_id } = await onList()
     const lines = await server.ok('get_content', { ref_id, search_for: 'link 1' })
     assert.deepEqual(
@@ -143,7 +143,7 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     assert.equal(whole.slice(5), rest)
   })
 
-  test("a read's record holds what it read", async () => {
+  test('the record of a read contains what it returned', async () => {
     const { sessionId } = await onList()
     const { text, meta } = await server.call('snapshot', { sessionId, interactive: true })
     assert.equal(await server.ok('get_content', { refId: meta.refId }), text)
@@ -186,7 +186,7 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     )
   })
 
-  test('each step of a batch has a record of its own, beside that of the batch', async () => {
+  test('each step of a batch has its own record, in addition to that of the batch', async () => {
     const { sessionId } = await onList()
     const steps = [
       { tool: 'get_text', arguments: { selector: 'h1' } },
@@ -205,7 +205,7 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     assert.equal(requests[2].refId, meta.refId)
   })
 
-  test('reading the record is not recorded; the seeds’ other names are understood', async () => {
+  test('reading the record is not recorded; the parameter names of the seeds are accepted', async () => {
     const { session_id: sessionId, ...created } = await server.ok('create_new_session', {})
     assert.equal(created.sessionId, sessionId)
     assert.equal((await server.ok('create_session')).session_id, undefined)
@@ -222,7 +222,7 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     )
   })
 
-  test('lists show what this client made or named, and nobody else', async (t) => {
+  test('lists contain only sessions that this client created or named', async (t) => {
     const other = await startServer(t, ['--store', file])
     const { sessionId, ref_id } = await onList()
     assert.deepEqual((await other.ok('list_requests')).requests, [])
@@ -236,7 +236,7 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     assert.equal(unknown.json.errorCode, 'RECORD_NOT_FOUND')
   })
 
-  test('a failed call is in the record with what the client was told', async () => {
+  test('a failed call is in the record with the error that the client got', async () => {
     const { sessionId } = await onList()
     const failed = await server.call('click', { sessionId, selector: '#nothing', timeout: 50 })
     assert.ok(failed.isError)
@@ -250,7 +250,7 @@ describe('the console of a page', { timeout: 60_000 }, () => {
     "console.debug('d'); console.info('i', {a: 1}); console.warn('w'); console.error('e'); setTimeout(() => { throw new Error('thrown') })"
 
   for (const store of ['memory', 'none']) {
-    test(`is told by level, with its place, with --store ${store}`, async (t) => {
+    test(`is returned with levels and locations, with --store ${store}`, async (t) => {
       const server = await startServer(t, ['--store', store])
       const site = await startSite(t, { '/loud': `<title>Loud</title><script>${SCRIPT}</script>` })
       await server.ok('navigate', { url: site.url('/loud') })
@@ -275,7 +275,7 @@ describe('the console of a page', { timeout: 60_000 }, () => {
 })
 
 describe('--responses ref', { timeout: 60_000 }, () => {
-  test('gives the metadata of seed 002, and the content on demand', async (t) => {
+  test('returns the metadata of seed 002, and the content on demand', async (t) => {
     const server = await startServer(t, ['--responses', 'ref', '--store', 'memory'])
     const site = await startSite(t, { '/list': LIST })
     const sessionId = await server.createSession()
@@ -311,7 +311,7 @@ describe('--responses ref', { timeout: 60_000 }, () => {
     )
   })
 
-  test('needs a store to have the content in', async (t) => {
+  test('requires a store', async (t) => {
     const server = await startServer(t, ['--responses', 'ref', '--store', 'none'], {
       handshake: false
     })

@@ -10,12 +10,12 @@ import { lossLimit } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
 describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
-  test('killed at a random moment, the file is whole and holds every answer that the client has, byte for byte', async (t) => {
+  test('after a kill at a random moment, the file is intact and has every result that the client got, byte for byte', async (t) => {
     const file = recordFile(t)
     for (let death = 0; death < 8; death++) await dieDuringCalls(t, file, Math.random() * 400)
   })
 
-  test('the server is killed in mid-session: the data is intact, old sessions are told as over, content is read after it', async (t) => {
+  test('after a kill during a session, the data is intact, old sessions are reported as ended, and content can be read', async (t) => {
     const file = recordFile(t)
     const site = await startSite(t, { '/a': '<title>A</title><h1>Before the crash</h1>' })
     const first = await startServer(t, ['--store', file])
@@ -134,7 +134,7 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
     }
   )
 
-  test('calls that come while the browser is started again are answered, each as it went, and recorded so', async (t) => {
+  test('calls during a restart of the browser get results, and are recorded with them', async (t) => {
     const file = recordFile(t)
     const site = await startSite(t, { '/a': '<title>A</title><h1>Back again</h1>' })
     const server = await startServer(t, ['--store', file])
@@ -177,7 +177,7 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
       assert.equal(recorded.get(meta.refId), isError ? 'error' : 'success')
   })
 
-  test('the server shuts down while the client is attached: what ran is in the record as cut short', async (t) => {
+  test('when the server shuts down under a client, running calls are recorded as canceled', async (t) => {
     const file = recordFile(t)
     const site = await startSite(t)
     const server = await startServer(t, ['--store', file])

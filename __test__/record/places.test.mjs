@@ -29,8 +29,8 @@ async function refused(t, args) {
   return { code, stderr: server.stderr() }
 }
 
-describe('the place of the record', { timeout: 120_000 }, () => {
-  test('by default it is in the folder for the state of applications, for its user alone; the first run says so', async (t) => {
+describe('the file of the record', { timeout: 120_000 }, () => {
+  test('by default it is in the state folder of the user, readable only by the user, and the first run logs that', async (t) => {
     const folder = temporaryFolder(t)
     const options = { env: { XDG_STATE_HOME: folder, HOME: folder, TROUPE_STORE: '' } }
     const first = await startServer(t, [], options)
@@ -72,7 +72,7 @@ describe('the place of the record', { timeout: 120_000 }, () => {
     }
   )
 
-  test('a damaged file is refused, told by doctor, and moved aside only by doctor --repair', async (t) => {
+  test('a damaged file is rejected, reported by doctor, and moved aside only by doctor --repair', async (t) => {
     const file = recordFile(t)
     writeFileSync(file, 'no database at all '.repeat(500))
     const before = readFileSync(file)
@@ -103,7 +103,7 @@ describe('the place of the record', { timeout: 120_000 }, () => {
     }
   )
 
-  test('a file on a disk that is only to be read costs a warning; calls succeed', async (t) => {
+  test('a file on a read-only disk causes a warning; calls succeed', async (t) => {
     const disk = smallDisk(t)
     if (!disk) return
     const file = join(disk.folder, 'record.db')
@@ -115,7 +115,7 @@ describe('the place of the record', { timeout: 120_000 }, () => {
     assert.match(await server.ok('get_content', { refId: meta.refId }), /heading "Page"/)
   })
 
-  test('a place that cannot be made costs a warning; calls succeed, and are recorded in memory', async (t) => {
+  test('a folder that cannot be created causes a warning; calls succeed and are recorded in memory', async (t) => {
     const server = await startServer(t, ['--store', '/proc/no/place/for/record.db'])
     const { meta } = await server.call('navigate', { url: PAGE })
     await server.told(/cannot be written/)
@@ -141,7 +141,7 @@ describe('the place of the record', { timeout: 120_000 }, () => {
     }
   )
 
-  test('a full disk costs a warning; calls succeed, and once there is room again they are recorded', async (t) => {
+  test('a full disk causes a warning; calls succeed, and are recorded once there is space again', async (t) => {
     const disk = smallDisk(t)
     if (!disk) return
     const server = await startServer(t, ['--store', join(disk.folder, 'record.db')])
@@ -191,7 +191,7 @@ describe('the place of the record', { timeout: 120_000 }, () => {
     }
   )
 
-  test('two servers on one file keep out of each other’s way', { skip: NO_SQLITE }, async (t) => {
+  test('two servers can use one file', { skip: NO_SQLITE }, async (t) => {
     const file = recordFile(t)
     const servers = await Promise.all([
       startServer(t, ['--store', file]),

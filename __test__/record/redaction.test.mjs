@@ -20,7 +20,7 @@ const savedState = (file) =>
     .join('')
 
 describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
-  test('a value typed into a password field is never written, by whatever tool; others are', async (t) => {
+  test('a value typed into a password field is never written, whatever tool types it; other values are', async (t) => {
     const file = recordFile(t)
     const server = await startServer(t, ['--store', file])
     const site = await startSite(t, { '/login': FORM })
@@ -66,7 +66,7 @@ describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
     assert.deepEqual(JSON.parse(params), { selector: '#password', text: '••••' })
   })
 
-  test('nor is a password that is typed key by key, added to, or sent in a URL', async (t) => {
+  test('a password is not written if it is typed key by key, appended to, or sent in a URL', async (t) => {
     const file = recordFile(t)
     const server = await startServer(t, ['--store', file])
     const site = await startSite(t, {
@@ -109,7 +109,7 @@ describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
     assert.deepEqual([pressed[0], pressed[1], pressed.at(-1)], ['a', '••••', 'End'])
   })
 
-  test('nor is a short one where it stands for itself', async (t) => {
+  test('a short password is not written as a separate word', async (t) => {
     const file = recordFile(t)
     const server = await startServer(t, ['--store', file])
     const site = await startSite(t, { '/login': FORM })
@@ -121,7 +121,7 @@ describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
     assert.ok(!bytes(file).includes('pin=ab12'))
   })
 
-  test('what a state holds is not written', async (t) => {
+  test('the contents of a storage state are not written', async (t) => {
     const file = recordFile(t)
     const server = await startServer(t, ['--store', file])
     const site = await startSite(t, { '/login': FORM })

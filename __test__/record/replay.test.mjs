@@ -49,7 +49,7 @@ async function record(t, page, pattern) {
 }
 
 describe('an exported script', { timeout: 120_000 }, () => {
-  test('clicks the icon with the recorded test id, also after the order changed', async (t) => {
+  test('clicks the icon with the recorded test id, even if the order has changed', async (t) => {
     const [archive, remove] = ['archive', 'remove'].map((name) =>
       icon(name, `data-testid="${name}"`)
     )
@@ -72,7 +72,7 @@ describe('an exported script', { timeout: 120_000 }, () => {
     assert.equal(page.done.length, 2)
   })
 
-  test('clicks the icon in the recorded row, where all rows have the same test ids', async (t) => {
+  test('clicks the icon in the recorded row if all rows have the same test ids', async (t) => {
     const row = (name) =>
       item(
         name,
@@ -94,7 +94,7 @@ describe('an exported script', { timeout: 120_000 }, () => {
     assert.deepEqual([gone.status, page.done], [1, ['delete Ben', 'delete Ben']])
   })
 
-  test('clicks the button of the recorded row where all have the same name, not that of a similar row', async (t) => {
+  test('clicks the button of the recorded row, not that of a similar row, if all have the same name', async (t) => {
     const row = (name) => item(name, icon(`delete ${name}`, 'aria-label="Delete"'))
     const page = await startPage(t, list(row('Item 1'), row('Item 2')))
     const { folder, target } = await record(
@@ -111,7 +111,7 @@ describe('an exported script', { timeout: 120_000 }, () => {
     assert.match(gone.stderr, /step 3 \(click\) failed: nothing matches/)
   })
 
-  test('clicks no named button for the only one without a name', async (t) => {
+  test('does not click a named button instead of the only one without a name', async (t) => {
     const page = await startPage(t, icon('icon') + icon('named', 'aria-label="Save"'))
     const { folder, target } = await record(t, page, /button \[ref=(e\d+)\]/)
     assert.equal(target, 'role=button[name=""]')
@@ -121,7 +121,7 @@ describe('an exported script', { timeout: 120_000 }, () => {
     assert.deepEqual(page.done, ['icon', 'icon'])
   })
 
-  test('says which step to edit where nothing tells the element from others, and fails there', async (t) => {
+  test('fails at a step with an ambiguous element, and says which step to edit', async (t) => {
     const page = await startPage(
       t,
       list(
@@ -160,7 +160,7 @@ describe('an exported script', { timeout: 120_000 }, () => {
     assert.match(stdout, /needs a selector in these steps.*: 3\n/)
   })
 
-  test('does all of what a user does: forms, choices, drags, files, dialogs, frames, shadow roots, tabs, keys', async (t) => {
+  test('repeats all user actions: forms, choices, drags, files, dialogs, frames, shadow roots, tabs, keys', async (t) => {
     /** @type {string[][]} */
     const runs = [[]]
     const site = await startSite(t, {

@@ -14,7 +14,7 @@ const go = (server, url) => server.ok('navigate', { url, waitUntil: 'domcontentl
 /** What must be seen to reach an open host: fewer would say that the page does not do what it is for. */
 const LEAST = BROWSER === 'firefox' ? 32 : 38
 
-describe('a page that attacks', { timeout: 240_000 }, () => {
+describe('a malicious page', { timeout: 240_000 }, () => {
   const scope = shared()
   /** @type {Awaited<ReturnType<typeof startAttackSite>>} */
   let site
@@ -55,12 +55,12 @@ describe('a page that attacks', { timeout: 240_000 }, () => {
     working = came('open.localhost')
   })
 
-  test('reaches what is open in these ways', () => {
+  test('can reach allowed hosts in these ways', () => {
     const missing = NAMES.filter((way) => !working.includes(way))
     assert.ok(working.length >= LEAST, `only ${working.length}, not ${missing}`)
   })
 
-  test('reaches no blocked domain', async (t) => {
+  test('cannot reach blocked domains', async (t) => {
     const server = await startServer(t, ['--blocked-domains', '*.blocked.localhost'])
     await go(server, attack(`http://127.0.0.1:${site.port}`, 'blocked.localhost'))
     await nothingComes(server, 'blocked.localhost', working, 'blockedDomains')
@@ -72,7 +72,7 @@ describe('a page that attacks', { timeout: 240_000 }, () => {
     )
   })
 
-  test('reaches nothing but allowed domains', async (t) => {
+  test('can reach only allowed domains', async (t) => {
     const server = await startServer(t, ['--allowed-domains', '127.0.0.1'])
     await go(server, attack(`http://127.0.0.1:${site.port}`, 'else.localhost'))
     await nothingComes(server, 'else.localhost', working, 'allowedDomains')
@@ -81,7 +81,7 @@ describe('a page that attacks', { timeout: 240_000 }, () => {
   describe('from the internet', () => {
     const far = () => `http://public.example`
 
-    test('reaches no private address', async (t) => {
+    test('cannot reach private addresses', async (t) => {
       const internet = await startInternet(t, site.port)
       const server = await startServer(t, ['--proxy-server', `http://127.0.0.1:${internet.port}`])
       await go(server, attack(far(), 'never.localhost'))
@@ -89,7 +89,7 @@ describe('a page that attacks', { timeout: 240_000 }, () => {
       await nothingComes(server, 'never.localhost', ways, 'privateNetwork')
     })
 
-    test('reaches none that the client has asked for beside it', async (t) => {
+    test('cannot reach private addresses that the client has navigated to', async (t) => {
       const internet = await startInternet(t, site.port)
       const server = await startServer(t, ['--proxy-server', `http://127.0.0.1:${internet.port}`])
       const own = `http://127.0.0.1:${site.port}`

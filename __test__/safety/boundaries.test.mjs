@@ -17,7 +17,7 @@ async function raw(server, tool, args = {}) {
 }
 
 describe('boundaries', { timeout: 60_000 }, () => {
-  test('are new in each result, and hold whatever the page says', async (t) => {
+  test('are random in each result, so that a page cannot forge them', async (t) => {
     let last = 'ffffffff'
     const site = await startSite(t, {
       '/forger': (_request, response) =>
@@ -39,7 +39,7 @@ describe('boundaries', { timeout: 60_000 }, () => {
     }
   })
 
-  test('leave what we say of a cut outside, and JSON one object', async (t) => {
+  test('exclude the note about truncation, and keep JSON one object', async (t) => {
     const site = await startSite(t, {
       '/long': `<title>Long</title><main>${'<p>word after word</p>'.repeat(400)}</main>`
     })
@@ -56,7 +56,7 @@ describe('boundaries', { timeout: 60_000 }, () => {
     assert.deepEqual(JSON.parse(metadata.text), metadata.result.structuredContent)
   })
 
-  test('are explained to the client, and can be left out', async (t) => {
+  test('are explained to the client, and can be disabled', async (t) => {
     const server = await startServer(t, ['--no-boundaries'], { handshake: false })
     const { instructions } = await server.initialize()
     assert.match(instructions, /<page N> and <\/page N>/)

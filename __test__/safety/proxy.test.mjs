@@ -33,7 +33,7 @@ describe('a SOCKS 5 proxy with credentials', { timeout: 60_000 }, () => {
     })
   }
 
-  test('that rejects them fails the navigation with that reason, and is named without them', async (t) => {
+  test('that rejects them is the reason of a failed navigation, which names the proxy without credentials', async (t) => {
     const site = await startSite(t)
     const proxy = await startSocksProxy(t, site.port, CREDENTIALS)
     const wrong = login({ user: 'me', password: 'wrong-password' })
@@ -48,7 +48,7 @@ describe('a SOCKS 5 proxy with credentials', { timeout: 60_000 }, () => {
     assert.ok(!`${JSON.stringify(json)}${server.stderr()}`.includes('wrong-password'))
   })
 
-  test('is used again by a session that is resumed, and its password is in no file', async (t) => {
+  test('is used by a resumed session, and its password is in no file', async (t) => {
     const site = await startSite(t)
     const proxy = await startSocksProxy(t, site.port, CREDENTIALS)
     const record = recordFile(t)

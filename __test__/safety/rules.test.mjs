@@ -11,7 +11,7 @@ import { startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
 
 describe('a blocked navigation', { timeout: 90_000 }, () => {
-  test('tells the rule, the URL and the way out, however it came about', async (t) => {
+  test('reports the rule, the URL and a suggestion, however it was triggered', async (t) => {
     const site = await startSite(t, {
       '/links': '<a id="a" href="http://x.blocked.localhost:81/y">away</a>'
     })
@@ -33,7 +33,7 @@ describe('a blocked navigation', { timeout: 90_000 }, () => {
     )
   })
 
-  test('tells the rule if its host name resolves to a blocked address', async (t) => {
+  test('reports the rule if its host name resolves to a blocked address', async (t) => {
     const site = await startSite(t)
     const server = await startServer(t, ['--blocked-domains', '127.0.0.1'])
     const url = `http://localhost:${site.port}/form`
@@ -59,7 +59,7 @@ describe('a blocked navigation', { timeout: 90_000 }, () => {
     assert.equal((await free.ok('navigate', { url })).status, 200)
   })
 
-  test('from a public page to a private one tells that the client may go there itself', async (t) => {
+  test('from a public page to a private one says that the client can navigate there itself', async (t) => {
     const site = await startAttackSite(t)
     const internet = await startInternet(t, site.port)
     const server = await startServer(t, ['--proxy-server', `http://127.0.0.1:${internet.port}`])
@@ -95,7 +95,7 @@ describe('a blocked navigation', { timeout: 90_000 }, () => {
     )
   })
 
-  test('of a public page to a private one stays one after the client went back', async (t) => {
+  test('from a public page to a private one stays blocked after the client went back', async (t) => {
     const site = await startAttackSite(t)
     const internet = await startInternet(t, site.port)
     const server = await startServer(t, ['--proxy-server', `http://127.0.0.1:${internet.port}`])
@@ -124,7 +124,7 @@ describe('a blocked navigation', { timeout: 90_000 }, () => {
   })
 
   test(
-    'stays one where its session is resumed, and what the client has asked for stays open',
+    'stays blocked in a resumed session, and hosts that the client has navigated to stay allowed',
     { skip: NO_SQLITE },
     async (t) => {
       const site = await startAttackSite(t)
@@ -153,7 +153,7 @@ describe('a blocked navigation', { timeout: 90_000 }, () => {
     }
   )
 
-  test('is one in every spelling of its address, as another reader of URLs has it', async (t) => {
+  test('is blocked in every notation of its address, compared with another URL parser', async (t) => {
     const server = await startServer(t, [
       '--blocked-domains',
       '10.1.2.3,192.168.0.1,*.bad.example,bücher.example'
@@ -277,7 +277,7 @@ describe('settings', { timeout: 60_000 }, () => {
       assert.equal(server.stderr().trim().split('\n').length, 1, server.stderr())
     })
 
-  test('a tool that is not offered is not suggested either', async (t) => {
+  test('a tool that is not listed is not suggested', async (t) => {
     const site = await startSite(t, {
       '/alerting': "<title>Alerting</title><script>setTimeout(() => alert('Attention'))</script>"
     })
@@ -304,7 +304,7 @@ describe('settings', { timeout: 60_000 }, () => {
     assert.doesNotMatch(read.data.error.suggestion, /create_session/)
   })
 
-  test('--read-only lists what changes nothing, and nothing else can be called', async (t) => {
+  test('with --read-only, only tools that change nothing are listed and can be called', async (t) => {
     const server = await startServer(t, ['--read-only'])
     const { result } = await server.request('tools/list')
     const names = result.tools.map(({ name }) => name)
@@ -345,7 +345,7 @@ describe('settings', { timeout: 60_000 }, () => {
     assert.equal(results[0].error.errorCode, 'BLOCKED_BY_POLICY')
   })
 
-  test('that others leave without effect are told once, and serve', async (t) => {
+  test('without effect because of others cause one warning, and the server starts', async (t) => {
     const silent = await startServer(
       t,
       [
@@ -372,7 +372,7 @@ describe('settings', { timeout: 60_000 }, () => {
     }
   })
 
-  test('--no-tools takes tools and groups away', async (t) => {
+  test('--no-tools removes tools and groups', async (t) => {
     const server = await startServer(t, ['--no-tools', 'evaluate,group:network'])
     const { result } = await server.request('tools/list')
     const names = result.tools.map(({ name }) => name)

@@ -179,7 +179,7 @@ describe('a secret', { timeout: 120_000 }, () => {
     }
   )
 
-  test('is what its line says, whatever characters it has', async (t) => {
+  test('can contain any characters', async (t) => {
     const { folder } = secretsFile(t)
     const file = join(folder, 'literal.env')
     const values = { PW: 'p@ss$word1', SLASH: 'c:\\new\\x', BRACES: '${HOME}$(id)' }
@@ -208,7 +208,7 @@ describe('a secret', { timeout: 120_000 }, () => {
     }
   })
 
-  test('comes back from a saved state in a new session', async (t) => {
+  test('is restored from a saved state in a new session', async (t) => {
     const { folder, file } = secretsFile(t)
     const site = await startSite(t, {
       '/keeper': PAGE,
@@ -243,7 +243,7 @@ describe('a secret', { timeout: 120_000 }, () => {
     assert.equal(await kept(next, await next.createSession()), true, '--storage-state')
   })
 
-  test('is masked for programs too, which see passwords', async (t) => {
+  test('is masked for programs, too, which see passwords', async (t) => {
     const { file } = secretsFile(t)
     const { SessionManager } = createRequire(import.meta.url)('../../index.js')
     const manager = new SessionManager({
@@ -271,7 +271,7 @@ describe('a secret', { timeout: 120_000 }, () => {
     )
   })
 
-  test('is typed by its name through an upstream server, whose answers do not show it', async (t) => {
+  test('is typed by its name through an upstream server, and masked in its results', async (t) => {
     const { file } = secretsFile(t)
     const { server } = await startUpstream(t, { args: [...QUICK, '--secrets', file] })
     const { text } = await server.call('browser_type', {
@@ -304,7 +304,7 @@ describe('a secret', { timeout: 120_000 }, () => {
     assert.doesNotMatch((await without.initialize()).instructions, /secret/i)
   })
 
-  test('is typed where its placeholder is given, and a name that no secret has is an error', async (t) => {
+  test('replaces its placeholder, and an unknown name is an error', async (t) => {
     const { folder } = secretsFile(t)
     const file = join(folder, 'two.env')
     writeFileSync(file, 'LOGIN=annabel\nSHOP_PASSWORD=tiger-lily\n')
@@ -370,7 +370,7 @@ describe('a secret', { timeout: 120_000 }, () => {
     assert.match(refused.suggestion, /--secrets/)
   })
 
-  test('that no secret has is an error through an upstream server too', async (t) => {
+  test('name that is unknown is an error through an upstream server, too', async (t) => {
     const { file } = secretsFile(t)
     const { server } = await startUpstream(t, { args: [...QUICK, '--secrets', file] })
     const { json } = await server.call('browser_type', {
@@ -384,7 +384,7 @@ describe('a secret', { timeout: 120_000 }, () => {
     )
   })
 
-  test('is out of reach of `evaluate` while a document of the session holds it', async (t) => {
+  test('cannot be read with `evaluate` while a document of the session contains it', async (t) => {
     const { folder, file } = secretsFile(t)
     const site = await startSite(t, {
       '/plain':
@@ -462,7 +462,7 @@ describe('a secret', { timeout: 120_000 }, () => {
     }
   )
 
-  test('that cannot be read stops the start, without a word of it', async (t) => {
+  test('file that cannot be read prevents the start, and is not quoted', async (t) => {
     const { folder } = secretsFile(t)
     const file = join(folder, 'wrong.env')
     writeFileSync(file, 'PIN=123\n')

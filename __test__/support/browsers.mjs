@@ -132,25 +132,25 @@ export const BROWSERS = {
           'in Firefox a dialog holds up its own page alone'
       },
       'network/': {
-        'offline holds for navigations and in new pages; mocks still answer':
+        'offline mode applies to navigations and new pages; mocks still respond':
           'offline, Firefox does not begin a navigation that a mock could answer',
-        'mock_response holds in frames that have a process of their own':
+        'mock_response applies to out-of-process iframes':
           'BiDi tells nothing of shared and service workers',
-        'set_throttling: latency, download and upload, each by itself, also in new pages':
+        'set_throttling limits latency, download and upload independently, also in new pages':
           'Firefox’s own throttle lets through at once what fits into a second',
-        'tells WebSockets with their start, and names no data: URLs': NO_SOCKETS,
-        'websocket is told as such, and refused where it is blocked': NO_SOCKETS,
-        'block_resource websocket keeps sockets from opening': NO_SOCKETS,
-        'blocked sockets stay blocked when the network is throttled': NO_SOCKETS,
-        'prefetch is told as such, and refused where it is blocked':
+        'includes WebSockets with their start, and no data: URLs': NO_SOCKETS,
+        'websocket requests are logged with their type, and can be blocked': NO_SOCKETS,
+        'block_resource websocket prevents WebSockets from opening': NO_SOCKETS,
+        'blocked WebSockets stay blocked when the network is throttled': NO_SOCKETS,
+        'prefetch requests are logged with their type, and can be blocked':
           'Firefox is told to fetch nothing ahead',
-        'tells frames and workers, and what was mocked or blocked':
+        'includes frames and workers, and mocked and blocked requests':
           'BiDi tells nothing of shared and service workers',
-        'block_resource holds at every place, and in pages that open later':
+        'block_resource applies to pages, frames and workers, and to pages that open later':
           'BiDi tells nothing of shared and service workers',
-        'mock_response answers at every place, and no longer once it is removed':
+        'mock_response applies to pages, frames and workers until it is removed':
           'BiDi tells nothing of shared and service workers',
-        'set_offline cuts every place off, and back':
+        'set_offline blocks every kind of request, and unblocks it':
           'BiDi tells nothing of shared and service workers'
       },
       'interaction/files.test.mjs': {
@@ -284,18 +284,19 @@ export const BROWSERS = {
         'the browser begins to start before anybody asks for it': NOT_SHARED
       },
       'record/command.test.mjs': {
-        'lists, and exports what can be read and run again': NO_CONSOLE
+        'lists sessions, and exports readable scripts that can be run': NO_CONSOLE
       },
       'record/replay.test.mjs': {
-        'does all of what a user does: forms, choices, drags, files, dialogs, frames, shadow roots, tabs, keys':
+        'repeats all user actions: forms, choices, drags, files, dialogs, frames, shadow roots, tabs, keys':
           'WebDriver has no drags of the browser’s own'
       },
       'record/content.test.mjs': {
         'console logs do NOT implement diff (always return full logs for ref_id)': NO_CONSOLE,
-        'reading the record is not recorded; the seeds’ other names are understood': NO_CONSOLE,
-        'is told by level, with its place, with --store memory': NO_CONSOLE,
-        'is told by level, with its place, with --store none': NO_CONSOLE,
-        'gives the metadata of seed 002, and the content on demand': NO_CONSOLE
+        'reading the record is not recorded; the parameter names of the seeds are accepted':
+          NO_CONSOLE,
+        'is returned with levels and locations, with --store memory': NO_CONSOLE,
+        'is returned with levels and locations, with --store none': NO_CONSOLE,
+        'returns the metadata of seed 002, and the content on demand': NO_CONSOLE
       },
       'interaction/forms.test.mjs': {
         'all of them work in closed shadow roots': 'WebDriver hands over no closed shadow roots'
@@ -347,8 +348,9 @@ export const BROWSERS = {
       },
       'page/oracle.test.mjs': { '*': 'Chromium’s accessibility tree is the oracle' },
       'record/redaction.test.mjs': {
-        'nor is a password that is typed key by key, added to, or sent in a URL': NO_REQUESTS,
-        'nor is a short one where it stands for itself': NO_REQUESTS,
+        'a password is not written if it is typed key by key, appended to, or sent in a URL':
+          NO_REQUESTS,
+        'a short password is not written as a separate word': NO_REQUESTS,
         'cookies and Authorization are not written': NO_REQUESTS,
         'cookies and Authorization are written with --record-headers': NO_REQUESTS
       },
@@ -356,20 +358,22 @@ export const BROWSERS = {
       'safety/gateways.test.mjs': { '*': NOT_HELD_BACK },
       'safety/proxy.test.mjs': { '*': 'WebKit’s driver takes no credentials of a proxy' },
       'safety/rules.test.mjs': {
-        'tells the rule, the URL and the way out, however it came about': NOT_HELD_BACK,
-        'tells the rule if its host name resolves to a blocked address': NOT_HELD_BACK,
-        'from a public page to a private one tells that the client may go there itself':
+        'reports the rule, the URL and a suggestion, however it was triggered': NOT_HELD_BACK,
+        'reports the rule if its host name resolves to a blocked address': NOT_HELD_BACK,
+        'from a public page to a private one says that the client can navigate there itself':
           NOT_HELD_BACK,
-        'of a public page to a private one stays one after the client went back': NOT_HELD_BACK,
-        'stays one where its session is resumed, and what the client has asked for stays open':
+        'from a public page to a private one stays blocked after the client went back':
           NOT_HELD_BACK,
-        'is one in every spelling of its address, as another reader of URLs has it': NOT_HELD_BACK,
+        'stays blocked in a resumed session, and hosts that the client has navigated to stay allowed':
+          NOT_HELD_BACK,
+        'is blocked in every notation of its address, compared with another URL parser':
+          NOT_HELD_BACK,
         'a page whose name comes to mean this machine (DNS rebinding) gets nothing from a server on a port':
           NOT_HELD_BACK
       },
       'safety/secrets.test.mjs': {
         'is typed by its name, and is in nothing that leaves the process': NO_REQUESTS,
-        'is masked for programs too, which see passwords': NO_REQUESTS
+        'is masked for programs, too, which see passwords': NO_REQUESTS
       },
       'seed-001/requirement-3.test.mjs': {
         '3.2 a navigation answers with the title, the final URL and the status': WITHOUT_STATUS

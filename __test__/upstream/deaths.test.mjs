@@ -20,7 +20,7 @@ function onRecord(t, options) {
 }
 
 describe('the death of a server in upstream mode', { timeout: 120_000, skip: NO_SQLITE }, () => {
-  test('leaves the data intact, tells old sessions as such, and their content is read after it', async (t) => {
+  test('leaves the data intact: old sessions are listed, and their content can be read', async (t) => {
     const { file, start } = onRecord(t)
     const first = await start()
     const sessionId = await first.createSession()
@@ -59,7 +59,7 @@ describe('the death of a server in upstream mode', { timeout: 120_000, skip: NO_
     assert.deepEqual([json.errorCode, json.details.reason], ['SESSION_NOT_FOUND', 'recoverable'])
   })
 
-  test('leaves a call that was running marked as failed', async (t) => {
+  test('marks a running call as failed', async (t) => {
     const { start } = onRecord(t)
     const first = await start()
     const sessionId = await first.createSession()
@@ -84,7 +84,7 @@ describe('the death of a server in upstream mode', { timeout: 120_000, skip: NO_
     )
   })
 
-  test('leaves the cursors where they were: what is read on is the correct delta', async (t) => {
+  test('keeps the cursors: the next read returns the correct delta', async (t) => {
     const { start } = onRecord(t)
     const first = await start()
     const sessionId = await first.createSession()
@@ -102,7 +102,7 @@ describe('the death of a server in upstream mode', { timeout: 120_000, skip: NO_
     assert.equal(await second.ok('get_content', { session_id: sessionId }), '')
   })
 
-  test('is outlived by a client that is connected to it, which creates sessions, resumes and reads what was', async (t) => {
+  test('does not end a connected client, which can create and resume sessions and read the record', async (t) => {
     const { args } = onRecord(t, ['--storage'])
     const port = String(await freePort())
     const serve = () => startHttpServer(t, [...args, '--port', port], { browser: false })
@@ -128,7 +128,7 @@ describe('the death of a server in upstream mode', { timeout: 120_000, skip: NO_
     assert.match(await client.ok('get_content', { ref_id: meta.refId }), /http:\/\/a\/page/)
   })
 
-  test('that is asked for ends the call of a client that is there with an error that can be tried again', async (t) => {
+  test('by a signal ends running calls with a retryable error', async (t) => {
     const { args } = onRecord(t)
     const port = String(await freePort())
     const server = await startHttpServer(t, [...args, '--port', port], { browser: false })

@@ -21,7 +21,7 @@ describe('the end of a session', { timeout: 60_000 }, () => {
     )
   })
 
-  test('tells a server that does not go by itself to end', async (t) => {
+  test('sends SIGTERM to a server that does not end', async (t) => {
     const { server, noted } = await startUpstream(t, { options: ['--ignore-eof'], args: TIMES })
     const sessionId = await server.createSession()
     const { pid } = await who(server, { sessionId })
@@ -33,7 +33,7 @@ describe('the end of a session', { timeout: 60_000 }, () => {
     assert.ok(took > 400, `SIGTERM comes after 400 ms, not ${took}`)
   })
 
-  test('ends one that ignores that too, and what it has started', async (t) => {
+  test('kills a server that ignores that, and its child processes', async (t) => {
     const { server, noted } = await startUpstream(t, {
       options: ['--ignore-eof', '--ignore-sigterm'],
       args: TIMES
@@ -48,7 +48,7 @@ describe('the end of a session', { timeout: 60_000 }, () => {
     assert.equal(noted('SIGTERM', { pid }).length, 1)
   })
 
-  test('ends one that hangs', async (t) => {
+  test('ends a server that hangs', async (t) => {
     const { server, noted } = await startUpstream(t, { args: TIMES })
     const sessionId = await server.createSession()
     const { pid } = await who(server, { sessionId })
@@ -66,7 +66,7 @@ describe('the end of Troupe', { timeout: 60_000 }, () => {
     return code ?? signal
   }
 
-  test('ends all servers within 8 s, whatever they ignore, and exits with 0', async (t) => {
+  test('ends all servers within 8 s, even if they ignore signals, and exits with 0', async (t) => {
     const { server, noted } = await startUpstream(t, {
       options: ['--ignore-eof', '--ignore-sigterm'],
       args: []
@@ -86,7 +86,7 @@ describe('the end of Troupe', { timeout: 60_000 }, () => {
     await allEnded(below)
   })
 
-  test('by SIGTERM is in good order too', async (t) => {
+  test('by SIGTERM is graceful, too', async (t) => {
     const { server, noted } = await startUpstream(t)
     await who(server)
     server.child.kill('SIGTERM')
@@ -94,7 +94,7 @@ describe('the end of Troupe', { timeout: 60_000 }, () => {
     assert.equal(noted('tools/call', { tool: 'browser_close' }).length, 1)
   })
 
-  test('ends a server that was started for its list alone', async (t) => {
+  test('ends a server that was started only to list its tools', async (t) => {
     const { server, noted } = await startUpstream(t)
     await server.request('tools/list')
     const [{ pid }] = noted('start')

@@ -13,8 +13,8 @@ const portOf = (sessionId) =>
   20000 + (parseInt(createHash('sha256').update(sessionId).digest('hex').slice(0, 4), 16) % 20000)
 const who = async (client, args) => JSON.parse((await client.call('who', args)).text)
 
-describe('an upstream server by HTTP', { timeout: 60_000 }, () => {
-  test('has the port that its session stands for, and all that one by stdio has', async (t) => {
+describe('an upstream server over HTTP', { timeout: 60_000 }, () => {
+  test('has the port of its session, and the same features as over stdio', async (t) => {
     const { server, noted } = await startUpstream(t, { args: HTTP })
     const { session, port, pid } = await who(server)
     assert.equal(Number(port), portOf(session))
@@ -43,7 +43,7 @@ describe('an upstream server by HTTP', { timeout: 60_000 }, () => {
     assert.equal(noted('DELETE').length, 1)
   })
 
-  test('has the next free port where its own is taken', async (t) => {
+  test('has the next free port if the port of its session is taken', async (t) => {
     const { server } = await startUpstream(t, { args: HTTP })
     const sessionId = await server.createSession()
     const taken = createServer((_, response) => void response.end('not yours'))
@@ -65,7 +65,7 @@ describe('seed 003', { timeout: 120_000 }, () => {
     return { server, ...journal }
   }
 
-  test('T-1: two conversations have ids, servers and ports of their own', async (t) => {
+  test('T-1: two conversations have different ids, servers and ports', async (t) => {
     const { server } = await startFront(t)
     const [one, two] = await Promise.all([server.connect(), server.connect()])
     assert.notEqual(one.sessionId, two.sessionId)
@@ -78,7 +78,7 @@ describe('seed 003', { timeout: 120_000 }, () => {
     )
   })
 
-  test('T-2: the server of a conversation that is over ends after its time, the other stays', async (t) => {
+  test('T-2: the server of an idle conversation ends after the timeout, the other keeps running', async (t) => {
     const { server } = await startFront(t, ['--idle-timeout', '600'])
     const [one, two] = await Promise.all([server.connect(), server.connect()])
     // The one says nothing any more; the other holds its stream open.

@@ -28,7 +28,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
   const who = async (sessionId) =>
     JSON.parse(await up.server.call('who', { sessionId }).then(({ text }) => text))
 
-  test('is listed under its name beside those of sessions and the record, in its own words', async () => {
+  test('is listed with its name and description, together with the tools for sessions and the record', async () => {
     const { result } = await up.server.request('tools/list')
     const names = result.tools.map(({ name }) => name)
     assert.deepEqual(names.slice(0, OURS.length), OURS)
@@ -42,7 +42,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     assert.deepEqual(kinds.inputSchema.properties, { sessionId: { type: 'string' } })
   })
 
-  test('is served by the process that the list was asked of, in the first session', async () => {
+  test('is called in the process that listed it, in the first session', async () => {
     await up.server.request('tools/list')
     const { pid, session } = JSON.parse((await up.server.call('who')).text)
     assert.deepEqual(
@@ -72,7 +72,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     }
   )
 
-  test('gives all kinds of content, structured content and its own _meta', async () => {
+  test('returns all kinds of content, structured content and its _meta', async () => {
     const { result } = await up.server.call('kinds')
     assert.deepEqual(
       result.content.map(({ type }) => type),
@@ -89,7 +89,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     assert.match(result._meta.refId, /^[0-9a-f-]{36}$/)
   })
 
-  test('gets its arguments as they are, without what names the session', async () => {
+  test('gets its arguments unchanged, without the session id', async () => {
     const sessionId = await up.server.createSession()
     const args = { a: [1, null, { b: 'ü' }], pageId: 7, snake_case: true }
     assert.deepEqual((await up.server.call('echo', { ...args, sessionId })).json, args)
@@ -97,7 +97,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     await up.server.ok('close_session', { sessionId })
   })
 
-  test('fails as it fails there, and what is refused there is told with the reason', async () => {
+  test('returns the errors of the server, and protocol errors with their reason', async () => {
     const failed = await up.server.call('fail')
     assert.equal(failed.isError, true)
     assert.equal(failed.text, '### Error\nthere is no such button')
@@ -109,7 +109,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     assert.match(unknown.error.message, /did you mean `echo`/)
   })
 
-  test('tells its progress to who has asked for it', async () => {
+  test('reports progress to clients that request it', async () => {
     const meta = { _meta: { progressToken: 'mine' } }
     const { result } = await up.server.request('tools/call', {
       name: 'step',
@@ -126,7 +126,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     })
   })
 
-  test('is cancelled there when its client cancels it', async () => {
+  test('is canceled on the server when the client cancels it', async () => {
     const id = up.server.nextId()
     up.server.send({ id, method: 'tools/call', params: { name: 'wait', arguments: {} } })
     await until(() => up.noted('tools/call', { tool: 'wait' }).length === 1, 'the call')
@@ -135,7 +135,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     assert.equal((await up.server.call('echo', { again: 1 })).json.again, 1)
   })
 
-  test('runs in its own process in each session, and the process goes with the session', async () => {
+  test('runs in a separate process in each session, which ends with the session', async () => {
     const [one, two] = await Promise.all([up.server.createSession(), up.server.createSession()])
     assert.equal(up.noted('start', { session: one }).length, 0, 'it is started by its first call')
     const [first, second] = await Promise.all([who(one), who(two)])
@@ -150,7 +150,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     await up.server.ok('close_session', { sessionId: two })
   })
 
-  test('is listed anew when its server says so', async () => {
+  test('is listed again when the server notifies of a change', async () => {
     const told = () => up.server.notifications('notifications/tools/list_changed').length
     // The start of the server may have been told already.
     const before = told()
@@ -179,7 +179,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     assert.equal(calls(), 0)
   })
 
-  test('may be one of few that are chosen', async (t) => {
+  test('can be selected', async (t) => {
     const { server } = await startUpstream(t, {
       args: ['--tools', 'group:session,echo,who', '--no-tools', 'who,session_resume']
     })
@@ -202,14 +202,14 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     assert.equal(await server.ok('get_content', { sessionId }), '')
   })
 
-  test('has no room for what only a browser of ours can be told', async () => {
+  test('rejects options that only Troupe’s own browsers support', async () => {
     const { json } = await up.server.call('create_session', { locale: 'de-DE' })
     assert.equal(json.errorCode, 'INVALID_PARAMETERS')
   })
 })
 
-describe('the record of calls that are passed through', { timeout: 60_000 }, () => {
-  test('has the snapshot and the messages that the answer links', async (t) => {
+describe('the record of forwarded calls', { timeout: 60_000 }, () => {
+  test('has the snapshot and the messages that the result links', async (t) => {
     const { server } = await startUpstream(t)
     const { meta, text } = await server.call('browser_navigate', { url: 'http://a/' })
     assert.match(text, /\[Snapshot\]\(.*page-1\.yml\)/)
@@ -239,7 +239,7 @@ describe('the record of calls that are passed through', { timeout: 60_000 }, () 
     assert.deepEqual(sessions[0].pages, [{ pageId: 'page-1', url: 'http://b/' }])
   })
 
-  test('stands for the answer with --responses ref', async (t) => {
+  test('replaces the result with --responses ref', async (t) => {
     const { server } = await startUpstream(t, { args: ['--responses', 'ref'] })
     const answer = await server.ok('browser_navigate', { url: 'http://a/' })
     assert.equal(answer.status, 'success')
@@ -254,7 +254,7 @@ describe('the record of calls that are passed through', { timeout: 60_000 }, () 
     assert.equal(failed.json.status, 'error')
   })
 
-  test('has the rest of what is over the result budget', async (t) => {
+  test('has the rest of results over the result budget', async (t) => {
     const { server } = await startUpstream(t, { args: ['--result-budget', '2000'] })
     const { text, meta } = await server.call('long', { length: 10_000 })
     assert.ok(text.length <= 2000)
@@ -265,7 +265,7 @@ describe('the record of calls that are passed through', { timeout: 60_000 }, () 
     )
   })
 
-  test('has the result byte for byte, and pictures beside it', { skip: NO_SQLITE }, async (t) => {
+  test('has the result byte for byte, and images separately', { skip: NO_SQLITE }, async (t) => {
     const file = recordFile(t)
     const { server } = await startUpstream(t, { args: ['--store', file] })
     const { meta, result } = await server.call('odd')
@@ -290,7 +290,7 @@ describe('the record of calls that are passed through', { timeout: 60_000 }, () 
     assert.equal(await server.ok('get_content', { refId: meta.refId }), text)
   })
 
-  test('has each error of the page as a message of its own', async (t) => {
+  test('has each uncaught error of the page as a separate message', async (t) => {
     const { server } = await startUpstream(t)
     const lines = [
       '[   5ms] [LOG] one @ http://a/:3',
@@ -307,7 +307,7 @@ describe('the record of calls that are passed through', { timeout: 60_000 }, () 
   })
 
   for (const store of ['memory', 'none'])
-    test(`has each message of the page once, also where the agent lists them again, with --store ${store}`, async (t) => {
+    test(`has each message of the page once, even if the agent lists them again, with --store ${store}`, async (t) => {
       const { server } = await startUpstream(t, { args: [...QUICK, '--store', store] })
       const sessionId = await server.createSession()
       const inSession = () => server.ok('get_console_content', { sessionId })
@@ -339,7 +339,7 @@ describe('the record of calls that are passed through', { timeout: 60_000 }, () 
       )
     })
 
-  test('has no value that was typed', async (t) => {
+  test('does not have typed values', async (t) => {
     const { server } = await startUpstream(t)
     const { meta } = await server.call('browser_type', {
       element: 'Name',
@@ -356,13 +356,13 @@ describe('the record of calls that are passed through', { timeout: 60_000 }, () 
   })
 })
 
-test('a server of the modern era is spoken to in its own', async (t) => {
+test('a server with the modern protocol version is called with that version', async (t) => {
   const { server, noted } = await startUpstream(t, { options: ['--modern'] })
   assert.deepEqual((await server.call('echo', { a: 1 })).json, { a: 1 })
   await until(() => noted('server/discover').length > 2, 'requests that stand for pings')
 })
 
-test('a command that cannot be read stops the start, one that is not there is told by the calls', async (t) => {
+test('an invalid command prevents the start, and a missing program is reported by calls', async (t) => {
   const server = await startServer(t, ['--upstream', "npx 'a", '--upstream-transport', 'stdio'], {
     browser: false,
     handshake: false

@@ -69,7 +69,7 @@ describe(`@playwright/mcp ${version} behind Troupe`, { timeout: 120_000 }, () =>
     await server.ok('close_session', { sessionId })
   })
 
-  test('keeps sessions apart, and its errors are its own', async () => {
+  test('isolates sessions, and returns its own errors', async () => {
     const [one, two] = await Promise.all([server.createSession(), server.createSession()])
     await Promise.all([
       server.call('browser_navigate', { sessionId: one, url: site.url('/set-cookie?who=one') }),
@@ -128,7 +128,7 @@ describe('a session on @playwright/mcp', { timeout: 120_000 }, () => {
     }
   )
 
-  test('without --caps=storage comes back with its page, and says that its cookies do not', async (t) => {
+  test('without --caps=storage is resumed with its page, and reports that cookies are lost', async (t) => {
     const site = await memberSite(t)
     const server = await startBehind(t, playwright())
     await server.call('browser_navigate', { url: site.url('/plain') })

@@ -16,7 +16,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     ['exit', 'exits'],
     ['close_input', 'does not read any more']
   ]) {
-    test(`that ${how} is started again, and the session goes on`, async (t) => {
+    test(`that ${how} is restarted, and the session continues`, async (t) => {
       const { server, noted } = await startUpstream(t)
       const before = await pidOf(server)
       const broken = await server.call(end)
@@ -30,7 +30,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     })
   }
 
-  test('that hangs is found by its pings, ended and started again', async (t) => {
+  test('that hangs is detected by pings, ended and restarted', async (t) => {
     const { server, noted } = await startUpstream(t)
     const before = await pidOf(server)
     const hung = await server.call('hang')
@@ -40,7 +40,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     await server.told(/left a ping unanswered[^]*hangs/)
   })
 
-  test('that runs a call for long is left alone as long as it answers pings', async (t) => {
+  test('that runs a long call is not ended while it answers pings', async (t) => {
     const { server, noted } = await startUpstream(t)
     await pidOf(server)
     server.send({ id: 'long', method: 'tools/call', params: { name: 'wait', arguments: {} } })
@@ -48,7 +48,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     assert.equal(noted('start').length, 1)
   })
 
-  test('that answers pings, but not a call, gets the call canceled after --upstream-call-timeout', async (t) => {
+  test('that answers pings but not a call gets the call canceled after --upstream-call-timeout', async (t) => {
     const { server, noted } = await startUpstream(t, {
       args: [...QUICK, '--upstream-call-timeout', '300']
     })
@@ -63,7 +63,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     assert.equal(await pidOf(server), pid)
   })
 
-  test('serves calls that came while it was started again', async (t) => {
+  test('answers calls that arrived during its restart', async (t) => {
     const { server } = await startUpstream(t, {
       args: [...QUICK, '--upstream-restart-pause', '500']
     })
@@ -78,7 +78,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     )
   })
 
-  test('that writes garbage, or floods its stderr, serves on', async (t) => {
+  test('that writes invalid output or floods stderr keeps working', async (t) => {
     const { server, noted } = await startUpstream(t)
     assert.equal((await server.call('garbage')).text, 'clean')
     assert.equal((await server.call('flood', { lines: 20_000 })).text, 'dry')
@@ -88,7 +88,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     assert.ok(server.stderr().length < 1_000_000, 'what is logged of it has a bound')
   })
 
-  test('that dies leaves the sessions of others alone', async (t) => {
+  test('that dies does not affect other sessions', async (t) => {
     const { server } = await startUpstream(t)
     const [one, two] = [await server.createSession(), await server.createSession()]
     const other = await pidOf(server, { sessionId: two })
@@ -96,7 +96,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     assert.equal(await pidOf(server, { sessionId: two }), other)
   })
 
-  test('that dies is led back to where it was', async (t) => {
+  test('that dies is restored to its page', async (t) => {
     const { server, noted } = await startUpstream(t)
     await server.call('browser_navigate', { url: 'http://a/' })
     await server.call('die')
@@ -105,7 +105,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
   })
 })
 
-describe('an upstream server that does not come', { timeout: 60_000 }, () => {
+describe('an upstream server that does not start', { timeout: 60_000 }, () => {
   /** Servers that end at once as long as they are told to, by a shell: how long that takes counts. */
   const failing = (args = []) => {
     const { folder, noted, args: given, command } = scripted()
@@ -119,7 +119,7 @@ describe('an upstream server that does not come', { timeout: 60_000 }, () => {
     }
   }
 
-  test('is tried again three times, then given up, and comes back by itself', async (t) => {
+  test('is retried three times, then paused, and recovers automatically', async (t) => {
     const { noted, args, set } = failing(['--upstream-restart-window', '5000'])
     const server = await startHttpServer(t, args, { browser: false })
     const client = await server.connect()
@@ -158,7 +158,7 @@ describe('an upstream server that does not come', { timeout: 60_000 }, () => {
     })
   })
 
-  test('at its first start is tried again as later, then given up, and comes back by itself', async (t) => {
+  test('at its first start is retried the same way, then paused, and recovers automatically', async (t) => {
     const { noted, args, set } = failing([
       '--upstream-restart-pause',
       '150',
@@ -192,7 +192,7 @@ describe('an upstream server that does not come', { timeout: 60_000 }, () => {
     assert.equal(noted('start').length, 5, 'the server that was started serves the session')
   })
 
-  test('is why POST /api/sessions is refused as long as /health says so', async (t) => {
+  test('makes POST /api/sessions fail as long as /health reports it', async (t) => {
     const { noted, args, set } = failing(['--upstream-restart-window', '3000'])
     const server = await startHttpServer(t, args, {
       browser: false,
