@@ -20,6 +20,7 @@ import { clientsAtOnce, idleCalls } from './http.mjs'
 import { chromeTimes, findChrome } from './chrome.mjs'
 import { changesCost, proxyCost } from './alternating.mjs'
 import { nodeMemory, serverMemory } from './memory.mjs'
+import { jobCosts } from './jobs.mjs'
 import { pageTimes } from './page-time.mjs'
 import { bytesRead } from './reading.mjs'
 import { recordCosts } from './record.mjs'
@@ -113,6 +114,10 @@ await runScript(async () => {
       progress('calls with and without a record')
       const costs = await recordCosts(recording({ browser, addon }), `${site.url}/form`)
       for (const [id, cost] of Object.entries(costs)) samples.add(id, compared[0].name, cost)
+    }
+    if (rows.some(({ id }) => id.startsWith('job'))) {
+      progress("an agent's jobs")
+      await jobCosts(compared, (row, server, value) => samples.add(row, server, value))
     }
     if (rows.some(({ id }) => id.startsWith('upstream'))) {
       progress('calls to @playwright/mcp, and through Troupe')

@@ -1,3 +1,5 @@
+import { JOBS } from '../__test__/apps/jobs/index.mjs'
+
 /**
  * One row of the table.
  * - `bounds`: the maximum ratio to each peer; `byteBounds`: the same for the bytes of the result; `limit`: Troupe's maximum
@@ -204,6 +206,12 @@ export const ROWS = [
   { id: 'recordLate', title: '… to the 99th percentile', unit: 'ms', bounds: {}, limit: 3 },
   { id: 'recordSaving', title: 'saving a session adds', unit: 'ms', bounds: {}, limit: 0.1 },
   { id: 'recordStream', title: '2,000 calls into one record', unit: 's', bounds: {}, limit: 1 },
+  { id: 'job', title: "an agent's jobs", unit: 'turns', bounds: { peer: 0.4 } },
+  { id: 'job-bytes', title: '… bytes read', unit: 'B', bounds: { peer: 0.35 } },
+  ...JOBS.flatMap(({ name, title }) => [
+    { id: `job-${name}`, title: `… ${title}`, unit: 'turns', bounds: {} },
+    { id: `job-${name}-bytes`, title: '… bytes read', unit: 'B', bounds: {} }
+  ]),
   { id: 'upstreamMedian', title: 'an upstream call adds', unit: 'ms', bounds: {}, limit: 1 },
   { id: 'upstreamLate', title: '… to the 99th percentile', unit: 'ms', bounds: {} },
   // On Firefox, without a comparison.

@@ -13,7 +13,7 @@ import { until } from '../support/wait.mjs'
 export const PACKAGES = fileURLToPath(new URL('node_modules', import.meta.url))
 
 /** What an app wants of the Internet (fonts, news of its maker) is refused at once. */
-const OFFLINE = ['--allowed-domains', '127.0.0.1,localhost']
+export const OFFLINE = ['--allowed-domains', '127.0.0.1,localhost']
 
 const TYPES = {
   '.html': 'text/html; charset=utf-8',

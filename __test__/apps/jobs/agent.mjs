@@ -1,0 +1,108 @@
+// A scripted agent that does a job with the tools of one server: it finds refs in the results that it has read, and counts
+// its turns and the bytes of the results.
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** How long an app may take to render what a result does not contain yet. */
+const RENDERED = 90_000
+
+/**
+ * @typedef {{ content: { text?: string }[], isError?: boolean }} Result
+ * @typedef {(tool: string, args: object) => Promise<Result>} Call
+ * @typedef {{ name: string, title: string, task: string, missing: () => string | false, start: (t: import('../programs.mjs').Test) => Promise<string>,
+ *   troupe: (agent: JobAgent, url: string) => Promise<void>, peer: (agent: JobAgent, url: string) => Promise<void> }} Job
+ */
+
+export class JobAgent {
+  turns = 0
+  /** Calls of tools; a batch counts each of its steps. */
+  calls = 0
+  bytes = 0
+  /** What the agent has read, the latest last. @type {string[]} */
+  results = []
+  #call
+  #look
+
+  /** @param {Call} call @param {string} look the tool that returns the page */
+  constructor(call, look) {
+    this.#call = call
+    this.#look = look
+  }
+
+  /** Calls a tool, which must not fail; resolves to the text of its result. @param {string} tool @param {object} [args] */
+  async act(tool, args = {}) {
+    const text = await this.#request(tool, args)
+    this.#count(text, args)
+    return text
+  }
+
+  /** Several calls in one turn. @param {...[string, object]} steps */
+  batch(...steps) {
+    return this.act('batch', { steps: steps.map(([tool, args]) => ({ tool, arguments: args })) })
+  }
+
+  /**
+   * Looks at the page, unless the latest result shows `pattern`. The time that a model takes to answer lets the page render;
+   * here the look is repeated instead, and counts once.
+   * @param {RegExp} pattern @param {object} [args]
+   */
+  async see(pattern, args = {}) {
+    if (pattern.test(this.results.at(-1) ?? '')) return
+    await this.look(pattern, args)
+  }
+
+  /** Asserts that the latest result shows `pattern`. @param {RegExp} pattern */
+  read(pattern) {
+    const text = this.results.at(-1) ?? ''
+    if (!pattern.test(text)) throw new Error(`no ${pattern} in\n${text}`)
+  }
+
+  /** Looks at the page whatever the latest result shows. @param {RegExp} pattern @param {object} [args] */
+  async look(pattern, args = {}) {
+    const deadline = performance.now() + RENDERED
+    for (;;) {
+      const text = await this.#request(this.#look, args)
+      if (pattern.test(text)) return this.#count(text, args)
+      if (performance.now() > deadline) throw new Error(`no ${pattern} in\n${text}`)
+      await sleep(50)
+    }
+  }
+
+  /**
+   * The ref on the latest line that matches, or on the first line after it that matches `next`.
+   * @param {RegExp} pattern @param {RegExp} [next]
+   */
+  ref(pattern, next) {
+    for (const text of this.results.toReversed()) {
+      const lines = text.split('\n')
+      const first = lines.findIndex((line) => pattern.test(line))
+      const line = next
+        ? lines.slice(first + 1).find((line) => first >= 0 && next.test(line))
+        : lines[first]
+      const ref = /\[ref=(\w+)\]/.exec(line ?? '')?.[1]
+      if (ref) return ref
+    }
+    throw new Error(
+      `no line with a ref for ${pattern} ${next ?? ''} in\n${this.results.join('\n\n')}`
+    )
+  }
+
+  /** @param {string} tool @param {object} args */
+  async #request(tool, args) {
+    const result = await this.#call(tool, args)
+    const text = result.content.map((part) => part.text ?? '').join('\n')
+    if (result.isError || text.startsWith('{"success":false'))
+      throw new Error(`${tool} ${JSON.stringify(args)}: ${text}`)
+    return text
+  }
+
+  /** @param {string} text @param {any} args */
+  #count(text, args) {
+    this.turns++
+    this.calls += args.steps?.length ?? 1
+    this.bytes += Buffer.byteLength(text)
+    // In JSON, the lines of a snapshot are escaped.
+    this.results.push(
+      text.startsWith('{') ? text.replaceAll('\\n', '\n').replaceAll('\\"', '"') : text
+    )
+  }
+}

@@ -1,0 +1,48 @@
+// Apps that run as a program on 127.0.0.1, each with its data in a temporary folder.
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { until } from '../support/wait.mjs'
+import { startProgram } from './app.mjs'
+
+/** @typedef {{ after: (end: () => unknown) => void }} Test */
+
+const PYTHON = fileURLToPath(new URL('../../.cache/venv/bin/python', import.meta.url))
+const source = (/** @type {string} */ name) =>
+  fileURLToPath(new URL(`servers/${name}`, import.meta.url))
+
+/** The reason to skip the tests of Django, or false. */
+export function missingDjango() {
+  const program = join(PYTHON, '..', 'django-admin')
+  return existsSync(program) ? false : 'not installed: run `npm run setup`'
+}
+
+/**
+ * Starts a program in a new folder and waits until it prints its address.
+ * @param {Test} t @param {string} program @param {(folder: string) => string[]} args
+ * @param {{ name: string, address?: RegExp, env?: Record<string, string> }} app
+ */
+async function startApp(
+  t,
+  program,
+  args,
+  { name, address = /http:\/\/127\.0\.0\.1:\d+\S*/, env = {} }
+) {
+  const folder = mkdtempSync(join(tmpdir(), `troupe-${name}-`))
+  const { output } = startProgram(t, program, args(folder), {
+    cwd: folder,
+    env: { ...process.env, HOME: folder, ...env }
+  })
+  // The hooks run in this order, so the program no longer writes to the folder.
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const printed = () => address.exec(output())?.[0]
+  return until(printed, `the address of ${name}`, 60_000).catch((error) => {
+    throw new Error(`${error.message}; it prints\n${output()}`)
+  })
+}
+
+/** Django's admin with 31 users and 3 groups; user `admin`, password `troupe-test`. @param {Test} t */
+export function startDjango(t) {
+  return startApp(t, PYTHON, () => [source('django-site.py')], { name: 'django' })
+}
